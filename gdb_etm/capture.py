@@ -1,0 +1,72 @@
+"""The waist: one :class:`Capture` is all that decoding needs, wherever the trace came from."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Mapping, NamedTuple, Optional, Tuple
+
+
+class BufferFormat(Enum):
+    """How trace bytes are wrapped in the buffer."""
+
+    FRAMES = "coresight"
+    """16-byte formatter frames that carry several trace IDs (CoreSight Architecture v3.0, D4)."""
+    RAW = "source_data"
+    """The bytes of one source, unwrapped."""
+
+
+class BufferEnd(Enum):
+    """Why the oldest byte in the buffer is the oldest."""
+
+    STARTED = "tracing started here"
+    WRAPPED = "before them the buffer wrapped"
+    UNKNOWN = "what came before is unknown"
+
+
+class MemoryImage(NamedTuple):
+    """Bytes of program memory at the time of the capture."""
+
+    address: int
+    """First byte address in the core's memory space."""
+    data: bytes
+    name: str
+    """Where the bytes come from, such as an ELF file's path."""
+
+
+class Core(NamedTuple):
+    """The processor that a trace unit observes."""
+
+    name: str
+    """Name within the capture, such as ``"cpu_0"``."""
+    type: str
+    """Product name, such as ``"Cortex-M33"``; the decoder takes the architecture profile from it."""
+    registers: Mapping[str, int]
+    """Core registers at the time of the capture, lower-case names (``"pc"``); may be empty."""
+
+
+class TraceSource(NamedTuple):
+    """One trace unit: what produced the bytes of one trace ID."""
+
+    name: str
+    """Name within the capture, such as ``"ETM_0"``."""
+    protocol: str
+    """``"etmv4"``; other strings name sources that cannot be decoded (``"stm"``, ``"etmv3"``)."""
+    registers: Mapping[str, int]
+    """Configuration and identification registers by datasheet name (``"TRCCONFIGR"``), 32-bit values."""
+    core: Optional[Core]
+    """The core it observes; None when the capture does not say."""
+    images: Tuple[MemoryImage, ...]
+    """Program memory that this source's core saw.  Earlier images win where they overlap."""
+
+
+class Capture(NamedTuple):
+    """A trace buffer's content with everything needed to decode it."""
+
+    buffer: bytes
+    """Oldest byte first; a circular buffer is already unwrapped."""
+    format: BufferFormat
+    sources: Tuple[TraceSource, ...]
+    end: BufferEnd
+    """Why the oldest byte is the oldest."""
+    name: str = "capture"
+    """Shown to the user: a snapshot's path or a live capture's number."""

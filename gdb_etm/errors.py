@@ -1,0 +1,74 @@
+"""Everything that can go wrong for a user, as one small tree of exceptions.
+
+Each message is one line that says what failed, where, and what to try.  Malformed trace is
+never an exception: it is a gap in the history.
+"""
+
+from __future__ import annotations
+
+from typing import Optional
+
+
+class EtmError(Exception):
+    """Base of every error that is shown to the user as one line."""
+
+
+class AccessError(EtmError):
+    """A register or memory access on the target failed.
+
+    :param message: What failed, without a trailing full stop.
+    :param address: The address of the access in the target's memory space, if it was one access.
+    :param kind: ``"fault"``, ``"timeout"``, ``"lost"`` (the probe or the process beside GDB is gone) or ``"busy"``.
+    """
+
+    def __init__(self, message: str, address: Optional[int] = None, kind: str = "fault") -> None:
+        super().__init__(message)
+        self.address = address
+        self.kind = kind
+
+
+class ConnectError(EtmError):
+    """No connection could be made: probe missing or in use, pyOCD missing, port taken."""
+
+
+class TopologyError(EtmError):
+    """The components found cannot be arranged into source, links and sink."""
+
+
+class UnsupportedError(EtmError):
+    """The trace unit lacks what was asked for.
+
+    :param message: What was asked for and what the unit has.
+    :param register: The identification field that says so, such as ``"TRCIDR4.NUMACPAIRS"``.
+    """
+
+    def __init__(self, message: str, register: str) -> None:
+        super().__init__(message)
+        self.register = register
+
+
+class CaptureError(EtmError):
+    """Capturing, stopping or draining the trace buffer failed."""
+
+
+class SnapshotError(EtmError):
+    """A snapshot folder cannot be read.
+
+    :param message: What is wrong.
+    :param path: The file at fault.
+    :param line: Its line number from 1, or None when the whole file is at fault.
+    """
+
+    def __init__(self, message: str, path: str, line: Optional[int] = None) -> None:
+        where = path if line is None else "%s:%d" % (path, line)
+        super().__init__("%s: %s" % (where, message))
+        self.path = path
+        self.line = line
+
+
+class ImageError(EtmError):
+    """A program image (ELF file or memory dump) cannot be used."""
+
+
+class CommandError(EtmError):
+    """A command was typed with wrong arguments, or makes no sense at the moment."""

@@ -1,0 +1,111 @@
+"""What a trace stream says, protocol by protocol the same: ranges of executed instructions and events.
+
+The words are the trace architecture's (Arm IHI 0064, chapter 5): element, exception, context,
+trace on.  ``offset`` is always the byte offset in the capture's buffer of the packet that the
+element comes from.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Optional, Union
+
+from gdb_etm.program.isa import Isa
+
+
+class Range(NamedTuple):
+    """Instructions that ran one after the other, in address order."""
+
+    start: int
+    """Address of the first instruction."""
+    end: int
+    """Address just past the last instruction."""
+    count: int
+    """Number of instructions, at least 1."""
+    isa: Isa
+    taken: bool
+    """Whether the last instruction is a branch that was taken (False: not taken, or no branch)."""
+
+
+class GapReason(Enum):
+    """Why the trace says nothing about what ran between two instructions."""
+
+    NOT_SYNCHRONISED = "waiting for synchronisation"
+    TRACE_ON = "tracing was off"
+    OVERFLOW = "the trace unit's FIFO overflowed"
+    DISCARD = "the trace unit discarded what it had not output yet"
+    BAD_PACKET = "bad packet"
+    NOT_DECODED = "packet not decoded"
+    NO_CODE = "no code"
+    BAD_IMAGE = "trace and program disagree"
+    NO_ADDRESS = "address unknown"
+    CUT = "the buffer ends inside a packet"
+
+
+class Gap(NamedTuple):
+    """A place where the execution is unknown; decoding goes on after it."""
+
+    offset: int
+    reason: GapReason
+    detail: str
+    """More about the reason for a person, such as the bytes of the packet; may be empty."""
+    address: Optional[int] = None
+    """For NO_CODE: the address at which program memory is missing."""
+
+
+class Exception_(NamedTuple):
+    """An exception was taken after the instruction before it."""
+
+    offset: int
+    number: int
+    """The trace unit's exception type (for ETMv4 on M-profile *not* the IPSR number)."""
+    name: str
+    """As the architecture calls it: ``"SysTick"``, ``"IRQ3"``, ``"Debug halt"``."""
+    vector: Optional[int]
+    """Architectural exception number (IPSR) on M-profile; None where there is none, as for debug halt."""
+    return_address: Optional[int]
+    """Preferred return address; None when unknown."""
+
+
+class ExceptionReturn(NamedTuple):
+    """The instruction before it returned from an exception."""
+
+    offset: int
+
+
+class Context(NamedTuple):
+    """The processor's context from here on."""
+
+    offset: int
+    exception_level: int
+    non_secure: bool
+    sixty_four_bit: bool
+    context_id: Optional[int]
+    vmid: Optional[int]
+
+
+class Timestamp(NamedTuple):
+    """Global time, in ticks of the system's timestamp generator."""
+
+    offset: int
+    value: int
+    cycles: Optional[int]
+    """Processor cycles since the last cycle count, when traced."""
+
+
+class Cycles(NamedTuple):
+    """Processor cycles since the previous cycle count; None when the unit does not know."""
+
+    offset: int
+    count: Optional[int]
+
+
+class TraceEvent(NamedTuple):
+    """A resource event (0 to 3) that the trace unit was programmed to report."""
+
+    offset: int
+    number: int
+
+
+Event = Union[Gap, Exception_, ExceptionReturn, Context, Timestamp, Cycles, TraceEvent]
+"""Everything in an execution history that is not an instruction."""
