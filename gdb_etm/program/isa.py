@@ -1,8 +1,14 @@
-"""Instruction sets."""
+"""What each instruction does to the flow of control, by encoding masks.
+
+This is the hot path of decoding, so it only answers what a trace decoder asks: how long is the
+instruction, is it one that trace units report (a P0 instruction, ETMv4 IHI 0064 appendix F), and
+where does it go.  Capstone gives text and operands elsewhere, and judges these masks in tests.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Isa(IntEnum):
@@ -11,3 +17,238 @@ class Isa(IntEnum):
     A32 = 0
     T32 = 1
     A64 = 2
+
+
+class Kind(IntEnum):
+    """What an instruction means to a trace decoder."""
+
+    OTHER = 0
+    """Goes on with the next instruction and is not reported."""
+    DIRECT = 1
+    """A branch whose target is in the instruction.  ISB counts as a branch to the next instruction."""
+    INDIRECT = 2
+    """A branch whose target comes from a register or from memory."""
+    WAIT = 3
+    """WFI or WFE: reported only by units with TRCIDR2.WFXMODE = 1."""
+    FUTURE = 4
+    """A branch-future instruction of Armv8.1-M: reported only by units with TRCIDR0.BF = 1."""
+
+
+class Insn(NamedTuple):
+    """One instruction as the flow of control sees it."""
+
+    size: int
+    """2 or 4 bytes."""
+    kind: Kind
+    target: int
+    """Branch target of a DIRECT instruction, else 0."""
+    isa: Isa
+    """Instruction set at the target of a DIRECT instruction; otherwise that of the instruction."""
+    link: bool
+    """Whether a taken branch leaves a return address (pushed by trace units with a return stack)."""
+
+
+_T16 = Insn(2, Kind.OTHER, 0, Isa.T32, False)
+_T32 = Insn(4, Kind.OTHER, 0, Isa.T32, False)
+_A32 = Insn(4, Kind.OTHER, 0, Isa.A32, False)
+_A64 = Insn(4, Kind.OTHER, 0, Isa.A64, False)
+_T16_INDIRECT = Insn(2, Kind.INDIRECT, 0, Isa.T32, False)
+_T16_INDIRECT_LINK = Insn(2, Kind.INDIRECT, 0, Isa.T32, True)
+_T32_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.T32, False)
+_A32_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.A32, False)
+_A32_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A32, True)
+_A64_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.A64, False)
+_A64_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A64, True)
+
+_MASK32 = 0xFFFFFFFF
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - ((value >> (bits - 1)) << bits)
+
+
+def is_wide(halfword: int) -> bool:
+    """Tell whether a T32 instruction that begins with ``halfword`` is 4 bytes long (Armv8-M ARM, C2.2)."""
+    return halfword >= 0xE800
+
+
+def decode_t16(address: int, half: int) -> Insn:
+    """Classify a 16-bit T32 instruction.
+
+    :param address: Its address in bytes.
+    :param half: The halfword; :func:`is_wide` must be False for it.
+    """
+    top = half >> 12
+    if top == 0xD:
+        if (half >> 8) & 0xF < 0xE:
+            return Insn(2, Kind.DIRECT, (address + 4 + _signed(half & 0xFF, 8) * 2) & _MASK32, Isa.T32, False)
+    elif top == 0xE:
+        return Insn(2, Kind.DIRECT, (address + 4 + _signed(half & 0x7FF, 11) * 2) & _MASK32, Isa.T32, False)
+    elif top == 0xB:
+        if half & 0xF500 == 0xB100:
+            offset = (half >> 3 & 0x40) | (half >> 2 & 0x3E)
+            return Insn(2, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, False)
+        if half & 0xFF00 == 0xBD00:
+            return _T16_INDIRECT
+        if half in (0xBF20, 0xBF30):
+            return Insn(2, Kind.WAIT, 0, Isa.T32, False)
+    elif top == 0x4:
+        # BX, BXNS, BLX, BLXNS, then ADD and MOV to PC.
+        if half & 0xFF00 == 0x4700:
+            return _T16_INDIRECT_LINK if half & 0x80 else _T16_INDIRECT
+        if half & 0xFD87 == 0x4487:
+            return _T16_INDIRECT
+    return _T16
+
+
+def decode_t32(address: int, first: int, second: int) -> Insn:
+    """Classify a 32-bit T32 instruction.
+
+    :param address: Its address in bytes.
+    :param first: First halfword; :func:`is_wide` must be True for it.
+    :param second: Second halfword.
+    """
+    if first & 0xF800 == 0xF000:
+        return _t32_control(address, first, second) if second & 0x8000 else _T32
+    if first & 0xFE40 == 0xE800:
+        if second & 0x8000 and first & 0xFFD0 in (0xE890, 0xE910):
+            return _T32_INDIRECT  # LDMIA and LDMDB with PC
+        if first & 0xFFD0 in (0xE810, 0xE990):
+            return _T32_INDIRECT  # RFE
+    if first & 0xFFF0 == 0xE8D0 and second & 0xFFE0 == 0xF000:
+        return _T32_INDIRECT  # TBB, TBH
+    if first & 0xFF70 == 0xF850 and second & 0xF000 == 0xF000:
+        return _T32_INDIRECT  # LDR to PC
+    if first == 0xEE07 and second & 0x0FFF == 0x0F95:
+        return _next_t32(address)  # ISB in its CP15 form
+    if first & 0xFFF0 == 0xFB50 and second & 0x0FF0 == 0x0F10:
+        return _T32_INDIRECT  # BXAUT
+    return _T32
+
+
+def _next_t32(address: int) -> Insn:
+    return Insn(4, Kind.DIRECT, (address + 4) & _MASK32, Isa.T32, False)
+
+
+def _t32_control(address: int, first: int, second: int) -> Insn:
+    # Branches and miscellaneous control (Armv8-M ARM, C2.3.5; A-profile ARM, F3.1.9).
+    form = second & 0x5000
+    if form == 0x0000:
+        condition = first >> 6 & 0xF
+        return _t32_branch(address, first, second) if condition < 0xE else _t32_misc(address, first, second)
+    if form == 0x4000 and second & 1:
+        return _t32_loop(address, first, second)
+    sign = first >> 10 & 1
+    high = (~(second >> 13 ^ sign) & 1) << 23 | (~(second >> 11 ^ sign) & 1) << 22
+    offset = _signed(sign << 24 | high | (first & 0x3FF) << 12 | (second & 0x7FF) << 1, 25)
+    if form == 0x4000:
+        return Insn(4, Kind.DIRECT, ((address & ~3) + 4 + offset) & _MASK32, Isa.A32, True)
+    return Insn(4, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, form == 0x5000)
+
+
+def _t32_branch(address: int, first: int, second: int) -> Insn:
+    high = (first >> 10 & 1) << 20 | (second >> 11 & 1) << 19 | (second >> 13 & 1) << 18
+    offset = _signed(high | (first & 0x3F) << 12 | (second & 0x7FF) << 1, 21)
+    return Insn(4, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, False)
+
+
+def _t32_misc(address: int, first: int, second: int) -> Insn:
+    if first & 0xFFF0 == 0xF3B0 and second & 0xD0F0 == 0x8060:
+        return _next_t32(address)  # ISB
+    if first == 0xF3AF and second in (0x8002, 0x8003):
+        return Insn(4, Kind.WAIT, 0, Isa.T32, False)
+    if first & 0xFFF0 == 0xF3C0 and second & 0xD000 == 0x8000:
+        return _T32_INDIRECT  # BXJ
+    if first & 0xFFF0 == 0xF3D0 and second & 0xDF00 == 0x8F00 and first & 0xF == 0xE:
+        return _T32_INDIRECT  # SUBS PC, LR and ERET
+    return _T32
+
+
+def _t32_loop(address: int, first: int, second: int) -> Insn:
+    # Low-overhead loops and branch futures (Armv8.1-M ARM, C2.4): bits 10:7 of the first halfword are
+    # the distance to a branch point, 0 in the loop instructions.
+    if first & 0xFF80 != 0xF000:
+        return Insn(4, Kind.FUTURE, 0, Isa.T32, False)
+    if second & 0x2000:
+        return _T32  # DLS, DLSTP, LCTP
+    offset = (second >> 1 & 0x3FF) << 2 | (second >> 11 & 1) << 1
+    if first in (0xF00F, 0xF01F, 0xF02F):
+        offset = -offset  # LE, LETP
+    return Insn(4, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, False)
+
+
+def decode_a32(address: int, word: int) -> Insn:
+    """Classify an A32 instruction (A-profile ARM, F4.1).
+
+    :param address: Its address in bytes.
+    :param word: The instruction word.
+    """
+    if word >> 28 == 0xF:
+        return _a32_unconditional(address, word)
+    group = word >> 25 & 7
+    if group == 5:
+        target = (address + 8 + _signed(word & 0xFFFFFF, 24) * 4) & _MASK32
+        return Insn(4, Kind.DIRECT, target, Isa.A32, bool(word >> 24 & 1))
+    if group == 4:
+        return _A32_INDIRECT if word & 0x00108000 == 0x00108000 else _A32
+    if group in (2, 3):
+        load_pc = word & 0x0050F000 == 0x0010F000 and not (group == 3 and word & 0x10)
+        return _A32_INDIRECT if load_pc else _A32
+    if group in (0, 1):
+        return _a32_data_processing(word)
+    if word & 0x0FFF0FFF == 0x0E070F95:
+        return Insn(4, Kind.DIRECT, (address + 4) & _MASK32, Isa.A32, False)  # ISB in its CP15 form
+    return _A32
+
+
+def _a32_unconditional(address: int, word: int) -> Insn:
+    if word & 0xFE000000 == 0xFA000000:
+        offset = _signed(word & 0xFFFFFF, 24) * 4 + (word >> 23 & 2)
+        return Insn(4, Kind.DIRECT, (address + 8 + offset) & _MASK32, Isa.T32, True)
+    if word & 0xFE500000 == 0xF8100000:
+        return _A32_INDIRECT  # RFE
+    if word & 0xFFFFFFF0 == 0xF57FF060:
+        return Insn(4, Kind.DIRECT, (address + 4) & _MASK32, Isa.A32, False)  # ISB
+    return _A32
+
+
+def _a32_data_processing(word: int) -> Insn:
+    if word & 0x0FFFFFD0 == 0x012FFF10:
+        return _A32_INDIRECT_LINK if word & 0x20 else _A32_INDIRECT  # BX, BLX
+    if word & 0x0FFFFFF0 == 0x012FFF20 or word & 0x0FFFFFFF == 0x0160006E:
+        return _A32_INDIRECT  # BXJ, ERET
+    if word & 0x0FFFFFFE == 0x0320F002:
+        return Insn(4, Kind.WAIT, 0, Isa.A32, False)
+    if word & 0xF000 != 0xF000 or word >> 23 & 3 == 2:
+        return _A32  # destination is not PC, or one of TST, TEQ, CMP, CMN and their neighbours
+    if not word >> 25 & 1 and word & 0x90 == 0x90:
+        return _A32  # multiplies and extra loads and stores
+    return _A32_INDIRECT
+
+
+def decode_a64(address: int, word: int) -> Insn:
+    """Classify an A64 instruction (A-profile ARM, C4.1.66).
+
+    :param address: Its address in bytes.
+    :param word: The instruction word.
+    """
+    if word & 0x7C000000 == 0x14000000:
+        target = (address + _signed(word & 0x3FFFFFF, 26) * 4) & _MASK64
+        return Insn(4, Kind.DIRECT, target, Isa.A64, bool(word >> 31))
+    if word & 0xFF000000 == 0x54000000 or word & 0x7E000000 == 0x34000000:
+        target = (address + _signed(word >> 5 & 0x7FFFF, 19) * 4) & _MASK64
+        return Insn(4, Kind.DIRECT, target, Isa.A64, False)
+    if word & 0x7E000000 == 0x36000000:
+        target = (address + _signed(word >> 5 & 0x3FFF, 14) * 4) & _MASK64
+        return Insn(4, Kind.DIRECT, target, Isa.A64, False)
+    if word & 0xFE1FF000 == 0xD61F0000:
+        operation = word >> 21 & 0xF
+        if operation in (1, 9):
+            return _A64_INDIRECT_LINK  # BLR, BLRAA and BLRAB and their zero forms
+        return _A64_INDIRECT if operation in (0, 2, 4, 8) else _A64
+    if word & 0xFFFFF0FF == 0xD50330DF:
+        return Insn(4, Kind.DIRECT, (address + 4) & _MASK64, Isa.A64, False)  # ISB
+    if word in (0xD503205F, 0xD503207F):
+        return Insn(4, Kind.WAIT, 0, Isa.A64, False)
+    return _A64
