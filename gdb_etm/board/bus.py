@@ -1,0 +1,115 @@
+"""The board's memory map: flash, RAM and pages of device registers.
+
+The core reaches flash and RAM directly (Unicorn maps the same bytes); devices are reached by the core and by the debugger's
+AHB-AP through :meth:`Bus.read` and :meth:`Bus.write`.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Protocol, Tuple
+
+FLASH_BASE = 0x00000000
+FLASH_SIZE = 0x00100000
+RAM_BASE = 0x20000000
+RAM_SIZE = 0x00080000
+PAGE = 0x1000
+
+
+class BusFault(Exception):
+    """The bus answered an access with an error.
+
+    :param address: The address of the access.
+    """
+
+    def __init__(self, address: int) -> None:
+        super().__init__("bus fault at 0x%08x" % address)
+        self.address = address
+
+
+class Device(Protocol):
+    """One or more 4 KiB pages of registers, with word accesses at offsets that are multiples of four."""
+
+    base: int
+    size: int
+
+    def read32(self, offset: int) -> int:
+        """Read the register at `offset`."""
+
+    def write32(self, offset: int, value: int) -> None:
+        """Write the register at `offset`."""
+
+
+class Bus:
+    """Flash, RAM and devices at their addresses."""
+
+    def __init__(self) -> None:
+        self.flash = bytearray(b"\xff" * FLASH_SIZE)
+        self.ram = bytearray(RAM_SIZE)
+        self._pages: Dict[int, Device] = {}
+
+    def add_device(self, device: Device) -> None:
+        """Put a device's pages on the bus.
+
+        :raises ValueError: its pages are not aligned or not free.
+        """
+        if device.base % PAGE or device.size % PAGE or device.size <= 0:
+            raise ValueError("device at 0x%08x does not fill whole 4 KiB pages" % device.base)
+        for page in range(device.base // PAGE, (device.base + device.size) // PAGE):
+            if page in self._pages:
+                raise ValueError("two devices at 0x%08x" % (page * PAGE))
+            self._pages[page] = device
+
+    def devices(self) -> List[Device]:
+        """Return every device once, in address order."""
+        found: Dict[int, Device] = {device.base: device for device in self._pages.values()}
+        return [found[base] for base in sorted(found)]
+
+    def memory(self, address: int, length: int) -> Optional[Tuple[bytearray, int]]:
+        """Return the memory that holds all of an address range and the offset in it, or None."""
+        if FLASH_BASE <= address and address + length <= FLASH_BASE + FLASH_SIZE:
+            return self.flash, address - FLASH_BASE
+        if RAM_BASE <= address and address + length <= RAM_BASE + RAM_SIZE:
+            return self.ram, address - RAM_BASE
+        return None
+
+    def read(self, address: int, size: int) -> int:
+        """Read 1, 2 or 4 bytes.
+
+        :raises BusFault: nothing is at the address.
+        """
+        place = self.memory(address, size)
+        if place is not None:
+            memory, offset = place
+            return int.from_bytes(memory[offset : offset + size], "little")
+        device = self._device(address, size)
+        shift = 8 * (address & 3)
+        word = device.read32((address & ~3) - device.base)
+        return (word >> shift) & ((1 << (8 * size)) - 1)
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Write 1, 2 or 4 bytes.
+
+        :raises BusFault: nothing is at the address.
+        """
+        place = self.memory(address, size)
+        if place is not None:
+            memory, offset = place
+            memory[offset : offset + size] = value.to_bytes(size, "little")
+            return
+        device = self._device(address, size)
+        offset = (address & ~3) - device.base
+        if size != 4:
+            shift = 8 * (address & 3)
+            mask = ((1 << (8 * size)) - 1) << shift
+            value = (device.read32(offset) & ~mask) | ((value << shift) & mask)
+        device.write32(offset, value & 0xFFFFFFFF)
+
+    def _device(self, address: int, size: int) -> Device:
+        """Return the device at an address.
+
+        :raises BusFault: none is there, or the access crosses a word.
+        """
+        device = self._pages.get(address // PAGE)
+        if device is None or (address & 3) + size > 4:
+            raise BusFault(address)
+        return device

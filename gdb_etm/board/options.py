@@ -1,0 +1,20 @@
+"""What a user chooses when starting a simulated board."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Tuple
+
+
+class BoardOptions(NamedTuple):
+    """The choices for one simulated board.
+
+    :param elf: Path of the program put into flash and RAM at power-up, or None for blank flash.
+    :param etb_size: Size of the trace buffer in bytes.
+    :param truth: Path of the file that receives what really ran, or None.
+    :param faults: Names of the faults that the probe side injects on demand.
+    """
+
+    elf: Optional[str] = None
+    etb_size: int = 4096
+    truth: Optional[str] = None
+    faults: Tuple[str, ...] = ()
