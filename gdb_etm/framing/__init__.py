@@ -1,0 +1,1 @@
+"""Wrapped trace bytes to one byte stream per trace ID."""

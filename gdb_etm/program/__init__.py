@@ -1,0 +1,1 @@
+"""The program that ran: its bytes, its instructions and its basic blocks."""

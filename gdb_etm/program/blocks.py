@@ -1,0 +1,140 @@
+"""Basic blocks: straight runs of instructions up to the next one that a trace unit reports."""
+
+from __future__ import annotations
+
+from enum import Enum
+from struct import unpack_from
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32, decode_a64, decode_t16, decode_t32, is_wide
+
+_MAX_INSTRUCTIONS = 1 << 16
+
+
+class Stop(Enum):
+    """Why a block ends where it ends."""
+
+    BRANCH = "branch"
+    NO_CODE = "no code"
+    TOO_LONG = "no branch found"
+    NOT_DECODED = "instruction not decoded"
+
+
+class Block(NamedTuple):
+    """Instructions from ``start`` up to and including the first that is traced."""
+
+    start: int
+    end: int
+    """Address just past the last instruction walked; for NO_CODE the address that has no code."""
+    count: int
+    """Number of instructions walked."""
+    isa: Isa
+    stop: Stop
+    last: Optional[Insn]
+    """The branch at the end, when ``stop`` is BRANCH."""
+
+
+class Blocks:
+    """Finds blocks in a program and keeps them.
+
+    :param program: The program's memory.
+    :param waits: Whether the unit traces WFI and WFE as branches (TRCIDR2.WFXMODE).
+    :param futures: Whether the unit traces branch-future instructions (TRCIDR0.BF).
+    """
+
+    def __init__(self, program: Program, waits: bool = False, futures: bool = False) -> None:
+        self.program = program
+        self._waits = waits
+        self._futures = futures
+        self._blocks: Dict[Tuple[int, Isa], Block] = {}
+
+    def at(self, address: int, isa: Isa) -> Block:
+        """Give the block that begins at ``address``."""
+        key = (address, isa)
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._blocks[key] = self._walk(address, isa)
+        return block
+
+    def instruction(self, address: int, isa: Isa) -> Optional[Insn]:
+        """Decode the instruction at ``address``; None where there is no code."""
+        found = self.program.piece_at(address)
+        if found is None:
+            return None
+        start, data = found
+        if len(data) - (address - start) < 4:
+            start, data = address, self.program.read(address, 4)
+        return _decode(data, address - start, address, isa)
+
+    def until(self, address: int, isa: Isa, stop: int) -> Block:
+        """Walk from ``address`` over every instruction that begins before ``stop``.
+
+        The block ends early, with its reason, at missing code or at a traced instruction.
+        """
+        at = address
+        count = 0
+        while at < stop and count < _MAX_INSTRUCTIONS:
+            insn = self.instruction(at, isa)
+            if insn is None:
+                return Block(address, at, count, isa, Stop.NO_CODE, None)
+            if self._is_traced(insn):
+                return Block(address, at, count, isa, Stop.BRANCH, insn)
+            at += insn.size
+            count += 1
+        return Block(address, at, count, isa, Stop.TOO_LONG, None)
+
+    def addresses(self, start: int, end: int, isa: Isa) -> List[int]:
+        """List the addresses of the instructions in an executed range."""
+        if isa is not Isa.T32:
+            return list(range(start, end, 4))
+        found = []
+        at = start
+        while at < end:
+            found.append(at)
+            half = self.program.read(at, 2)
+            at += 4 if len(half) == 2 and is_wide(half[0] | half[1] << 8) else 2
+        return found
+
+    def _is_traced(self, insn: Insn) -> bool:
+        kind = insn.kind
+        if kind is Kind.WAIT:
+            return self._waits
+        if kind is Kind.FUTURE:
+            return self._futures
+        return kind is not Kind.OTHER
+
+    def _walk(self, address: int, isa: Isa) -> Block:
+        at = address
+        count = 0
+        while count < _MAX_INSTRUCTIONS:
+            insn = self.instruction(at, isa)
+            if insn is None:
+                return Block(address, at, count, isa, Stop.NO_CODE, None)
+            if insn.kind is not Kind.OTHER and self._is_traced(insn):
+                if insn.kind is Kind.FUTURE:
+                    return Block(address, at, count, isa, Stop.NOT_DECODED, None)
+                at += insn.size
+                if insn.kind is Kind.WAIT:
+                    insn = Insn(insn.size, Kind.DIRECT, at, isa, False)
+                return Block(address, at, count + 1, isa, Stop.BRANCH, insn)
+            at += insn.size
+            count += 1
+        return Block(address, at, count, isa, Stop.TOO_LONG, None)
+
+
+def _decode(data: bytes, index: int, address: int, isa: Isa) -> Optional[Insn]:
+    left = len(data) - index
+    if isa is Isa.T32:
+        if left < 2:
+            return None
+        first = data[index] | data[index + 1] << 8
+        if not is_wide(first):
+            return decode_t16(address, first)
+        if left < 4:
+            return None
+        return decode_t32(address, first, data[index + 2] | data[index + 3] << 8)
+    if left < 4:
+        return None
+    word: int = unpack_from("<I", data, index)[0]
+    return decode_a64(address, word) if isa is Isa.A64 else decode_a32(address, word)
