@@ -7,7 +7,7 @@ from struct import unpack_from
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32, decode_a64, decode_t16, decode_t32, is_wide
+from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32, decode_a64, decode_t16, decode_t32, is_wide, skip_plain
 
 _MAX_INSTRUCTIONS = 1 << 16
 
@@ -104,10 +104,19 @@ class Blocks:
             return self._futures
         return kind is not Kind.OTHER
 
+    def _skip(self, address: int, isa: Isa) -> Tuple[int, int]:
+        found = self.program.piece_at(address)
+        if found is None:
+            return address, 0
+        index, count = skip_plain(found[1], address - found[0], isa)
+        return found[0] + index, count
+
     def _walk(self, address: int, isa: Isa) -> Block:
         at = address
         count = 0
         while count < _MAX_INSTRUCTIONS:
+            at, skipped = self._skip(at, isa)
+            count += skipped
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)

@@ -8,7 +8,7 @@ where does it go.  Capstone gives text and operands elsewhere, and judges these 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 
 class Isa(IntEnum):
@@ -252,3 +252,49 @@ def decode_a64(address: int, word: int) -> Insn:
     if word in (0xD503205F, 0xD503207F):
         return Insn(4, Kind.WAIT, 0, Isa.A64, False)
     return _A64
+
+
+def _sizes_t32() -> bytes:
+    # By the high byte of the first halfword: the size of an instruction that is certainly plain, else 0.
+    branches = {0x44, 0x46, 0x47, 0xB1, 0xB3, 0xB9, 0xBB, 0xBD, 0xBF, *range(0xD0, 0xDE), *range(0xE0, 0xE8)}
+    branches.update({0xE8, 0xE9, 0xEE, 0xF8, 0xFB, *range(0xF0, 0xF8)})
+    return bytes(0 if high in branches else 4 if high >= 0xE8 else 2 for high in range(256))
+
+
+def _sizes_a64() -> bytes:
+    branches = {0x54, 0xD5, 0xD6, 0xD7}
+    branches.update(byte for byte in range(256) if byte & 0x7C == 0x14 or byte & 0x7C == 0x34)
+    return bytes(0 if byte in branches else 4 for byte in range(256))
+
+
+def _sizes_a32() -> bytes:
+    # Only single-register loads and stores of bytes, multiplies and the like could be told apart by the
+    # top byte, so just the coprocessor group is left out.
+    return bytes(4 if byte & 0x0F in (0xC, 0xD) else 0 for byte in range(256))
+
+
+_PLAIN_T32 = _sizes_t32()
+_PLAIN_A64 = _sizes_a64()
+_PLAIN_A32 = _sizes_a32()
+
+
+def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
+    """Step over instructions that are certainly of kind OTHER, by one table look-up each.
+
+    :param data: Program bytes.
+    :param index: Index of an instruction in ``data``.
+    :returns: Index of the first instruction that has to be decoded, and how many were stepped over.
+    """
+    count = 0
+    if isa is Isa.T32:
+        sizes, key, last = _PLAIN_T32, index + 1, len(data) - 3
+    else:
+        sizes, key, last = (_PLAIN_A64 if isa is Isa.A64 else _PLAIN_A32), index + 3, len(data)
+    start = key
+    while key < last:
+        size = sizes[data[key]]
+        if not size:
+            break
+        key += size
+        count += 1
+    return index + key - start, count
