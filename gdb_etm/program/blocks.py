@@ -27,7 +27,7 @@ class Block(NamedTuple):
     start: int
     end: int
     """Address just past the last instruction walked; for NO_CODE the address that has no code."""
-    count: int
+    instructions: int
     """Number of instructions walked."""
     isa: Isa
     stop: Stop

@@ -20,7 +20,7 @@ class Range(NamedTuple):
     """Address of the first instruction."""
     end: int
     """Address just past the last instruction."""
-    count: int
+    instructions: int
     """Number of instructions, at least 1."""
     isa: Isa
     taken: bool
@@ -97,7 +97,7 @@ class Cycles(NamedTuple):
     """Processor cycles since the previous cycle count; None when the unit does not know."""
 
     offset: int
-    count: Optional[int]
+    cycles: Optional[int]
 
 
 class TraceEvent(NamedTuple):
