@@ -13,6 +13,8 @@ class BufferFormat(Enum):
     """16-byte formatter frames that carry several trace IDs (CoreSight Architecture v3.0, D4)."""
     RAW = "source_data"
     """The bytes of one source, unwrapped."""
+    DSTREAM = "dstream_coresight"
+    """Formatter frames as a DSTREAM probe stores them: in a TPIU stream with frame synchronisation packets."""
 
 
 class BufferEnd(Enum):
@@ -70,3 +72,5 @@ class Capture(NamedTuple):
     """Why the oldest byte is the oldest."""
     name: str = "capture"
     """Shown to the user: a snapshot's path or a live capture's number."""
+    notes: Tuple[str, ...] = ()
+    """What the user should know before believing the history, one line each, such as memory that is missing."""

@@ -1,0 +1,175 @@
+"""Capture -> snapshot folder, the form that ``reader.py`` reads and OpenCSD's ``trc_pkt_lister`` decodes."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Dict, Iterable, List, Mapping, Tuple
+
+from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.errors import SnapshotError
+from gdb_etm.registers.etmv4_page import PAGE
+
+_BUFFER = "ETB_0"
+
+# What could be taken for part of the ini syntax, and blanks at the ends, which are stripped when read.
+_UNSAFE = re.compile(r"[\x00-\x1f;#=,()\[\]\"']|^$|^\s|\s$")
+
+
+def write_snapshot(capture: Capture, path: str) -> List[str]:
+    """Write a capture as a snapshot folder; the folder is made, files of the same names are replaced.
+
+    :returns: The paths of the files written.
+    :raises SnapshotError: When a file cannot be written, or the format has no way to say what the capture holds.
+    """
+    cores = _cores(capture, path)
+    files: Dict[str, bytes] = {"trace.bin": capture.buffer}
+    names = _name_images(cores, files)
+    devices = {}
+    for index, (core, images) in enumerate(cores.values()):
+        devices["cpu_%d.ini" % index] = _core_ini(core, images, names)
+    for index, source in enumerate(capture.sources):
+        devices["source_%d.ini" % index] = _source_ini(source)
+    files["snapshot.ini"] = _text(_snapshot_lines(devices))
+    files["trace.ini"] = _text(_trace_lines(capture))
+    files.update(devices)
+    written = []
+    try:
+        os.makedirs(path, exist_ok=True)
+        for name, data in files.items():
+            written.append(os.path.join(path, name))
+            with open(written[-1], "wb") as file:
+                file.write(data)
+    except OSError as error:
+        raise SnapshotError(error.strerror or str(error), error.filename or path) from error
+    return written
+
+
+def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryImage, ...]]]:
+    # The format keeps memory with cores and names everything, so a capture must be sayable in these words.
+    cores: Dict[str, Tuple[Core, Tuple[MemoryImage, ...]]] = {}
+    taken = set()
+    for source in capture.sources:
+        for name in (source.name, source.protocol, *source.registers):
+            _check_name(name, path)
+        if source.name in taken:
+            raise SnapshotError("two trace sources of name %r" % source.name, path)
+        taken.add(source.name)
+        if source.core is None:
+            if source.images:
+                raise SnapshotError("trace source %r has memory but no core to keep it with" % source.name, path)
+            continue
+        for name in (source.core.name, source.core.type, *source.core.registers):
+            _check_name(name, path)
+        entry = (source.core, _disjoint(source.images))
+        if cores.setdefault(source.core.name, entry) != entry:
+            raise SnapshotError("two trace sources disagree about core %r" % source.core.name, path)
+    both = taken.intersection(cores)
+    if both:
+        raise SnapshotError("%r names both a core and a trace source" % both.pop(), path)
+    return cores
+
+
+def _disjoint(images: Iterable[MemoryImage]) -> Tuple[MemoryImage, ...]:
+    # OpenCSD refuses dumps that overlap; in a capture the earlier image wins, so the later ones lose what it covers.
+    kept: List[MemoryImage] = []
+    for image in images:
+        pieces = [image]
+        for earlier in kept:
+            pieces = [part for piece in pieces for part in _without(piece, earlier)]
+        kept += [piece for piece in pieces if piece.data]
+    return tuple(kept)
+
+
+def _without(image: MemoryImage, hole: MemoryImage) -> List[MemoryImage]:
+    # What of an image lies before and after another one.
+    end, hole_end = image.address + len(image.data), hole.address + len(hole.data)
+    if hole_end <= image.address or end <= hole.address:
+        return [image]
+    pieces = []
+    if image.address < hole.address:
+        pieces.append(image._replace(data=image.data[: hole.address - image.address]))
+    if hole_end < end:
+        pieces.append(image._replace(address=hole_end, data=image.data[hole_end - image.address :]))
+    return pieces
+
+
+def _check_name(name: str, path: str) -> None:
+    if _UNSAFE.search(name):
+        raise SnapshotError("%r cannot be a name in a snapshot" % name, path)
+
+
+def _name_images(
+    cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], files: Dict[str, bytes]
+) -> Dict[bytes, str]:
+    # One file for each different content: the cores of a cluster mostly share theirs.
+    names: Dict[bytes, str] = {}
+    for _, images in cores.values():
+        for image in images:
+            if image.data not in names:
+                names[image.data] = "memory_%d_%x.bin" % (len(names), image.address)
+                files[names[image.data]] = image.data
+    return names
+
+
+def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[bytes, str]) -> bytes:
+    lines = ["[device]", "name=%s" % core.name, "class=core", "type=%s" % core.type]
+    if core.registers:
+        lines += ["", "[regs]"]
+        # Tools take a register for 32 bits wide unless told otherwise.
+        for name, value in core.registers.items():
+            lines.append("%s%s=0x%08X" % (name.upper(), "(size:64)" if value >> 32 else "", value))
+    for number, image in enumerate(images, 1):
+        lines += ["", "[dump%d]" % number, "file=%s" % names[image.data]]
+        lines += ["address=0x%08X" % image.address, "length=0x%X" % len(image.data)]
+    return _text(lines)
+
+
+def _source_ini(source: TraceSource) -> bytes:
+    lines = ["[device]", "name=%s" % source.name, "class=trace_source", "type=%s" % _device_type(source)]
+    if source.registers:
+        lines += ["", "[regs]"]
+        lines += ["%s=0x%08X" % (_register_key(source, name), value) for name, value in source.registers.items()]
+    return _text(lines)
+
+
+def _device_type(source: TraceSource) -> str:
+    # ETMIDR, bits 11:8 and 7:4: the architecture's version, of which ETMv3 counts from 2 and PTM from 3.
+    version = source.registers.get("ETMIDR", 0)
+    major, minor = version >> 8 & 0xF, version >> 4 & 0xF
+    if source.protocol == "etmv4":
+        return "ETM4"
+    if source.protocol == "etmv3":
+        return "ETM%d.%d" % (major + 1, minor) if major == 2 else "ETM3.5"
+    if source.protocol == "ptm":
+        return "PTM1.%d" % minor
+    return source.protocol.upper()
+
+
+def _register_key(source: TraceSource, name: str) -> str:
+    # With its number, as debuggers write it: the offset in words.
+    if source.protocol == "etmv4" and name in PAGE.by_name:
+        return "%s(0x%03X)" % (name, PAGE.by_name[name].offset // 4)
+    return name
+
+
+def _snapshot_lines(devices: Iterable[str]) -> List[str]:
+    lines = ["[snapshot]", "version=1.0", "", "[device_list]"]
+    lines += ["device%d=%s" % (index, name) for index, name in enumerate(devices)]
+    return lines + ["", "[trace]", "metadata=trace.ini"]
+
+
+def _trace_lines(capture: Capture) -> List[str]:
+    lines = ["[trace_buffers]", "buffers=buffer0", "", "[buffer0]", "name=%s" % _BUFFER, "file=trace.bin"]
+    lines.append("format=%s" % capture.format.value)
+    if capture.end is not BufferEnd.UNKNOWN:
+        lines.append("oldest=%s" % capture.end.name.lower())
+    lines += ["", "[source_buffers]"]
+    lines += ["%s=%s" % (source.name, _BUFFER) for source in capture.sources]
+    lines += ["", "[core_trace_sources]"]
+    lines += ["%s=%s" % (source.core.name, source.name) for source in capture.sources if source.core]
+    return lines
+
+
+def _text(lines: Iterable[str]) -> bytes:
+    return ("\n".join(lines) + "\n").encode("utf-8")
