@@ -1,0 +1,73 @@
+"""Debug registers in the System Control Space of a Cortex-M, offsets from 0xE000E000.
+
+Armv8-M Architecture Reference Manual (DDI 0553B), D1.2; Armv7-M (DDI 0403E), C1.6.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved
+
+SCS_BASE = 0xE000E000
+"""Address of the System Control Space in every Cortex-M's memory."""
+
+ROM_TABLE_BASE = 0xE00FF000
+"""Where a Cortex-M's own ROM table lies, unless its access port says otherwise."""
+
+DBGKEY = 0xA05F
+"""Must be written to DHCSR[31:16] for the rest of the write to count."""
+
+CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
+    "IMPLEMENTER" / bits(8),
+    "VARIANT" / bits(4),
+    "ARCHITECTURE" / bits(4),
+    "PARTNO" / bits(12),
+    "REVISION" / bits(4)))
+
+DHCSR = Register("DHCSR", 0xDF0, "RW", BitStruct(
+    reserved(5),
+    "S_RESTART_ST" / bits(1),
+    "S_RESET_ST" / bits(1),     # clears when read
+    "S_RETIRE_ST" / bits(1),    # clears when read
+    reserved(3),
+    "S_SDE" / bits(1),
+    "S_LOCKUP" / bits(1),
+    "S_SLEEP" / bits(1),
+    "S_HALT" / bits(1),
+    "S_REGRDY" / bits(1),
+    reserved(10),
+    "C_SNAPSTALL" / bits(1),
+    reserved(1),
+    "C_MASKINTS" / bits(1),
+    "C_STEP" / bits(1),
+    "C_HALT" / bits(1),
+    "C_DEBUGEN" / bits(1)))
+
+DEMCR = Register("DEMCR", 0xDFC, "RW", BitStruct(
+    reserved(7),
+    "TRCENA" / bits(1),
+    reserved(3),
+    "SDME" / bits(1),
+    "MON_REQ" / bits(1),
+    "MON_STEP" / bits(1),
+    "MON_PEND" / bits(1),
+    "MON_EN" / bits(1),
+    reserved(4),
+    "VC_SFERR" / bits(1),
+    "VC_HARDERR" / bits(1),
+    "VC_INTERR" / bits(1),
+    "VC_BUSERR" / bits(1),
+    "VC_STATERR" / bits(1),
+    "VC_CHKERR" / bits(1),
+    "VC_NOCPERR" / bits(1),
+    "VC_MMERR" / bits(1),
+    reserved(3),
+    "VC_CORERESET" / bits(1)))
+
+DAUTHSTATUS = Register("DAUTHSTATUS", 0xFB8, "RO", BitStruct(
+    reserved(24),
+    "SNID" / bits(2),
+    "SID" / bits(2),
+    "NSNID" / bits(2),
+    "NSID" / bits(2)))
+
+PAGE = Page("System Control Space", globals())
