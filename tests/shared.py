@@ -1,0 +1,22 @@
+"""What lies beside the checkout and is no part of it: real captures and the architecture's text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def shared(*parts: str) -> str:
+    """Return the path of a file or folder in ``../shared``; skip the test by name where it is absent."""
+    path = SHARED.joinpath(*parts)
+    if not path.exists():
+        pytest.skip("no %s beside the checkout" % "/".join(("shared",) + parts))
+    return str(path)
+
+
+def capture_folder(name: str) -> str:
+    """Return the snapshot folder of a real capture, such as ``"juno_r1_1"``; skip the test where it is absent."""
+    return shared("captures", name)

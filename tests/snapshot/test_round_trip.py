@@ -1,0 +1,118 @@
+"""Property test: what is written is what is read; with hand-made captures for what the property leaves out."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Dict, Tuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.errors import SnapshotError
+from gdb_etm.snapshot.reader import read_snapshot
+from gdb_etm.snapshot.writer import write_snapshot
+
+_NAMES = st.text("abcXYZ019_-. /\u00e9", min_size=1, max_size=12).filter(lambda text: text == text.strip())
+_ETMV4_REGISTERS = st.dictionaries(
+    st.sampled_from(["TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR12", "TRCACVR3", "TRCNOSUCHR"]),
+    st.integers(0, 2**64 - 1),
+)
+_CORE_REGISTERS = st.dictionaries(st.sampled_from(["pc", "sp", "xpsr", "q0"]), st.integers(0, 2**128 - 1))
+# Apart from each other, because overlapping images are cut (below); far up, to reach 64-bit addresses.
+_IMAGES = st.dictionaries(st.integers(0, 2**44 - 1), st.binary(min_size=1, max_size=40), max_size=3)
+
+
+@st.composite
+def captures(draw: st.DrawFn) -> Capture:
+    """Any capture that a snapshot can hold."""
+    names = iter(draw(st.lists(_NAMES, min_size=8, max_size=8, unique=True)))
+    cores: Dict[int, Tuple[Core, Tuple[MemoryImage, ...]]] = {}
+    sources = []
+    for _ in range(draw(st.integers(0, 4))):
+        protocol = draw(st.sampled_from(["etmv4", "etmv3", "ptm", "stm", "itm"]))
+        registers = draw(_ETMV4_REGISTERS) if protocol == "etmv4" else {}
+        which = draw(st.integers(0, 3))
+        if which and which not in cores:
+            images = tuple(MemoryImage(page << 20, data, "") for page, data in draw(_IMAGES).items())
+            cores[which] = (Core(next(names), "Cortex-M33", draw(_CORE_REGISTERS)), images)
+        core, images = cores[which] if which else (None, ())
+        sources.append(TraceSource(next(names), protocol, registers, core, images))
+    return Capture(
+        draw(st.binary(max_size=64)),
+        draw(st.sampled_from(list(BufferFormat))),
+        tuple(sources),
+        draw(st.sampled_from(list(BufferEnd))),
+    )
+
+
+def comparable(capture: Capture) -> Capture:
+    """Leave out what says where a capture lies."""
+    sources = [
+        source._replace(images=tuple(image._replace(name="") for image in source.images)) for source in capture.sources
+    ]
+    return capture._replace(sources=tuple(sources), name="")
+
+
+@given(captures())
+def test_round_trip(capture: Capture) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_snapshot(capture, folder)
+        (again,) = read_snapshot(folder)
+        assert comparable(again) == comparable(capture)
+        assert read_snapshot(folder + "/snapshot.ini") == [again]
+
+
+def one_source(**changes: object) -> Capture:
+    """Make a capture of one source, with fields of the source changed."""
+    source = TraceSource("ETM_0", "etmv4", {}, Core("cpu_0", "Cortex-M33", {}), ())
+    return Capture(b"", BufferFormat.FRAMES, (source._replace(**changes),), BufferEnd.WRAPPED)
+
+
+def test_overlapping_images_are_cut_so_that_the_earlier_wins(tmp_path: Path) -> None:
+    images = (MemoryImage(0x10, b"elf!", "elf"), MemoryImage(0x0E, b"01234567", "ram"), MemoryImage(0x11, b"xx", "in"))
+    write_snapshot(one_source(images=images), str(tmp_path))
+    (capture,) = read_snapshot(str(tmp_path))
+    read = [(image.address, image.data) for image in capture.sources[0].images]
+    assert read == [(0x10, b"elf!"), (0x0E, b"01"), (0x14, b"67")]
+
+
+def test_types_carry_the_version_of_the_id_register(tmp_path: Path) -> None:
+    # ETMIDR of an ETM-M3 (ETMv3.5) and of a Cortex-A9's PTM (PFTv1.0), as TC2 and Snowball have them.
+    for protocol, value, expected in (("etmv3", 0x410CF250, "ETM3.5"), ("ptm", 0x411CF301, "PTM1.0")):
+        write_snapshot(one_source(protocol=protocol, registers={"ETMIDR": value}), str(tmp_path))
+        assert "type=%s\n" % expected in (tmp_path / "source_0.ini").read_text()
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"name": "a=b"}, "'a=b' cannot be a name in a snapshot"),
+        ({"name": ""}, "'' cannot be a name in a snapshot"),
+        ({"name": "cpu_0"}, "'cpu_0' names both a core and a trace source"),
+        ({"core": None, "images": (MemoryImage(0, b"1", ""),)}, "trace source 'ETM_0' has memory but no core"),
+        ({"core": Core("c\n", "Cortex-M33", {})}, "cannot be a name in a snapshot"),
+    ],
+)
+def test_what_cannot_be_said_is_refused(changes: Dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        write_snapshot(one_source(**changes), str(tmp_path / "new"))
+    assert message in str(caught.value)
+    assert not (tmp_path / "new").exists()
+
+
+def test_sources_that_disagree_are_refused(tmp_path: Path) -> None:
+    first = one_source().sources[0]
+    second = first._replace(name="ITM_0", images=(MemoryImage(0, b"1", ""),))
+    with pytest.raises(SnapshotError, match="two trace sources disagree about core 'cpu_0'"):
+        write_snapshot(one_source()._replace(sources=(first, second)), str(tmp_path))
+    with pytest.raises(SnapshotError, match="two trace sources of name 'ETM_0'"):
+        write_snapshot(one_source()._replace(sources=(first, first)), str(tmp_path))
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(SnapshotError, match="out: File exists"):
+        write_snapshot(one_source(), str(tmp_path / "out"))
