@@ -1,0 +1,306 @@
+"""GDB's side of the process beside it: start or attach to it, and reach registers through it.
+
+Loaded by GDB's own Python: standard library only, Python 3.8, no threads (a thread in GDB would take its signals).
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import BinaryIO, Callable, List, Optional, Sequence, Tuple
+
+from gdb_etm.access.stream import LineStream
+from gdb_etm.access.wire import MAX_WORDS, Hello, Message, decode_words, error_from, parse_hello
+from gdb_etm.errors import AccessError, ConnectError
+
+HELLO_SECONDS = 30.0
+"""How long pyOCD may take to open probe and target."""
+REPLY_SECONDS = 10.0
+"""How long one request may take; a probe retries on WAIT for a few seconds."""
+_CHUNK_WORDS = MAX_WORDS // 2
+_CLOSING_SECONDS = 7.0
+_STARTING_SECONDS = 2.0
+_LAST_LINES = 3
+_LAST_BYTES = 4096
+
+# Neither the working directory nor GDB's own Python may decide what the process imports.
+_BOOT = (
+    "import sys; root = sys.argv.pop(1); sys.path[:] = [root] + [p for p in sys.path if p]; "
+    "from gdb_etm.access.server import main; sys.exit(main(sys.argv[1:]))"
+)
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+
+Progress = Callable[[float], None]
+"""Called about every second while the process starts, with the seconds since the start."""
+
+
+class Client:
+    """A connection to the process beside GDB.  Made by :func:`start` or :func:`attach`.
+
+    Ctrl-C (KeyboardInterrupt) may leave any method at any time; the next request finds the stream in step.
+    """
+
+    def __init__(self, stream: LineStream, hello: Hello, process: Optional[_Process] = None) -> None:
+        self._stream = stream
+        self._process = process
+        self._number = 0
+        self.hello = hello
+        """What the process said of itself."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether the connection is open, as far as is known without asking."""
+        return not self._stream.closed
+
+    def port(self, ap: Optional[int] = None) -> RemotePort:
+        """Return an access port.
+
+        :param ap: Its ``id``; None takes the one that the core behind GDB is on.
+        :raises AccessError: There is no such access port.
+        """
+        if ap is None:
+            ap = next(core.ap for core in self.hello.cores if core.number == self.hello.core)
+        for info in self.hello.aps:
+            if info.id == ap:
+                return RemotePort(self, ap, info.name)
+        raise AccessError("no memory access port %d; there are: %s" % (ap, ", ".join(i.name for i in self.hello.aps)))
+
+    def states(self) -> List[str]:
+        """Return what each core of ``hello.cores`` does: ``"running"``, ``"halted"``, ``"sleeping"``..."""
+        return [str(state) for state in self.request({"op": "status"}).get("states", [])]
+
+    def log(self) -> List[str]:
+        """Return pyOCD's last warnings, oldest first."""
+        return [str(line) for line in self.request({"op": "log"}).get("lines", [])]
+
+    def at_end(self, writes: Sequence[Tuple[int, int, int]]) -> None:
+        """Leave writes that put the target back as it was, done in order when this client is gone, however it goes.
+
+        :param writes: ``(ap, address, value)`` each; replaces what was left before, so ``()`` cancels it.
+        """
+        self.request({"op": "at_end", "writes": [list(write) for write in writes]})
+
+    def request(self, request: Message, seconds: float = REPLY_SECONDS) -> Message:
+        """Send one request and return its reply.
+
+        :raises AccessError: The access failed, or the process is gone (kind ``"lost"``).
+        """
+        if self._stream.closed:
+            raise AccessError("the process beside GDB is gone; try etm connect", kind="lost")
+        self._number += 1
+        address = request.get("address")
+        try:
+            reply = self._stream.exchange(dict(request, id=self._number), self._number, seconds)
+        except EOFError:
+            self._stream.close()
+            raise AccessError("the process beside GDB ended%s" % self._last_words(), address, "lost") from None
+        except TimeoutError:
+            raise AccessError("no answer from pyOCD in %.0f s" % seconds, address, "timeout") from None
+        if "error" in reply:
+            raise error_from(reply["error"])
+        return reply
+
+    def close(self) -> None:
+        """End the connection, and the process if this client started it; the target runs on as it was."""
+        if not self._stream.closed:
+            try:
+                self.request({"op": "close"}, seconds=2.0)
+            except AccessError:
+                pass  # it is gone, or stuck; either way its end of stdin tells it
+        self._stream.close()
+        if self._process is not None:
+            self._process.end(_CLOSING_SECONDS)
+
+    def _last_words(self) -> str:
+        return self._process.last_words() if self._process is not None else ""
+
+
+class RemotePort:
+    """An :class:`~gdb_etm.access.port.AccessPort` through the process beside GDB."""
+
+    def __init__(self, client: Client, ap: int, name: str) -> None:
+        self._client = client
+        self._ap = ap
+        self._name = name
+
+    @property
+    def ap(self) -> int:
+        """The access port's ``id``, for :meth:`Client.at_end`."""
+        return self._ap
+
+    @property
+    def name(self) -> str:
+        """Short description, such as ``"AHB-AP 0"``."""
+        return self._name
+
+    def read32(self, address: int) -> int:
+        """Read one word."""
+        return int(self._client.request({"op": "read32", "ap": self._ap, "address": address})["value"])
+
+    def write32(self, address: int, value: int) -> None:
+        """Write one word; the write has completed on the bus when this returns."""
+        self._client.request({"op": "write32", "ap": self._ap, "address": address, "value": value})
+
+    def read_block(self, address: int, words: int) -> List[int]:
+        """Read ``words`` consecutive words."""
+        result: List[int] = []
+        while len(result) < words:
+            result += self._read("read_block", address + 4 * len(result), min(_CHUNK_WORDS, words - len(result)))
+        return result
+
+    def read_fifo(self, address: int, words: int) -> List[int]:
+        """Read the same word ``words`` times, in pipelined transfers."""
+        result: List[int] = []
+        while len(result) < words:
+            result += self._read("read_fifo", address, min(_CHUNK_WORDS, words - len(result)))
+        return result
+
+    def _read(self, operation: str, address: int, words: int) -> List[int]:
+        reply = self._client.request({"op": operation, "ap": self._ap, "address": address, "words": words})
+        try:
+            return decode_words(reply["words"], words)
+        except (KeyError, ValueError) as error:
+            raise AccessError("%s for 0x%08x" % (error, address), address) from None
+
+
+class _Process:
+    """The process that this client started, with what it writes to stderr."""
+
+    def __init__(self, python: str, arguments: Sequence[str]) -> None:
+        # A file, not a pipe: nobody reads it while all goes well, and a full pipe would stop the process.
+        self._errors: BinaryIO = tempfile.TemporaryFile()
+        environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
+        try:
+            # In a session of its own: Ctrl-C in GDB's terminal is not for it.
+            self.popen = subprocess.Popen(
+                [python, "-c", _BOOT, _PACKAGE_ROOT, "--stdio", *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._errors.close()
+            raise ConnectError("cannot start %s: %s" % (python, error.strerror)) from None
+
+    def stream(self) -> LineStream:
+        """Return the pipes to and from the process."""
+        assert self.popen.stdin is not None and self.popen.stdout is not None
+        return LineStream(self.popen.stdout, self.popen.stdin)
+
+    def last_words(self) -> str:
+        """Return the last lines that it wrote to stderr, as the tail of a message."""
+        size = os.fstat(self._errors.fileno()).st_size
+        tail = os.pread(self._errors.fileno(), _LAST_BYTES, max(0, size - _LAST_BYTES)).decode("utf-8", "replace")
+        lines = [line.strip() for line in tail.splitlines() if line.strip()][-_LAST_LINES:]
+        return ": " + " | ".join(lines) if lines else ""
+
+    def end(self, seconds: float) -> None:
+        """Wait for the process, whose stdin is closed, and kill it if it does not end in time."""
+        try:
+            self.popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+        self._errors.close()
+
+
+def server_arguments(
+    probe: Optional[str] = None,
+    target: Optional[str] = None,
+    frequency: Optional[str] = None,
+    connect_mode: Optional[str] = None,
+    core: Optional[int] = None,
+    options: Sequence[str] = (),
+) -> List[str]:
+    """Write the command line of the process for :func:`start`; what is None is left to its defaults.
+
+    :param options: pyOCD session options, each ``NAME=VALUE``.
+    """
+    named = (("probe", probe), ("target", target), ("frequency", frequency), ("connect-mode", connect_mode))
+    result = ["--%s=%s" % (name, value) for name, value in named if value is not None]
+    if core is not None:
+        result.append("--core=%d" % core)
+    return result + ["-O%s" % option for option in options]
+
+
+def start(
+    python: str, arguments: Sequence[str], seconds: float = HELLO_SECONDS, progress: Optional[Progress] = None
+) -> Client:
+    """Start the process beside GDB and wait until it has opened probe and target.
+
+    :param python: The interpreter that pyOCD is installed in.
+    :param arguments: From :func:`server_arguments`.
+    :raises ConnectError: It did not open them; the message says why.
+    """
+    process = _Process(python, arguments)
+    stream = process.stream()
+    begun = time.monotonic()
+    try:
+        while True:
+            try:
+                message = stream.receive(min(1.0, seconds))
+                return Client(stream, parse_hello(message), process)
+            except TimeoutError:
+                elapsed = time.monotonic() - begun
+                if elapsed >= seconds:
+                    raise ConnectError("pyOCD did not open the target in %.0f s%s" % (elapsed, process.last_words()))
+                if progress is not None:
+                    progress(elapsed)
+    except EOFError:
+        words = process.last_words()
+        stream.close()
+        process.end(_STARTING_SECONDS)
+        raise ConnectError("%s ended before pyOCD was ready%s" % (python, words)) from None
+    except BaseException:
+        stream.close()
+        process.popen.terminate()
+        process.end(_STARTING_SECONDS)
+        raise
+
+
+def attach(host: str, port: int, seconds: float = 5.0) -> Client:
+    """Attach to a process that ``gdb-etm serve`` started by hand.
+
+    :param host: This machine's name for itself, such as ``"localhost"``.
+    :raises ConnectError: Nothing of ours listens there.
+    """
+    where = "%s:%d" % (host, port)
+    if not _is_local(host):
+        raise ConnectError(
+            "%s is another machine; forward its two ports to this one (ssh -L), then etm connect localhost:%d"
+            % (where, port)
+        )
+    try:
+        connection = socket.create_connection((host, port), seconds)
+    except OSError as error:
+        raise ConnectError("no gdb-etm serve at %s (%s)" % (where, error)) from None
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    reader, writer = connection.makefile("rb", buffering=0), connection.makefile("wb", buffering=0)
+    connection.close()  # the two files keep it
+    stream = LineStream(reader, writer)
+    try:
+        stream.send({"op": "hello"})
+        return Client(stream, parse_hello(stream.receive(seconds)))
+    except (EOFError, TimeoutError):
+        stream.close()
+        raise ConnectError("what listens at %s is no gdb-etm serve, or serves too many already" % where) from None
+    except BaseException:
+        stream.close()
+        raise
+
+
+def _is_local(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    addresses = [str(entry[4][0]) for entry in found]
+    return all(address == "::1" or address.startswith("127.") for address in addresses)

@@ -1,0 +1,139 @@
+"""Answer the requests of one client: a line in, a line out, no I/O of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, List, Tuple
+
+from gdb_etm.access.logs import LogKeeper
+from gdb_etm.access.pyocd_session import PyocdSession
+from gdb_etm.access.wire import (
+    MAX_AT_END,
+    MAX_WORDS,
+    Message,
+    decode_line,
+    encode_line,
+    encode_words,
+    error_message,
+    hello_message,
+)
+from gdb_etm.errors import AccessError, EtmError
+
+_WORD_MAX = 0xFFFFFFFF
+_AP_MAX = (1 << 64) - 1
+
+
+class Desk:
+    """Serve one client over one session; several desks may share it.
+
+    :param session: The open session.
+    :param log: Where the session's warnings are kept.
+    """
+
+    def __init__(self, session: PyocdSession, log: LogKeeper) -> None:
+        self._session = session
+        self._log = log
+        self._at_end: List[Tuple[int, int, int]] = []
+        self.closed = False
+        """Whether the client has said that it is done."""
+        self._operations: Dict[str, Callable[[Message], Message]] = {
+            "hello": self._hello,
+            "read32": self._read32,
+            "write32": self._write32,
+            "read_block": self._read_block,
+            "read_fifo": self._read_fifo,
+            "aps": self._aps,
+            "cores": self._cores,
+            "status": self._status,
+            "log": self._lines,
+            "at_end": self._set_at_end,
+            "close": self._close,
+        }
+
+    def answer(self, line: bytes) -> bytes:
+        """Carry out the request on one line and return the reply's line; errors are replies too."""
+        number: Any = None
+        try:
+            try:
+                request = decode_line(line)
+            except ValueError as error:
+                raise EtmError("no request: %s" % error) from None
+            number = request.get("id")
+            operation = self._operations.get(str(request.get("op")))
+            if operation is None:
+                raise EtmError("no operation %r; there are %s" % (request.get("op"), ", ".join(self._operations)))
+            reply = operation(request)
+        except EtmError as error:
+            reply = {"error": error_message(error)}
+        return encode_line(dict(reply, id=number))
+
+    def finish(self) -> None:
+        """Do what the client left to be done when it is gone: put the registers back that it changed."""
+        pending, self._at_end = self._at_end, []
+        for ap, address, value in pending:
+            try:
+                self._session.port(ap).write32(address, value)
+            except AccessError:
+                pass  # one register out of reach must not keep the others from being put back
+
+    def _hello(self, request: Message) -> Message:
+        return hello_message(self._session.hello())
+
+    def _read32(self, request: Message) -> Message:
+        return {"value": self._session.port(_ap(request)).read32(_address(request))}
+
+    def _write32(self, request: Message) -> Message:
+        value = _integer(request, "value", _WORD_MAX)
+        self._session.port(_ap(request)).write32(_address(request), value)
+        return {}
+
+    def _read_block(self, request: Message) -> Message:
+        words = _integer(request, "words", MAX_WORDS)
+        return {"words": encode_words(self._session.port(_ap(request)).read_block(_address(request), words))}
+
+    def _read_fifo(self, request: Message) -> Message:
+        words = _integer(request, "words", MAX_WORDS)
+        return {"words": encode_words(self._session.port(_ap(request)).read_fifo(_address(request), words))}
+
+    def _aps(self, request: Message) -> Message:
+        return {"aps": [ap._asdict() for ap in self._session.aps()]}
+
+    def _cores(self, request: Message) -> Message:
+        return {"cores": [core._asdict() for core in self._session.hello().cores]}
+
+    def _status(self, request: Message) -> Message:
+        return {"states": self._session.states()}
+
+    def _lines(self, request: Message) -> Message:
+        return {"lines": self._log.lines()}
+
+    def _set_at_end(self, request: Message) -> Message:
+        writes = request.get("writes")
+        if not isinstance(writes, list) or len(writes) > MAX_AT_END:
+            raise EtmError('"writes" must be a list of at most %d' % MAX_AT_END)
+        checked = []
+        for write in writes:
+            if not isinstance(write, list) or len(write) != 3:
+                raise EtmError('each of "writes" must be [ap, address, value]')
+            fields = dict(zip(("ap", "address", "value"), write))
+            checked.append((_ap(fields), _address(fields), _integer(fields, "value", _WORD_MAX)))
+        self._at_end = checked
+        return {}
+
+    def _close(self, request: Message) -> Message:
+        self.closed = True
+        return {}
+
+
+def _ap(request: Message) -> int:
+    return _integer(request, "ap", _AP_MAX)
+
+
+def _address(request: Message) -> int:
+    return _integer(request, "address", _WORD_MAX)
+
+
+def _integer(request: Message, field: str, most: int) -> int:
+    value = request.get(field)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise EtmError('"%s" must be a whole number from 0 to %d' % (field, most))
+    return value

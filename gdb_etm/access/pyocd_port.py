@@ -1,0 +1,147 @@
+"""An :class:`~gdb_etm.access.port.AccessPort` over one of pyOCD's memory access ports.
+
+Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6; of an ADIv6 MEM-AP: IHI 0074, C2.6.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional, Tuple
+
+from pyocd.core import exceptions
+from pyocd.coresight.ap import (
+    CSW_ADDRINC,
+    CSW_SIZE,
+    CSW_SIZE32,
+    MEM_AP,
+    MEM_AP_CSW,
+    MEM_AP_DRW,
+    MEM_AP_TAR,
+    APVersion,
+    MEM_APv2_CONTROL_REG_OFFSET,
+)
+
+from gdb_etm.errors import AccessError
+
+CHUNK_WORDS = 1024
+"""Most words fetched under one hold of the probe's lock; pyOCD's GDB server gets its turn in between."""
+
+_DP_RDBUFF = 0xC
+_ALL_ONES = 0xFFFFFFFF
+
+
+class PyocdPort:
+    """Aligned 32-bit access through one MEM-AP; safe beside pyOCD's own threads.
+
+    :param ap: The access port, of an open pyOCD session.
+    """
+
+    def __init__(self, ap: MEM_AP) -> None:
+        self._ap = ap
+        self._dp = ap.dp
+        self._offset = 0 if ap.ap_version is APVersion.APv1 else MEM_APv2_CONTROL_REG_OFFSET
+        # Such a probe (ST-Link) reports a write's fault before the call returns; others post writes.
+        self._writes_complete = ap.dp.probe.get_memory_interface_for_ap(ap.address) is not None
+
+    @property
+    def name(self) -> str:
+        """Type and id of the access port, such as ``"AHB-AP 0"``."""
+        return ap_name(self._ap)
+
+    def read32(self, address: int) -> int:
+        """Read one word."""
+        _check(address)
+        try:
+            return int(self._ap.read_memory(address, 32))
+        except (exceptions.Error, OSError) as error:
+            raise _access_error(error, "read", address) from None
+
+    def write32(self, address: int, value: int) -> None:
+        """Write one word; the write has completed on the bus when this returns."""
+        _check(address)
+        try:
+            self._ap.lock()
+            try:
+                self._ap.write_memory(address, value & _ALL_ONES, 32)
+                if not self._writes_complete:
+                    # RDBUFF waits for the outstanding write and reports its fault (IHI 0031, B1.2 and B2.2.7).
+                    self._dp.read_dp(_DP_RDBUFF)
+            finally:
+                self._ap.unlock()
+        except (exceptions.Error, OSError) as error:
+            raise _access_error(error, "write", address) from None
+
+    def read_block(self, address: int, words: int) -> List[int]:
+        """Read ``words`` consecutive words."""
+        _check(address)
+        result: List[int] = []
+        while len(result) < words:
+            at = address + 4 * len(result)
+            try:
+                result += self._ap.read_memory_block32(at, min(CHUNK_WORDS, words - len(result)))
+            except (exceptions.Error, OSError) as error:
+                raise _access_error(error, "read", at) from None
+        return result
+
+    def read_fifo(self, address: int, words: int) -> List[int]:
+        """Read the same word ``words`` times, one DAP transfer each."""
+        _check(address)
+        result: List[int] = []
+        while len(result) < words:
+            try:
+                result += self._read_same(address, min(CHUNK_WORDS, words - len(result)))
+            except (exceptions.Error, OSError) as error:
+                raise _access_error(error, "read", address) from None
+        return result
+
+    def _read_same(self, address: int, words: int) -> List[int]:
+        """Read one address repeatedly while nothing else can move SELECT, CSW or TAR."""
+        ap = self._ap
+        base = ap.address.address + self._offset
+        # MEM_AP.locked() does not unlock when its body raises, hence the explicit calls.
+        ap.lock()
+        try:
+            # The first word goes the ordinary way: it leaves in CSW the attributes that pyOCD chose for this port.
+            first = int(ap.read_memory(address, 32))
+            if words == 1:
+                return [first]
+            csw = ap.read_reg(self._offset + MEM_AP_CSW)
+            ap.write_reg(self._offset + MEM_AP_CSW, csw & ~(CSW_SIZE | CSW_ADDRINC) | CSW_SIZE32)
+            try:
+                ap.write_reg(self._offset + MEM_AP_TAR, address)
+                rest = self._dp.read_ap_multiple(base + MEM_AP_DRW, words - 1)
+            finally:
+                ap.write_reg(self._offset + MEM_AP_CSW, csw)
+            return [first, *rest]
+        finally:
+            ap.unlock()
+
+
+def ap_name(ap: MEM_AP) -> str:
+    """Return an access port's type and id, such as ``"AHB-AP 0"`` or ``"APB-AP 0x2000"``."""
+    number = ap.address.nominal_address
+    return "%s %s" % (ap.type_name, number if number < 256 else hex(number))
+
+
+def _check(address: int) -> None:
+    if address & 3 or not 0 <= address <= _ALL_ONES:
+        raise AccessError("0x%x is no address of a word" % address, address)
+
+
+def _access_error(error: Exception, verb: str, address: int) -> AccessError:
+    """Translate pyOCD's exception; a USB error of its back ends is an OSError."""
+    kind, why = _reason(error)
+    detail: Optional[str] = str(error.args[0]) if error.args and isinstance(error.args[0], str) else None
+    message = "cannot %s 0x%08x: %s" % (verb, address, why)
+    return AccessError("%s (%s)" % (message, detail) if detail else message, address, kind)
+
+
+def _reason(error: Exception) -> Tuple[str, str]:
+    if isinstance(error, exceptions.TransferFaultError):
+        return "fault", "the bus answered with a fault"
+    if isinstance(error, (exceptions.TransferTimeoutError, exceptions.TimeoutError)):
+        return "timeout", "no answer in time"
+    if isinstance(error, exceptions.TransferProtocolError):
+        return "lost", "the target no longer answers; check its power and the cable"
+    if isinstance(error, (exceptions.ProbeError, OSError)):
+        return "lost", "the debug probe no longer answers; is it unplugged?"
+    return "fault", "the access failed"

@@ -1,0 +1,264 @@
+"""One pyOCD session with GDB servers: opened, described, and closed so that the target runs on as before."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import sys
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import pyocd
+from pyocd.core import exceptions
+from pyocd.core.session import Session
+from pyocd.core.target import Target
+from pyocd.coresight.ap import MEM_AP
+from pyocd.coresight.cortex_m import CortexM
+from pyocd.gdbserver import GDBServer
+from pyocd.probe.aggregator import DebugProbeAggregator
+from pyocd.probe.debug_probe import DebugProbe
+from pyocd.target import TARGET
+from pyocd.utility.cmdline import convert_session_options
+
+from gdb_etm.access.pyocd_port import PyocdPort, ap_name
+from gdb_etm.access.wire import PROTOCOL, ApInfo, CoreInfo, Hello
+from gdb_etm.errors import AccessError, ConnectError
+
+_CPUID = 0xE000ED00
+
+
+class SessionOptions(NamedTuple):
+    """How to open the session; what is None or empty is left to pyOCD and its configuration files."""
+
+    probe: Optional[str] = None
+    """Unique id of the probe, or a part of it, as ``pyocd list`` shows it; ``"board:m33"`` is a simulated one."""
+    target: Optional[str] = None
+    """pyOCD target type."""
+    frequency: Optional[int] = None
+    """Wire clock in hertz."""
+    connect_mode: str = "attach"
+    """``attach`` (no reset, no halt), ``halt``, ``pre-reset`` or ``under-reset``."""
+    options: Tuple[str, ...] = ()
+    """pyOCD session options, each ``NAME=VALUE``."""
+    gdb_port: int = 0
+    """TCP port for GDB; 0 takes a free one."""
+    core: Optional[int] = None
+    """The core that GDB debugs; None takes pyOCD's primary core."""
+
+
+class _GdbServer(GDBServer):  # pyOCD's, with one promise more
+    """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died."""
+
+    def notify_client_detached(self, client: Any) -> None:
+        """Let the program run freely when the last GDB has gone, with or without saying so."""
+        with self.lock:
+            with self.client_sessions_lock:
+                others = any(c.is_attached_to_target for c in self.client_sessions if c is not client)
+            if client.is_attached_to_target and not others:
+                try:
+                    self.target.bp_manager.remove_all_breakpoints()
+                    if self.target.dwt is not None:
+                        self.target.dwt.remove_all_watchpoints()
+                except exceptions.Error:
+                    pass  # the probe is gone; nothing can be taken out
+            super().notify_client_detached(client)
+
+
+class PyocdSession:
+    """An open pyOCD session that serves GDB and hands out access ports.
+
+    :param options: How to open it.
+    :raises ConnectError: No session could be opened; the message says what to try.
+    """
+
+    def __init__(self, options: SessionOptions) -> None:
+        self._session = _make_session(options)
+        self._was_running = True
+        self._server: Optional[GDBServer] = None
+        self._ports: Dict[int, PyocdPort] = {}
+        try:
+            _open(self._session)
+            self._core = self._choose_core(options.core)
+            self._was_running = options.connect_mode != "attach" or _is_running(self._core)
+            self._server = _serve_gdb(self._session, self._core)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def gdb_port(self) -> int:
+        """The TCP port on localhost where GDB is served."""
+        return int(self._server.port) if self._server is not None else 0
+
+    def hello(self) -> Hello:
+        """Describe the session."""
+        probe = self._session.probe
+        return Hello(
+            protocol=PROTOCOL,
+            pyocd=str(pyocd.__version__),
+            probe=str(probe.description),
+            probe_uid=str(probe.unique_id),
+            target=str(self._session.board.target_type),
+            gdb_port=self.gdb_port,
+            core=int(self._core.core_number),
+            running=self._was_running,
+            cores=tuple(self._describe(core) for core in _cores(self._session)),
+            aps=self.aps(),
+        )
+
+    def aps(self) -> Tuple[ApInfo, ...]:
+        """List the memory access ports."""
+        return tuple(
+            ApInfo(int(ap.address.nominal_address), ap_name(ap), int(ap.idr), int(ap.rom_addr), bool(ap.has_rom_table))
+            for ap in self._mem_aps()
+        )
+
+    def port(self, ap: int) -> PyocdPort:
+        """Return the access port with this id.
+
+        :raises AccessError: There is none.
+        """
+        if ap not in self._ports:
+            for mem_ap in self._mem_aps():
+                if mem_ap.address.nominal_address == ap:
+                    self._ports[ap] = PyocdPort(mem_ap)
+                    break
+            else:
+                names = ", ".join(info.name for info in self.aps())
+                raise AccessError("no memory access port %d; there are: %s" % (ap, names or "none"))
+        return self._ports[ap]
+
+    def states(self) -> List[str]:
+        """Return what each core does: ``running``, ``halted``, ``sleeping``, ``reset`` or ``lockup``.
+
+        :raises AccessError: The target does not answer.
+        """
+        try:
+            return [str(core.get_state().name).lower() for core in _cores(self._session)]
+        except (exceptions.Error, OSError) as error:
+            raise AccessError("cannot read the core's state: %s" % error, kind="lost") from None
+
+    def close(self) -> None:
+        """Stop serving GDB and leave the target running, unless it was halted when the session opened."""
+        if self._server is not None:
+            self._server.stop()
+            self._server = None
+        if not self._was_running and not self._session.options.is_set("resume_on_disconnect"):
+            self._session.options["resume_on_disconnect"] = False
+        try:
+            self._session.close()
+        except (exceptions.Error, OSError) as error:
+            print("error: closing the session: %s" % error, file=sys.stderr)
+
+    def _mem_aps(self) -> List[MEM_AP]:
+        aps = [ap for ap in self._session.target.aps.values() if isinstance(ap, MEM_AP)]
+        return sorted(aps, key=lambda ap: int(ap.address.nominal_address))
+
+    def _choose_core(self, index: Optional[int]) -> CortexM:
+        cores = _cores(self._session)
+        wanted = self._session.options.get("primary_core") if index is None else index
+        for core in cores:
+            if core.core_number == wanted:
+                return core
+        if index is None and cores:
+            return cores[0]
+        there = ", ".join("%d (%s)" % (core.core_number, core.name) for core in cores)
+        raise ConnectError("the target has no core %s; cores: %s" % (wanted, there or "none"))
+
+    def _describe(self, core: CortexM) -> CoreInfo:
+        cpuid = int(core.read_memory(_CPUID))
+        # CPUID.Variant is the r of a core's revision, CPUID.Revision its p (ARM DDI 0553, D1.2.42).
+        name = "%s r%dp%d" % (core.name, cpuid >> 20 & 15, cpuid & 15)
+        port = self.gdb_port if core is self._core else 0
+        return CoreInfo(int(core.core_number), name, cpuid, int(core.ap.address.nominal_address), port)
+
+
+def _cores(session: Session) -> List[CortexM]:
+    """Return the cores that execute; pyOCD also lists bare memory ports as cores."""
+    return [core for _, core in sorted(session.target.cores.items()) if isinstance(core, CortexM)]
+
+
+def _is_running(core: CortexM) -> bool:
+    return bool(core.get_state() is not Target.State.HALTED)
+
+
+def _make_session(options: SessionOptions) -> Session:
+    """Create the session object, not yet open."""
+    settings = convert_session_options(list(options.options))
+    # What the user must not lose by accident: pyOCD's default would erase a locked chip on connecting.
+    settings.setdefault("auto_unlock", False)
+    # No telnet port is opened for semihosting; with -O enable_semihosting=1 its console goes to GDB's.
+    settings.setdefault("semihost_use_syscalls", True)
+    settings.setdefault("stdio_mode", "off")
+    settings.setdefault("warning.cortex_m_default", False)
+    settings.setdefault("hide_programming_progress", True)
+    settings.update(
+        connect_mode=options.connect_mode, gdbserver_port=options.gdb_port, serve_local_only=True, persist=True
+    )
+    if options.target is not None:
+        settings["target_override"] = options.target
+    if options.frequency is not None:
+        settings["frequency"] = options.frequency
+    try:
+        return Session(_choose_probe(options.probe), options=settings)
+    except exceptions.TargetSupportError:
+        raise ConnectError(_unknown_target(options.target or "")) from None
+    except exceptions.Error as error:
+        raise ConnectError(str(error)) from None
+
+
+def _choose_probe(uid: Optional[str]) -> DebugProbe:
+    """Find the one probe that is meant."""
+    if uid is not None and uid.startswith("board:") and importlib.util.find_spec("unicorn") is None:
+        raise ConnectError(
+            "%s needs unicorn, which %s does not have; try: %s -m pip install 'gdb_etm[board]'"
+            % (uid, sys.executable, sys.executable)
+        )
+    try:
+        probes = DebugProbeAggregator.get_all_connected_probes(unique_id=uid)
+    except exceptions.Error as error:
+        raise ConnectError("cannot look for probe %s: %s" % (uid, error)) from None
+    if len(probes) == 1:
+        return probes[0]
+    if len(probes) > 1:
+        raise ConnectError("%d debug probes match; choose one with --probe: %s" % (len(probes), _list(probes)))
+    if uid is None:
+        raise ConnectError("no debug probe is connected; check the cable, or try --probe board:m33, a simulated one")
+    there = DebugProbeAggregator.get_all_connected_probes()
+    raise ConnectError('no debug probe "%s"; connected: %s' % (uid, _list(there) or "none"))
+
+
+def _list(probes: Sequence[DebugProbe]) -> str:
+    return ", ".join("%s (%s)" % (probe.unique_id, probe.description) for probe in probes[:8])
+
+
+def _unknown_target(name: str) -> str:
+    near = difflib.get_close_matches(name.lower(), TARGET.keys(), n=3)
+    likely = "did you mean %s? " % " or ".join(near) if near else ""
+    return 'unknown target "%s"; %stry "pyocd pack find %s", or --target cortex_m' % (name, likely, name)
+
+
+def _open(session: Session) -> None:
+    """Open probe and target."""
+    probe = session.probe
+    try:
+        session.open()
+    except (exceptions.Error, OSError) as error:
+        if not probe.is_open:
+            raise ConnectError(
+                "cannot open debug probe %s; is another program using it? (%s)" % (probe.unique_id, error)
+            ) from None
+        raise ConnectError("debug probe %s is there, the target is not: %s" % (probe.unique_id, error)) from None
+
+
+def _serve_gdb(session: Session, core: CortexM) -> GDBServer:
+    """Start pyOCD's GDB server for one core."""
+    port = session.options.get("gdbserver_port")
+    # GDBServer adds the core's number to the port; what was asked for is this very port.
+    session.options["gdbserver_port"] = port - core.core_number if port else 0
+    try:
+        server = _GdbServer(session, core=core.core_number)
+    except OSError as error:
+        raise ConnectError("cannot serve GDB on localhost:%d (%s); try another --gdb-port" % (port, error)) from None
+    session.gdbservers[core.core_number] = server
+    server.start()
+    return server

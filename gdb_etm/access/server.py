@@ -1,0 +1,189 @@
+"""The process beside GDB: one owner of the debug access port, for GDB and for register access.
+
+Started by ``etm connect`` it talks JSON lines over stdin and stdout and ends with GDB; started by hand
+(``gdb-etm serve``) it talks the same lines over a TCP port on localhost and ends with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from types import FrameType
+from typing import TYPE_CHECKING, BinaryIO, Optional, Sequence, Tuple
+
+from gdb_etm.access.logs import LogKeeper, keep_warnings
+from gdb_etm.access.wire import encode_line, error_message
+from gdb_etm.errors import ConnectError
+
+if TYPE_CHECKING:
+    from gdb_etm.access.pyocd_session import PyocdSession
+
+DEFAULT_CONTROL_PORT = 3344
+"""Where ``gdb-etm serve`` listens for ``etm connect localhost:3344``."""
+CONNECT_MODES = ("attach", "halt", "pre-reset", "under-reset")
+_CLOSING_SECONDS = 5.0
+
+
+class _Stop(BaseException):
+    """Raised in the main thread by a signal that asks the process to end."""
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run until the client is gone or a signal ends the process.
+
+    :param argv: Arguments after the program's name; None takes the process's.
+    :returns: The exit status: 0, or 1 when no session could be opened.
+    """
+    arguments = _parser().parse_args(argv)
+    streams = _take_stdio() if arguments.stdio else None
+    log = keep_warnings()
+    session: Optional[PyocdSession] = None
+    try:
+        _install_signals(ignore_interrupt=arguments.stdio)
+        session = _open(arguments)
+        if streams is not None:
+            _serve_stdio(session, log, streams)
+        else:
+            _serve_by_hand(session, log, arguments.control_port)
+    except ConnectError as error:
+        _report(error, streams)
+        return 1
+    except _Stop:
+        pass
+    finally:
+        if session is not None:
+            _close_in_time(session)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gdb-etm serve", description="Open a debug probe with pyOCD, for GDB and for register access."
+    )
+    parser.add_argument("--probe", metavar="UID", help="unique id of the probe, or part of it (board:m33 is simulated)")
+    parser.add_argument("--target", metavar="NAME", help="pyOCD's target type; default: as pyOCD finds it")
+    parser.add_argument("--frequency", type=_frequency, metavar="HZ", help="wire clock, such as 4000000 or 4m")
+    parser.add_argument(
+        "--connect-mode", choices=CONNECT_MODES, default="attach", help="default: attach, without halt or reset"
+    )
+    parser.add_argument(
+        "-O", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a pyOCD session option"
+    )
+    parser.add_argument("--core", type=int, metavar="N", help="the core that GDB debugs; default: the primary one")
+    parser.add_argument("--gdb-port", type=_port, default=0, metavar="PORT", help="for GDB; default: a free one")
+    parser.add_argument(
+        "--control-port",
+        type=_port,
+        default=DEFAULT_CONTROL_PORT,
+        metavar="PORT",
+        help="for etm connect; default: %(default)s",
+    )
+    # For etm connect: requests on stdin, replies on stdout, the end of stdin ends the process.
+    parser.add_argument("--stdio", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def _frequency(text: str) -> int:
+    scales = {"k": 1000, "m": 1000000}
+    scale = scales.get(text[-1:].lower(), 1)
+    value = int(float(text if scale == 1 else text[:-1]) * scale)
+    if not 1000 <= value <= 1000000000:
+        raise ValueError(text)
+    return value
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 65535:
+        raise ValueError(text)
+    return value
+
+
+def _open(arguments: argparse.Namespace) -> PyocdSession:
+    """Open the session; pyOCD is imported only here, so that its absence has a message of its own."""
+    try:
+        from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+    except ImportError as error:
+        raise ConnectError(
+            "%s cannot import %s; try: %s -m pip install pyocd" % (sys.executable, error.name, sys.executable)
+        ) from None
+    return PyocdSession(
+        SessionOptions(
+            probe=arguments.probe,
+            target=arguments.target,
+            frequency=arguments.frequency,
+            connect_mode=arguments.connect_mode,
+            options=tuple(arguments.options),
+            gdb_port=arguments.gdb_port,
+            core=arguments.core,
+        )
+    )
+
+
+def _serve_stdio(session: PyocdSession, log: LogKeeper, streams: Tuple[BinaryIO, BinaryIO]) -> None:
+    from gdb_etm.access.channels import serve_stream
+
+    serve_stream(session, log, *streams)
+
+
+def _serve_by_hand(session: PyocdSession, log: LogKeeper, port: int) -> None:
+    from gdb_etm.access.channels import ControlPort
+
+    control = ControlPort(session, log, port)
+    hello = session.hello()
+    core = next(core for core in hello.cores if core.number == hello.core)
+    print("pyOCD %s, %s: %s, GDB server on localhost:%d" % (hello.pyocd, hello.probe, core.name, hello.gdb_port))
+    print("In GDB: etm connect localhost:%d    (Ctrl-C here ends it)" % control.number, flush=True)
+    control.accept_for_ever()
+
+
+def _report(error: ConnectError, streams: Optional[Tuple[BinaryIO, BinaryIO]]) -> None:
+    if streams is None:
+        print("gdb-etm serve: %s" % error, file=sys.stderr)
+        return
+    writer = streams[1]
+    try:
+        writer.write(encode_line({"error": error_message(error)}))
+        writer.flush()
+    except OSError:
+        pass  # GDB is gone already
+
+
+def _take_stdio() -> Tuple[BinaryIO, BinaryIO]:
+    """Keep stdin and stdout for the protocol alone: whatever else prints goes to stderr."""
+    reader = os.fdopen(os.dup(0), "rb")
+    writer = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reader, writer
+
+
+def _install_signals(ignore_interrupt: bool) -> None:
+    """End on a signal; but Ctrl-C in GDB's terminal is for GDB, which stops the target through its own connection."""
+
+    def stop(number: int, frame: Optional[FrameType]) -> None:
+        raise _Stop
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN if ignore_interrupt else stop)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+
+
+def _close_in_time(session: PyocdSession) -> None:
+    """Close the session; a probe that no longer answers must not keep the process alive."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    deadline = threading.Timer(_CLOSING_SECONDS, os._exit, args=(1,))
+    deadline.daemon = True
+    deadline.start()
+    session.close()
+    deadline.cancel()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

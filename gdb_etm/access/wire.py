@@ -1,0 +1,159 @@
+"""What the process beside GDB and its client say to each other: one JSON object a line.
+
+The first line of the server is ``{"hello": {...}}`` or ``{"error": {...}}``; every later line answers one request
+``{"id": N, "op": "read32", ...}`` with ``{"id": N, ...}``.  Bulk data travels as base64 of little-endian words.
+Standard library only: this file is loaded by GDB's own Python as well.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import struct
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.errors import AccessError, ConnectError, EtmError
+
+PROTOCOL = 1
+"""Version of this protocol; a client refuses a server that speaks another one."""
+MAX_LINE = 1 << 20
+"""Longest line that either side accepts, in bytes."""
+MAX_WORDS = 4096
+"""Most words in one request; more are fetched in several, so that Ctrl-C and GDB's own accesses get a turn."""
+MAX_AT_END = 256
+"""Most writes that one client may leave to be done when it is gone."""
+
+Message = Dict[str, Any]
+"""One line, parsed."""
+
+
+class CoreInfo(NamedTuple):
+    """One core that the debug session found."""
+
+    number: int
+    """Its number in pyOCD, from 0."""
+    name: str
+    """Product and revision, such as ``"Cortex-M33 r0p4"``."""
+    cpuid: int
+    ap: int
+    """The ``id`` of the access port it is on."""
+    gdb_port: int
+    """TCP port of its GDB server on localhost; 0 where none was started."""
+
+
+class ApInfo(NamedTuple):
+    """One memory access port."""
+
+    id: int
+    """APSEL of an ADIv5 port, base address of an ADIv6 port; what :meth:`Client.port` takes."""
+    name: str
+    """Type and id, such as ``"AHB-AP 0"``."""
+    idr: int
+    rom: int
+    """Base address of its ROM table; meaningless unless ``has_rom``."""
+    has_rom: bool
+
+
+class Hello(NamedTuple):
+    """What the server says first."""
+
+    protocol: int
+    pyocd: str
+    """pyOCD's version."""
+    probe: str
+    """The probe's description, such as ``"Arm DAPLink CMSIS-DAP"``."""
+    probe_uid: str
+    target: str
+    """pyOCD's target type, such as ``"cortex_m"``."""
+    gdb_port: int
+    """TCP port on localhost for GDB."""
+    core: int
+    """Number of the core behind ``gdb_port``."""
+    running: bool
+    """Whether that core is left running when the session ends: it ran when the session opened, or was halted by it."""
+    cores: Tuple[CoreInfo, ...]
+    aps: Tuple[ApInfo, ...]
+
+
+def encode_words(words: Sequence[int]) -> str:
+    """Pack 32-bit words for a reply."""
+    return base64.b64encode(struct.pack("<%dI" % len(words), *words)).decode("ascii")
+
+
+def decode_words(text: str, count: int) -> List[int]:
+    """Unpack ``count`` words of a reply.
+
+    :raises ValueError: The text is not base64, or holds another number of words.
+    """
+    try:
+        return list(struct.unpack("<%dI" % count, base64.b64decode(text, validate=True)))
+    except (binascii.Error, struct.error, TypeError) as error:
+        raise ValueError("bad data in a reply: %s" % error) from None
+
+
+def encode_line(message: Message) -> bytes:
+    """Write one message as a line."""
+    return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def decode_line(line: bytes) -> Message:
+    """Parse one line.
+
+    :raises ValueError: It is not a JSON object.
+    """
+    try:
+        message = json.loads(line.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(message, dict):
+        raise ValueError("not a JSON object")
+    return message
+
+
+def hello_message(hello: Hello) -> Message:
+    """Write a hello as a message."""
+    fields = hello._asdict()
+    fields["cores"] = [core._asdict() for core in hello.cores]
+    fields["aps"] = [ap._asdict() for ap in hello.aps]
+    return {"hello": fields}
+
+
+def parse_hello(message: Message) -> Hello:
+    """Read the server's first message.
+
+    :raises ConnectError: It is the server's error, or no hello of this protocol.
+    """
+    if "error" in message:
+        raise error_from(message["error"])
+    fields = message.get("hello")
+    if not isinstance(fields, dict) or fields.get("protocol") != PROTOCOL:
+        raise ConnectError("the process beside GDB speaks another protocol; install the same gdb_etm on both sides")
+    try:
+        cores = tuple(CoreInfo(**core) for core in fields["cores"])
+        aps = tuple(ApInfo(**ap) for ap in fields["aps"])
+        return Hello(**dict(fields, cores=cores, aps=aps))
+    except (KeyError, TypeError) as error:
+        raise ConnectError("bad hello from the process beside GDB: %s" % error) from None
+
+
+def error_message(error: EtmError) -> Message:
+    """Describe an error for the other side."""
+    if isinstance(error, AccessError):
+        return {"kind": error.kind, "message": str(error), "address": error.address}
+    kind = "connect" if isinstance(error, ConnectError) else "request"
+    return {"kind": kind, "message": str(error), "address": None}
+
+
+def error_from(fields: Any) -> EtmError:
+    """Make the exception that the other side described."""
+    if not isinstance(fields, dict):
+        return EtmError("the other side reported an error it did not describe")
+    message = str(fields.get("message"))
+    kind = fields.get("kind")
+    if kind == "connect":
+        return ConnectError(message)
+    if kind == "request":
+        return EtmError(message)
+    address: Optional[int] = fields.get("address") if isinstance(fields.get("address"), int) else None
+    return AccessError(message, address, str(kind))
