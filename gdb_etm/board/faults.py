@@ -1,0 +1,55 @@
+"""Faults that a board shows on demand, so that whoever talks to it can be seen to cope."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, NamedTuple, Sequence
+
+
+class Faults(NamedTuple):
+    """What goes wrong, and when; nothing unless asked for.
+
+    In text each is a name with hyphens, and a number after a colon where it takes one: ``wait:10``, ``no-etm``.
+    """
+
+    wait: int = 0
+    """Every so many accesses to the access port are answered WAIT once; the probe tries again."""
+    hang: int = 0
+    """From this access to the access port on, all are answered WAIT."""
+    unplug_after: int = 0
+    """The probe is gone after this many transfers."""
+    unplug_drain: int = 0
+    """The probe is gone after this many words have been read from the trace buffer."""
+    overflow: int = 0
+    """The trace unit's FIFO overflows once, after this many bytes of trace."""
+    no_etm: bool = False
+    """The chip has no trace unit."""
+    no_funnel: bool = False
+    """The chip has no funnel, and the trace unit is not connected to the buffer."""
+    no_sink: bool = False
+    """The chip has no trace buffer."""
+    busy: bool = False
+    """The probe is in use by another program."""
+
+
+def parse_faults(names: Sequence[str]) -> Faults:
+    """Return the faults that text asks for.
+
+    :param names: Faults such as ``"wait:10"``.
+    :raises ValueError: a name is unknown, or its number is missing, not wanted or not positive.
+    """
+    wanted: Dict[str, Any] = {}
+    for name in names:
+        word, colon, number = name.strip().partition(":")
+        field = word.replace("-", "_")
+        if field not in Faults._fields:
+            known = ", ".join(known.replace("_", "-") for known in Faults._fields)
+            raise ValueError("no fault is called '%s'; there are %s" % (word, known))
+        if isinstance(getattr(Faults(), field), bool):
+            if colon:
+                raise ValueError("fault '%s' takes no number" % word)
+            wanted[field] = True
+        else:
+            if not number.isdigit() or int(number) == 0:
+                raise ValueError("fault '%s' needs a positive number, as in '%s:10'" % (word, word))
+            wanted[field] = int(number)
+    return Faults(**wanted)

@@ -1,0 +1,35 @@
+"""The ROM table: where the debug components of the core's private peripheral bus are."""
+
+from __future__ import annotations
+
+from typing import Dict, Sequence, Tuple
+
+from gdb_etm.board.identity import CLASS_ROM_TABLE, identification
+
+_PART_M33_ROM_TABLE = 0x4C9
+_MEMTYPE = 0xFCC
+
+
+class RomTable:
+    """A class 0x1 ROM table (ADIv5.2, D3).
+
+    :param base: Address of the table.
+    :param components: Address of each component, and whether it is present on this board.
+    """
+
+    size = 0x1000
+
+    def __init__(self, base: int, components: Sequence[Tuple[int, bool]]) -> None:
+        self.base = base
+        self._registers: Dict[int, int] = identification(_PART_M33_ROM_TABLE, component_class=CLASS_ROM_TABLE)
+        # System memory is on the same bus.
+        self._registers[_MEMTYPE] = 1
+        for index, (address, present) in enumerate(components):
+            self._registers[4 * index] = ((address - base) & 0xFFFFF000) | 2 | present
+
+    def read32(self, offset: int) -> int:
+        """Read an entry or an identification register."""
+        return self._registers.get(offset, 0)
+
+    def write32(self, offset: int, value: int) -> None:
+        """Ignore a write: the table is read-only."""

@@ -1,0 +1,232 @@
+"""ETMv4 instruction-trace packets, written: the compression state of one stream and the bytes it gives.
+
+The encodings are IHI 0064 chapter 6.4; each method names its paragraph.  Only what a unit on an M-profile core can
+emit is here: T32 code (instruction set IS1), 32-bit addresses, always Secure, exception level 0 (Thread) or 3
+(Handler), no Context ID and no VMID.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional
+
+Sink = Callable[[bytes], None]
+"""Takes the next bytes of the stream."""
+
+THREAD = 0
+"""The exception level that stands for Thread mode (Table 5-8)."""
+HANDLER = 3
+"""The exception level that stands for Handler mode (Table 5-8)."""
+
+_BURST = 64
+_A_SYNC = bytes(11) + b"\x80"
+_MOST_ATOMS = 24
+_SHORT_PATTERNS: Dict[str, int] = {
+    # Atom Format 5 and Format 4 (6.4.13); Format 6 is better for runs that begin with three or more E.
+    "NEEEE": 0xF5,
+    "NNNNN": 0xD5,
+    "NENEN": 0xD6,
+    "ENENE": 0xD7,
+    "NEEE": 0xDC,
+    "NNNN": 0xDD,
+    "NENE": 0xDE,
+    "ENEN": 0xDF,
+}
+for _bits in range(8):
+    # Formats 3, 2 and 1: one bit an atom, the oldest in bit 0.
+    _SHORT_PATTERNS["".join("NE"[_bits >> place & 1] for place in range(3))] = 0xF8 | _bits
+    _SHORT_PATTERNS["".join("NE"[_bits >> place & 1] for place in range(2))] = 0xD8 | (_bits & 3)
+    _SHORT_PATTERNS["NE"[_bits & 1]] = 0xF6 | (_bits & 1)
+
+
+class PacketWriter:
+    """Writes packets of one instruction stream and keeps what they are compressed against.
+
+    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        self.count = 0
+        self._sink = sink
+        self._out = bytearray()
+        self._atoms = ""
+        # Each address with its instruction set in bit 0: the three recently traced address registers (6.4.12).
+        self._recent: List[int] = [0, 0, 0]
+        self._timestamp = 0
+
+    def deliver(self) -> None:
+        """Hand everything written so far to the sink; waiting atoms stay until :meth:`flush_atoms`."""
+        if self._out:
+            data = bytes(self._out)
+            self._out.clear()
+            self._sink(data)
+
+    def _put(self, data: bytes) -> None:
+        self._out += data
+        self.count += len(data)
+        if len(self._out) >= _BURST:
+            self.deliver()
+
+    def atom(self, taken: bool) -> None:
+        """Add an Atom element; packets hold several, so it may wait for more."""
+        self._atoms += "E" if taken else "N"
+        if len(self._atoms) == _MOST_ATOMS:
+            self._pack()
+
+    def flush_atoms(self) -> None:
+        """Write the waiting atoms: every other packet comes after them."""
+        while self._atoms:
+            self._pack()
+
+    def drop_atoms(self) -> None:
+        """Lose the waiting atoms, as an overflow does."""
+        self._atoms = ""
+
+    def _pack(self) -> None:
+        # The packet with the most atoms from the oldest on (Atom Formats 1 to 6, 6.4.13).
+        atoms = self._atoms
+        run = len(atoms) - len(atoms.lstrip("E"))
+        if run >= 3 and len(atoms) >= 4:
+            if run == len(atoms):
+                header, used = 0xC0 | (run - 4), run
+            else:
+                header, used = 0xE0 | (run - 3), run + 1
+        else:
+            used = min(5, len(atoms))
+            while atoms[:used] not in _SHORT_PATTERNS:
+                used -= 1
+            header = _SHORT_PATTERNS[atoms[:used]]
+        self._atoms = atoms[used:]
+        self._put(bytes((header,)))
+
+    def synchronise(self, threshold: Optional[int]) -> None:
+        """Write A-Sync and Trace Info (6.4.2), which resets the compression state.
+
+        :param threshold: Cycle count threshold, or None when cycle counting is off.
+        """
+        if threshold is None:
+            info = b"\x01\x01\x00"
+        else:
+            info = b"\x01\x09\x01" + _continued(threshold)
+        self._put(_A_SYNC + info)
+        self._recent = [0, 0, 0]
+        self._timestamp = 0
+
+    def trace_on(self) -> None:
+        """Write Trace On (6.4.2): what ran just before is not in the trace."""
+        self._put(b"\x04")
+
+    def overflow(self) -> None:
+        """Write Overflow (6.4.2): packets were lost."""
+        self._put(b"\x00\x05")
+
+    def location(self, address: int, level: Optional[int]) -> None:
+        """Write where execution goes on.
+
+        :param address: Address of the next T32 instruction.
+        :param level: Its exception level, or None when the stream has said it already.
+        """
+        if level is None:
+            self._put(self._address(address))
+        elif self._is_far(address):
+            self._put(self._address_with_context(address, level))
+        else:
+            self._put(bytes((0x81, level)) + self._address(address))
+
+    def exception(self, number: int, address: int, known: bool, level: Optional[int] = None) -> None:
+        """Write an Exception packet (6.4.5).
+
+        :param number: Exception type as traced, 10 bits (see :func:`exception_type`).
+        :param address: Preferred return address.
+        :param known: Whether an analyser knows where execution was; if not, `address` is that place too (E1:E0 = 0b10).
+        :param level: With `known` False: the exception level there, when it has changed.
+        """
+        form = 0x01 if known else 0x40
+        info = bytes((form | (number & 0x1F) << 1,))
+        if number > 0x1F:
+            info = bytes((info[0] | 0x80, number >> 5))
+        place = self._address(address) if level is None else self._address_with_context(address, level)
+        self._put(b"\x06" + info + place)
+
+    def exception_return(self) -> None:
+        """Write Exception Return (6.4.5)."""
+        self._put(b"\x07")
+
+    def cycle_count(self, cycles: Optional[int]) -> None:
+        """Write a Cycle Count packet (6.4.6) in commit mode 1, where it says nothing about commits.
+
+        :param cycles: Cycles above the threshold, or None when unknown.
+        """
+        if cycles is None:
+            self._put(b"\x0f")
+        elif cycles < 4:
+            self._put(bytes((0x10 | cycles,)))
+        else:
+            self._put(b"\x0e" + _count20(cycles))
+
+    def timestamp(self, value: int, cycles: Optional[int]) -> None:
+        """Write a Timestamp packet (6.4.3), only the low bytes that changed.
+
+        :param value: 64-bit global timestamp.
+        :param cycles: Cycles since the last Cycle Count, or None when cycle counting is off.
+        """
+        changed = value ^ self._timestamp
+        self._timestamp = value
+        data = bytearray((0x02 if cycles is None else 0x03,))
+        for index in range(8):
+            more = changed >> (7 * index + 7) != 0
+            data.append((value >> (7 * index) & 0x7F) | more << 7)
+            if not more:
+                break
+        else:
+            data.append(value >> 56)
+        self._put(bytes(data) if cycles is None else bytes(data) + _count20(cycles))
+
+    def _is_far(self, address: int) -> bool:
+        return address | 1 not in self._recent and (address ^ self._recent[0]) >> 16 != 0
+
+    def _address(self, address: int) -> bytes:
+        # The shortest of Exact Match, Short IS1 and Long 32-bit IS1 (6.4.12).
+        recent = self._recent
+        key = address | 1
+        changed = address ^ recent[0]
+        if key in recent:
+            data = bytes((0x90 | recent.index(key),))
+        elif changed >> 8 == 0:
+            data = bytes((0x96, address >> 1 & 0x7F))
+        elif changed >> 16 == 0:
+            data = bytes((0x96, 0x80 | (address >> 1 & 0x7F), address >> 8 & 0xFF))
+        else:
+            data = b"\x9b" + _long(address)
+        self._recent = [key, recent[0], recent[1]]
+        return data
+
+    def _address_with_context(self, address: int, level: int) -> bytes:
+        self._recent = [address | 1, self._recent[0], self._recent[1]]
+        return b"\x83" + _long(address) + bytes((level,))
+
+
+def exception_type(number: int) -> int:
+    """Return the traced TYPE of an architectural exception number of an M-profile core (6.4.5).
+
+    :param number: Exception number as in IPSR, from 1.
+    """
+    return number if number < 24 else 0x200 + number - 16
+
+
+def _long(address: int) -> bytes:
+    return bytes((address >> 1 & 0x7F, address >> 8 & 0xFF, address >> 16 & 0xFF, address >> 24 & 0xFF))
+
+
+def _continued(value: int) -> bytes:
+    # Seven bits a byte, low bits first; bit 7 says that another byte follows (6.4.2).
+    data = bytearray()
+    while value > 0x7F:
+        data.append(0x80 | (value & 0x7F))
+        value >>= 7
+    data.append(value)
+    return bytes(data)
+
+
+def _count20(value: int) -> bytes:
+    # A cycle count: at most three bytes of 7, 7 and 6 bits (6.4.3, 6.4.6).
+    return _continued(value & 0xFFFFF)
