@@ -1,0 +1,1 @@
+"""CoreSight components: finding them, how they are wired, and drivers for links and sinks."""

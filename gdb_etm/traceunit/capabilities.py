@@ -1,0 +1,109 @@
+"""What an ETMv4 trace unit has, by the names of its identification fields.
+
+IHI 0064, 7.3, TRCIDR0 to TRCIDR13; quantities derived from them as 7.3.34 (TRCIDR4) defines.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Dict, Mapping, Sequence, Tuple
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.coresight.borrowed import runs
+from gdb_etm.errors import UnsupportedError
+from gdb_etm.registers import etmv4, etmv4_id
+from gdb_etm.registers.etmv4_page import PAGE
+from gdb_etm.registers.page import Register
+
+_IDENTIFICATION: Tuple[Register, ...] = (
+    *(PAGE.by_name["TRCIDR%d" % n] for n in range(14)), etmv4_id.TRCAUTHSTATUS, etmv4_id.TRCDEVARCH)
+
+
+class Capabilities:
+    """A frozen view of a unit's identification registers.
+
+    :param registers: Values by datasheet name: TRCIDR0 to TRCIDR5 at least; a missing register counts as 0.
+    """
+
+    def __init__(self, registers: Mapping[str, int]) -> None:
+        self.registers: Mapping[str, int] = MappingProxyType(dict(registers))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Capabilities) and self.registers == other.registers
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.registers.items())))
+
+    def field(self, name: str) -> int:
+        """Return an identification field's value by its full name, such as ``"TRCIDR4.NUMACPAIRS"``."""
+        register, field = name.split(".")
+        return PAGE.by_name[register].get(self.registers.get(register, 0), field)
+
+    def require(self, name: str, feature: str) -> None:
+        """Refuse a feature whose identification field is 0.
+
+        :raises UnsupportedError: The field is 0.
+        """
+        if not self.field(name):
+            raise UnsupportedError("%s: not in this trace unit (%s is 0)" % (feature, name), name)
+
+    @property
+    def version(self) -> Tuple[int, int]:
+        """Architecture version, such as (4, 2)."""
+        return self.field("TRCIDR1.TRCARCHMAJ"), self.field("TRCIDR1.TRCARCHMIN")
+
+    @property
+    def selector_pairs(self) -> int:
+        """Number of resource selector pairs, with the fixed pair 0; a minimal unit has none (since v4.3)."""
+        number = self.field("TRCIDR4.NUMRSPAIR")
+        return 0 if self.version >= (4, 3) and number == 0 else number + 1
+
+    @property
+    def events(self) -> int:
+        """Number of events in TRCEVENTCTL0R."""
+        return self.field("TRCIDR0.NUMEVENT") + 1 if self.selector_pairs else 0
+
+    @property
+    def processors(self) -> int:
+        """Number of processors that the unit can be switched between."""
+        return (self.field("TRCIDR3.NUMPROC_HIGH") << 3 | self.field("TRCIDR3.NUMPROC_LOW")) + 1
+
+    @property
+    def data_trace(self) -> bool:
+        """Whether the unit traces data; that needs both fields (TRCIDR0.INSTP0)."""
+        return self.field("TRCIDR0.TRCDATA") == 3 and self.field("TRCIDR0.INSTP0") == 3
+
+    @property
+    def address_bits(self) -> int:
+        """Width of the address comparators in bits: 32 or 64."""
+        return 8 * max(self.field("TRCIDR2.IASIZE"), self.field("TRCIDR2.DASIZE"), 4)
+
+    @property
+    def fixed_sync_bytes(self) -> int:
+        """Bytes between synchronisation points where TRCSYNCPR is read-only; 0 where it can be chosen."""
+        if not self.field("TRCIDR3.SYNCPR"):
+            return 0
+        return 1 << self.field("TRCSYNCPR.PERIOD")
+
+
+def read_capabilities(port: AccessPort, base: int) -> Capabilities:
+    """Read a unit's identification; its core power must be on and the OS Lock open.
+
+    :raises AccessError: The unit does not answer.
+    """
+    values = _read(port, base, _IDENTIFICATION)
+    first = Capabilities(values)
+    more = [etmv4.TRCSSCSR[n] for n in range(min(8, first.field("TRCIDR4.NUMSSCC")))]
+    if first.field("TRCIDR3.SYNCPR"):
+        more.append(etmv4.TRCSYNCPR)
+    values.update(_read(port, base, more))
+    return Capabilities(values)
+
+
+def _read(port: AccessPort, base: int, registers: Sequence[Register]) -> Dict[str, int]:
+    names = {register.offset: register.name for register in registers}
+    result: Dict[str, int] = {}
+    for first, words in runs(names):
+        for n, value in enumerate(port.read_block(base + first, words)):
+            result[names[first + 4 * n]] = value
+    return result

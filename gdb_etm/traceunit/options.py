@@ -1,0 +1,56 @@
+"""What a user wants of a trace unit, in no unit's terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Optional, Tuple
+
+
+class AddressRange(NamedTuple):
+    """Program memory from ``first`` to ``last``, both included."""
+
+    first: int
+    """Address of the first instruction."""
+    last: int
+    """Address of the last byte, or of the last instruction's first byte."""
+
+    def __str__(self) -> str:
+        return "0x%08x-0x%08x" % (self.first, self.last)
+
+
+@dataclass(frozen=True)
+class TraceOptions:
+    """How to trace: everything that runs, unless ranges are given.
+
+    :raises ValueError: A value makes no sense whatever the unit.
+    """
+
+    trace_id: int = 0x10
+    """Trace ID on the trace bus, 0x01 to 0x6F; must be no other source's."""
+    return_stack: Optional[bool] = None
+    """Leave out return addresses that the decoder can work out; None: if the unit can."""
+    cycle_count: Optional[int] = None
+    """Least number of processor cycles between two cycle counts; None: none are traced."""
+    timestamps: bool = False
+    context_id: bool = False
+    vmid: bool = False
+    branch_broadcast: bool = False
+    """Trace the target address of every taken branch."""
+    sync_bytes: Optional[int] = None
+    """Bytes of trace between two synchronisation points, a power of two; None: to suit the buffer."""
+    include: Tuple[AddressRange, ...] = ()
+    """Trace only these; empty: everything."""
+    exclude: Tuple[AddressRange, ...] = ()
+    """Do not trace these, even where they are included."""
+
+    def __post_init__(self) -> None:
+        # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, C2; IHI 0064, 2.3.1).
+        if not 0x01 <= self.trace_id <= 0x6F:
+            raise ValueError("trace ID 0x%02x: must be from 0x01 to 0x6f" % self.trace_id)
+        for pair in self.include + self.exclude:
+            if not 0 <= pair.first <= pair.last:
+                raise ValueError("address range %s ends before it starts" % (pair,))
+        if self.sync_bytes is not None and (self.sync_bytes < 1 or self.sync_bytes & (self.sync_bytes - 1)):
+            raise ValueError("%d bytes between synchronisation points: must be a power of two" % self.sync_bytes)
+        if self.cycle_count is not None and self.cycle_count < 1:
+            raise ValueError("cycle count threshold %d: must be at least 1" % self.cycle_count)

@@ -1,0 +1,72 @@
+"""A plan: the register accesses that program a trace unit, each with its reason.
+
+Plans are values.  They print, compare and test without hardware; apply.py carries them out.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Tuple, Union
+
+
+class RegisterWrite(NamedTuple):
+    """One 32-bit write."""
+
+    name: str
+    """The datasheet's name, with ``[63:32]`` for the high word of a 64-bit register."""
+    offset: int
+    """In the unit's 4 KiB block."""
+    value: int
+    mask: int
+    """Bits that must read back as written; 0 where reading back tells nothing."""
+    why: str
+
+    def __str__(self) -> str:
+        return "0x%03x  %-20s 0x%08x  %s" % (self.offset, self.name, self.value, self.why)
+
+
+class RegisterPoll(NamedTuple):
+    """Wait until some bits of a register have a value."""
+
+    name: str
+    offset: int
+    mask: int
+    value: int
+    why: str
+    hint: str
+    """What to try when the wait takes too long."""
+
+    def __str__(self) -> str:
+        return "0x%03x  %-20s wait for 0x%x of 0x%x: %s" % (self.offset, self.name, self.value, self.mask, self.why)
+
+
+Step = Union[RegisterWrite, RegisterPoll]
+
+
+class Plan(NamedTuple):
+    """Steps in the order in which they must be made."""
+
+    steps: Tuple[Step, ...]
+    sync_bytes: int = 0
+    """Bytes of trace between two synchronisation points under this plan; 0: none, or nothing is planned."""
+    return_stack: bool = False
+    notes: Tuple[str, ...] = ()
+    """What the user should know about what was asked for, one line each."""
+
+    @property
+    def writes(self) -> List[RegisterWrite]:
+        """The writes among the steps."""
+        return [step for step in self.steps if isinstance(step, RegisterWrite)]
+
+    def value(self, name: str) -> int:
+        """Return what the plan writes to a register.
+
+        :raises KeyError: It does not write that register.
+        """
+        for write in self.writes:
+            if write.name == name:
+                return write.value
+        raise KeyError(name)
+
+    def lines(self) -> List[str]:
+        """Describe the plan, a line a step, then its notes."""
+        return [str(step) for step in self.steps] + ["note: " + note for note in self.notes]

@@ -1,0 +1,217 @@
+"""Options and capabilities of an ETMv4 trace unit -> the register writes that program it.
+
+IHI 0064: the procedure is 7.1.3 (figure 4-17), what must be written 4.5.  After reset nearly every
+register holds an unknown value (table 3-1), so every register that the unit has is written, used or not.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Sequence, Tuple
+
+from gdb_etm.errors import UnsupportedError
+from gdb_etm.registers import etmv4
+from gdb_etm.registers.etmv4_comparators import TRCACATR, TRCACVR
+from gdb_etm.registers.page import Register
+from gdb_etm.traceunit.capabilities import Capabilities
+from gdb_etm.traceunit.options import AddressRange, TraceOptions
+from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step
+from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
+
+_SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, or 0 for none (7.3.68)
+_SYNCS_PER_BUFFER = 8  # at least four whole periods remain after the formatter's share and a late one
+_NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
+_STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
+
+
+def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes: int) -> Plan:
+    """Plan the programming of a disabled unit.
+
+    :param buffer_bytes: Size of the circular buffer that the trace goes to; decides how often to synchronise.
+    :raises UnsupportedError: The unit lacks what the options ask for.
+    """
+    _check(options, capabilities)
+    sync = _sync_bytes(options, capabilities, buffer_bytes)
+    stack = bool(capabilities.field("TRCIDR0.RETSTACK")) and options.return_stack is not False
+    include, exclude = _joined(options.include), _joined(options.exclude)
+    ranges = _allocate(include, exclude, capabilities)
+    steps: List[Step] = [
+        *_disable_steps(),
+        *_main_control(options, capabilities, sync, stack),
+        *_view_inst(ranges, len(include), capabilities),
+        *unused_filters(capabilities),
+        *unused_resources(capabilities),
+        *_ranges(ranges, capabilities),
+        *unused_comparators(capabilities, {index for index, _ in ranges}),
+    ]
+    return Plan(tuple(steps), sync, stack, tuple(_notes(options, capabilities, buffer_bytes, sync, stack)))
+
+
+def plan_enable() -> Plan:
+    """Plan the start of a programmed unit."""
+    return Plan((
+        _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=1), "enable the trace unit"),
+        _poll("IDLE", 0, "its resources are live only when it has left the idle state", _STAYS_IDLE),
+    ))
+
+
+def plan_disable() -> Plan:
+    """Plan the stop of a unit; when it is carried out, all trace has left the unit."""
+    return Plan((
+        _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disable the trace unit"),
+        _poll("PMSTABLE", 1, "its registers are stable", _NOT_IDLE),
+        _poll("IDLE", 1, "all trace has left it", _NOT_IDLE),
+    ))
+
+
+def _disable_steps() -> Tuple[Step, Step]:
+    # The unit may drop writes unless it is disabled and idle (7.1.2).
+    return (_write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disabled while it is programmed"),
+            _poll("IDLE", 1, "writes may be dropped until it is idle", _NOT_IDLE))
+
+
+def _write(register: Register, value: int, why: str) -> RegisterWrite:
+    return RegisterWrite(register.name, register.offset, value, register.mask, why)
+
+
+def _poll(field: str, value: int, why: str, hint: str) -> RegisterPoll:
+    register = etmv4.TRCSTATR
+    return RegisterPoll(register.name, register.offset, register.fields[field].mask,
+                        register.encode(**{field: value}), why, hint)
+
+
+def _check(options: TraceOptions, capabilities: Capabilities) -> None:
+    wanted = (
+        (options.return_stack, "TRCIDR0.RETSTACK", "return stack"),
+        (options.cycle_count is not None, "TRCIDR0.TRCCCI", "cycle counts"),
+        (options.timestamps, "TRCIDR0.TSSIZE", "timestamps"),
+        (options.context_id, "TRCIDR2.CIDSIZE", "Context ID"),
+        (options.vmid, "TRCIDR2.VMIDSIZE", "VMID"),
+        (options.branch_broadcast, "TRCIDR0.TRCBB", "branch broadcast"),
+    )
+    for asked, field, feature in wanted:
+        if asked:
+            capabilities.require(field, feature)
+    least = capabilities.field("TRCIDR3.CCITMIN")
+    if options.cycle_count is not None and not least <= options.cycle_count <= 0xFFF:
+        raise UnsupportedError("cycle count threshold %d: this unit takes %d (TRCIDR3.CCITMIN) to 4095"
+                               % (options.cycle_count, least), "TRCIDR3.CCITMIN")
+    for pair in options.include + options.exclude:
+        if pair.last >> capabilities.address_bits:
+            raise UnsupportedError("address range %s: this unit compares %d bits (TRCIDR2.IASIZE)"
+                                   % (pair, capabilities.address_bits), "TRCIDR2.IASIZE")
+
+
+def _sync_bytes(options: TraceOptions, capabilities: Capabilities, buffer_bytes: int) -> int:
+    fixed = capabilities.fixed_sync_bytes
+    wanted = options.sync_bytes
+    if fixed:
+        if wanted not in (None, fixed):
+            raise UnsupportedError(
+                "synchronisation every %d bytes: this unit's period is fixed at %d bytes (TRCIDR3.SYNCPR)"
+                % (wanted or 0, fixed), "TRCIDR3.SYNCPR")
+        return fixed
+    if wanted is None:
+        wanted = 1 << max(buffer_bytes // _SYNCS_PER_BUFFER, 1).bit_length() - 1
+        return min(max(wanted, _SYNC_SMALLEST), _SYNC_LARGEST)
+    if not _SYNC_SMALLEST <= wanted <= _SYNC_LARGEST:
+        raise UnsupportedError("synchronisation every %d bytes: a trace unit takes %d to %d (TRCSYNCPR.PERIOD)"
+                               % (wanted, _SYNC_SMALLEST, _SYNC_LARGEST), "TRCSYNCPR.PERIOD")
+    return wanted
+
+
+def _main_control(options: TraceOptions, capabilities: Capabilities, sync: int, stack: bool) -> Iterator[RegisterWrite]:
+    configuration = etmv4.TRCCONFIGR.encode(
+        RS=int(stack), TS=int(options.timestamps), VMID=int(options.vmid), CID=int(options.context_id),
+        CCI=int(options.cycle_count is not None), BB=int(options.branch_broadcast),
+        VMIDOPT=int(capabilities.field("TRCIDR2.VMIDOPT") == 2))
+    yield _write(etmv4.TRCCONFIGR, configuration, _configuration(options, stack))
+    if capabilities.events or capabilities.version < (4, 3):
+        yield _write(etmv4.TRCEVENTCTL0R, 0, "no events")
+    yield _write(etmv4.TRCEVENTCTL1R, 0, "no events in the trace")
+    if capabilities.field("TRCIDR3.STALLCTL"):
+        yield _write(etmv4.TRCSTALLCTLR, 0, "never stall the processor")
+    if capabilities.field("TRCIDR0.TSSIZE"):
+        yield _write(etmv4.TRCTSCTLR, 0, "no timestamps beyond the usual ones")
+    if not capabilities.fixed_sync_bytes:
+        period = etmv4.TRCSYNCPR.encode(PERIOD=sync.bit_length() - 1)
+        yield _write(etmv4.TRCSYNCPR, period, "synchronise every %d bytes" % sync)
+    if capabilities.field("TRCIDR0.TRCCCI"):
+        threshold = options.cycle_count or max(capabilities.field("TRCIDR3.CCITMIN"), 1)
+        yield _write(etmv4.TRCCCCTLR, etmv4.TRCCCCTLR.encode(THRESHOLD=threshold), "cycle count threshold")
+    if capabilities.field("TRCIDR0.TRCBB") and capabilities.field("TRCIDR4.NUMACPAIRS"):
+        yield _write(etmv4.TRCBBCTLR, 0, "branch broadcast, if on, is on everywhere")
+    yield _write(etmv4.TRCTRACEIDR, etmv4.TRCTRACEIDR.encode(TRACEID=options.trace_id), "trace ID")
+    if capabilities.field("TRCIDR0.QFILT"):
+        yield _write(etmv4.TRCQCTLR, 0, "no Q elements")
+
+
+def _configuration(options: TraceOptions, stack: bool) -> str:
+    parts = ["instruction trace"]
+    choices = ((stack, "return stack"), (options.cycle_count is not None, "cycle counts"),
+               (options.timestamps, "timestamps"), (options.context_id, "Context ID"), (options.vmid, "VMID"),
+               (options.branch_broadcast, "branch broadcast"))
+    return ", ".join(parts + [name for chosen, name in choices if chosen])
+
+
+def _joined(ranges: Sequence[AddressRange]) -> List[AddressRange]:
+    """Join ranges that overlap or touch."""
+    result: List[AddressRange] = []
+    for pair in sorted(ranges):
+        if result and pair.first <= result[-1].last + 1:
+            result[-1] = AddressRange(result[-1].first, max(result[-1].last, pair.last))
+        else:
+            result.append(pair)
+    return result
+
+
+def _allocate(include: Sequence[AddressRange], exclude: Sequence[AddressRange],
+              capabilities: Capabilities) -> List[Tuple[int, AddressRange]]:
+    """Give each range a comparator pair, the last pair first: single comparators are taken from the other end."""
+    pairs = min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)
+    ranges = [*include, *exclude]
+    if len(ranges) > pairs:
+        raise UnsupportedError(
+            "this unit has %d address-range comparator pair%s (TRCIDR4.NUMACPAIRS); the filter needs %d"
+            % (pairs, "" if pairs == 1 else "s", len(ranges)), "TRCIDR4.NUMACPAIRS")
+    return [(pairs - 1 - n, pair) for n, pair in enumerate(ranges)]
+
+
+def _view_inst(ranges: Sequence[Tuple[int, AddressRange]], included: int,
+               capabilities: Capabilities) -> Iterator[RegisterWrite]:
+    # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.3.1).
+    always = etmv4.TRCVICTLR.encode(SSSTATUS=1, EVENT=etmv4.EVENT_TRUE)
+    yield _write(etmv4.TRCVICTLR, always, "trace always, at every exception level")
+    if capabilities.field("TRCIDR4.NUMACPAIRS"):
+        include = sum(1 << index for index, _ in ranges[:included])
+        exclude = sum(1 << index for index, _ in ranges[included:])
+        why = "include %d, exclude %d ranges" % (included, len(ranges) - included) if ranges else "trace all addresses"
+        yield _write(etmv4.TRCVIIECTLR, etmv4.TRCVIIECTLR.encode(INCLUDE=include, EXCLUDE=exclude), why)
+
+
+def _ranges(ranges: Sequence[Tuple[int, AddressRange]], capabilities: Capabilities) -> Iterator[RegisterWrite]:
+    for index, pair in ranges:
+        for n, address in ((2 * index, pair.first), (2 * index + 1, pair.last)):
+            yield from _address_comparator(n, address, "range %s" % (pair,), capabilities)
+
+
+def _address_comparator(n: int, address: int, why: str, capabilities: Capabilities) -> Iterator[RegisterWrite]:
+    value, kind = TRCACVR[n], TRCACATR[n]
+    yield RegisterWrite(value.name, value.offset, address & 0xFFFFFFFF, 0xFFFFFFFF, why)
+    if capabilities.address_bits == 64:
+        # The high word keeps what it held unless it is written as well (7.1.1).
+        yield RegisterWrite(value.name + "[63:32]", value.offset + 4, address >> 32, 0xFFFFFFFF, why)
+    yield RegisterWrite(kind.name, kind.offset, 0, kind.mask & 0xFFFFFFFF, "instruction addresses, any context")
+
+
+def _notes(
+    options: TraceOptions, capabilities: Capabilities, buffer_bytes: int, sync: int, stack: bool
+) -> Iterator[str]:
+    if buffer_bytes // sync < 4:
+        reason = "fixed in this unit, TRCIDR3.SYNCPR" if capabilities.fixed_sync_bytes else "TRCSYNCPR"
+        yield ("a synchronisation every %d bytes (%s): when the buffer of %d bytes has wrapped, the oldest part of it,"
+               " up to that much, cannot be decoded" % (sync, reason, buffer_bytes))
+    if options.branch_broadcast and stack:
+        yield "branch broadcast overrides the return stack"
+    if capabilities.processors > 1:
+        yield ("this unit is shared by %d processors; it traces the one that TRCPROCSELR selects"
+               % capabilities.processors)
