@@ -1,0 +1,1 @@
+"""The execution that a trace describes, instruction by instruction."""

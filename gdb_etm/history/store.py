@@ -1,16 +1,156 @@
 """The executed instructions of one core, numbered from 1, oldest first.
 
-API (the store behind it keeps runs in columns and makes an instruction only when it is looked at):
-
-    history = History(...)
-    len(history)                    number of executed instructions
-    history.instruction(n)          -> Instruction(number, address, size, isa); n from 1 to len(history)
-    history.walk(first, last)       -> iterator over Instruction and Event (protocols.elements), in execution
-                                       order; first..last inclusive; events that lie before instruction
-                                       `first` (directly) and after `last` (directly) are included
-    history.spans(first, last)      -> iterator over Span(number, range) and Event in order, cheap: one per
-                                       executed range (clipped to first..last); Range from protocols.elements
-    history.elements()              -> iterator over (offset, Range | Event) of everything, as decoded
-    history.end_reason              -> capture.BufferEnd of the oldest end
-    history.source                  -> capture.TraceSource
+Runs stay in columns as the decoder left them; an instruction becomes an object only when somebody looks
+at it, and going to instruction N is a binary search.
 """
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from gdb_etm.capture import BufferEnd, TraceSource
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import Event, Range
+from gdb_etm.protocols.recorder import Recorder, Run
+
+
+class Instruction(NamedTuple):
+    """One executed instruction."""
+
+    number: int
+    """Its number in the history, from 1."""
+    address: int
+    size: int
+    """2 or 4 bytes."""
+    isa: Isa
+
+
+class Span(NamedTuple):
+    """Executed instructions in address order, and the number of the first."""
+
+    number: int
+    range: Range
+
+
+class History:
+    """What one trace stream says was executed.
+
+    :param recorder: The decoder's recording.
+    :param source: The unit that produced the stream.
+    :param blocks: Blocks of the program that it was decoded with.
+    :param end_reason: Why the oldest instruction is the oldest.
+    """
+
+    def __init__(self, recorder: Recorder, source: TraceSource, blocks: Blocks, end_reason: BufferEnd) -> None:
+        self.source = source
+        self.end_reason = end_reason
+        self.events: List[Event] = recorder.events
+        self._event_places = recorder.event_places
+        self._runs: List[Run] = recorder.table.runs
+        self._order = recorder.order
+        self._positions = recorder.positions
+        self._offset_of = recorder.offset_of
+        self._blocks = blocks
+        self._ends: Optional[array[int]] = None
+
+    def __len__(self) -> int:
+        ends = self._totals()
+        return ends[-1] if ends else 0
+
+    def _totals(self) -> array[int]:
+        # For each entry of the order, how many instructions ran up to its end.
+        if self._ends is None:
+            runs = self._runs
+            self._ends = array("Q", accumulate(runs[number].instructions for number in self._order))
+        return self._ends
+
+    def instruction(self, number: int) -> Instruction:
+        """Give one instruction.
+
+        :param number: 1 for the oldest up to the length of the history.
+        :raises IndexError: When there is no such instruction.
+        """
+        if not 1 <= number <= len(self):
+            raise IndexError("no instruction %d" % number)
+        for item in self.walk(number, number):
+            if isinstance(item, Instruction):
+                return item
+        raise IndexError("no instruction %d" % number)
+
+    def walk(self, first: int, last: int) -> Iterator[Union[Instruction, Event]]:
+        """Go through instructions ``first`` to ``last`` and the events directly before, between and after them."""
+        for item in self.spans(first, last):
+            if not isinstance(item, Span):
+                yield item
+                continue
+            executed = item.range
+            addresses = self._blocks.addresses(executed.start, executed.end, executed.isa)
+            addresses.append(executed.end)
+            for index in range(len(addresses) - 1):
+                address = addresses[index]
+                yield Instruction(item.number + index, address, addresses[index + 1] - address, executed.isa)
+
+    def spans(self, first: int, last: int) -> Iterator[Union[Span, Event]]:
+        """Go through the executed ranges that hold instructions ``first`` to ``last``, cut to these.
+
+        Events directly before, between and after them are included.
+        """
+        ends = self._totals()
+        entry = bisect_left(ends, first)
+        number = ends[entry - 1] + 1 if entry else 1
+        at = bisect_left(self._event_places, entry)
+        while True:
+            if entry >= len(ends) or number >= first:
+                # Events stand between entries of the order.
+                while at < len(self.events) and self._event_places[at] <= entry:
+                    yield self.events[at]
+                    at += 1
+            if entry >= len(ends) or number > last:
+                return
+            while at < len(self.events) and self._event_places[at] <= entry:
+                at += 1
+            for placed in self._runs[self._order[entry]].ranges:
+                executed = placed.range
+                following = number + executed.instructions
+                if following > first and number <= last:
+                    yield self._clip(Span(number, executed), first, last)
+                number = following
+            entry += 1
+
+    def _clip(self, span: Span, first: int, last: int) -> Span:
+        number, executed = span
+        skip = max(0, first - number)
+        keep = min(last, number + executed.instructions - 1) - number - skip + 1
+        if keep == executed.instructions:
+            return span
+        addresses = self._blocks.addresses(executed.start, executed.end, executed.isa) + [executed.end]
+        whole = skip + keep == executed.instructions
+        cut = executed._replace(
+            start=addresses[skip],
+            end=addresses[skip + keep],
+            instructions=keep,
+            taken=executed.taken if whole else True,
+        )
+        return Span(number + skip, cut)
+
+    def elements(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
+        """Go through everything as decoded: ranges and events with their offsets in the capture's buffer."""
+        at = 0
+        for entry, number in enumerate(self._order):
+            while at < len(self.events) and self._event_places[at] <= entry:
+                yield self.events[at].offset, self.events[at]
+                at += 1
+            position = self._positions[entry]
+            for placed in self._runs[number].ranges:
+                yield self._offset_of(position + placed.position), placed.range
+        for event in self.events[at:]:
+            yield event.offset, event
+
+    def number_at(self, event_index: int) -> int:
+        """Tell how many instructions ran before event number ``event_index`` (an index into :attr:`events`)."""
+        place = self._event_places[event_index]
+        return self._totals()[place - 1] if place else 0

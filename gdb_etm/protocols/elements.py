@@ -24,7 +24,7 @@ class Range(NamedTuple):
     """Number of instructions, at least 1."""
     isa: Isa
     taken: bool
-    """Whether the last instruction is a branch that was taken (False: not taken, or no branch)."""
+    """False when the last instruction is a branch that was not taken; True otherwise."""
 
 
 class GapReason(Enum):

@@ -1,0 +1,198 @@
+"""Building the automaton: places, states and stretches, each made when it is first met and kept."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Tuple
+
+from gdb_etm.program.blocks import Blocks, Stop
+from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.protocols.elements import Range
+from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses, Header
+from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
+from gdb_etm.protocols.etmv4.packets import push_address, read_address
+from gdb_etm.protocols.etmv4.places import (
+    AFTER_BRANCH,
+    LOST,
+    STACK_DEPTH,
+    Entry,
+    Place,
+    State,
+    Step,
+    Stretch,
+    Unplaced,
+)
+from gdb_etm.protocols.recorder import PlacedRange, RunTable
+
+WINDOW = 8
+"""Bytes of the stream by which stretches are remembered."""
+_MAX_REMEMBERED = 1 << 19
+ADDRESS_KINDS = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
+"""Packets that are an address and nothing else."""
+
+
+class Automaton:
+    """Places, states and stretches of one program under one configuration.
+
+    :param blocks: The program's blocks.
+    :param table: The header table.
+    :param return_stack: Whether link branches push and indirect branches may pop.
+    """
+
+    def __init__(self, blocks: Blocks, table: Tuple[Header, ...], return_stack: bool) -> None:
+        self.blocks = blocks
+        self.runs = RunTable()
+        self._table = table
+        self._return_stack = return_stack
+        self._places: Dict[Tuple[int, Isa], Place] = {}
+        self._states: Dict[Tuple[Place, Addresses, bool, bool, Tuple[bool, ...]], State] = {}
+        self._remembered = 0
+
+    def place(self, address: int, isa: Isa) -> Place:
+        """Give the place at ``address``."""
+        key = (address, isa)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = Place(address, isa)
+        return place
+
+    def place_of(self, address: Address, wide: bool) -> Place:
+        """Give the place that an address packet names, under the context's SF bit ``wide``."""
+        return self.place(address.address, Isa.T32 if address.is1 else Isa.A64 if wide else Isa.A32)
+
+    def state(
+        self, place: Place, addresses: Addresses, wide: bool, quiet: bool, pending: Tuple[bool, ...] = ()
+    ) -> State:
+        """Give the state with these parts."""
+        key = (place, addresses, wide, quiet, pending)
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = State(place, addresses, wide, quiet, pending)
+        return state
+
+    def step(self, place: Place, taken: bool) -> Optional[Step]:
+        """Tell what one atom does at a place; None when the code to the next branch cannot be followed."""
+        step = place.steps.get(taken)
+        if step is not None:
+            return step
+        block = place.block
+        if block is None:
+            block = place.block = self.blocks.at(place.address, place.isa)
+        last = block.last
+        if block.stop is not Stop.BRANCH or last is None:
+            return None
+        executed = Range(block.start, block.end, block.instructions, block.isa, taken)
+        push = None
+        if not taken:
+            following = self.place(block.end, block.isa)
+        else:
+            following = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
+            if last.link and self._return_stack:
+                push = Entry(block.end, block.isa)
+        step = place.steps[taken] = Step(executed, following, push)
+        return step
+
+    def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+        """Work out what the whole packets in the next eight bytes do, and remember it.
+
+        :param state: The state before them.
+        :returns: None when the first packet is not one that can be remembered.
+        """
+        walk = _Walk(self, state)
+        index = at
+        if walk.follow(state.pending, -1) and not walk.pending:
+            index = self._packets(walk, data, at, min(end, at + WINDOW))
+        if index == at and walk.pending == state.pending:
+            return None
+        run = self.runs.number(tuple(walk.ranges)) if walk.ranges else -1
+        following = self.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.pending)
+        stretch = Stretch(index - at, run, following, tuple(walk.pushes))
+        state.stretches[data[at : at + WINDOW]] = stretch
+        self._remembered += 1
+        if self._remembered > _MAX_REMEMBERED:
+            self._forget()
+        return stretch
+
+    def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int) -> int:
+        # Follows whole packets up to the first that cannot be remembered; returns the index of that one.
+        index = at
+        while index < limit and not walk.pending:
+            header = data[index]
+            atoms = ATOMS.get(header)
+            if atoms is not None:
+                if not walk.follow(atoms, index - at):
+                    break
+                index += 1
+                continue
+            kind, length = self._table[header]
+            size = length(data, index, limit) if kind in ADDRESS_KINDS else 0
+            if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0]):
+                break
+            index += size
+        return index
+
+    def _forget(self) -> None:
+        # Bounds memory on trace that does not repeat.  Runs stay: histories refer to them.
+        for state in self._states.values():
+            state.stretches = {}
+        self._states = {}
+        self._remembered = 0
+
+
+class _Walk:
+    # The execution of a stretch while it is being worked out.
+
+    __slots__ = ("_automaton", "_wide", "place", "addresses", "quiet", "pending", "ranges", "pushes")
+
+    def __init__(self, automaton: Automaton, state: State) -> None:
+        self._automaton = automaton
+        self._wide = state.wide
+        self.place = state.place
+        self.addresses = state.addresses
+        self.quiet = state.quiet
+        self.pending = state.pending
+        self.ranges: List[PlacedRange] = []
+        self.pushes: List[Entry] = []
+
+    def follow(self, atoms: Tuple[bool, ...], position: int) -> bool:
+        # Follows atoms up to the first that needs a return stack entry from before the stretch; the rest is then
+        # pending.  False, and nothing done, when one of them cannot be followed or when that is the first.
+        place, ranges, pushes = self.place, len(self.ranges), list(self.pushes)
+        for index, taken in enumerate(atoms):
+            if self.place is AFTER_BRANCH and not self.pushes and index:
+                self.pending = atoms[index:]
+                return True
+            if not self._atom(taken, position):
+                self.place, self.pushes = place, pushes
+                del self.ranges[ranges:]
+                return False
+        self.pending = ()
+        return True
+
+    def _atom(self, taken: bool, position: int) -> bool:
+        place = self.place
+        if place is AFTER_BRANCH:
+            if not self.pushes:
+                return False
+            entry = self.pushes.pop()
+            place = self._automaton.place(entry.address, entry.isa)
+        elif isinstance(place, Unplaced):
+            return place is LOST
+        step = self._automaton.step(place, taken)
+        if step is None:
+            return False
+        self.ranges.append(PlacedRange(position, step.range))
+        self.place = step.place
+        if step.push is not None and not self.quiet:
+            self.pushes.append(step.push)
+            del self.pushes[:-STACK_DEPTH]
+        return True
+
+    def address(self, address: Address) -> bool:
+        # False when the address contradicts the program; the caller then tells a gap.
+        place = self._automaton.place_of(address, self._wide)
+        if place is not self.place and not isinstance(self.place, Unplaced):
+            return False
+        self.place = place
+        self.addresses = push_address(self.addresses, address)
+        self.quiet = False
+        return True

@@ -1,0 +1,291 @@
+"""ETMv4 instruction trace packets: where each begins and ends, and what its fields are.
+
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 6,
+"Descriptions of trace packets"; sections are cited as 6.4.x.
+
+One table of 256 headers, built from the unit's configuration, serves the listing and the decoder.  A header
+says what kind of packet it opens and how to find the packet's length.  A length function returns the
+length in bytes, NEED_MORE when the bytes so far do not tell, or MALFORMED.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Callable, Dict, NamedTuple, Tuple
+
+from gdb_etm.protocols.etmv4.config import Etmv4Config
+
+NEED_MORE = 0
+MALFORMED = -1
+ASYNC = b"\x00" * 11 + b"\x80"
+"""Alignment synchronisation packet (6.4.2)."""
+
+
+class Kind(Enum):
+    """Packet kinds by the specification's names."""
+
+    ASYNC = "A-Sync"
+    DISCARD = "Discard"
+    OVERFLOW = "Overflow"
+    BRANCH_FUTURE_FLUSH = "Branch Future Flush"
+    TRACE_INFO = "Trace Info"
+    TIMESTAMP = "Timestamp"
+    TIMESTAMP_MARKER = "Timestamp Marker"
+    TRACE_ON = "Trace On"
+    FUNCTION_RETURN = "Function Return"
+    EXCEPTION = "Exception"
+    EXCEPTION_RETURN = "Exception Return"
+    RESYNCHRONIZATION = "Resynchronization"
+    CYCLE_COUNT_1 = "Cycle Count format 1"
+    CYCLE_COUNT_2 = "Cycle Count format 2"
+    CYCLE_COUNT_3 = "Cycle Count format 3"
+    NUMBERED_SYNC = "Numbered Data Sync Mark"
+    UNNUMBERED_SYNC = "Unnumbered Data Sync Mark"
+    COMMIT = "Commit"
+    CANCEL_1 = "Cancel format 1"
+    CANCEL_2 = "Cancel format 2"
+    CANCEL_3 = "Cancel format 3"
+    MISPREDICT = "Mispredict"
+    CONDITIONAL_1 = "Conditional Instruction format 1"
+    CONDITIONAL_2 = "Conditional Instruction format 2"
+    CONDITIONAL_3 = "Conditional Instruction format 3"
+    CONDITIONAL_FLUSH = "Conditional Flush"
+    RESULT_1 = "Conditional Result format 1"
+    RESULT_2 = "Conditional Result format 2"
+    RESULT_3 = "Conditional Result format 3"
+    RESULT_4 = "Conditional Result format 4"
+    IGNORE = "Ignore"
+    EVENT = "Event"
+    CONTEXT = "Context"
+    ADDRESS_CONTEXT = "Address with Context"
+    EXACT_MATCH = "Exact Match Address"
+    SHORT_ADDRESS = "Short Address"
+    LONG_ADDRESS = "Long Address"
+    Q = "Q"
+    ATOM = "Atom"
+    RESERVED = "reserved"
+
+
+Length = Callable[[bytes, int, int], int]
+"""``length(data, start, end)`` of the packet that begins at ``start``."""
+
+
+class Header(NamedTuple):
+    """What a first byte opens."""
+
+    kind: Kind
+    length: Length
+
+
+class Address(NamedTuple):
+    """An entry of the three address registers (Table 6-4)."""
+
+    address: int
+    """Bits 63:0; the low bits that an instruction address cannot have are 0."""
+    is1: bool
+    """Instruction set field: False is IS0 (A32 or A64), True is IS1 (T32)."""
+
+
+Addresses = Tuple[Address, Address, Address]
+"""The address registers, most recent first."""
+
+NO_ADDRESSES: Addresses = (Address(0, False), Address(0, False), Address(0, False))
+"""The address registers after a Trace Info packet."""
+
+
+class ContextFields(NamedTuple):
+    """The payload of a Context packet (6.4.12)."""
+
+    exception_level: int
+    sixty_four_bit: bool
+    non_secure: bool
+    vmid: int
+    """-1 when absent."""
+    context_id: int
+    """-1 when absent."""
+
+
+def read_continued(data: bytes, at: int) -> Tuple[int, int]:
+    """Read a field of 7 bits a byte, least significant first, bit 7 set when more follow.
+
+    :returns: The value and the index after it.
+    """
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return value, at
+        shift += 7
+
+
+def read_address(header: int, data: bytes, at: int, addresses: Addresses) -> Tuple[Address, int]:
+    """Read the payload of an address packet against the address registers (6.4.12).
+
+    :param header: Header of the address packet; a Q packet's counts as the address form it implies.
+    :param at: Index of the byte after the header; the packet is whole.
+    :returns: The address and the index after its bytes; the caller pushes it with :func:`push_address`.
+    """
+    if 0x90 <= header <= 0x92:
+        return addresses[header & 3], at
+    if header in (0x95, 0x96):
+        return _read_short(data, at, addresses[0].address, header == 0x96)
+    is1, wide = _LONG[header]
+    return _read_long(data, at, addresses[0].address, is1, wide)
+
+
+# Instruction set and width (64 bits) of the long forms, Address with Context included.
+_LONG: Dict[int, Tuple[bool, bool]] = {
+    0x82: (False, False),
+    0x83: (True, False),
+    0x85: (False, True),
+    0x86: (True, True),
+    0x9A: (False, False),
+    0x9B: (True, False),
+    0x9D: (False, True),
+    0x9E: (True, True),
+}
+
+
+def _read_short(data: bytes, at: int, base: int, is1: bool) -> Tuple[Address, int]:
+    shift = 1 if is1 else 2
+    low = (data[at] & 0x7F) << shift
+    bits = 7 + shift
+    if data[at] & 0x80:
+        at += 1
+        low |= data[at] << bits
+        bits += 8
+    return Address(base >> bits << bits | low, is1), at + 1
+
+
+def _read_long(data: bytes, at: int, base: int, is1: bool, wide: bool) -> Tuple[Address, int]:
+    shift = 1 if is1 else 2
+    low = (data[at] & 0x7F) << shift
+    low |= data[at + 1] << 8 if is1 else (data[at + 1] & 0x7F) << 9
+    low |= data[at + 2] << 16 | data[at + 3] << 24
+    if not wide:
+        return Address(base >> 32 << 32 | low, is1), at + 4
+    return Address(int.from_bytes(data[at + 4 : at + 8], "little") << 32 | low, is1), at + 8
+
+
+def push_address(addresses: Addresses, address: Address) -> Addresses:
+    """Put an address in front of the address registers; every address packet does, Exact Match too."""
+    return address, addresses[0], addresses[1]
+
+
+def read_context(config: Etmv4Config, data: bytes, at: int) -> Tuple[ContextFields, int]:
+    """Read the information byte, VMID and Context ID of a context (6.4.12)."""
+    info = data[at]
+    at += 1
+    vmid = context_id = -1
+    if info & 0x40:
+        vmid = int.from_bytes(data[at : at + config.vmid_bytes], "little")
+        at += config.vmid_bytes
+    if info & 0x80:
+        context_id = int.from_bytes(data[at : at + config.context_id_bytes], "little")
+        at += config.context_id_bytes
+    return ContextFields(info & 3, bool(info & 0x10), bool(info & 0x20), vmid, context_id), at
+
+
+def read_timestamp(data: bytes, at: int, old: int) -> Tuple[int, int, int]:
+    """Read a Timestamp packet (6.4.3).
+
+    :param at: Index of the header.
+    :param old: The previous timestamp, whose upper bits stay where the packet has none.
+    :returns: Timestamp, cycle count (-1 when absent) and the index after the packet.
+    """
+    has_count = data[at] & 1
+    at += 1
+    value = bits = 0
+    while bits < 56:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << bits
+        bits += 7
+        if not byte & 0x80:
+            break
+    else:
+        value |= data[at] << 56
+        at += 1
+        bits = 64
+    value |= old >> bits << bits
+    if not has_count:
+        return value, -1, at
+    cycles, at = read_count(data, at)
+    return value, cycles, at
+
+
+def read_count(data: bytes, at: int) -> Tuple[int, int]:
+    """Read a cycle count of 1 to 3 bytes: 7, 7 and 6 bits (6.4.6)."""
+    value = data[at] & 0x7F
+    if data[at] & 0x80:
+        at += 1
+        value |= (data[at] & 0x7F) << 7
+        if data[at] & 0x80:
+            at += 1
+            value |= (data[at] & 0x3F) << 14
+    return value, at + 1
+
+
+class ExceptionFields(NamedTuple):
+    """The payload of an Exception packet before its address (6.4.5)."""
+
+    number: int
+    """TYPE, 0 to 0x3FF."""
+    elements: int
+    """E1:E0: 1, the address is only the preferred return address; 2, it is an Address element as well."""
+    fault_pending: bool
+
+
+def read_exception(data: bytes, at: int) -> Tuple[ExceptionFields, int]:
+    """Read the information bytes of an Exception packet; ``at`` is the index of the header."""
+    info = data[at + 1]
+    number = info >> 1 & 0x1F
+    elements = info >> 5 & 2 | info & 1
+    if not info & 0x80:
+        return ExceptionFields(number, elements, False), at + 2
+    more = data[at + 2]
+    return ExceptionFields(number | (more & 0x1F) << 5, elements, bool(more & 0x20)), at + 3
+
+
+class TraceInfo(NamedTuple):
+    """The payload of a Trace Info packet (6.4.2)."""
+
+    info: int
+    """INFO field: bit 0 cycle counting, bits 3:1 conditional tracing, bit 4 loads and bit 5 stores as P0 elements."""
+    p0_key: int
+    speculation: int
+    """How many P0 elements before this packet are uncommitted."""
+    cycle_threshold: int
+    """In cycles; 0 when cycle counting is off."""
+
+
+def read_trace_info(data: bytes, at: int) -> Tuple[TraceInfo, int]:
+    """Read a Trace Info packet; ``at`` is the index of the header."""
+    sections, at = read_continued(data, at + 1)
+    values = [0, 0, 0, 0]
+    for bit in range(4):
+        if sections >> bit & 1:
+            values[bit], at = read_continued(data, at)
+    threshold = values[3] & 0xFFF if values[0] & 1 else 0
+    return TraceInfo(values[0], values[1], values[2], threshold), at
+
+
+def _atoms() -> Dict[int, Tuple[bool, ...]]:
+    # 6.4.13, formats 1 to 6, oldest atom first.
+    table: Dict[int, Tuple[bool, ...]] = {0xF6 | a: (bool(a),) for a in range(2)}
+    table.update({0xD8 | a: (bool(a & 1), bool(a & 2)) for a in range(4)})
+    table.update({0xF8 | a: (bool(a & 1), bool(a & 2), bool(a & 4)) for a in range(8)})
+    patterns = {0xDC: "NEEE", 0xDD: "NNNN", 0xDE: "NENE", 0xDF: "ENEN"}
+    patterns.update({0xF5: "NEEEE", 0xD5: "NNNNN", 0xD6: "NENEN", 0xD7: "ENENE"})
+    for header, pattern in patterns.items():
+        table[header] = tuple(letter == "E" for letter in pattern)
+    for count in range(21):
+        table[0xC0 | count] = (True,) * (count + 4)
+        table[0xE0 | count] = (True,) * (count + 3) + (False,)
+    return table
+
+
+ATOMS = _atoms()
+"""The atoms of each Atom packet header, oldest first; True is E (taken)."""
