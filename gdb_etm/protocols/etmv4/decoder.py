@@ -149,8 +149,10 @@ class Decoding:
         end = len(data)
         while at < end or self._state.pending:
             if self._hunting:
-                following = self._hunt(data, at, end)
-            elif not self._informed:
+                at = self._hunt(data, at, end)
+                if self._hunting:
+                    break
+            if not self._informed:
                 following = self._packet(data, at, end)
             else:
                 following = self._follow(data, at, end)
