@@ -1,4 +1,4 @@
-"""Simulated boards behind a pyOCD debug probe: debug port, core, trace unit, trace buffer, and the truth of what ran."""
+"""Simulated boards behind a pyOCD debug probe: debug port, core, trace unit, trace buffer, and what really ran."""
 
 import importlib
 

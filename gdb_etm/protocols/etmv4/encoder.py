@@ -28,6 +28,7 @@ DEBUG_HALT = 0x18
 
 _RETURN_STACK_DEPTH = 3
 _CYCLE_BITS = 12
+_RAM = 0x20000000
 
 
 class EncoderConfig(NamedTuple):
@@ -57,7 +58,8 @@ class _Branch(NamedTuple):
 
 
 class _Records(Dict[int, Optional[_Branch]]):
-    # What the unit needs to know of each instruction, found out when it is first executed.
+    # What the unit needs to know of each instruction, found out when it is first executed; in RAM each time, for a
+    # program may change its code there (the Code region of the memory map ends at 0x20000000, Armv8-M ARM, B8.1).
     def __init__(self, read_code: ReadCode, broadcast: Optional[Region]) -> None:
         super().__init__()
         self._read_code = read_code
@@ -76,7 +78,8 @@ class _Records(Dict[int, Optional[_Branch]]):
             following = (address + insn.size) & 0xFFFFFFFF
             everywhere = self._broadcast is not None and self._broadcast(address)
             record = _Branch(target, following, insn.link, everywhere, first == 0xF3BF and target == following)
-        self[address] = record
+        if address < _RAM:
+            self[address] = record
         return record
 
 
