@@ -1,0 +1,74 @@
+"""The test programs: built ELF files beside their sources, so that tests need no compiler.
+
+``python -m tests.firmware.build`` builds them anew; a test compares them with their sources where the
+compiler is there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Dict, List, Optional
+
+from elftools.elf.elffile import ELFFile
+
+FOLDER = Path(__file__).resolve().parent
+
+# Optimisation decides which branches the compiler writes: -Os jump tables by TBB and TBH, -O2 tail calls.
+PROGRAMS: Dict[str, List[str]] = {
+    "sort": ["-O2", "-fno-inline"],
+    "interrupts": ["-O1"],
+    "tasks": ["-O1"],
+    "tables": ["-Os"],
+    "branches": ["-O1"],
+    "fpu": ["-O1", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"],
+    "ticks": ["-O1"],
+}
+
+_FLAGS = (
+    "-mcpu=cortex-m33 -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
+    "-nostdlib -nostartfiles -T link.ld -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
+).split()
+
+
+def elf(name: str) -> str:
+    """Return the path of a test program's ELF file.
+
+    :param name: One of PROGRAMS.
+    """
+    return str(FOLDER / (name + ".elf"))
+
+
+def symbol(path: str, name: str) -> int:
+    """Return the address of a function or variable of an ELF file, without the Thumb bit.
+
+    :raises KeyError: When there is none of that name.
+    """
+    with open(path, "rb") as file:
+        for entry in ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(name) or ():
+            return int(entry["st_value"]) & ~1
+    raise KeyError(name)
+
+
+def compiler() -> Optional[str]:
+    """Return the path of the compiler; None when it is not installed."""
+    return shutil.which("arm-none-eabi-gcc")
+
+
+def build(name: str, out: str) -> None:
+    """Build a test program.
+
+    :param out: Path of the ELF file to write.
+    """
+    sources = ["start.c", name + ".c"] + [path.name for path in [FOLDER / (name + ".S")] if path.exists()]
+    # Told twice: the compiler does not pass it on to the assembler.
+    prefixes = [option % FOLDER for option in ("-ffile-prefix-map=%s=.", "-Wa,--debug-prefix-map=%s=.")]
+    command = [compiler() or "arm-none-eabi-gcc", *_FLAGS, *prefixes, *PROGRAMS[name], *sources, "-o", out]
+    subprocess.run(command, cwd=FOLDER, check=True)
+
+
+if __name__ == "__main__":
+    for program in PROGRAMS:
+        build(program, elf(program))
+        Path(elf(program)).chmod(0o644)

@@ -1,0 +1,44 @@
+"""qemu-system-arm: the other core."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from typing import List
+
+import pytest
+
+_EXECUTED = re.compile(rb"Trace 0: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/")
+_INTERRUPTED = re.compile(rb"Stopped execution of TB chain before")
+
+
+def executed(elf: str, end: int, limit: int = 2_000_000) -> List[int]:
+    """Run a program of the test firmware in QEMU and return the addresses of the instructions that ran.
+
+    Instructions of an IT block whose condition fails are among them.
+
+    :param elf: Path of the program; it must not need the board's UART.
+    :param end: Address at which it ends, without the Thumb bit; the last in the list.
+    :param limit: Number of instructions after which it is taken to be lost.
+    """
+    program = shutil.which("qemu-system-arm")
+    if program is None:
+        pytest.skip("no qemu-system-arm")
+    # A Cortex-M7: QEMU's Cortex-M33 boards have no memory at 0 for code, and the programs need nothing newer.
+    command = [program, "-M", "mps2-an500", "-kernel", elf, "-display", "none", "-serial", "none", "-monitor", "none"]
+    command += ["-singlestep", "-d", "exec,nochain"]
+    addresses: List[int] = []
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            match = _EXECUTED.match(line)
+            if match:
+                addresses.append(int(match.group(1), 16))
+            elif _INTERRUPTED.match(line):
+                # An interrupt came between the lookup of the instruction and its execution.
+                addresses.pop()
+            if addresses and (addresses[-1] == end or len(addresses) >= limit):
+                break
+        run.kill()
+    return addresses
