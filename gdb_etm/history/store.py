@@ -113,8 +113,7 @@ class History:
                 return
             while at < len(self.events) and self._event_places[at] <= entry:
                 at += 1
-            for placed in self._runs[self._order[entry]].ranges:
-                executed = placed.range
+            for _, executed in self._runs[self._order[entry]].ranges():
                 following = number + executed.instructions
                 if following > first and number <= last:
                     yield self._clip(Span(number, executed), first, last)
@@ -145,8 +144,8 @@ class History:
                 yield self.events[at].offset, self.events[at]
                 at += 1
             position = self._positions[entry]
-            for placed in self._runs[number].ranges:
-                yield self._offset_of(position + placed.position), placed.range
+            for distance, executed in self._runs[number].ranges():
+                yield self._offset_of(position + distance), executed
         for event in self.events[at:]:
             yield event.offset, event
 

@@ -1,32 +1,46 @@
 """Where decoders put what they find: columns of run numbers, and the events between them.
 
-A *run* is what a stretch of trace bytes executed: some ranges, each with the place in the stretch of the packet that
-it came from.  Programs loop, so few distinct runs make up a long execution; a run is stored once and
-the execution is a column of run numbers.
+A *run* is what a stretch of trace bytes executed: the *legs* of its packets, each with the place in the stretch
+of its packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
+execution is a column of run numbers.
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import Callable, Dict, Iterator, List, Tuple
 
 from gdb_etm.protocols.elements import Event, Range
 
 
-class PlacedRange(NamedTuple):
-    """A range, and where its packet lies relative to the start of the run's bytes."""
+class Leg:
+    """The ranges that one packet executed; kept once, and compared by identity."""
 
-    position: int
-    """Bytes from the first byte of the run."""
-    range: Range
+    __slots__ = ("ranges", "instructions")
+
+    def __init__(self, ranges: Tuple[Range, ...]) -> None:
+        self.ranges = ranges
+        self.instructions = sum([executed.instructions for executed in ranges])
+        """Number of instructions in all ranges."""
 
 
-class Run(NamedTuple):
+class Run:
     """What a stretch of trace bytes executed, in order."""
 
-    ranges: Tuple[PlacedRange, ...]
-    instructions: int
-    """Number of instructions in all ranges."""
+    __slots__ = ("positions", "legs", "instructions")
+
+    def __init__(self, positions: Tuple[int, ...], legs: Tuple[Leg, ...]) -> None:
+        self.positions = positions
+        """For each leg, its packet's distance in bytes from the first byte of the run."""
+        self.legs = legs
+        self.instructions = sum([leg.instructions for leg in legs])
+        """Number of instructions in all legs."""
+
+    def ranges(self) -> Iterator[Tuple[int, Range]]:
+        """Go through the ranges, each with the distance of its packet."""
+        for position, leg in zip(self.positions, self.legs):
+            for executed in leg.ranges:
+                yield position, executed
 
 
 class RunTable:
@@ -34,14 +48,15 @@ class RunTable:
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
-        self._numbers: Dict[Tuple[PlacedRange, ...], int] = {}
+        self._numbers: Dict[Tuple[Tuple[int, ...], Tuple[Leg, ...]], int] = {}
 
-    def number(self, ranges: Tuple[PlacedRange, ...]) -> int:
-        """Give the number of the run with these ranges; a new one when it is new."""
-        number = self._numbers.get(ranges)
+    def number(self, positions: Tuple[int, ...], legs: Tuple[Leg, ...]) -> int:
+        """Give the number of the run with these legs; a new one when it is new."""
+        key = (positions, legs)
+        number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[ranges] = len(self.runs)
-            self.runs.append(Run(ranges, sum(placed.range.instructions for placed in ranges)))
+            number = self._numbers[key] = len(self.runs)
+            self.runs.append(Run(positions, legs))
         return number
 
 
@@ -63,9 +78,9 @@ class Recorder:
         self.event_places: List[int] = []
         """For each event the number of entries of ``order`` before it."""
 
-    def add(self, ranges: Tuple[PlacedRange, ...], position: int) -> None:
-        """Append executed ranges whose packets lie at ``position`` and on."""
-        self.order.append(self.table.number(ranges))
+    def add(self, leg: Leg, position: int) -> None:
+        """Append the leg of the packet at ``position``."""
+        self.order.append(self.table.number((0,), (leg,)))
         self.positions.append(position)
 
     def event(self, event: Event) -> None:

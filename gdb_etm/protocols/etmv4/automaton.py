@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.program.blocks import Blocks, Stop
+from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses, Header
@@ -17,11 +17,11 @@ from gdb_etm.protocols.etmv4.places import (
     Entry,
     Place,
     State,
-    Step,
     Stretch,
     Unplaced,
+    Way,
 )
-from gdb_etm.protocols.recorder import PlacedRange, RunTable
+from gdb_etm.protocols.recorder import Leg, RunTable
 
 WINDOW = 8
 """Bytes of the stream by which stretches are remembered."""
@@ -69,27 +69,37 @@ class Automaton:
             state = self._states[key] = State(place, addresses, wide, quiet, pending)
         return state
 
-    def step(self, place: Place, taken: bool) -> Optional[Step]:
-        """Tell what one atom does at a place; None when the code to the next branch cannot be followed."""
-        step = place.steps.get(taken)
-        if step is not None:
-            return step
-        block = place.block
-        if block is None:
-            block = place.block = self.blocks.at(place.address, place.isa)
-        last = block.last
-        if block.stop is not Stop.BRANCH or last is None:
-            return None
-        executed = Range(block.start, block.end, block.instructions, block.isa, taken)
-        push = None
-        if not taken:
-            following = self.place(block.end, block.isa)
-        else:
-            following = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
+    def way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
+        """Tell where atoms lead from a place; None when the code to one of their branches cannot be followed."""
+        try:
+            return place.ways[atoms]
+        except KeyError:
+            way = place.ways[atoms] = self._find_way(place, atoms)
+            return way
+
+    def _find_way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
+        ranges: List[Range] = []
+        pushes: List[Entry] = []
+        for index, taken in enumerate(atoms):
+            if place is AFTER_BRANCH:
+                if not pushes:
+                    return Way(Leg(tuple(ranges)), place, (), index)
+                entry = pushes.pop()
+                place = self.place(entry.address, entry.isa)
+            block = place.block
+            if block is None:
+                block = place.block = self.blocks.at(place.address, place.isa)
+            last = block.last
+            if last is None:
+                return None
+            ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
+            if not taken:
+                place = self.place(block.end, block.isa)
+                continue
+            place = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
             if last.link and self._return_stack:
-                push = Entry(block.end, block.isa)
-        step = place.steps[taken] = Step(executed, following, push)
-        return step
+                pushes.append(Entry(block.end, block.isa))
+        return Way(Leg(tuple(ranges)), place, tuple(pushes[-STACK_DEPTH:]), len(atoms))
 
     def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         """Work out what the whole packets in the next eight bytes do, and remember it.
@@ -103,9 +113,9 @@ class Automaton:
             index = self._packets(walk, data, at, min(end, at + WINDOW))
         if index == at and walk.pending == state.pending:
             return None
-        run = self.runs.number(tuple(walk.ranges)) if walk.ranges else -1
+        run = self.runs.number(tuple(walk.positions), tuple(walk.legs)) if walk.legs else -1
         following = self.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.pending)
-        stretch = Stretch(index - at, run, following, tuple(walk.pushes))
+        stretch = Stretch(index - at, run, following, walk.pushes)
         state.stretches[data[at : at + WINDOW]] = stretch
         self._remembered += 1
         if self._remembered > _MAX_REMEMBERED:
@@ -141,7 +151,7 @@ class Automaton:
 class _Walk:
     # The execution of a stretch while it is being worked out.
 
-    __slots__ = ("_automaton", "_wide", "place", "addresses", "quiet", "pending", "ranges", "pushes")
+    __slots__ = ("_automaton", "_wide", "place", "addresses", "quiet", "pending", "positions", "legs", "pushes")
 
     def __init__(self, automaton: Automaton, state: State) -> None:
         self._automaton = automaton
@@ -150,41 +160,37 @@ class _Walk:
         self.addresses = state.addresses
         self.quiet = state.quiet
         self.pending = state.pending
-        self.ranges: List[PlacedRange] = []
-        self.pushes: List[Entry] = []
+        self.positions: List[int] = []
+        self.legs: List[Leg] = []
+        self.pushes: Tuple[Entry, ...] = ()
 
     def follow(self, atoms: Tuple[bool, ...], position: int) -> bool:
         # Follows atoms up to the first that needs a return stack entry from before the stretch; the rest is then
         # pending.  False, and nothing done, when one of them cannot be followed or when that is the first.
-        place, ranges, pushes = self.place, len(self.ranges), list(self.pushes)
-        for index, taken in enumerate(atoms):
-            if self.place is AFTER_BRANCH and not self.pushes and index:
-                self.pending = atoms[index:]
-                return True
-            if not self._atom(taken, position):
+        place, pushes, legs, left = self.place, self.pushes, len(self.legs), atoms
+        while left:
+            here = self.place
+            if here is AFTER_BRANCH and self.pushes:
+                entry = self.pushes[-1]
+                self.pushes = self.pushes[:-1]
+                here = self._automaton.place(entry.address, entry.isa)
+            elif here is AFTER_BRANCH and left is not atoms:
+                break
+            elif here is LOST:
+                left = ()
+                break
+            way = None if isinstance(here, Unplaced) else self._automaton.way(here, left[:1] if self.quiet else left)
+            if way is None:
                 self.place, self.pushes = place, pushes
-                del self.ranges[ranges:]
+                del self.positions[legs:], self.legs[legs:]
                 return False
-        self.pending = ()
-        return True
-
-    def _atom(self, taken: bool, position: int) -> bool:
-        place = self.place
-        if place is AFTER_BRANCH:
-            if not self.pushes:
-                return False
-            entry = self.pushes.pop()
-            place = self._automaton.place(entry.address, entry.isa)
-        elif isinstance(place, Unplaced):
-            return place is LOST
-        step = self._automaton.step(place, taken)
-        if step is None:
-            return False
-        self.ranges.append(PlacedRange(position, step.range))
-        self.place = step.place
-        if step.push is not None and not self.quiet:
-            self.pushes.append(step.push)
-            del self.pushes[:-STACK_DEPTH]
+            self.positions.append(position)
+            self.legs.append(way.leg)
+            self.place = way.place
+            if way.pushes and not self.quiet:
+                self.pushes = (self.pushes + way.pushes)[-STACK_DEPTH:]
+            left = left[way.atoms :]
+        self.pending = left
         return True
 
     def address(self, address: Address) -> bool:

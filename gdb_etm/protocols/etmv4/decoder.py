@@ -47,7 +47,7 @@ from gdb_etm.protocols.etmv4.packets import (
     read_trace_info,
 )
 from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, EXPECTED, LOST, STACK_DEPTH, Entry, Place, State, Unplaced
-from gdb_etm.protocols.recorder import PlacedRange, Recorder
+from gdb_etm.protocols.recorder import Leg, Recorder
 
 # Packets that change which instructions ran, or whose P0 elements are not understood: the place is lost.
 _SPECULATIVE = (
@@ -389,15 +389,15 @@ class Decoding:
                 self._gap(position, GapReason.NO_ADDRESS)
                 self._set(LOST)
                 return
-            step = self._automaton.step(place, taken)
-            if step is None:
+            way = self._automaton.way(place, (taken,))
+            if way is None:
                 self._unfollowable(place, position)
                 return
-            self._recorder.add((PlacedRange(0, step.range),), position)
-            if step.push is not None and not self._state.quiet:
-                self._stack.append(step.push)
+            self._recorder.add(way.leg, position)
+            if not self._state.quiet:
+                self._stack.extend(way.pushes)
                 del self._stack[:-STACK_DEPTH]
-            self._set(step.place)
+            self._set(way.place)
 
     def _branch_target(self, position: int) -> None:
         # An indirect branch without an address before the next P0 element went to the top of the stack (5.3).
@@ -418,7 +418,7 @@ class Decoding:
         # Records what ran before the place where the code cannot be followed, and the gap.
         if block.instructions:
             executed = Range(block.start, block.end, block.instructions, block.isa, True)
-            self._recorder.add((PlacedRange(0, executed),), position)
+            self._recorder.add(Leg((executed,)), position)
         if block.stop is Stop.NO_CODE:
             self._gap(position, GapReason.NO_CODE, "", block.end)
         elif block.stop is Stop.NOT_DECODED:
@@ -475,7 +475,7 @@ class Decoding:
         block = self._automaton.blocks.until(place.address, place.isa, stop)
         if place.address < stop and block.end >= stop:
             executed = Range(block.start, block.end, block.instructions, block.isa, True)
-            self._recorder.add((PlacedRange(0, executed),), position)
+            self._recorder.add(Leg((executed,)), position)
             self._set(self._automaton.place(block.end, block.isa))
         elif block.stop is Stop.NO_CODE and place.address < stop:
             self._stopped(block, position)

@@ -14,8 +14,8 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv4.packets import Addresses
+from gdb_etm.protocols.recorder import Leg
 
 STACK_DEPTH = 15
 """Entries in the trace analyzer's return stack (IHI 0064, 5.3)."""
@@ -31,13 +31,14 @@ class Entry(NamedTuple):
 class Place:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "block", "steps")
+    __slots__ = ("address", "isa", "block", "ways")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
         self.block: Optional[Block] = None
-        self.steps: Dict[bool, Step] = {}
+        self.ways: Dict[Tuple[bool, ...], Optional[Way]] = {}
+        """What atoms do here, by the atoms of a packet; None where they cannot be followed."""
 
 
 class Unplaced(Place):
@@ -54,12 +55,15 @@ LOST = Unplaced(0, Isa.T32)
 """A gap has been told; what is traced until the next address packet cannot be followed."""
 
 
-class Step(NamedTuple):
-    """What one atom does at a place."""
+class Way(NamedTuple):
+    """Where atoms lead from a place."""
 
-    range: Range
+    leg: Leg
     place: Place
-    push: Optional[Entry]
+    pushes: Tuple[Entry, ...]
+    """Entries put on the return stack, the top last."""
+    atoms: int
+    """How many of the atoms lead there; the others need an entry of the return stack from before."""
 
 
 class State:
