@@ -56,6 +56,11 @@ class Client:
         """Whether the connection is open, as far as is known without asking."""
         return not self._stream.closed
 
+    @property
+    def process_id(self) -> Optional[int]:
+        """The process's id, if this client started it."""
+        return self._process.popen.pid if self._process is not None else None
+
     def port(self, ap: Optional[int] = None) -> RemotePort:
         """Return an access port.
 

@@ -201,7 +201,7 @@ def _make_session(options: SessionOptions) -> Session:
     try:
         return Session(_choose_probe(options.probe), options=settings)
     except exceptions.TargetSupportError:
-        raise ConnectError(_unknown_target(options.target or "")) from None
+        raise ConnectError(_unknown_target(str(settings.get("target_override", "of its configuration")))) from None
     except exceptions.Error as error:
         raise ConnectError(str(error)) from None
 
@@ -217,12 +217,15 @@ def _choose_probe(uid: Optional[str]) -> DebugProbe:
         probes = DebugProbeAggregator.get_all_connected_probes(unique_id=uid)
     except exceptions.Error as error:
         raise ConnectError("cannot look for probe %s: %s" % (uid, error)) from None
+    if uid is None:
+        # A simulated board is never meant by saying nothing.
+        probes = [probe for probe in probes if not probe.unique_id.startswith("board:")]
     if len(probes) == 1:
         return probes[0]
     if len(probes) > 1:
         raise ConnectError("%d debug probes match; choose one with --probe: %s" % (len(probes), _list(probes)))
     if uid is None:
-        raise ConnectError("no debug probe is connected; check the cable, or try --probe board:m33, a simulated one")
+        raise ConnectError("no debug probe is connected; check the cable, or try the simulated board:m33")
     there = DebugProbeAggregator.get_all_connected_probes()
     raise ConnectError('no debug probe "%s"; connected: %s' % (uid, _list(there) or "none"))
 
@@ -247,7 +250,10 @@ def _open(session: Session) -> None:
             raise ConnectError(
                 "cannot open debug probe %s; is another program using it? (%s)" % (probe.unique_id, error)
             ) from None
-        raise ConnectError("debug probe %s is there, the target is not: %s" % (probe.unique_id, error)) from None
+        # pyOCD's own message for a silent target says nothing of what happened; the cause does.
+        raise ConnectError(
+            "debug probe %s is there, the target is not: %s" % (probe.unique_id, error.__cause__ or error)
+        ) from None
 
 
 def _serve_gdb(session: Session, core: CortexM) -> GDBServer:

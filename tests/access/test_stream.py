@@ -83,7 +83,10 @@ def test_a_line_may_come_in_any_split(pipes: Pipes) -> None:
         assert stream.receive(1) == {"id": 1, "value": 5}
 
 
-@pytest.mark.parametrize("junk", [b"\n", b"words\n", b'{"id":\n', b"[1]\n", b"\xff\xfe\n", b'{"id": 7}\n', b"[" * 90000 + b"\n"])
+JUNK = [b"\n", b"words\n", b'{"id":\n', b"[1]\n", b"\xff\xfe\n", b'{"id": 7}\n', b"[" * 90000 + b"\n"]
+
+
+@pytest.mark.parametrize("junk", JUNK)
 def test_what_is_no_reply_to_this_request_is_dropped(pipes: Pipes, junk: bytes) -> None:
     stream, _, writer = pipes
     threading.Thread(target=writer.write, args=(junk + b'{"id": 8, "value": 1}\n',), daemon=True).start()
