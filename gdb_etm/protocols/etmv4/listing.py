@@ -1,0 +1,169 @@
+"""A stream's packets one by one, with their fields in words.
+
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List
+
+from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.exceptions import exception_name
+from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
+from gdb_etm.protocols.etmv4.packets import (
+    ASYNC,
+    ATOMS,
+    NO_ADDRESSES,
+    Address,
+    ContextFields,
+    Kind,
+    push_address,
+    read_address,
+    read_context,
+    read_continued,
+    read_count,
+    read_exception,
+    read_timestamp,
+    read_trace_info,
+)
+from gdb_etm.protocols.packet import Packet
+
+_UNSYNCHRONISED = "not synchronised"
+_CHUNK = 16
+
+
+def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
+    """Go through the packets of a stream.
+
+    Bytes before an A-Sync are listed as not synchronised; after a reserved packet the next A-Sync is looked for.
+
+    :param config: The unit's configuration.
+    :param data: The stream's bytes.
+    :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
+    """
+    table = build_table(config)
+    fields = _Fields(config)
+    at, end = 0, len(data)
+    hunting = True
+    while at < end:
+        if hunting:
+            found = data.find(ASYNC, at)
+            for start in range(at, end if found < 0 else found, _CHUNK):
+                raw = data[start : min(start + _CHUNK, end if found < 0 else found)]
+                yield Packet(offset_of(start), raw, _UNSYNCHRONISED, "")
+            if found < 0:
+                return
+            at, hunting = found, False
+        header = table[data[at]]
+        size = header.length(data, at, end)
+        if size == 0:
+            yield Packet(offset_of(at), data[at:end], header.kind.value, "cut by the end of the buffer")
+            return
+        kind = packet_kind(header, data, at, config) if size > 0 else Kind.RESERVED
+        size = max(size, 1)
+        yield Packet(offset_of(at), data[at : at + size], kind.value, fields.words(kind, data, at))
+        hunting = kind is Kind.RESERVED
+        at += size
+
+
+class _Fields:
+    # Puts a packet's fields in words; keeps the address registers and the timestamp up to date.
+
+    def __init__(self, config: Etmv4Config) -> None:
+        self._config = config
+        self._addresses = NO_ADDRESSES
+        self._timestamp = 0
+        self._threshold = 0
+        self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
+            Kind.TRACE_INFO: self._trace_info,
+            Kind.TIMESTAMP: self._timestamp_packet,
+            Kind.EXCEPTION: self._exception,
+            Kind.CYCLE_COUNT_1: self._cycle_count_1,
+            Kind.CYCLE_COUNT_2: self._cycle_count_2,
+            Kind.CYCLE_COUNT_3: lambda data, at: "%d cycles" % (self._threshold + (data[at] & 3)),
+            Kind.COMMIT: lambda data, at: "%d" % read_continued(data, at + 1)[0],
+            Kind.CANCEL_1: lambda data, at: "%d" % read_continued(data, at + 1)[0],
+            Kind.EVENT: lambda data, at: "event %s" % ", ".join(str(n) for n in range(4) if data[at] >> n & 1),
+            Kind.CONTEXT: lambda data, at: self._context(data, at + 1) if data[at] & 1 else "unchanged",
+            Kind.ADDRESS_CONTEXT: self._address_context,
+            Kind.EXACT_MATCH: self._address,
+            Kind.SHORT_ADDRESS: self._address,
+            Kind.LONG_ADDRESS: self._address,
+            Kind.Q: self._q,
+            Kind.ATOM: lambda data, at: "".join("E" if taken else "N" for taken in ATOMS[data[at]]),
+        }
+
+    def words(self, kind: Kind, data: bytes, at: int) -> str:
+        make = self._by_kind.get(kind)
+        return make(data, at) if make is not None else ""
+
+    def _trace_info(self, data: bytes, at: int) -> str:
+        info, _ = read_trace_info(data, at)
+        self._addresses = NO_ADDRESSES
+        self._timestamp = 0
+        self._threshold = info.cycle_threshold
+        words = ["INFO=0x%02x" % info.info]
+        if info.info & 1:
+            words.append("cycle threshold %d" % info.cycle_threshold)
+        if info.speculation:
+            words.append("%d uncommitted" % info.speculation)
+        if info.p0_key:
+            words.append("P0 key %d" % info.p0_key)
+        return ", ".join(words)
+
+    def _timestamp_packet(self, data: bytes, at: int) -> str:
+        self._timestamp, cycles, _ = read_timestamp(data, at, self._timestamp)
+        return "0x%x" % self._timestamp + (", %d cycles" % cycles if cycles >= 0 else "")
+
+    def _cycle_count_1(self, data: bytes, at: int) -> str:
+        if data[at] & 1:
+            return "unknown"
+        after = at + 1 if self._config.commit_mode else read_continued(data, at + 1)[1]
+        return "%d cycles" % (self._threshold + read_count(data, after)[0])
+
+    def _cycle_count_2(self, data: bytes, at: int) -> str:
+        return "%d cycles" % (self._threshold + (data[at + 1] & 0xF))
+
+    def _push(self, address: Address) -> str:
+        self._addresses = push_address(self._addresses, address)
+        return "0x%08x IS%d" % (address.address, address.is1)
+
+    def _address(self, data: bytes, at: int) -> str:
+        return self._push(read_address(data[at], data, at + 1, self._addresses)[0])
+
+    def _address_context(self, data: bytes, at: int) -> str:
+        address, after = read_address(data[at], data, at + 1, self._addresses)
+        return "%s, %s" % (self._push(address), self._context(data, after))
+
+    def _context(self, data: bytes, at: int) -> str:
+        fields: ContextFields = read_context(self._config, data, at)[0]
+        words: List[str] = ["EL%d" % fields.exception_level, "NS" if fields.non_secure else "S"]
+        words.append("64-bit" if fields.sixty_four_bit else "32-bit")
+        if fields.vmid >= 0:
+            words.append("VMID 0x%x" % fields.vmid)
+        if fields.context_id >= 0:
+            words.append("Context ID 0x%x" % fields.context_id)
+        return " ".join(words)
+
+    def _exception(self, data: bytes, at: int) -> str:
+        fields, after = read_exception(data, at)
+        name, _ = exception_name(fields.number, self._config.m_profile)
+        header = data[after]
+        address, rest = read_address(header, data, after + 1, self._addresses)
+        words = "%s, return address %s" % (name, self._push(address))
+        if fields.elements == 2:
+            words += ", also the target of the branch before"
+        if fields.fault_pending:
+            words += ", fault pending"
+        return words + (", " + self._context(data, rest) if header < 0x90 else "")
+
+    def _q(self, data: bytes, at: int) -> str:
+        form = data[at] & 0xF
+        if form == 0xF:
+            return "unknown count"
+        after = at + 1
+        words = ""
+        if form != 0xC:
+            address, after = read_address(0x90 | form, data, after, self._addresses)
+            words = self._push(address) + ", "
+        return "%s%d instructions" % (words, read_continued(data, after)[0])
