@@ -1,0 +1,161 @@
+"""The source, read: rules of the house that no other tool checks."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Dict, Iterator, List, Set, Tuple, Union
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = sorted((ROOT / "gdb_etm").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+SCRIPTS = sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file())
+NAMES = [str(path.relative_to(ROOT)) for path in PACKAGE + TESTS]
+
+MAX_FILE_LINES = 600
+MAX_FUNCTION_LINES = 60
+# Pages of register declarations are as long as the datasheet.
+TABLES = {"gdb_etm/registers"}
+
+# Where an unforeseen exception meets the user, and must become a message instead of the end of the process.
+BROAD_EXCEPT: Dict[str, str] = {}
+# Commands of the shell; everybody else returns lines.
+PRINTS = {"gdb_etm/__main__.py", "gdb_etm/access/server.py"}
+
+# One of these says what kind of evidence a test file brings.
+EVIDENCE = (
+    "worked by hand",
+    "real captures",
+    "differential run",
+    "the board's truth",
+    "property test",
+    "real gdb",
+    "real pyocd",
+    "the source",
+)
+
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+Named = Union[Function, ast.ClassDef]
+
+
+def parse(name: str) -> ast.Module:
+    """Parse a source file by its path from the root."""
+    return ast.parse((ROOT / name).read_text("utf-8"), name)
+
+
+def functions(name: str) -> Iterator[Function]:
+    """Yield every function of a file, nested ones too."""
+    return (node for node in ast.walk(parse(name)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+def public(name: str) -> Iterator[Tuple[str, Named, List[str]]]:
+    """Yield (dotted name, node, the class's bases) of what a file offers: no underscore before any part of the name."""
+    for node in parse(name).body:
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name.startswith("_"):
+            continue
+        yield node.name, node, []
+        if isinstance(node, ast.ClassDef):
+            bases = [ast.unparse(base) if hasattr(ast, "unparse") else "?" for base in node.bases]
+            for member in node.body:
+                if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)) and not member.name.startswith("_"):
+                    yield "%s.%s" % (node.name, member.name), member, bases
+
+
+def length(function: Function) -> int:
+    """Count a function's lines, without its docstring."""
+    first = function.body[0]
+    text = first if ast.get_docstring(function) is not None else None
+    documentation = (text.end_lineno or 0) - text.lineno + 1 if text else 0
+    return (function.end_lineno or 0) - function.lineno + 1 - documentation
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_module(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    if not text:
+        assert name.endswith("__init__.py")
+        return
+    assert ast.get_docstring(parse(name)), "no docstring"
+    if not name.endswith("__init__.py"):
+        assert "\nfrom __future__ import annotations\n" in text
+    assert name.rpartition("/")[0] in TABLES or text.count("\n") <= MAX_FILE_LINES
+    lines = text.splitlines()
+    inline = [number for number, line in enumerate(lines, 1) if "# noqa" in line or "# type: ignore" in line]
+    assert name == "tests/test_style.py" or not inline, "exceptions to rules stand in setup.cfg, with a reason"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_functions(name: str) -> None:
+    for function in functions(name):
+        where = "%s:%d %s" % (name, function.lineno, function.name)
+        assert length(function) <= MAX_FUNCTION_LINES, where
+        assert function.returns is not None, where + " does not say what it returns"
+
+
+def documented_methods() -> Set[str]:
+    """Return the names of all methods that some class of the package documents."""
+    return {
+        dotted.rpartition(".")[2]
+        for path in PACKAGE
+        for dotted, node, _ in public(str(path.relative_to(ROOT)))
+        if "." in dotted and ast.get_docstring(node)
+    }
+
+
+def test_public_names_are_documented() -> None:
+    known = documented_methods()
+    missing = []
+    for path in PACKAGE:
+        name = str(path.relative_to(ROOT))
+        for dotted, node, bases in public(name):
+            # A method that another class declares, here or in the library of a base class, is documented there.
+            inherited = "." in dotted and (node.name in known or any("." in base or base in FOREIGN for base in bases))
+            if not ast.get_docstring(node) and not inherited:
+                missing.append("%s:%d %s" % (name, node.lineno, dotted))
+    assert not missing
+
+
+FOREIGN = {"DebugProbe", "Plugin"}
+
+
+def swallows(handler: ast.ExceptHandler) -> bool:
+    """Tell whether a handler takes every exception and keeps it: one that cleans up and raises again does not."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {kind.id if isinstance(kind, ast.Name) else "" for kind in kinds if kind is not None}
+    last = handler.body[-1]
+    again = isinstance(last, ast.Raise) and last.exc is None
+    return (handler.type is None or bool(names & {"Exception", "BaseException"})) and not again
+
+
+def prints(node: ast.AST) -> bool:
+    """Tell whether a node is a call that prints to standard output."""
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    return isinstance(node, ast.Call) and named and all(keyword.arg != "file" for keyword in node.keywords)
+
+
+@pytest.mark.parametrize("name", [str(path.relative_to(ROOT)) for path in PACKAGE])
+def test_package_neither_prints_nor_swallows(name: str) -> None:
+    for node in ast.walk(parse(name)):
+        if name not in PRINTS:
+            assert not prints(node), "%s:%d prints" % (name, getattr(node, "lineno", 0))
+        if isinstance(node, ast.ExceptHandler) and name not in BROAD_EXCEPT:
+            assert not swallows(node), "%s:%d catches everything" % (name, node.lineno)
+
+
+def test_allowed_broad_excepts_exist() -> None:
+    assert all((ROOT / name).exists() for name in BROAD_EXCEPT)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "/test_" in name])
+def test_test_files_name_their_evidence(name: str) -> None:
+    docstring = " ".join((ast.get_docstring(parse(name)) or "").lower().split())
+    assert any(kind in docstring for kind in EVIDENCE), "say which kind of evidence: " + ", ".join(EVIDENCE)
+
+
+def test_nothing_names_a_place_on_one_machine() -> None:
+    private = ("/work" + "/", "/root" + "/", "/home" + "/")
+    for path in PACKAGE + TESTS + SCRIPTS:
+        text = path.read_text("utf-8")
+        assert not [place for place in private if place in text], path
