@@ -148,7 +148,9 @@ def _read_device(folder: _Folder, origin: Entry) -> _Device:
             # Registers of a core may be vectors; those of a trace unit have at most 64 bits.
             registers[name] = entry.number(2048 if kind == "core" else 64)
     images, notes = _read_dumps(folder, ini)
-    return _Device(header.require("name").value, kind, header.require("type").value, registers, images, notes)
+    # Of other devices, such as cross triggers, nothing more is asked.
+    product = header.require("type").value if kind in ("core", "trace_source") else ""
+    return _Device(header.require("name").value, kind, product, registers, images, notes)
 
 
 def _register_name(entry: Entry, kind: str) -> str:

@@ -1,12 +1,18 @@
-"""Vectors worked by hand: folders with one thing wrong, and the file and line that the message must name."""
+"""Vectors worked by hand: folders with one thing wrong, and the file and line that the message must name.
+
+Property test: whatever the ini files say, the folder is read or refused.
+"""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Optional
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gdb_etm.capture import Capture
 from gdb_etm.errors import SnapshotError
@@ -105,7 +111,14 @@ def test_optional_parts(tmp_path: Path) -> None:
     assert capture.sources[0].protocol == "ela600"
 
 
+def test_other_devices_are_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "cti_0.ini").write_text("[device]\nname=cti_0\nclass=cross_trigger\n[regs]\nCTICONTROL(0x000)=1\n")
+    capture = changed(tmp_path, "snapshot.ini", "[trace]", "device2=cti_0.ini\n[trace]")
+    assert [source.name for source in capture.sources] == ["etm_0"]
+
+
 BAD = [
+    ("cpu_0.ini", "type=Cortex-M33\n", "", "cpu_0.ini", 2, "[device] has no key 'type'"),
     ("snapshot.ini", "", None, "snapshot.ini", None, "no such file"),
     ("snapshot.ini", "[trace]", "[other]", "snapshot.ini", None, "no section [trace]"),
     ("snapshot.ini", "[device_list]", "[list]", "snapshot.ini", None, "no section [device_list]"),
@@ -192,3 +205,20 @@ def test_a_folder_cut_anywhere_is_read_or_refused(size: int, tmp_path: Path) -> 
         read_snapshot(str(tmp_path))
     except SnapshotError as error:
         assert error.path.startswith(str(tmp_path))
+
+
+@given(
+    st.sampled_from([name for name in GOOD if name.endswith(".ini")]),
+    st.integers(0, 200),
+    st.integers(0, 20),
+    st.one_of(st.text(max_size=20), st.text("[]=0x9.,/\\;\n\0abcdef_", max_size=20)),
+)
+def test_any_text_is_read_or_refused(file: str, start: int, length: int, text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        folder_with(Path(folder))
+        old = GOOD[file]
+        (Path(folder) / file).write_bytes((old[:start] + text + old[start + length :]).encode())
+        try:
+            read_snapshot(folder)
+        except SnapshotError as error:
+            assert str(error).startswith(folder)
