@@ -7,7 +7,7 @@ at it, and going to instruction N is a binary search.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import accumulate
 from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 

@@ -9,6 +9,7 @@ bytes a look-up.  All others, and everything that cannot be followed, go through
 
 from __future__ import annotations
 
+import gc
 from typing import Callable, Dict, List, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Blocks, Stop
@@ -46,7 +47,7 @@ from gdb_etm.protocols.etmv4.packets import (
     read_timestamp,
     read_trace_info,
 )
-from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, EXPECTED, LOST, STACK_DEPTH, Entry, Place, State, Unplaced
+from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, EXPECTED, LOST, STACK_DEPTH, Entry, Place, Unplaced
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 # Packets that change which instructions ran, or whose P0 elements are not understood: the place is lost.
@@ -92,7 +93,14 @@ class Decoder:
     def decode(self, data: bytes, offset_of: Callable[[int], int]) -> Recorder:
         """Decode a whole stream."""
         decoding = self.begin(offset_of)
-        decoding.feed(data)
+        collecting = gc.isenabled()
+        # Nothing made here becomes garbage, and looking for it in ever more objects takes longer than decoding.
+        gc.disable()
+        try:
+            decoding.feed(data)
+        finally:
+            if collecting:
+                gc.enable()
         return decoding.finish()
 
 

@@ -1,0 +1,204 @@
+"""The shell's way in: ``gdb-etm COMMAND``, also as ``python -m gdb_etm COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from heapq import merge
+from itertools import islice
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from gdb_etm import __version__
+from gdb_etm.capture import Capture
+from gdb_etm.errors import CommandError, EtmError
+
+_LINES_AT_ONCE = 4096
+
+
+def _captures(arguments: argparse.Namespace) -> List[Capture]:
+    # The snapshot's buffers, with the code of the ELF files in front of the snapshot's own.
+    from gdb_etm.program.image import load_elf
+    from gdb_etm.snapshot.reader import read_snapshot
+
+    images = tuple(image for path in arguments.elf for image in load_elf(path))
+    captures = []
+    for capture in read_snapshot(arguments.snapshot):
+        sources = tuple(source._replace(images=images + source.images) for source in capture.sources)
+        captures.append(capture._replace(sources=sources))
+    return captures
+
+
+def _capture(arguments: argparse.Namespace) -> Capture:
+    # The first buffer that can be decoded; any other one when there is none, so that decoding says why not.
+    captures = _captures(arguments)
+    decodable = (one for one in captures if any(source.protocol == "etmv4" for source in one.sources))
+    return next(decodable, captures[0])
+
+
+def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
+    known = list(found)
+    if wanted is not None and wanted not in known:
+        names = ", ".join("0x%02x" % number for number in known) or "none"
+        raise CommandError("no trace with ID 0x%02x; the snapshot has: %s" % (wanted, names))
+
+
+def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.history.build import streams
+    from gdb_etm.protocols.etmv4.config import Etmv4Config
+    from gdb_etm.protocols.etmv4.listing import list_packets
+    from gdb_etm.views.elements import packet_object
+
+    found = streams(_capture(arguments))
+    _check_id(arguments.id, [stream.trace_id for stream in found])
+    for stream in found:
+        if arguments.id in (None, stream.trace_id):
+            for packet in list_packets(Etmv4Config.from_source(stream.source), stream.data, stream.offset_of):
+                yield json.dumps(packet_object(stream.trace_id, packet))
+
+
+def _elements(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.history.build import build
+    from gdb_etm.history.store import History
+    from gdb_etm.protocols.elements import Event, Range
+    from gdb_etm.views.elements import element_object, element_text, end_object
+
+    capture = _capture(arguments)
+    histories = build(capture, trace_id=arguments.id)
+    _check_id(arguments.id, histories)
+    if arguments.format == "none":
+        return
+
+    def of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Union[Range, Event]]]:
+        return ((offset, trace_id, element) for offset, element in history.elements())
+
+    as_object = arguments.format == "jsonl"
+    for offset, trace_id, element in merge(*[of(*item) for item in histories.items()], key=lambda item: item[0]):
+        if as_object:
+            yield json.dumps(element_object(trace_id, offset, element))
+        else:
+            yield element_text(trace_id, offset, element)
+    if as_object:
+        for trace_id in histories:
+            yield json.dumps(end_object(trace_id, len(capture.buffer)))
+
+
+def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.commands.symbols import load_symbols
+    from gdb_etm.history.build import build
+    from gdb_etm.history.store import Instruction
+    from gdb_etm.views.elements import element_object, instruction_object
+
+    symbols = load_symbols(arguments.elf)
+    histories = build(_capture(arguments), trace_id=arguments.id)
+    _check_id(arguments.id, histories)
+    for trace_id, history in histories.items():
+        for item in history.walk(1, len(history)):
+            if isinstance(item, Instruction):
+                function = symbols.at(item.address)
+                yield json.dumps(instruction_object(trace_id, item, function.name if function else None))
+            else:
+                yield json.dumps(element_object(trace_id, item.offset, item))
+
+
+def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
+    # GDB's command of the same name, on a snapshot in the place of a target; it lists everything unless told.
+    from gdb_etm.commands.offline import OfflineDebugger
+    from gdb_etm.commands.parse import parse
+    from gdb_etm.commands.registry import COMMANDS
+    from gdb_etm.commands.session import Session
+
+    session = Session(OfflineDebugger(arguments.elf))
+    session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
+    session.add(_capture(arguments), "loaded from " + arguments.snapshot, is_live=False)
+    command = next(command for command in COMMANDS if command.name == arguments.command)
+    words = list(arguments.words)
+    if arguments.id is not None:
+        words += ["--id", "%d" % arguments.id]
+    yield from command.run(session, parse(command, words))
+
+
+class _Listing(NamedTuple):
+    summary: str
+    text: Callable[[argparse.Namespace], Iterator[str]]
+    objects: Optional[Callable[[argparse.Namespace], Iterator[str]]]
+    formats: Tuple[str, ...]
+
+
+_LISTINGS: Dict[str, _Listing] = {
+    "packets": _Listing("list a snapshot's trace packets", _session_lines, _packet_objects, ("text", "jsonl")),
+    "elements": _Listing("list what the packets say", _elements, _elements, ("text", "jsonl", "none")),
+    "history": _Listing("list the executed instructions", _session_lines, _history_objects, ("text", "jsonl")),
+    "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
+}
+
+
+def _number(text: str) -> int:
+    return int(text, 0)
+
+
+def _parser() -> argparse.ArgumentParser:
+    about = "Decode Arm trace captures, and set up GDB for live trace."
+    parser = argparse.ArgumentParser(prog="gdb-etm", description=about)
+    parser.add_argument("--version", action="version", version="gdb_etm " + __version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, listing in _LISTINGS.items():
+        _add_listing(commands.add_parser(name, help=listing.summary, description=listing.summary), name, listing)
+    commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
+    commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
+    return parser
+
+
+def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) -> None:
+    parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
+    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be given more than once")
+    parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
+    formats = "; ".join("%s%s" % (word, " (default)" if word == "text" else "") for word in listing.formats)
+    parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
+    if listing.text is _session_lines:
+        parser.add_argument("words", nargs="*", metavar="RANGE", help='as after "etm %s"; default: everything' % name)
+
+
+def _print(lines: Iterator[str]) -> None:
+    while True:
+        batch = list(islice(lines, _LINES_AT_ONCE))
+        if not batch:
+            return
+        sys.stdout.write("\n".join(batch) + "\n")
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run a command.
+
+    :param argv: Arguments after the program's name; None takes the process's.
+    :returns: The exit status: 0, or 1 after an error that was told in one line.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["install"]:
+        from gdb_etm.commands import install
+
+        return install.main(words[1:])
+    if words[:1] == ["serve"]:
+        from gdb_etm.access import server
+
+        return server.main(words[1:])
+    arguments = _parser().parse_args(words)
+    listing = _LISTINGS[arguments.command]
+    make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
+    try:
+        _print(make(arguments))
+    except EtmError as error:
+        print("gdb-etm: %s" % error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader has seen enough, as with "| head"; nothing more can be flushed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""Decoded elements one a line: as text for a person, or as JSON objects for a program."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional, Tuple, Union
+
+from gdb_etm.history.store import Instruction
+from gdb_etm.protocols.elements import (
+    Context,
+    Cycles,
+    Event,
+    Exception_,
+    ExceptionReturn,
+    Gap,
+    GapReason,
+    Range,
+    Timestamp,
+)
+from gdb_etm.protocols.packet import Packet
+
+Value = Union[str, int, bool, None]
+
+
+def element_object(trace_id: int, offset: int, element: Union[Range, Event]) -> Dict[str, Value]:
+    """Make the JSON object of an element.
+
+    Every object has ``index`` (offset in the buffer), ``id`` (trace ID) and ``kind``; addresses and timestamps are
+    hexadecimal strings, counts are numbers.
+    """
+    kind, fields = _fields(element)
+    found: Dict[str, Value] = {"index": offset, "id": trace_id, "kind": kind}
+    found.update(fields)
+    return found
+
+
+def end_object(trace_id: int, offset: int) -> Dict[str, Value]:
+    """Make the object that follows a stream's last element."""
+    return {"index": offset, "id": trace_id, "kind": "end"}
+
+
+def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
+    """Make the JSON object of a packet: ``index``, ``id``, ``bytes`` in hexadecimal, ``name`` and ``fields``."""
+    return {
+        "index": packet.offset,
+        "id": trace_id,
+        "bytes": packet.raw.hex(),
+        "name": packet.name,
+        "fields": packet.fields,
+    }
+
+
+def instruction_object(trace_id: int, instruction: Instruction, function: Optional[str]) -> Dict[str, Value]:
+    """Make the JSON object of an executed instruction; ``function`` is its function's name where known."""
+    return {
+        "number": instruction.number,
+        "id": trace_id,
+        "kind": "instruction",
+        "address": hex(instruction.address),
+        "size": instruction.size,
+        "isa": instruction.isa.name,
+        "function": function,
+    }
+
+
+def element_text(trace_id: int, offset: int, element: Union[Range, Event]) -> str:
+    """Write an element as a line: offset, trace ID, kind, fields."""
+    kind, fields = _fields(element)
+    words = " ".join("%s=%s" % (name, value) for name, value in fields.items() if value is not None)
+    return ("%8d  %02x  %-16s  %s" % (offset, trace_id, kind, words)).rstrip()
+
+
+def _fields(element: Union[Range, Event]) -> Tuple[str, Dict[str, Value]]:
+    if isinstance(element, Range):
+        return "range", {
+            "start": hex(element.start),
+            "end": hex(element.end),
+            "isa": element.isa.name,
+            "instructions": element.instructions,
+            "taken": element.taken,
+        }
+    if isinstance(element, Gap):
+        return _gap_fields(element)
+    if isinstance(element, Exception_):
+        address = None if element.return_address is None else hex(element.return_address)
+        return "exception", {"number": element.number, "name": element.name, "return_address": address}
+    if isinstance(element, ExceptionReturn):
+        return "exception_return", {}
+    if isinstance(element, Timestamp):
+        return "timestamp", _with_cycles({"value": hex(element.value)}, element.cycles)
+    if isinstance(element, Cycles):
+        return "cycles", _with_cycles({}, element.cycles)
+    if isinstance(element, Context):
+        return "context", _context_fields(element)
+    return "event", {"number": element.number}
+
+
+def _gap_fields(gap: Gap) -> Tuple[str, Dict[str, Value]]:
+    if gap.reason is GapReason.NO_CODE and gap.address is not None:
+        return "unknown_address", {"address": hex(gap.address)}
+    kind = "no_sync" if gap.reason in (GapReason.NOT_SYNCHRONISED, GapReason.BAD_PACKET) else "gap"
+    fields: Dict[str, Value] = {"reason": gap.reason.value}
+    if gap.detail:
+        fields["detail"] = gap.detail
+    return kind, fields
+
+
+def _with_cycles(fields: Dict[str, Value], cycles: Optional[int]) -> Dict[str, Value]:
+    if cycles is not None:
+        fields["cycles"] = cycles
+    return fields
+
+
+def _context_fields(context: Context) -> Dict[str, Value]:
+    fields: Dict[str, Value] = {
+        "exception_level": context.exception_level,
+        "non_secure": context.non_secure,
+        "sixty_four_bit": context.sixty_four_bit,
+    }
+    if context.context_id is not None:
+        fields["context_id"] = hex(context.context_id)
+    if context.vmid is not None:
+        fields["vmid"] = hex(context.vmid)
+    return fields
