@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.access.port import AccessPort
+from gdb_etm.registers import coresight
 from gdb_etm.registers.page import Register
 
 
@@ -27,6 +28,15 @@ class Borrowed:
         self.port = port
         self.base = base
         self._found: Dict[int, int] = {}
+        self._undo: List[Tuple[int, int]] = []
+
+    def unlock(self) -> None:
+        """Open the software lock, which on some paths keeps a debugger out as well (CoreSight B2.3.10)."""
+        lock = coresight.LSR.decode(self.read(coresight.LSR))
+        # Written whatever LSR says: over a debugger's path it may read as zero.
+        self.command(coresight.LAR, coresight.LAR_KEY)
+        if lock["SLI"] and lock["SLK"]:
+            self.undo_by(coresight.LAR, 0)
 
     def read(self, register: Register) -> int:
         """Read a register."""
@@ -35,11 +45,16 @@ class Borrowed:
     def write(self, register: Register, value: int) -> None:
         """Write a register; before the first time, remember what it held."""
         self.remember([register.offset])
-        self.port.write32(self.base + register.offset, value)
+        self.command(register, value)
 
     def command(self, register: Register, value: int) -> None:
-        """Write a register of which nothing is to be put back."""
+        """Write a register without remembering what it held."""
         self.port.write32(self.base + register.offset, value)
+
+    def undo_by(self, register: Register, value: int) -> None:
+        """Note a write that undoes something; it is made after the registers are put back, the last noted first."""
+        if (register.offset, value) not in self._undo:
+            self._undo.append((register.offset, value))
 
     def remember(self, offsets: Iterable[int]) -> None:
         """Remember what these registers hold, unless that was done before."""
@@ -47,23 +62,25 @@ class Borrowed:
             values = self.port.read_block(self.base + first, words)
             self._found.update((first + 4 * n, value) for n, value in enumerate(values))
 
-    def found(self, register: Register, default: int = 0) -> int:
-        """Return what a register held when it was found; ``default`` if it was not changed."""
-        return self._found.get(register.offset, default)
+    def restoration(self, enable: Optional[Register] = None) -> List[Restoration]:
+        """List the writes that put everything back.
 
-    def restoration(self, *last: Register) -> List[Restoration]:
-        """List the writes that put everything back, in the order in which it was changed.
-
-        :param last: Registers that come last, in this order: those that enable the component.
+        :param enable: The register that starts the component: written 0 first, and put back when the others are.
         """
-        ends = [register.offset for register in last]
-        order = [offset for offset in self._found if offset not in ends] + [end for end in ends if end in self._found]
-        return [Restoration(self.port, self.base + offset, self._found[offset]) for offset in order]
+        writes = []
+        found = dict(self._found)
+        if enable is not None and enable.offset in found:
+            writes.append((enable.offset, 0))
+            # Moved to the end.
+            found[enable.offset] = found.pop(enable.offset)
+        writes += [*found.items(), *reversed(self._undo)]
+        return [Restoration(self.port, self.base + offset, value) for offset, value in writes]
 
-    def restore(self, *last: Register) -> None:
+    def restore(self, enable: Optional[Register] = None) -> None:
         """Put everything back and forget it."""
-        writes = self.restoration(*last)
+        writes = self.restoration(enable)
         self._found.clear()
+        self._undo.clear()
         for port, address, value in writes:
             port.write32(address, value)
 

@@ -6,7 +6,7 @@ and D7 (class 0x9).
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, bits, reserved, word
+from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved, word
 
 LAR_KEY = 0xC5ACCE55
 """Unlocks the software lock when written to LAR; anything else locks (B2.3.10)."""
@@ -93,24 +93,30 @@ CIDR3 = Register("CIDR3", 0xFFC, "RO", BitStruct(
 
 PAGE = Page("CoreSight component", globals())
 
-# A ROM table's entries stand outside the page: they are the table's own registers.
+# A ROM table's entries stand outside the page: they are the table's own registers, one a word from offset 0.
 
-ROM_ENTRY = RegisterArray("ROMENTRY%d", 0x000, "RO", BitStruct(   # class 0x1 (D5.2.1)
+ROM_ENTRIES = 960
+"""Most entries of a class 0x1 ROM table."""
+
+ROM_ENTRY = Register("ROMENTRY", 0x000, "RO", BitStruct(    # class 0x1 (D5.2.1)
     "OFFSET" / bits(20),
     reserved(3),
     "POWERID" / bits(5),
     reserved(1),
     "POWERIDVALID" / bits(1),
     "FORMAT" / bits(1),     # 1: 32-bit entry, the only form in use
-    "PRESENT" / bits(1)), 4, range(960))
+    "PRESENT" / bits(1)))
 
-ROM9_ENTRY = RegisterArray("ROMENTRY%d", 0x000, "RO", BitStruct(  # class 0x9, 32-bit entries (D7.5.17)
+ROM9_ENTRIES = 512
+"""Most entries of a class 0x9 ROM table; half as many if they are 64 bits wide."""
+
+ROM9_ENTRY = Register("ROMENTRY", 0x000, "RO", BitStruct(   # class 0x9, low word (D7.5.17)
     "OFFSET" / bits(20),
     reserved(3),
     "POWERID" / bits(5),
     reserved(1),
     "POWERIDVALID" / bits(1),
-    "PRESENT" / bits(2)), 4, range(512))    # 0 end of table, 2 not present, 3 present
+    "PRESENT" / bits(2)))   # 0 end of table, 2 not present, 3 present
 
 ROM9_DEVID = Register("DEVID", 0xFC8, "RO", BitStruct(
     reserved(26),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, ones, reserved, word
 
-# Event selectors, 8 bits: TYPE[7] (1: pair), SEL[4:0] (7.3.x, "Selecting a resource").
+# Event selectors, 8 bits: TYPE[7] (1: pair), SEL[4:0]; selector 0 is always FALSE, 1 always TRUE (4.4.2).
 EVENT_FALSE = 0x00
 EVENT_TRUE = 0x01
 

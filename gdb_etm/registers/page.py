@@ -72,7 +72,7 @@ class Register:
         self.access = access
         self.layout = layout
         self.width = 8 * int(layout.sizeof())
-        """In bits: 32, or 64 as two adjacent words, the low one first (IHI 0064, 7.1.1)."""
+        """In bits: 32, or 64 as two adjacent words, the low one first (IHI 0064, 4.3.1)."""
         if self.width not in (32, 64):
             raise ValueError("%s: the fields add up to %d bits" % (name, self.width))
         if access not in ("RW", "RO", "WO"):

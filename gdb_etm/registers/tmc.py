@@ -15,6 +15,9 @@ CONFIG_ETB = 0
 CONFIG_ETR = 1
 CONFIG_ETF = 2
 
+PSCOUNT_LEAST = 7
+PSCOUNT_MOST = 27
+
 EMPTY = 0xFFFFFFFF
 """What RRD reads when there is no trace left; no formatter frame holds such a word."""
 
@@ -72,7 +75,7 @@ FFCR = Register("FFCR", 0x304, "RW", BitStruct(
 
 PSCR = Register("PSCR", 0x308, "RW", BitStruct(
     reserved(27),
-    "PSCount" / bits(5)))
+    "PSCount" / bits(5)))   # 0 off, 7 to 27: ask for synchronisation every 2**PSCount bytes
 
 DEVID = Register("DEVID", 0xFC8, "RO", BitStruct(
     reserved(18),

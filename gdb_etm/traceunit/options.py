@@ -44,7 +44,7 @@ class TraceOptions:
     """Do not trace these, even where they are included."""
 
     def __post_init__(self) -> None:
-        # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, C2; IHI 0064, 2.3.1).
+        # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).
         if not 0x01 <= self.trace_id <= 0x6F:
             raise ValueError("trace ID 0x%02x: must be from 0x01 to 0x6f" % self.trace_id)
         for pair in self.include + self.exclude:

@@ -70,3 +70,11 @@ class Plan(NamedTuple):
     def lines(self) -> List[str]:
         """Describe the plan, a line a step, then its notes."""
         return [str(step) for step in self.steps] + ["note: " + note for note in self.notes]
+
+
+def suitable_sync_bytes(buffer_bytes: int) -> int:
+    """Return how many bytes of trace should lie between two synchronisation points in a circular buffer.
+
+    An eighth of it, so that at least four whole periods remain after the formatter's share and a late one.
+    """
+    return 1 << max(buffer_bytes // 8, 1).bit_length() - 1

@@ -1,6 +1,6 @@
 """Options and capabilities of an ETMv4 trace unit -> the register writes that program it.
 
-IHI 0064: the procedure is 7.1.3 (figure 4-17), what must be written 4.5.  After reset nearly every
+IHI 0064: the procedure is 4.3.4 (figure 4-17), what must be written 4.5.  After reset nearly every
 register holds an unknown value (table 3-1), so every register that the unit has is written, used or not.
 """
 
@@ -14,11 +14,10 @@ from gdb_etm.registers.etmv4_comparators import TRCACATR, TRCACVR
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities import Capabilities
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
-from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step
+from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step, suitable_sync_bytes
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 
-_SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, or 0 for none (7.3.68)
-_SYNCS_PER_BUFFER = 8  # at least four whole periods remain after the formatter's share and a late one
+_SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, or 0 for none (7.3.71)
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
 
@@ -43,7 +42,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
         *_ranges(ranges, capabilities),
         *unused_comparators(capabilities, {index for index, _ in ranges}),
     ]
-    return Plan(tuple(steps), sync, stack, tuple(_notes(options, capabilities, buffer_bytes, sync, stack)))
+    return Plan(tuple(steps), sync, stack, tuple(_notes(options, capabilities, stack)))
 
 
 def plan_enable() -> Plan:
@@ -64,7 +63,7 @@ def plan_disable() -> Plan:
 
 
 def _disable_steps() -> Tuple[Step, Step]:
-    # The unit may drop writes unless it is disabled and idle (7.1.2).
+    # The unit may drop writes unless it is disabled and idle (4.3.4).
     return (_write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disabled while it is programmed"),
             _poll("IDLE", 1, "writes may be dropped until it is idle", _NOT_IDLE))
 
@@ -111,8 +110,7 @@ def _sync_bytes(options: TraceOptions, capabilities: Capabilities, buffer_bytes:
                 % (wanted or 0, fixed), "TRCIDR3.SYNCPR")
         return fixed
     if wanted is None:
-        wanted = 1 << max(buffer_bytes // _SYNCS_PER_BUFFER, 1).bit_length() - 1
-        return min(max(wanted, _SYNC_SMALLEST), _SYNC_LARGEST)
+        return min(max(suitable_sync_bytes(buffer_bytes), _SYNC_SMALLEST), _SYNC_LARGEST)
     if not _SYNC_SMALLEST <= wanted <= _SYNC_LARGEST:
         raise UnsupportedError("synchronisation every %d bytes: a trace unit takes %d to %d (TRCSYNCPR.PERIOD)"
                                % (wanted, _SYNC_SMALLEST, _SYNC_LARGEST), "TRCSYNCPR.PERIOD")
@@ -178,7 +176,7 @@ def _allocate(include: Sequence[AddressRange], exclude: Sequence[AddressRange],
 
 def _view_inst(ranges: Sequence[Tuple[int, AddressRange]], included: int,
                capabilities: Capabilities) -> Iterator[RegisterWrite]:
-    # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.3.1).
+    # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
     always = etmv4.TRCVICTLR.encode(SSSTATUS=1, EVENT=etmv4.EVENT_TRUE)
     yield _write(etmv4.TRCVICTLR, always, "trace always, at every exception level")
     if capabilities.field("TRCIDR4.NUMACPAIRS"):
@@ -198,18 +196,12 @@ def _address_comparator(n: int, address: int, why: str, capabilities: Capabiliti
     value, kind = TRCACVR[n], TRCACATR[n]
     yield RegisterWrite(value.name, value.offset, address & 0xFFFFFFFF, 0xFFFFFFFF, why)
     if capabilities.address_bits == 64:
-        # The high word keeps what it held unless it is written as well (7.1.1).
+        # The high word keeps what it held unless it is written as well (4.3.6).
         yield RegisterWrite(value.name + "[63:32]", value.offset + 4, address >> 32, 0xFFFFFFFF, why)
     yield RegisterWrite(kind.name, kind.offset, 0, kind.mask & 0xFFFFFFFF, "instruction addresses, any context")
 
 
-def _notes(
-    options: TraceOptions, capabilities: Capabilities, buffer_bytes: int, sync: int, stack: bool
-) -> Iterator[str]:
-    if buffer_bytes // sync < 4:
-        reason = "fixed in this unit, TRCIDR3.SYNCPR" if capabilities.fixed_sync_bytes else "TRCSYNCPR"
-        yield ("a synchronisation every %d bytes (%s): when the buffer of %d bytes has wrapped, the oldest part of it,"
-               " up to that much, cannot be decoded" % (sync, reason, buffer_bytes))
+def _notes(options: TraceOptions, capabilities: Capabilities, stack: bool) -> Iterator[str]:
     if options.branch_broadcast and stack:
         yield "branch broadcast overrides the return stack"
     if capabilities.processors > 1:

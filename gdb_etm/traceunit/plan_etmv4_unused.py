@@ -39,7 +39,7 @@ def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:
     reduced = capabilities.field("TRCIDR5.REDFUNCNTR")
     for n in range(min(capabilities.field("TRCIDR5.NUMCNTR"), 4)):
         yield _clear(etmv4.TRCCNTRLDVR[n], "counter unused")
-        if n or not reduced:    # the reduced-function counter has a reload value only (4.4.1)
+        if n or not reduced:    # the reduced-function counter has a reload value only (4.2.1)
             yield _clear(etmv4.TRCCNTCTLR[n], "counter unused")
             yield _clear(etmv4.TRCCNTVR[n], "counter unused")
     for n in range(2, 2 * capabilities.selector_pairs):

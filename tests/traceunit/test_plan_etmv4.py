@@ -85,12 +85,6 @@ def test_sync_period_suits_the_buffer(buffer_bytes: int, sync: int) -> None:
     assert plan.notes == ()
 
 
-def test_few_syncs_are_noted() -> None:
-    assert plan_program(TraceOptions(), units.M33, 4 * KIB).notes == ()
-    note, = plan_program(TraceOptions(), units.M33, 2 * KIB).notes
-    assert note.startswith("a synchronisation every 1024 bytes (fixed in this unit, TRCIDR3.SYNCPR): when the buffer")
-
-
 def test_include_and_exclude() -> None:
     """AT-40: ranges take the last comparator pairs first, both ends inclusive (L4448)."""
     options = TraceOptions(include=(AddressRange(0x1000, 0x10FF),), exclude=(AddressRange(0x1040, 0x107F),))
@@ -178,8 +172,6 @@ def test_plan_as_text() -> None:
         "0x038  TRCCCCTLR            0x00000004  cycle count threshold",
         "0x040  TRCTRACEIDR          0x00000010  trace ID",
         "0x080  TRCVICTLR            0x00000201  trace always, at every exception level",
-        "note: a synchronisation every 4096 bytes (fixed in this unit, TRCIDR3.SYNCPR): when the buffer of 2048 bytes"
-        " has wrapped, the oldest part of it, up to that much, cannot be decoded",
     ]
 
 

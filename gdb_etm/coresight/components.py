@@ -1,0 +1,227 @@
+"""What a CoreSight component is, by data: identification registers -> kind and name.
+
+Arm CoreSight Architecture Specification v3.0 (IHI 0029E), B2.2: designer and part come from PIDR, the
+type from DEVTYPE, the architecture from DEVARCH.  Part numbers are from the products' reference manuals.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.registers import coresight, tmc
+
+ARM = 0x43B
+"""Arm's JEP106 code: continuation 4 in bits 11:8, identity in bits 6:0."""
+ARM_CHINA = 0xA75
+
+CLASS_ROM_TABLE = 0x1
+CLASS_CORESIGHT = 0x9
+CLASS_GENERIC = 0xE
+_ROM_TABLE_ARCHID = 0x0AF7
+
+
+class Kind(Enum):
+    """What a component is to a trace session; the value is for people."""
+
+    ROM_TABLE = "ROM table"
+    ETMV4 = "ETMv4"
+    ETE = "ETE"
+    ETMV3 = "ETMv3"
+    PTM = "PTM"
+    ETM = "older ETM or PTM"
+    ITM = "ITM"
+    STM = "STM"
+    MTB = "MTB"
+    ETB = "ETB"
+    TMC = "TMC"
+    TPIU = "TPIU"
+    FUNNEL = "funnel"
+    REPLICATOR = "replicator"
+    CTI = "CTI"
+    SCS = "SCS"
+    CPU_DEBUG = "processor debug"
+    DWT = "DWT"
+    BREAKPOINTS = "FPB"
+    PMU = "PMU"
+    OTHER = "other"
+
+
+class Identity(NamedTuple):
+    """A component's identification registers, taken apart."""
+
+    component_class: int
+    designer: int
+    """JEP106: continuation code in bits 11:8, identity code in bits 6:0."""
+    part: int
+    revision: int
+    devtype: int
+    """DEVTYPE: sub type in bits 7:4, major type in bits 3:0; 0 outside class 0x9."""
+    archid: int
+    """DEVARCH.ARCHID; 0 where the component has none."""
+    devid: int
+
+
+class Component(NamedTuple):
+    """One component of the chip's debug system."""
+
+    port: AccessPort
+    """The memory space it is in."""
+    address: int
+    """Of its 4 KiB block."""
+    identity: Identity
+    kind: Kind
+    name: str
+    """For people, such as ``"ETMv4"`` or ``"ETF"``."""
+    table: int
+    """Address of the ROM table that lists it; 0 for the first table."""
+    affinity: int
+    """DEVAFF0: the MPIDR of the processor it belongs to; 0 where there is none."""
+
+    def __str__(self) -> str:
+        return "%s at 0x%08x on %s" % (self.name, self.address, self.port.name)
+
+
+# Architecture (DEVARCH.ARCHID, architect Arm): the same whoever made the component.
+_BY_ARCHITECTURE: Dict[int, Tuple[Kind, str]] = {
+    0x4A13: (Kind.ETMV4, "ETMv4"),
+    0x5A13: (Kind.ETE, "ETE"),
+    0x1A01: (Kind.ITM, "ITM"),
+    0x1A02: (Kind.DWT, "DWT"),
+    0x1A03: (Kind.BREAKPOINTS, "FPB"),
+    0x2A04: (Kind.SCS, "SCS"),
+    0x1A14: (Kind.CTI, "CTI"),
+    0x0A31: (Kind.MTB, "MTB"),
+    0x0A63: (Kind.STM, "STM"),
+    0x0A06: (Kind.PMU, "PMU"),
+    0x2A16: (Kind.PMU, "PMU"),
+    0x6A15: (Kind.CPU_DEBUG, "processor debug"),
+    0x7A15: (Kind.CPU_DEBUG, "processor debug"),
+    0x8A15: (Kind.CPU_DEBUG, "processor debug"),
+    0x9A15: (Kind.CPU_DEBUG, "processor debug"),
+    _ROM_TABLE_ARCHID: (Kind.ROM_TABLE, "ROM table"),
+}
+
+# (designer, part, DEVTYPE); DEVTYPE None: any.  One part may be several components (0xD21 is all of a Cortex-M33).
+_BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[Kind, str]] = {
+    (ARM, 0x906, None): (Kind.CTI, "CTI"),
+    (ARM, 0x907, None): (Kind.ETB, "ETB"),
+    (ARM, 0x908, None): (Kind.FUNNEL, "funnel"),
+    (ARM, 0x909, None): (Kind.REPLICATOR, "replicator"),
+    (ARM, 0x912, None): (Kind.TPIU, "TPIU"),
+    (ARM, 0x913, None): (Kind.ITM, "ITM"),
+    (ARM, 0x914, None): (Kind.TPIU, "SWO"),
+    (ARM, 0x921, None): (Kind.ETMV3, "ETM"),          # Cortex-A8
+    (ARM, 0x922, None): (Kind.CTI, "CTI"),            # Cortex-A8
+    (ARM, 0x923, None): (Kind.TPIU, "TPIU"),          # Cortex-M3
+    (ARM, 0x924, None): (Kind.ETMV3, "ETM"),          # Cortex-M3
+    (ARM, 0x925, None): (Kind.ETMV3, "ETM"),          # Cortex-M4
+    (ARM, 0x930, None): (Kind.ETMV3, "ETM"),          # Cortex-R4
+    (ARM, 0x931, None): (Kind.ETMV3, "ETM"),          # Cortex-R5
+    (ARM, 0x950, None): (Kind.PTM, "PTM"),            # Cortex-A9
+    (ARM, 0x955, None): (Kind.ETMV3, "ETM"),          # Cortex-A5
+    (ARM, 0x956, None): (Kind.ETMV3, "ETM"),          # Cortex-A7
+    (ARM, 0x95F, None): (Kind.PTM, "PTM"),            # Cortex-A15
+    (ARM, 0x961, None): (Kind.TMC, "TMC"),            # SoC-400: ETB, ETR or ETF, as DEVID says
+    (ARM, 0x962, None): (Kind.STM, "STM"),
+    (ARM, 0x963, None): (Kind.STM, "STM"),
+    (ARM, 0x9A1, None): (Kind.TPIU, "TPIU"),          # Cortex-M4
+    (ARM, 0x9A9, None): (Kind.TPIU, "TPIU"),          # Cortex-M7
+    (ARM, 0x9E7, None): (Kind.TPIU, "TPIU"),          # SoC-600 from here
+    (ARM, 0x9E8, None): (Kind.TMC, "TMC"),
+    (ARM, 0x9E9, None): (Kind.TMC, "TMC"),
+    (ARM, 0x9EA, None): (Kind.TMC, "TMC"),
+    (ARM, 0x9EB, None): (Kind.FUNNEL, "funnel"),
+    (ARM, 0x9EC, None): (Kind.REPLICATOR, "replicator"),
+}
+
+# Armv6-M and Armv7-M private peripherals are of class 0xE, without DEVTYPE and DEVARCH.
+_GENERIC: Dict[int, Tuple[Kind, str]] = {
+    0x000: (Kind.SCS, "SCS"),           # Cortex-M3
+    0x008: (Kind.SCS, "SCS"),           # Cortex-M0, M0+
+    0x00C: (Kind.SCS, "SCS"),           # Cortex-M4, M7
+    0x001: (Kind.ITM, "ITM"),
+    0x002: (Kind.DWT, "DWT"),
+    0x00A: (Kind.DWT, "DWT"),
+    0x003: (Kind.BREAKPOINTS, "FPB"),
+    0x00B: (Kind.BREAKPOINTS, "FPB"),
+    0x00E: (Kind.BREAKPOINTS, "FPB"),
+}
+
+# DEVTYPE, when nothing above knows the component (B2.3.4).
+_BY_DEVTYPE: Dict[int, Tuple[Kind, str]] = {
+    0x11: (Kind.TPIU, "TPIU"),
+    0x12: (Kind.FUNNEL, "funnel"),
+    0x13: (Kind.ETM, "older ETM or PTM"),
+    0x14: (Kind.CTI, "CTI"),
+    0x15: (Kind.CPU_DEBUG, "processor debug"),
+    0x16: (Kind.PMU, "PMU"),
+    0x21: (Kind.ETB, "ETB"),
+    0x22: (Kind.REPLICATOR, "replicator"),
+    0x31: (Kind.MTB, "MTB"),
+    0x32: (Kind.TMC, "TMC"),
+    0x43: (Kind.ITM, "ITM"),
+    0x63: (Kind.STM, "STM"),
+}
+
+_TMC_NAMES = {tmc.CONFIG_ETB: "ETB", tmc.CONFIG_ETR: "ETR", tmc.CONFIG_ETF: "ETF"}
+
+TRACE_UNITS = (Kind.ETMV4, Kind.ETE, Kind.ETMV3, Kind.PTM, Kind.ETM)
+"""The kinds that trace a processor's instructions over the trace bus."""
+
+
+def read_identity(port: AccessPort, address: int) -> Optional[Identity]:
+    """Read a component's identification registers.
+
+    :returns: None where there is no component: the preamble in CIDR is wrong.
+    :raises AccessError: The block does not answer.
+    """
+    words = port.read_block(address + coresight.PIDR4.offset, 12)
+    ids = {name: words[n] & 0xFF for n, name in enumerate((
+        "PIDR4", "PIDR5", "PIDR6", "PIDR7", "PIDR0", "PIDR1", "PIDR2", "PIDR3", "CIDR0", "CIDR1", "CIDR2", "CIDR3"))}
+    if (ids["CIDR0"], ids["CIDR1"] & 0xF, ids["CIDR2"], ids["CIDR3"]) != (0x0D, 0x00, 0x05, 0xB1):
+        return None
+    pidr1, pidr2 = coresight.PIDR1.decode(ids["PIDR1"]), coresight.PIDR2.decode(ids["PIDR2"])
+    identity = Identity(
+        component_class=coresight.CIDR1.get(ids["CIDR1"], "CLASS"),
+        designer=coresight.PIDR4.get(ids["PIDR4"], "DES_2") << 8 | pidr2["DES_1"] << 4 | pidr1["DES_0"],
+        part=pidr1["PART_1"] << 8 | ids["PIDR0"], revision=pidr2["REVISION"], devtype=0, archid=0, devid=0)
+    if identity.component_class != CLASS_CORESIGHT:
+        return identity
+    # AUTHSTATUS, DEVARCH, DEVID2, DEVID1, DEVID, DEVTYPE are neighbours.
+    devarch, _, _, devid, devtype = port.read_block(address + coresight.DEVARCH.offset, 5)
+    arch = coresight.DEVARCH.decode(devarch)
+    return identity._replace(devtype=devtype & 0xFF, devid=devid, archid=arch["ARCHID"] if arch["PRESENT"] else 0)
+
+
+def classify(identity: Identity) -> Tuple[Kind, str]:
+    """Tell what a component is and what to call it."""
+    if identity.component_class == CLASS_ROM_TABLE:
+        return Kind.ROM_TABLE, "ROM table"
+    if identity.component_class == CLASS_GENERIC:
+        known = _GENERIC.get(identity.part) if identity.designer in (ARM, ARM_CHINA) else None
+        return known or (Kind.OTHER, "part 0x%03x" % identity.part)
+    found = (_BY_ARCHITECTURE.get(identity.archid)
+             or _BY_PART.get((identity.designer, identity.part, identity.devtype))
+             or _BY_PART.get((identity.designer, identity.part, None))
+             or _BY_DEVTYPE.get(identity.devtype)
+             or (Kind.OTHER, "part 0x%03x" % identity.part))
+    if found[0] is Kind.TMC:
+        return Kind.TMC, _TMC_NAMES.get(tmc.DEVID.get(identity.devid, "CONFIGTYPE"), "TMC")
+    return found
+
+
+def read_component(port: AccessPort, address: int, table: int) -> Optional[Component]:
+    """Read and name the component at an address.
+
+    :param table: Address of the ROM table that lists it.
+    :returns: None where there is no component.
+    :raises AccessError: The block does not answer.
+    """
+    identity = read_identity(port, address)
+    if identity is None:
+        return None
+    kind, name = classify(identity)
+    affinity = port.read32(address + coresight.DEVAFF0.offset) if kind in (*TRACE_UNITS, Kind.CPU_DEBUG) else 0
+    return Component(port, address, identity, kind, name, table, affinity)

@@ -1,0 +1,124 @@
+"""Embedded Trace Buffer of CoreSight SoC-400 and before, as a circular buffer.
+
+Arm CoreSight Components TRM (DDI 0314H), 9.4 and 9.6.  Its pointers count words.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import List
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.capture import BufferEnd
+from gdb_etm.coresight.borrowed import Borrowed, Restoration
+from gdb_etm.coresight.poll import Deadline
+from gdb_etm.coresight.sink import Drained, SinkStatus
+from gdb_etm.errors import CaptureError
+from gdb_etm.registers import etb
+from gdb_etm.registers.page import Register
+
+_LARGEST_WORDS = 1 << 24
+_FRAME_WORDS = 4
+_CHUNK_WORDS = 1024
+_HINT = "is its trace clock on, and is nothing else using this buffer?"
+_FORMATTED = etb.FFCR.encode(EnFTC=1, EnFCont=1)
+
+
+class EmbeddedTraceBuffer:
+    """A classic ETB.
+
+    :param port: The memory space it is in.
+    :param base: Address of its 4 KiB block.
+    """
+
+    def __init__(self, port: AccessPort, base: int, deadline: Deadline) -> None:
+        self._registers = Borrowed(port, base)
+        self._deadline = deadline
+        self._words = 0
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+        return 4 * self._words
+
+    def attach(self) -> None:
+        """Make its registers writable and read its size.
+
+        :raises CaptureError: The size makes no sense.
+        """
+        self._registers.unlock()
+        words = self._registers.read(etb.RDP)
+        if not 0 < words <= _LARGEST_WORDS or words % _FRAME_WORDS:
+            raise CaptureError("the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
+                               % (self._registers.base, words))
+        self._words = words
+
+    @property
+    def requests_sync(self) -> bool:
+        """Whether it can ask the sources for synchronisation points."""
+        return False
+
+    def start(self, sync_bytes: int = 0) -> None:
+        """Empty the buffer and capture into it, the newest trace replacing the oldest.
+
+        :param sync_bytes: Not used: an ETB cannot ask for synchronisation points.
+        :raises CaptureError: It does not stop what it did before.
+        """
+        self.abandon()
+        for register, value in ((etb.RWP, 0), (etb.RRP, 0), (etb.TRG, 0), (etb.FFCR, _FORMATTED),
+                                (etb.CTL, etb.CTL.encode(TraceCaptEn=1))):
+            self._registers.write(register, value)
+
+    def stop(self) -> None:
+        """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
+
+        :raises CaptureError: The flush or the stop does not complete.
+        """
+        registers = self._registers
+        if not registers.read(etb.CTL):
+            return
+        stop = _FORMATTED | etb.FFCR.encode(StopFl=1)
+        registers.write(etb.FFCR, stop)
+        registers.write(etb.FFCR, stop | etb.FFCR.encode(FOnMan=1))
+        self._wait(etb.FFCR, FOnMan=0)
+        self._wait(etb.FFSR, FtStopped=1)
+        self.abandon()
+
+    def drain(self) -> Drained:
+        """Read the stopped buffer, one transfer a word.  It may be read again."""
+        registers = self._registers
+        wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
+        write = registers.read(etb.RWP) % self._words
+        start, length = (write, self._words) if wrapped else (0, write)
+        # Frames lie at multiples of four words of the RAM: what is left of the oldest one is of no use.
+        cut = -start % _FRAME_WORDS
+        registers.write(etb.RRP, (start + cut) % self._words)
+        values: List[int] = []
+        while len(values) < length - cut:
+            count = min(_CHUNK_WORDS, length - cut - len(values))
+            values += registers.port.read_fifo(registers.base + etb.RRD.offset, count)
+        return Drained(struct.pack("<%dI" % len(values), *values), BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED)
+
+    def abandon(self) -> None:
+        """Stop capturing at once, whatever is on its way."""
+        self._registers.write(etb.CTL, etb.CTL.encode(TraceCaptEn=0))
+        self._wait(etb.FFSR, FtStopped=1)
+
+    def status(self) -> SinkStatus:
+        """Look, without changing anything."""
+        registers = self._registers
+        wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
+        filled = self.size if wrapped else 4 * (registers.read(etb.RWP) % self._words)
+        return SinkStatus(bool(registers.read(etb.CTL)), filled, wrapped)
+
+    def restoration(self) -> List[Restoration]:
+        """List the writes that put its registers back as they were found, in order."""
+        return self._registers.restoration(etb.CTL)
+
+    def release(self) -> None:
+        """Put its registers back as they were found."""
+        self.abandon()
+        self._registers.restore(etb.CTL)
+
+    def _wait(self, register: Register, **fields: int) -> None:
+        self._deadline.wait(self._registers.port, self._registers.base, register, _HINT, **fields)

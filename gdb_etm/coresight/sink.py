@@ -1,0 +1,66 @@
+"""What every trace buffer can do, whatever it is made of."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Protocol
+
+from gdb_etm.capture import BufferEnd
+from gdb_etm.coresight.borrowed import Restoration
+
+
+class Drained(NamedTuple):
+    """A buffer's content."""
+
+    data: bytes
+    """Formatter frames, oldest byte first."""
+    end: BufferEnd
+    """Why the oldest byte is the oldest."""
+
+
+class SinkStatus(NamedTuple):
+    """A buffer at a moment."""
+
+    capturing: bool
+    filled: int
+    """Bytes of trace in it."""
+    wrapped: bool
+
+
+class Sink(Protocol):
+    """A circular trace buffer."""
+
+    @property
+    def size(self) -> int:
+        """Size in bytes."""
+
+    @property
+    def requests_sync(self) -> bool:
+        """Whether it can ask the sources for synchronisation points."""
+
+    def attach(self) -> None:
+        """Make its registers writable and read its size."""
+
+    def start(self, sync_bytes: int = 0) -> None:
+        """Empty the buffer and capture into it, the newest trace replacing the oldest.
+
+        :param sync_bytes: Ask the sources for a synchronisation point every so many bytes, a power of two; 0: leave
+            that as it is.
+        """
+
+    def stop(self) -> None:
+        """Flush what is on its way into the buffer and stop capturing; the source must have stopped before."""
+
+    def drain(self) -> Drained:
+        """Read the stopped buffer."""
+
+    def abandon(self) -> None:
+        """Stop capturing at once, whatever is on its way."""
+
+    def status(self) -> SinkStatus:
+        """Look, without changing anything."""
+
+    def restoration(self) -> List[Restoration]:
+        """List the writes that put its registers back as they were found, in order."""
+
+    def release(self) -> None:
+        """Put its registers back as they were found."""

@@ -1,0 +1,236 @@
+"""Capturing trace: source, links and sink of one path worked in the right order.
+
+The sink starts before the source, or the source would fill up and never become idle again; the source
+stops before the sink for the same reason (IHI 0064, 4.3.4: the poll of IDLE might never complete).
+"""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Tuple
+
+from gdb_etm.capture import BufferFormat, Capture, Core, TraceSource
+from gdb_etm.coresight.borrowed import Borrowed, Restoration
+from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.etb import EmbeddedTraceBuffer
+from gdb_etm.coresight.funnel import Funnel
+from gdb_etm.coresight.poll import Deadline
+from gdb_etm.coresight.sink import Sink
+from gdb_etm.coresight.tmc import TraceMemoryController
+from gdb_etm.coresight.topology import TracePath
+from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.registers import cortex_m
+from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
+from gdb_etm.traceunit.status import SessionStatus, State
+from gdb_etm.traceunit.unit import TraceUnit, make_unit
+
+
+class TraceSession:
+    """The trace hardware of one core while we use it; :meth:`attach` first, :meth:`close` last.
+
+    Every method may be left by KeyboardInterrupt at any time: the next :meth:`start`, :meth:`stop` or
+    :meth:`drain` puts things in order.
+
+    :param path: Source, links and sink.
+    :param core: The processor that is traced, as captures will name it.
+    :param deadline: How long to wait for hardware, by which clock.
+    :raises UnsupportedError: There is no driver for this kind of trace unit.
+    """
+
+    def __init__(self, path: TracePath, core: Core, deadline: Deadline = Deadline()) -> None:
+        self.path = path
+        self.core = core
+        self.unit: TraceUnit = make_unit(path.source, deadline)
+        self.sink: Sink = _make_sink(path.sink, deadline)
+        self.state = State.READY
+        self.plan: Optional[Plan] = None
+        """How the unit is programmed; None before the first start."""
+        self._requested_sync = 0
+        self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
+        self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)
+        self._enabled_trace = False
+
+    def attach(self) -> None:
+        """Power, unlock and claim the hardware, and read what it can do.
+
+        :raises CaptureError: It cannot be used; what was changed has been put back.
+        :raises UnsupportedError: It cannot be programmed by us.
+        :raises AccessError: It does not answer.
+        """
+        try:
+            self._enable_trace()
+            self.unit.attach()
+            for link in self._links:
+                link.attach()
+            self.sink.attach()
+        except (EtmError, KeyboardInterrupt):
+            self._give_back()
+            raise
+
+    def start(self, options: TraceOptions = TraceOptions()) -> Plan:
+        """Program the unit and trace into an empty buffer.
+
+        :returns: The plan that was carried out.
+        :raises UnsupportedError: The unit lacks what the options ask for; nothing was changed.
+        :raises CaptureError: The hardware does not do as it should; tracing is off.
+        """
+        self._check_open()
+        if self.state is State.TRACING or self.unit.enabled:
+            self._start_sink()
+            self.unit.disable()
+        self.state = State.READY
+        self._enable_trace()
+        self.plan = self.unit.program(options, self.sink.size)
+        # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
+        wanted = suitable_sync_bytes(self.sink.size)
+        too_rare = options.sync_bytes is None and self.plan.sync_bytes > wanted
+        self._requested_sync = wanted if too_rare and self.sink.requests_sync else 0
+        self._run()
+        return self.plan
+
+    def resume(self) -> None:
+        """Trace on with the same programming into an empty buffer.
+
+        :raises CaptureError: Nothing was started, or the hardware does not do as it should; tracing is off.
+        """
+        self._check_open()
+        if self.plan is None:
+            raise CaptureError('nothing to resume: tracing was never started; try "etm start"')
+        if self.state is State.TRACING:
+            self.stop()
+        self._enable_trace()
+        self.unit.ensure(self.plan)
+        self._run()
+
+    @property
+    def sync_bytes(self) -> int:
+        """Bytes of trace between two synchronisation points; 0 before the first start."""
+        return self._requested_sync or (0 if self.plan is None else self.plan.sync_bytes)
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """What the user should know about what is being traced, one line each."""
+        notes = self.unit.notes + (() if self.plan is None else self.plan.notes)
+        if self.sync_bytes and self.sink.size // self.sync_bytes < 4:
+            notes += ("a synchronisation every %d bytes: when the buffer of %d bytes has wrapped, up to so much of its"
+                      " oldest trace cannot be decoded" % (self.sync_bytes, self.sink.size),)
+        return notes
+
+    def stop(self) -> None:
+        """Stop tracing; all trace is in the buffer then.
+
+        :raises CaptureError: The hardware does not come to rest; try again, or start anew.
+        """
+        self._check_open()
+        if self.state is not State.TRACING:
+            return
+        self.unit.disable()
+        self.sink.stop()
+        self.state = State.STOPPED
+
+    def drain(self, name: str = "capture") -> Capture:
+        """Read the buffer, after stopping if need be.
+
+        :param name: What the capture is called.
+        :raises CaptureError: There is nothing to read, or the hardware does not come to rest.
+        """
+        self.stop()
+        if self.state is not State.STOPPED:
+            raise CaptureError('the trace buffer was drained before, or nothing was traced; try "etm start"')
+        registers = self.unit.capture_registers()
+        drained = self.sink.drain()
+        self.state = State.READY
+        source = TraceSource("ETM_0", self.unit.protocol, registers, self.core, ())
+        return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name)
+
+    def status(self) -> SessionStatus:
+        """Look, without changing anything."""
+        self._check_open()
+        trace = None
+        if self._scs is not None:
+            trace = bool(cortex_m.DEMCR.get(self._scs.read(cortex_m.DEMCR), "TRCENA"))
+        return SessionStatus(self.state, self.unit.status(), self.sink.status(), self.sink.size,
+                             tuple(link.open_inputs for link in self._links), trace, self.plan)
+
+    def restoration(self) -> List[Restoration]:
+        """List the writes that put the hardware back as it was found, in order, for when we cannot do so ourselves.
+
+        DEMCR is left out: a debugger that ends sets it itself, and it holds more than our bit.
+        """
+        links = [write for link in self._links for write in link.restoration()]
+        return [*self.unit.restoration(), *links, *self.sink.restoration()]
+
+    def close(self) -> None:
+        """Stop tracing and put everything back as it was found.
+
+        :raises EtmError: The first thing that went wrong; the rest was put back all the same.
+        """
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        error = self._give_back()
+        if error is not None:
+            raise error
+
+    def _run(self) -> None:
+        try:
+            self._start_sink()
+            self.unit.enable()
+        except (EtmError, KeyboardInterrupt):
+            self._silence()
+            raise
+        self.state = State.TRACING
+
+    def _start_sink(self) -> None:
+        for link in self._links:
+            link.start()
+        self.sink.start(self._requested_sync)
+
+    def _silence(self) -> None:
+        # Whatever went wrong is being told already; the state must be one that start() can begin from.
+        for quiet in (self.unit.disable, self.sink.abandon):
+            try:
+                quiet()
+            except EtmError:
+                pass
+
+    def _give_back(self) -> Optional[EtmError]:
+        first: Optional[EtmError] = None
+        steps: Tuple[Callable[[], None], ...] = (
+            self.unit.release, *(link.release for link in self._links), self.sink.release, self._disable_trace)
+        for step in steps:
+            try:
+                step()
+            except AccessError as error:
+                if error.kind == "lost":
+                    return error
+                first = first or error
+            except EtmError as error:
+                first = first or error
+        return first
+
+    def _enable_trace(self) -> None:
+        """Set DEMCR.TRCENA, without which an Armv7-M trace unit may not even answer (IHI 0064, 3.5.2)."""
+        if self._scs is None:
+            return
+        value = self._scs.read(cortex_m.DEMCR)
+        if not cortex_m.DEMCR.get(value, "TRCENA"):
+            self._scs.command(cortex_m.DEMCR, value | cortex_m.DEMCR.encode(TRCENA=1))
+            self._enabled_trace = True
+
+    def _disable_trace(self) -> None:
+        # The debugger may have changed the other bits meanwhile: only ours is put back.
+        if self._scs is not None and self._enabled_trace:
+            value = self._scs.read(cortex_m.DEMCR)
+            self._scs.command(cortex_m.DEMCR, value & ~cortex_m.DEMCR.encode(TRCENA=1))
+            self._enabled_trace = False
+
+    def _check_open(self) -> None:
+        if self.state is State.CLOSED:
+            raise CaptureError('the trace session is closed; try "etm connect"')
+
+
+def _make_sink(component: Component, deadline: Deadline) -> Sink:
+    if component.kind is Kind.ETB:
+        return EmbeddedTraceBuffer(component.port, component.address, deadline)
+    return TraceMemoryController(component.port, component.address, deadline)

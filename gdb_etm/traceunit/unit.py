@@ -1,0 +1,71 @@
+"""What every trace unit can do, and which of our drivers fits which unit."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Protocol, Tuple
+
+from gdb_etm.coresight.borrowed import Restoration
+from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.poll import Deadline
+from gdb_etm.errors import UnsupportedError
+from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.plan import Plan
+from gdb_etm.traceunit.status import UnitStatus
+from gdb_etm.traceunit.unit_etmv4 import EtmV4Unit
+
+
+class TraceUnit(Protocol):
+    """A trace unit of any protocol."""
+
+    @property
+    def protocol(self) -> str:
+        """What its trace is decoded by, such as ``"etmv4"``."""
+
+    @property
+    def title(self) -> str:
+        """Architecture and version, such as ``"ETMv4.2"``."""
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """What the user should know about this unit, one line each."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it traces."""
+
+    def attach(self) -> None:
+        """Power it, unlock it, claim it and read what it has."""
+
+    def program(self, options: TraceOptions, buffer_bytes: int) -> Plan:
+        """Disable and program it."""
+
+    def ensure(self, plan: Plan) -> None:
+        """Program it again if it lost what ``plan`` wrote."""
+
+    def enable(self) -> None:
+        """Start tracing."""
+
+    def disable(self) -> None:
+        """Stop tracing and wait until all trace has left it."""
+
+    def capture_registers(self) -> Dict[str, int]:
+        """Return the registers that decoding needs, by datasheet name."""
+
+    def status(self) -> UnitStatus:
+        """Look, without changing anything."""
+
+    def restoration(self) -> List[Restoration]:
+        """List the writes that put its registers back as they were found, in order."""
+
+    def release(self) -> None:
+        """Disable it and put its registers back as they were found."""
+
+
+def make_unit(component: Component, deadline: Deadline) -> TraceUnit:
+    """Return the driver for a trace unit.
+
+    :raises UnsupportedError: There is none.
+    """
+    if component.kind is not Kind.ETMV4:
+        raise UnsupportedError("%s: only ETMv4 can be programmed (DEVARCH.ARCHID)" % (component,), "DEVARCH.ARCHID")
+    return EtmV4Unit(component.port, component.address, deadline)

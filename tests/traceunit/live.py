@@ -1,0 +1,80 @@
+"""Real pyOCD on the simulated board: what a test of the trace session starts from."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Dict, Iterator, List, Tuple
+
+import pytest
+from pyocd.core.session import Session
+from pyocd.core.target import Target
+from pyocd.probe.aggregator import DebugProbeAggregator
+
+from gdb_etm.access.pyocd_port import PyocdPort
+from gdb_etm.capture import Core
+from gdb_etm.coresight.poll import Deadline
+from gdb_etm.coresight.romtable import Discovery, Space, discover
+from gdb_etm.coresight.topology import find_path
+from gdb_etm.registers import cortex_m
+from gdb_etm.traceunit.session import TraceSession
+
+CORE = Core("cpu_0", "Cortex-M33", {})
+
+
+class Live:
+    """One open session of pyOCD on the board, its program halted at its first instruction.
+
+    :param session: The pyOCD session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.core: Target = session.target.cores[0]
+        self.port = PyocdPort(session.target.aps[0])
+
+    @property
+    def transfers(self) -> int:
+        """Number of transfers on the wire so far."""
+        return int(self.session.probe.transfers)
+
+    def discover(self) -> Discovery:
+        """Walk the ROM table."""
+        return discover(Space(self.port, cortex_m.ROM_TABLE_BASE))
+
+    def trace_session(self, **deadline: Any) -> TraceSession:
+        """Attach a trace session."""
+        session = TraceSession(find_path(self.discover().components), CORE, Deadline(**deadline))
+        session.attach()
+        return session
+
+    def run_for(self, seconds: float) -> None:
+        """Let the program run for a while, and halt it."""
+        self.core.resume()
+        time.sleep(seconds)
+        self.core.halt()
+
+    def registers(self, *blocks: Tuple[int, int]) -> Dict[int, int]:
+        """Read blocks of registers: (address, words)."""
+        return {first + 4 * n: value for first, words in blocks
+                for n, value in enumerate(self.port.read_block(first, words))}
+
+
+@pytest.fixture(name="boards")
+def fixture_boards() -> Iterator[Any]:
+    """Open sessions on the board with a program in its flash; each is closed after the test."""
+    sessions: List[Session] = []
+
+    def open_board(elf: str, **options: Any) -> Live:
+        (probe,) = DebugProbeAggregator.get_all_connected_probes(unique_id="board:m33")
+        settings = {"connect_mode": "halt", "warning.cortex_m_default": False, "board.elf": elf}
+        settings.update({"board." + name: value for name, value in options.items()})
+        session = Session(probe, options=settings)
+        sessions.append(session)
+        session.open()
+        live = Live(session)
+        live.core.reset_and_halt()
+        return live
+
+    yield open_board
+    for session in sessions:
+        session.close()
