@@ -244,6 +244,7 @@ class TraceUnit:
             threshold=self._values[_CCCTLR] if configuration & _CCI else None,
             sync_period=1 << self._fixed[_SYNCPR],
             view=None if self._view.is_open else self._view,
+            separate_address=bool(configuration & _RS),
         )
         self._encoder = Encoder(config, self._read_code, self._send, handler)
         self._encoder.enable()

@@ -46,6 +46,9 @@ class EncoderConfig(NamedTuple):
     """Bytes of trace between synchronisation points (2 to the power of TRCSYNCPR); 0 for none."""
     view: Optional[View] = None
     """ViewInst; None traces everything."""
+    separate_address: bool = False
+    """Whether an exception at the target of an indirect branch has that address in a packet before it, rather than in the
+    Exception packet (E1:E0 = 0b10).  Both are right (4.1.3); OpenCSD up to 1.8 pops its return stack at the latter."""
 
 
 class _Branch(NamedTuple):
@@ -195,7 +198,6 @@ class Encoder:
             self._writer.exception_return()
             self._lost = True
             self._timestamp_due = self._config.timestamps
-            self._account()
         self._level = HANDLER if handler else THREAD
 
     def debug_halt(self, pc: int) -> None:
@@ -205,6 +207,7 @@ class Encoder:
         """
         if self._active:
             self._leave(DEBUG_HALT, pc)
+            self._account()
         self._branch = None
         self._active = False
         self._deliver()
@@ -229,13 +232,14 @@ class Encoder:
             if self._branch is not None:
                 self._resolve(self._branch, address)
                 self._branch = None
-                self._account()
             if not traced:
                 # Tracing stops between two blocks: the target of the last P0 element is not told (4.1.3).
+                self._account()
                 self._active = self._lost = False
                 return
             if self._lost or self._writer.count >= self._sync_at:
                 self._arrive(address)
+            self._account()
         self._branch = self._records[address]
 
     def _resolve(self, branch: _Branch, successor: int) -> None:
@@ -270,15 +274,17 @@ class Encoder:
         if self._branch is not None:
             self._resolve(self._branch, address)
             self._branch = None
-        known = not self._lost or address == NO_EXECUTION
-        level = None if known or self._level == self._told else self._level
-        if level is not None:
-            self._told = level
         self._writer.flush_atoms()
-        self._writer.exception(number, address, known, level)
+        level = None
+        if self._lost and self._level != self._told and address != NO_EXECUTION:
+            level = self._told = self._level
+        if self._lost and self._config.separate_address:
+            self._writer.location(address, level)
+            self._writer.exception(number, address, True)
+        else:
+            self._writer.exception(number, address, not self._lost, level)
         self._lost = True
         self._timestamp_due = self._config.timestamps
-        self._account()
 
     def _start(self, address: int) -> None:
         # ViewInst becomes active: Trace On, then where (5.2.2).
@@ -313,7 +319,8 @@ class Encoder:
         self._timestamp_due = self._config.timestamps
 
     def _account(self) -> None:
-        # After a P0 element: a cycle count when the threshold is reached, a timestamp when one was asked for (5.2.13).
+        # After a P0 element and the address of its target: a cycle count when the threshold is reached, a timestamp when
+        # one was asked for.  Both may come before that address (5.3.1), but decoders differ on what that means.
         threshold = self._config.threshold
         if threshold is not None:
             cycles = self._ticks - self._counted

@@ -140,10 +140,9 @@ class PacketWriter:
         :param known: Whether an analyser knows where execution was; if not, `address` is that place too (E1:E0 = 0b10).
         :param level: With `known` False: the exception level there, when it has changed.
         """
-        form = 0x01 if known else 0x40
-        info = bytes((form | (number & 0x1F) << 1,))
-        if number > 0x1F:
-            info = bytes((info[0] | 0x80, number >> 5))
+        # The second byte, of no use for types below 32, is always there: the Cortex-M33 of an RP2350 was seen to do so.
+        form = 0x81 if known else 0xC0
+        info = bytes((form | (number & 0x1F) << 1, number >> 5))
         place = self._address(address) if level is None else self._address_with_context(address, level)
         self._put(b"\x06" + info + place)
 

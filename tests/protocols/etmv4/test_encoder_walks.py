@@ -1,0 +1,125 @@
+"""Property tests: random executions of random programs are encoded; OpenCSD and our decoder must both tell the same."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+from typing import List, Tuple, Union
+
+import pytest
+
+from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.history.build import build
+from gdb_etm.history.store import Instruction
+from gdb_etm.protocols import elements
+from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.writer import exception_type
+from gdb_etm.snapshot.writer import write_snapshot
+from tests.lister import list_packets
+from tests.protocols.etmv4.walker import RandomProgram, Step, Walk
+
+Event = Union[int, Tuple[str, int, int], str]
+"""An executed instruction's address, an exception with traced type and return address, or something else."""
+
+_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\]")
+_EXCEPTION = re.compile(r"pref ret addr:0x([0-9a-f]+).*excep num \(0x([0-9a-f]+)\)")
+# A branch at the very end waits for its successor, and packets for more atoms.
+_UNTOLD = 60
+
+
+def record(seed: int, separate_address: bool) -> Tuple[RandomProgram, Capture, List[Event]]:
+    """Walk through a program with the unit configured at random; return program, capture and truth."""
+    dice = random.Random(seed)
+    program = RandomProgram(seed)
+    threshold = dice.choice((None, None, 4, 20))
+    config = EncoderConfig(
+        return_stack=dice.random() < 0.6,
+        broadcast=(lambda address: bool(address & 0x40)) if dice.random() < 0.2 else None,
+        timestamps=dice.random() < 0.3,
+        threshold=threshold,
+        sync_period=dice.choice((0, 256, 1024)),
+        separate_address=separate_address,
+    )
+    out = bytearray()
+    unit = Encoder(config, program.read, out.extend)
+    unit.enable()
+    walk = Walk(program, unit, seed)
+    walk.run(2000, exceptions=dice.choice((0, 0.02, 0.2)), halts=dice.choice((0, 0.003)))
+    unit.disable()
+    registers = {
+        "TRCCONFIGR": 1 | config.return_stack << 12 | config.timestamps << 11 | (threshold is not None) << 4,
+        "TRCTRACEIDR": 0x10,
+        "TRCIDR0": 0x280006E1,
+        "TRCIDR1": 0x4100F421,
+        "TRCIDR2": 4,
+        "TRCIDR8": 0,
+    }
+    images = tuple(MemoryImage(base, code, "code") for base, code in program.pieces)
+    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), images)
+    capture = Capture(bytes(out), BufferFormat.RAW, (source,), BufferEnd.STARTED)
+    return program, capture, [truth(step) for step in walk.steps]
+
+
+def truth(step: Step) -> Event:
+    if step.kind == "i":
+        return step.address
+    if step.kind == "r":
+        return "return"
+    number = DEBUG_HALT if step.kind == "h" else exception_type(step.number)
+    return ("exception", number, step.address)
+
+
+def decoded(capture: Capture) -> List[Event]:
+    (history,) = build(capture).values()
+    found: List[Event] = []
+    for item in history.walk(1, len(history)):
+        if isinstance(item, Instruction):
+            found.append(item.address)
+        elif isinstance(item, elements.Exception_):
+            assert item.return_address is not None
+            found.append(("exception", item.number, item.return_address))
+        elif isinstance(item, elements.ExceptionReturn):
+            found.append("return")
+        elif isinstance(item, elements.Gap) and item.reason is not elements.GapReason.TRACE_ON:
+            found.append(str(item))
+    return found
+
+
+def listed(program: RandomProgram, folder: str) -> List[Event]:
+    found: List[Event] = []
+    for line in list_packets(folder):
+        if "ELEM_INSTR_RANGE" in line:
+            match = _RANGE.search(line)
+            assert match is not None
+            address, end = int(match[1], 16), int(match[2], 16)
+            while address < end:
+                found.append(address)
+                address += program.decode(address).size
+        elif "ELEM_EXCEPTION(" in line:
+            match = _EXCEPTION.search(line)
+            assert match is not None
+            found.append(("exception", int(match[2], 16), int(match[1], 16)))
+        elif "ELEM_EXCEPTION_RET" in line:
+            found.append("return")
+        elif "ADDR_NACC" in line or "BAD" in line or "RESERVED" in line:
+            found.append(line)
+    return found
+
+
+def assert_told(found: List[Event], real: List[Event]) -> None:
+    assert len(real) - _UNTOLD < len(found) <= len(real)
+    assert found == real[: len(found)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_our_decoder_tells_what_ran(seed: int) -> None:
+    _, capture, real = record(seed, separate_address=seed % 2 == 0)
+    assert_told(decoded(capture), real)
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_opencsd_tells_what_ran(seed: int, tmp_path: Path) -> None:
+    program, capture, real = record(seed, separate_address=True)
+    write_snapshot(capture, str(tmp_path / "snapshot"))
+    assert_told(listed(program, str(tmp_path / "snapshot")), real)
