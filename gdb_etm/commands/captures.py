@@ -1,0 +1,109 @@
+"""``etm captures``, ``etm save`` and ``etm load``: captures at hand and in snapshot folders."""
+
+from __future__ import annotations
+
+import os
+from typing import Iterable
+
+from gdb_etm.commands.declare import Argument, Command, Completion, Values
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.records import with_images
+from gdb_etm.commands.session import KEPT, Session
+from gdb_etm.errors import CommandError
+from gdb_etm.program.image import load_elf
+from gdb_etm.views.captures import CaptureRow, capture_lines
+
+NUMBER = Argument("N", count, "make capture N the one that is shown")
+DIRECTORY = Argument("DIR", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
+ELF = Argument(
+    "--elf",
+    os.path.expanduser,
+    "ELF file with the program; may be given more than once",
+    "FILE",
+    completion=Completion.FILE,
+    many=True,
+)
+
+
+def run_captures(session: Session, values: Values) -> Iterable[str]:
+    """List the captures, or choose one."""
+    number = values.get(NUMBER)
+    if number is not None:
+        for record in session.records:
+            if record.number == number:
+                session.current = record
+                return ["capture %d: %s" % (number, session.summary(record))]
+        known = ", ".join(str(record.number) for record in session.records) or "none"
+        raise CommandError("no capture %d; at hand: %s" % (number, known))
+    if not session.records:
+        return ["no captures yet"]
+    rows = []
+    for record in session.records:
+        instructions = len(session.decode(record).history) if record.is_decoded and record.capture.buffer else -1
+        rows.append(CaptureRow(record.number, record is session.current, record.capture, instructions, record.origin))
+    return capture_lines(rows)
+
+
+def run_save(session: Session, values: Values) -> Iterable[str]:
+    """Write the current capture as a snapshot folder."""
+    from gdb_etm.snapshot.writer import write_snapshot
+
+    path = values.get(DIRECTORY)
+    assert path is not None
+    record = session.look()
+    if os.path.isdir(path) and os.listdir(path) and not os.path.isfile(os.path.join(path, "snapshot.ini")):
+        raise CommandError("%s is not empty and no snapshot; name a new folder" % path)
+    capture = with_images(record.capture, () if record.is_live else session.images())
+    written = write_snapshot(capture, path)
+    return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
+
+
+def run_load(session: Session, values: Values) -> Iterable[str]:
+    """Read a snapshot folder as new captures."""
+    from gdb_etm.snapshot.reader import read_snapshot
+
+    path = values.get(DIRECTORY)
+    assert path is not None
+    files = values.all(ELF)
+    for name in files:
+        if not os.path.isfile(name):
+            raise CommandError("--elf: no file %s" % name)
+    images = tuple(image for name in files for image in load_elf(name))
+    captures = [with_images(capture, images, first=True) for capture in read_snapshot(path)]
+    session.debugger.load_files(files)
+    records = [session.add(capture, "loaded from " + path, is_live=False) for capture in captures]
+    session.current = records[0]
+    for record in records:
+        names = ", ".join("%s (%s)" % (source.name, source.protocol) for source in record.capture.sources)
+        yield "capture %d: %d bytes of %s" % (record.number, len(record.capture.buffer), names or "no source")
+
+
+CAPTURES = Command(
+    "captures",
+    "List the captures at hand, or choose the one that is shown.",
+    run_captures,
+    details="Every halt while tracing is on makes one; the last %d are kept.  The newest is shown, marked *,\n"
+    "until another is chosen or made." % KEPT,
+    arguments=(NUMBER,),
+    examples=(("captures", "list them"), ("captures 3", "show the third from now on")),
+)
+
+SAVE = Command(
+    "save",
+    "Save the capture that is shown, with the program, as a snapshot folder.",
+    run_save,
+    details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.',
+    arguments=(DIRECTORY,),
+    examples=(("save /tmp/crash", "make the folder /tmp/crash"),),
+)
+
+LOAD = Command(
+    "load",
+    "Load a snapshot folder; no target is needed.",
+    run_load,
+    arguments=(DIRECTORY, ELF),
+    examples=(
+        ("load /tmp/crash", "look at what was saved"),
+        ("load /tmp/capture --elf app.elf", "a capture without code"),
+    ),
+)

@@ -1,0 +1,174 @@
+"""``etm connect``, ``etm disconnect`` and ``etm info``."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Tuple
+
+from gdb_etm.commands.declare import Argument, Command, Completion, Values
+from gdb_etm.commands.parse import count, hertz, one_of, size
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+
+if TYPE_CHECKING:
+    from gdb_etm.commands.live import Wishes
+
+_BOARD = "board:m33"
+_OWN = "target"
+_MODES = ("attach", "halt", "pre-reset", "under-reset")
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
+
+
+WHERE = Argument(
+    "WHERE",
+    str,
+    "board:m33 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own connection); none: a debug probe",
+    choices=(_BOARD, _OWN),
+)
+ELF = Argument(
+    "--elf",
+    os.path.expanduser,
+    "ELF file with the program; the simulated board starts with it",
+    "FILE",
+    completion=Completion.FILE,
+    many=True,
+)
+PROBE = Argument("--probe", str, "the probe's unique id, or part of it", "UID")
+TARGET = Argument("--target", str, "pyOCD's name of the chip; without it pyOCD finds out what it can", "NAME")
+FREQUENCY = Argument("--frequency", hertz, "wire clock in Hz, such as 4M", "HZ")
+MODE = Argument(
+    "--mode",
+    one_of(*_MODES),
+    "attach (leaves the program running) | halt | pre-reset | under-reset",
+    "MODE",
+    choices=_MODES,
+)
+UNIT = Argument("--unit", count, "which trace unit, where the chip has several", "N")
+SINK = Argument("--buffer", count, "which trace buffer, where the chip has several", "N")
+ETB_SIZE = Argument("--etb-size", size, "size of the simulated board's trace buffer, such as 4K", "BYTES")
+TRUTH = Argument(
+    "--truth",
+    os.path.expanduser,
+    "the simulated board writes there what really ran",
+    "FILE",
+    completion=Completion.FILE,
+)
+
+
+def run_connect(session: Session, values: Values) -> Iterator[str]:
+    """Connect, find trace unit and buffer, and describe them."""
+    from gdb_etm.commands.live import over_debugger, over_process
+    from gdb_etm.coresight.topology import Choice
+
+    if session.live is not None:
+        raise CommandError('connected to %s already. "etm disconnect" first' % session.live.name)
+    where = values.get(WHERE) or ""
+    _check(where, values)
+    files = [os.path.abspath(name) for name in values.all(ELF)]
+    for name in files:
+        if not os.path.isfile(name):
+            raise CommandError("--elf: no file %s" % name)
+    session.debugger.load_files(files)
+    session.files += [name for name in files if name not in session.files]
+    connection = session.debugger.connection()
+    choice = Choice(unit=values.get(UNIT), sink=values.get(SINK))
+    if where == _OWN or (not where and connection is not None):
+        if not where:
+            yield "GDB is connected already: using its connection"
+        live = over_debugger(session.debugger)
+    else:
+        if connection is not None:
+            raise CommandError('GDB is connected to %s: "disconnect" first, or "etm connect target"' % connection)
+        live = over_process(session.debugger, _wishes(where, values, files), session.progress)
+    session.live = live
+    yield live.title
+    live.find(choice)
+    yield from live.greeting()
+    if not session.images():
+        yield 'no program yet: "file PROGRAM" lets the trace be decoded'
+
+
+def run_disconnect(session: Session, values: Values) -> Iterator[str]:
+    """End the connection."""
+    name = session.connected().name
+    session.disconnect()
+    yield "disconnected from %s; the captures stay at hand" % name
+
+
+def run_info(session: Session, values: Values) -> Iterable[str]:
+    """Describe the connection's trace unit and buffer."""
+    return session.connected().info()
+
+
+def _check(where: str, values: Values) -> None:
+    # What belongs to one way of connecting means nothing to another.
+    if where and where not in (_BOARD, _OWN) and not _ADDRESS.match(where):
+        raise CommandError('"%s" is none of: %s, HOST:PORT, %s' % (where, _BOARD, _OWN))
+    board: Tuple[Argument[Any], ...] = (ETB_SIZE, TRUTH)
+    probe: Tuple[Argument[Any], ...] = (PROBE, TARGET, FREQUENCY, MODE)
+    for argument in board if where != _BOARD else ():
+        if values.get(argument) is not None:
+            raise CommandError("%s is for the simulated board: etm connect %s" % (argument.name, _BOARD))
+    for argument in probe if where else ():
+        if values.get(argument) is not None and not (where == _BOARD and argument is MODE):
+            raise CommandError("%s is for a debug probe: etm connect without %s" % (argument.name, where))
+
+
+def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
+    from gdb_etm.access.client import server_arguments
+    from gdb_etm.commands.live import Wishes
+
+    found = _ADDRESS.match(where) if where != _BOARD else None
+    board: List[str] = []
+    if where == _BOARD:
+        choices = (
+            ("elf", files[0] if files else None),
+            ("etb_size", values.get(ETB_SIZE)),
+            ("truth", values.get(TRUTH)),
+        )
+        board = ["board.%s=%s" % (name, value) for name, value in choices if value is not None]
+    frequency = values.get(FREQUENCY)
+    return Wishes(
+        server=(found.group(1).strip("[]") or "localhost", int(found.group(2))) if found else None,
+        arguments=server_arguments(
+            probe=_BOARD if where == _BOARD else values.get(PROBE),
+            target=values.get(TARGET),
+            frequency=None if frequency is None else str(frequency),
+            connect_mode=values.get(MODE),
+            options=board,
+        ),
+    )
+
+
+CONNECT = Command(
+    "connect",
+    "Connect to a target with trace, and find its trace unit and buffer.",
+    run_connect,
+    details=(
+        "Starts pyOCD beside GDB, connects GDB to it and looks for trace unit and buffer.  When GDB is connected to a\n"
+        "server already, its connection is used: so Cortex-M trace works with OpenOCD, J-Link and others.  What is\n"
+        'changed on the target is put back by "etm disconnect" and when GDB ends.'
+    ),
+    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, UNIT, SINK, ETB_SIZE, TRUTH),
+    examples=(
+        ("connect", "the only debug probe, or GDB's own connection"),
+        ("connect --target stm32h743xx --frequency 4M", "a probe, with pyOCD's name of the chip"),
+        ("connect board:m33 --elf app.elf", "a simulated Cortex-M33"),
+        ("connect localhost:3344", 'a "gdb-etm serve" that runs already'),
+    ),
+)
+
+DISCONNECT = Command(
+    "disconnect",
+    "Stop tracing, put the target's trace registers back and end the connection.",
+    run_disconnect,
+    examples=(("disconnect", "the program goes on as its server lets it"),),
+)
+
+INFO = Command(
+    "info",
+    "Describe the target's trace unit and buffer.",
+    run_info,
+    examples=(("info", "what the unit can do, by its identification registers"),),
+)

@@ -1,0 +1,74 @@
+"""What commands need from a debugger: GDB gives it inside GDB, ELF files give it offline."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Protocol, Sequence
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.history.frames import Function
+from gdb_etm.program.isa import Isa
+
+
+class SourceLine(NamedTuple):
+    """A line of the program's source."""
+
+    path: str
+    """As the debug information names it."""
+    line: int
+    """From 1."""
+    file: str
+    """The file to read it from."""
+
+
+class Debugger(Protocol):
+    """Symbols, source lines, disassembly and the target."""
+
+    def function_at(self, address: int) -> Optional[Function]:
+        """Find the function that holds an address."""
+
+    def line_at(self, address: int) -> Optional[SourceLine]:
+        """Find the source line of an instruction."""
+
+    def source_text(self, line: SourceLine) -> Optional[str]:
+        """Read one line of source, without leading blanks; None when the file is not there."""
+
+    def disassemble(self, address: int, code: bytes, isa: Isa) -> str:
+        """Write an instruction as text: mnemonic, a tab, operands.
+
+        :param address: Where it is.
+        :param code: Its bytes as they were traced.
+        """
+
+    def program_files(self) -> List[str]:
+        """List the ELF files whose code may run on the target."""
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Read the target's memory.
+
+        :raises AccessError: It cannot be read.
+        """
+
+    def connection(self) -> Optional[str]:
+        """Describe the server that the debugger is connected to; None when it is to none."""
+
+    def connect(self, where: str) -> None:
+        """Connect to a GDB server.
+
+        :param where: ``HOST:PORT``.
+        :raises ConnectError: It does not answer.
+        """
+
+    def disconnect(self) -> None:
+        """Give up the connection; the target runs on where its server lets it."""
+
+    def access_port(self) -> AccessPort:
+        """Reach the target's registers through the debugger's own connection."""
+
+    def is_running(self) -> bool:
+        """Tell whether the target runs at the moment, so that nothing can be read."""
+
+    def location(self) -> str:
+        """Name the place where the target is halted, such as a function; empty when unknown."""
+
+    def load_files(self, paths: Sequence[str]) -> None:
+        """Take the symbols of ELF files, where the debugger has none yet."""

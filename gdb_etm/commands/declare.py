@@ -1,0 +1,138 @@
+"""What a command is: a value that says everything about it, whoever runs it.
+
+GDB, the shell and the tests read the same declarations; help, completion and argument checking come
+from them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar
+
+if TYPE_CHECKING:
+    from gdb_etm.commands.session import Session
+
+T = TypeVar("T")
+
+
+class Completion(Enum):
+    """What can stand where an argument's value is typed, beside its fixed choices."""
+
+    NOTHING = "nothing"
+    FILE = "file"
+    """A file or folder name."""
+
+
+@dataclass(frozen=True)
+class Argument(Generic[T]):
+    """One argument; an option when its name begins with ``--``, else given by position."""
+
+    name: str
+    """As typed (``"--elf"``) or as shown in the usage (``"RANGE"``)."""
+    convert: Callable[[str], T]
+    """Makes the value of the word; raises CommandError or ValueError with a reason."""
+    help: str
+    """One line, without a full stop."""
+    metavar: str = ""
+    """Word for the value of an option in the usage."""
+    choices: Tuple[str, ...] = ()
+    """Values offered by completion; others may be right too."""
+    completion: Completion = Completion.NOTHING
+    required: bool = False
+    many: bool = False
+    """Whether it may be given more than once (options) or takes all words left (by position)."""
+
+    @property
+    def is_option(self) -> bool:
+        """Tell options from arguments by position."""
+        return self.name.startswith("--")
+
+
+class Values:
+    """The typed arguments of one call.
+
+    :param modifiers: The letters after ``/``, in the order typed.
+    """
+
+    def __init__(self, modifiers: str = "") -> None:
+        self.modifiers = modifiers
+        self._values: Dict[str, List[Any]] = {}
+
+    def add(self, argument: Argument[T], value: T) -> None:
+        """Keep one value of ``argument``."""
+        self._values.setdefault(argument.name, []).append(value)
+
+    def get(self, argument: Argument[T]) -> Optional[T]:
+        """Give the value of ``argument``; None when it was not typed."""
+        found: Optional[T] = self._values.get(argument.name, [None])[-1]
+        return found
+
+    def all(self, argument: Argument[T]) -> List[T]:
+        """Give every value of ``argument``, in the order typed."""
+        return list(self._values.get(argument.name, []))
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command after ``etm``."""
+
+    name: str
+    summary: str
+    """One line that ends in a full stop."""
+    run: Callable[["Session", Values], Iterable[str]]
+    """Does it and gives the lines to print; raises EtmError."""
+    details: str = ""
+    """Paragraphs of help after the summary."""
+    arguments: Tuple[Argument[Any], ...] = ()
+    modifiers: Dict[str, str] = field(default_factory=dict)
+    """Letters that may follow ``/``, and what each does."""
+    examples: Tuple[Tuple[str, str], ...] = ()
+    """Command line after ``etm``, and what it does."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A parameter under ``set etm`` and ``show etm``."""
+
+    name: str
+    summary: str
+    """What it is, as a noun phrase: GDB's "Set ..." and "Show ..."."""
+    details: str
+    default: str
+    choices: Tuple[str, ...] = ()
+    """Allowed words; empty for a count, where ``"unlimited"`` is allowed as well."""
+
+
+def usage(command: Command) -> str:
+    """Write a command's usage in one line, such as ``etm history [/mrsf] [RANGE]``."""
+    words = ["etm", command.name]
+    if command.modifiers:
+        words.append("[/%s]" % "".join(command.modifiers))
+    for argument in command.arguments:
+        word = argument.name
+        if argument.is_option and argument.metavar:
+            word += " " + argument.metavar
+        if argument.many:
+            word += "..."
+        words.append(word if argument.required else "[%s]" % word)
+    return " ".join(words)
+
+
+def help_text(command: Command) -> str:
+    """Write a command's whole help: summary, usage, arguments, modifiers, examples."""
+    parts = [command.summary, "Usage: " + usage(command)]
+    if command.details:
+        parts.append(command.details)
+    rows = [("/" + letter, what) for letter, what in command.modifiers.items()]
+    rows += [((a.name + " " + a.metavar).strip(), a.help) for a in command.arguments]
+    if rows:
+        parts.append(_table(rows))
+    if command.examples:
+        parts.append("Examples:\n" + _table([("etm " + line, what) for line, what in command.examples]))
+    return "\n\n".join(parts)
+
+
+def _table(rows: List[Tuple[str, str]]) -> str:
+    width = max(len(left) for left, _ in rows)
+    return "\n".join("  %-*s  %s" % (width, left, right) for left, right in rows)

@@ -1,0 +1,89 @@
+"""The target's trace hardware in words."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, Optional
+
+from gdb_etm.coresight.romtable import Discovery
+from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.plan import Plan
+from gdb_etm.traceunit.session import TraceSession
+from gdb_etm.traceunit.status import SessionStatus
+from gdb_etm.views.text import align, bytes_text, plural
+
+_CORTEX_M: Dict[int, str] = {
+    0xC20: "Cortex-M0",
+    0xC21: "Cortex-M1",
+    0xC23: "Cortex-M3",
+    0xC24: "Cortex-M4",
+    0xC27: "Cortex-M7",
+    0xC60: "Cortex-M0+",
+    0xD20: "Cortex-M23",
+    0xD21: "Cortex-M33",
+    0xD22: "Cortex-M55",
+    0xD23: "Cortex-M85",
+    0xD24: "Cortex-M52",
+    0xD31: "Cortex-M35P",
+}
+
+
+def core_type(cpuid: int) -> str:
+    """Name a processor by its CPUID register (Armv8-M ARM, "CPUID, CPUID Base Register")."""
+    part = cpuid >> 4 & 0xFFF
+    return _CORTEX_M.get(part, "Cortex-M (part 0x%03x)" % part)
+
+
+def path_line(trace: TraceSession) -> str:
+    """Describe a path in a line: ``Trace: ETMv4.2 at 0xe0041000 -> funnel ... -> ETF at 0xe0043000, 4 KiB``."""
+    steps = ["%s at 0x%08x" % (trace.unit.title, trace.path.source.address)]
+    steps += [str(link) for link in trace.path.links]
+    steps.append("%s at 0x%08x, %s" % (trace.path.sink.name, trace.path.sink.address, bytes_text(trace.sink.size)))
+    return "Trace: " + " -> ".join(steps)
+
+
+def start_line(options: TraceOptions, plan: Plan, size: int) -> str:
+    """Say how tracing was started."""
+    what = "everything"
+    if options.include:
+        what = "only " + ", ".join(str(pair) for pair in options.include)
+    words = ["return stack on" if plan.return_stack else "return stack off"]
+    if plan.sync_bytes:
+        words.append("a sync every %s" % plural(plan.sync_bytes, "byte"))
+    if options.cycle_count is not None:
+        words.append("cycle counts of %d and more" % options.cycle_count)
+    words.append("%s circular" % bytes_text(size))
+    return "Tracing %s: %s." % (what, ", ".join(words))
+
+
+def status_lines(status: SessionStatus) -> Iterator[str]:
+    """Say what trace unit and buffer do at a moment."""
+    unit = status.unit
+    words = [
+        "on" if unit.enabled else "off",
+        "idle" if unit.idle else "busy",
+        "powered" if unit.powered else "not powered",
+        "OS Lock locked" if unit.os_locked else "OS Lock open",
+        "claimed by us" if unit.claimed else "not claimed",
+    ]
+    yield "trace unit: " + ", ".join(words)
+    sink = status.sink
+    filled = "wrapped" if sink.wrapped else "%s of %s filled" % (plural(sink.filled, "byte"), bytes_text(status.size))
+    yield "trace buffer: %s, %s" % ("capturing" if sink.capturing else "stopped", filled)
+    if status.trace_enabled is False:
+        yield "DEMCR.TRCENA is 0: trace is disabled in the processor"
+
+
+def info_lines(discovery: Discovery, trace: Optional[TraceSession]) -> Iterator[str]:
+    """Describe what was found on the chip, and the path that is used."""
+    if trace is not None:
+        yield path_line(trace)
+        for note in trace.unit.notes:
+            yield "note: " + note
+    rows: List[List[str]] = []
+    for component in discovery.components:
+        rows.append(["  0x%08x" % component.address, component.name, component.port.name])
+    if rows:
+        yield "Components:"
+        yield from align(rows)
+    for note in discovery.notes:
+        yield "note: " + note

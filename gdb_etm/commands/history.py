@@ -1,0 +1,201 @@
+"""``etm history`` and ``etm functions``: the executed instructions, one by one and by function."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
+
+from gdb_etm.commands.debugger import Debugger, SourceLine
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.disassembler import symbol_text
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.ranges import Window, window
+from gdb_etm.commands.records import Decoded
+from gdb_etm.commands.session import Session
+from gdb_etm.history.calls import Entry, Segment
+from gdb_etm.history.store import Instruction, Span
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.views.functions import FunctionRow, function_lines
+from gdb_etm.views.instructions import InstructionRow, Row, SourceRow, instruction_lines
+from gdb_etm.views.text import end_text
+
+RANGE = Argument(
+    "RANGE",
+    str,
+    "which: N | N,M | N,+M | N,-M | -N (the last N) | + (next) | - (before); none: the next, at first the last",
+    many=True,
+)
+TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several cores", "ID")
+
+_BATCH = 1000
+"""Lines aligned together; a listing of any length starts to print at once."""
+
+
+def run_history(session: Session, values: Values) -> Iterable[str]:
+    """List executed instructions."""
+    decoded = session.decode(session.look(), values.get(TRACE_ID))
+    text = " ".join(values.all(RANGE))
+    limit = _limit(session, "history-size")
+    shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
+    if len(decoded.doubt.addresses):
+        yield "the program and the target's memory differ: instructions marked ! are not what the target holds now"
+    elif decoded.doubt.unread is not None:
+        yield "the code was not compared with the target's: %s" % decoded.doubt.unread
+    batch: List[Row] = []
+    for row in history_rows(session.debugger, decoded, shown, values.modifiers, _is_next(text), text.strip() == "-"):
+        batch.append(row)
+        if len(batch) >= _BATCH:
+            yield from instruction_lines(batch)
+            batch = []
+    yield from instruction_lines(batch)
+    decoded.instructions_shown = shown
+
+
+def history_rows(
+    debugger: Debugger,
+    decoded: Decoded,
+    shown: Window,
+    modifiers: str,
+    no_leading: bool = False,
+    no_trailing: bool = False,
+) -> Iterator[Row]:
+    """Give the rows of an instruction listing.
+
+    :param modifiers: Letters of GDB's ``record instruction-history``: m, s, r, f.
+    :param no_leading: Leave out the events directly before the first instruction, which were shown already.
+    :param no_trailing: The same after the last instruction.
+    """
+    source = "m" in modifiers or "s" in modifiers
+    before: Optional[SourceLine] = None
+    last = shown.first - 1
+    if shown.first == 1:
+        yield decoded.history.end_reason
+    for item in decoded.history.walk(shown.first, shown.last):
+        if not isinstance(item, Instruction):
+            leading = last < shown.first and shown.first > 1 and no_leading
+            if not leading and not (last >= shown.last and no_trailing):
+                yield item
+            continue
+        last = item.number
+        if source:
+            line = debugger.line_at(item.address)
+            if line is not None and line != before:
+                yield SourceRow("%s:%d" % (line.path, line.line), debugger.source_text(line))
+            before = line
+        yield _instruction_row(debugger, decoded, item, modifiers)
+
+
+def run_functions(session: Session, values: Values) -> Iterable[str]:
+    """List function segments, exceptions and gaps."""
+    decoded = session.decode(session.look(), values.get(TRACE_ID))
+    calls = decoded.calls(session.debugger.function_at)
+    text = " ".join(values.all(RANGE))
+    limit = _limit(session, "function-call-history-size")
+    shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
+    if shown.first == 1:
+        yield end_text(decoded.history.end_reason)
+    lines = _Lines(session.debugger, decoded) if "l" in values.modifiers else None
+    batch: List[FunctionRow] = []
+    for entry in calls.entries(shown.first, shown.last):
+        batch.append(FunctionRow(entry, *(lines.of(entry) if lines is not None else ("", 0, 0))))
+        if len(batch) >= _BATCH:
+            yield from function_lines(batch, "c" in values.modifiers, "i" in values.modifiers)
+            batch = []
+    yield from function_lines(batch, "c" in values.modifiers, "i" in values.modifiers)
+    decoded.functions_shown = shown
+
+
+class _Lines:
+    # The source lines that ran in a segment, looked up once for each executed range.
+
+    def __init__(self, debugger: Debugger, decoded: Decoded) -> None:
+        self._debugger = debugger
+        self._decoded = decoded
+        self._blocks = Blocks(decoded.program)
+        self._known: Dict[Tuple[int, int], Set[Tuple[str, int]]] = {}
+
+    def of(self, entry: Entry) -> Tuple[str, int, int]:
+        """Give a segment's source file with the lowest and the highest line that ran."""
+        if not isinstance(entry, Segment):
+            return "", 0, 0
+        here = self._debugger.line_at(entry.address)
+        if here is None:
+            return "", 0, 0
+        numbers = {here.line}
+        for item in self._decoded.history.spans(entry.first, entry.last):
+            if isinstance(item, Span):
+                numbers.update(line for path, line in self._lines(item) if path == here.path)
+        return here.path, min(numbers), max(numbers)
+
+    def _lines(self, span: Span) -> Set[Tuple[str, int]]:
+        key = (span.range.start, span.range.end)
+        if key not in self._known:
+            found = (self._debugger.line_at(at) for at in self._blocks.addresses(*key, span.range.isa))
+            self._known[key] = {(line.path, line.line) for line in found if line is not None}
+        return self._known[key]
+
+
+def _instruction_row(debugger: Debugger, decoded: Decoded, item: Instruction, modifiers: str) -> InstructionRow:
+    code = decoded.program.read(item.address, item.size)
+    doubtful = not decoded.doubt.addresses.isdisjoint(range(item.address, item.address + item.size))
+    return InstructionRow(
+        item.number,
+        item.address,
+        "" if "f" in modifiers else symbol_text(debugger.function_at(item.address), item.address),
+        code if "r" in modifiers else b"",
+        debugger.disassemble(item.address, code, item.isa),
+        doubtful,
+    )
+
+
+def _is_next(text: str) -> bool:
+    return text.strip() in ("", "+")
+
+
+def _limit(session: Session, name: str) -> Optional[int]:
+    value = session.settings.get(name, "10")
+    return None if value == "unlimited" else int(value)
+
+
+HISTORY = Command(
+    "history",
+    "Print the instructions that really ran.",
+    run_history,
+    details=(
+        "The newest have the highest numbers.  Exceptions and gaps take a line, not a number.\n"
+        'Like GDB\'s "record instruction-history"; "set etm history-size" sets how many are printed.'
+    ),
+    arguments=(RANGE, TRACE_ID),
+    modifiers={
+        "m": "with source lines",
+        "s": "with source lines",
+        "r": "with the instructions' bytes, in memory order",
+        "f": "without function names",
+    },
+    examples=(
+        ("history", "the last ten; typed again, the next ten"),
+        ("history -", "the ten before"),
+        ("history /s -30", "the last thirty, with source"),
+        ("history 21890,+20", "twenty from number 21890"),
+    ),
+)
+
+FUNCTIONS = Command(
+    "functions",
+    "Print the functions that really ran, in order.",
+    run_functions,
+    details=(
+        "One line for each stretch of instructions in one function; exceptions have lines of their own, and so have\n"
+        'gaps, without a number.  Like GDB\'s "record function-call-history"; "set etm function-call-history-size"\n'
+        "sets how many are printed."
+    ),
+    arguments=(RANGE, TRACE_ID),
+    modifiers={
+        "i": "with the numbers of the first and last instruction",
+        "l": "with the source file and lines",
+        "c": "indented by call depth",
+    },
+    examples=(
+        ("functions /c -20", "the last twenty, indented"),
+        ("functions /ilc 1,+50", "the first fifty, with everything"),
+    ),
+)

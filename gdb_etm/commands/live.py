@@ -1,0 +1,203 @@
+"""A connection to a target with trace: how its registers are reached, and its trace session."""
+
+from __future__ import annotations
+
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.access.client import Client, attach, start
+from gdb_etm.access.port import AccessPort
+from gdb_etm.capture import Capture, Core, MemoryImage
+from gdb_etm.commands.debugger import Debugger
+from gdb_etm.commands.describe import core_type, info_lines, path_line, start_line, status_lines
+from gdb_etm.commands.interpreter import interpreter
+from gdb_etm.commands.records import with_images
+from gdb_etm.coresight.romtable import Discovery, Space, discover
+from gdb_etm.coresight.topology import Choice, CoreLocation, find_path
+from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.traceunit.options import AddressRange, TraceOptions
+from gdb_etm.traceunit.session import TraceSession
+from gdb_etm.traceunit.status import State
+
+_CORTEX_M_ROM = 0xE00FF000
+"""Where every Armv7-M and Armv8-M processor has its ROM table (Armv8-M ARM, "External private peripherals")."""
+_CPUID = 0xE000ED00
+
+
+class Wishes(NamedTuple):
+    """What a user asked of a connection by way of pyOCD."""
+
+    server: Optional[Tuple[str, int]]
+    """Host and port of a process started by hand; None to start one."""
+    arguments: Sequence[str]
+    """For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`."""
+
+
+class Live:
+    """An open connection.
+
+    :param name: What it is connected to, for messages.
+    :param title: The first line of the greeting.
+    :param core: The processor that is traced.
+    :param spaces: Where to look for components, the core's own memory space first.
+    :param client: The process beside GDB; None over GDB's own connection.
+    """
+
+    def __init__(self, name: str, title: str, core: Core, spaces: Sequence[Space], client: Optional[Client]) -> None:
+        self.name = name
+        self.discovery = Discovery((), ())
+        self.title = title
+        """The first line of the greeting."""
+        self._core = core
+        self._spaces = spaces
+        self._client = client
+        self._trace: Optional[TraceSession] = None
+        self.is_tracing = False
+        """Whether the user wants halts to give captures; after an interruption the hardware may lag behind."""
+
+    def find(self, choice: Choice) -> None:
+        """Find trace unit and buffer and make them ours.
+
+        :param choice: What to take where a chip has several.
+
+        :raises EtmError: There are none, or they cannot be used; the connection stays.
+        """
+        self.discovery = discover(*self._spaces)
+        path = find_path(self.discovery.components, CoreLocation(port=self._spaces[0].port), choice)
+        trace = TraceSession(path, self._core)
+        trace.attach()
+        self._trace = trace
+        self._leave_restoration()
+
+    def greeting(self) -> List[str]:
+        """Say which trace unit and buffer were found."""
+        if self._trace is None:
+            return []
+        return [path_line(self._trace)] + ["note: " + note for note in self._trace.unit.notes]
+
+    def info(self) -> List[str]:
+        """Describe the components and the path that is used."""
+        return [self.title, *info_lines(self.discovery, self._trace)]
+
+    def status(self) -> List[str]:
+        """Say what the hardware does at the moment."""
+        return list(status_lines(self._session().status()))
+
+    def start(self, options: TraceOptions) -> List[str]:
+        """Program the unit and trace into an empty buffer."""
+        trace = self._session()
+        plan = trace.start(options)
+        self.is_tracing = True
+        self._leave_restoration()
+        return [start_line(options, plan, trace.sink.size)] + ["note: " + note for note in plan.notes]
+
+    def drain(self, images: Sequence[MemoryImage], name: str) -> Capture:
+        """Read the buffer and trace on into an empty one.
+
+        :param images: The program, as the capture will hold it.
+        :raises CaptureError: The hardware does not come to rest, or an interruption has cost the trace.
+        """
+        trace = self._session()
+        if trace.state is State.READY:
+            trace.resume()
+            raise CaptureError("the trace of this halt was lost by the interruption; tracing goes on")
+        capture = trace.drain(name)
+        trace.resume()
+        return with_images(capture, images)
+
+    def stop(self, images: Sequence[MemoryImage], name: str) -> Capture:
+        """Read the buffer and trace no more."""
+        capture = self._session().drain(name)
+        self.is_tracing = False
+        return with_images(capture, images)
+
+    def halt_trace(self) -> None:
+        """Trace no more; what is in the buffer is of no interest."""
+        self._session().stop()
+        self.is_tracing = False
+
+    def close(self) -> None:
+        """Put the target back as it was and end the connection.
+
+        :raises EtmError: The first thing that went wrong; the connection has ended all the same.
+        """
+        try:
+            if self._trace is not None:
+                self._trace.close()
+                self._leave_nothing()
+        finally:
+            if self._client is not None:
+                self._client.close()
+
+    def _session(self) -> TraceSession:
+        if self._trace is None:
+            raise CaptureError(
+                '%s has no trace unit and buffer that can be used; "etm info" lists what was found' % self.name
+            )
+        return self._trace
+
+    def _leave_restoration(self) -> None:
+        # If GDB dies, the process beside it puts the registers back.
+        if self._client is not None and self._trace is not None:
+            writes = []
+            for port, address, value in self._trace.restoration():
+                ap = getattr(port, "ap", None)
+                if ap is not None:
+                    writes.append((int(ap), address, value))
+            self._client.at_end(writes)
+
+    def _leave_nothing(self) -> None:
+        if self._client is not None:
+            self._client.at_end(())
+
+
+def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable[[float], None]] = None) -> Live:
+    """Start, or attach to, the process with pyOCD and connect the debugger to it.
+
+    :param progress: Called about every second while the process starts.
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises ConnectError: There is no probe, no target, no such process, or GDB cannot connect.
+    """
+    if wishes.server is not None:
+        client = attach(*wishes.server)
+    else:
+        client = start(interpreter(), wishes.arguments, progress=progress)
+    hello = client.hello
+    core = next(core for core in hello.cores if core.number == hello.core)
+    try:
+        debugger.connect("localhost:%d" % hello.gdb_port)
+    except (EtmError, KeyboardInterrupt):
+        client.close()
+        raise
+    title = "pyOCD %s, %s: %s, GDB server on localhost:%d" % (hello.pyocd, hello.probe, core.name, hello.gdb_port)
+    aps = sorted((ap for ap in hello.aps if ap.has_rom), key=lambda ap: ap.id != core.ap)
+    spaces = [Space(client.port(ap.id), ap.rom) for ap in aps]
+    return Live(core.name, title, Core("cpu_0", core.name.split()[0], {}), spaces, client)
+
+
+def over_debugger(debugger: Debugger) -> Live:
+    """Use the debugger's own connection to a Cortex-M.
+
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises AccessError: The target cannot be read.
+    """
+    port = debugger.access_port()
+    name = core_type(_cpuid(port))
+    return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [Space(port, _CORTEX_M_ROM)], None)
+
+
+def options_from(include: Sequence[Tuple[int, int]], cycles: Optional[int]) -> TraceOptions:
+    """Put what a user typed in the trace unit's terms.
+
+    :raises CaptureError: It makes no sense.
+    """
+    try:
+        return TraceOptions(include=tuple(AddressRange(*pair) for pair in include), cycle_count=cycles)
+    except ValueError as error:
+        raise CaptureError(str(error))
+
+
+def _cpuid(port: AccessPort) -> int:
+    try:
+        return port.read32(_CPUID)
+    except AccessError as error:
+        raise AccessError("no Cortex-M behind %s: %s" % (port.name, error), _CPUID, error.kind)

@@ -1,0 +1,165 @@
+"""ELF files in the place of a debugger: symbols, source lines and text for captures from a folder."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from bisect import bisect_right
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.commands.debugger import SourceLine
+from gdb_etm.commands.disassembler import Disassembler
+from gdb_etm.commands.symbols import SymbolTable, load_symbols
+from gdb_etm.errors import AccessError, ConnectError, ImageError
+from gdb_etm.history.frames import Function
+from gdb_etm.program.isa import Isa
+
+
+class OfflineDebugger:
+    """The :class:`~gdb_etm.commands.debugger.Debugger` of the shell: files, and no target.
+
+    :param paths: ELF files with symbols; may be empty.
+    :raises ImageError: A file cannot be read.
+    """
+
+    def __init__(self, paths: Sequence[str] = ()) -> None:
+        self._paths: List[str] = list(paths)
+        self._symbols: SymbolTable = load_symbols(self._paths)
+        self._lines: Optional[_LineTable] = None
+        self._disassembler = Disassembler(self.function_at)
+
+    def function_at(self, address: int) -> Optional[Function]:
+        """Find a function in the symbol tables."""
+        return self._symbols.at(address)
+
+    def line_at(self, address: int) -> Optional[SourceLine]:
+        """Find a source line in the DWARF line tables, which are read at the first call."""
+        if self._lines is None:
+            self._lines = load_lines(self._paths)
+        return self._lines.at(address)
+
+    def source_text(self, line: SourceLine) -> Optional[str]:
+        """Read one line of source."""
+        return linecache.getline(line.file, line.line).strip() or None
+
+    def disassemble(self, address: int, code: bytes, isa: Isa) -> str:
+        """Write an instruction as Capstone does."""
+        return self._disassembler.text(address, code, isa)
+
+    def program_files(self) -> List[str]:
+        """List the ELF files."""
+        return list(self._paths)
+
+    def load_files(self, paths: Sequence[str]) -> None:
+        """Take more ELF files."""
+        self._paths += [path for path in paths if path not in self._paths]
+        self._symbols = load_symbols(self._paths)
+        self._lines = None
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Refuse: there is no target."""
+        raise AccessError("no target", address, "lost")
+
+    def connection(self) -> Optional[str]:
+        """Say that there is no target."""
+        return None
+
+    def connect(self, where: str) -> None:
+        """Refuse: there is no debugger to connect."""
+        raise ConnectError("connecting works inside GDB: source gdb_etm, then etm connect")
+
+    def disconnect(self) -> None:
+        """Do nothing: there is no target."""
+
+    def access_port(self) -> AccessPort:
+        """Refuse: there is no target."""
+        raise ConnectError("connecting works inside GDB: source gdb_etm, then etm connect")
+
+    def is_running(self) -> bool:
+        """Say that nothing runs."""
+        return False
+
+    def location(self) -> str:
+        """Say that nothing is halted anywhere."""
+        return ""
+
+
+class _Row(NamedTuple):
+    address: int
+    line: Optional[SourceLine]
+    """None ends a sequence: no line from here on."""
+
+
+class _LineTable:
+    # Rows sorted by address; each holds up to the next.
+
+    def __init__(self, rows: Iterable[_Row]) -> None:
+        self._rows = sorted(rows, key=lambda row: (row.address, row.line is not None))
+        self._starts = [row.address for row in self._rows]
+
+    def at(self, address: int) -> Optional[SourceLine]:
+        index = bisect_right(self._starts, address) - 1
+        return self._rows[index].line if index >= 0 else None
+
+
+def load_lines(paths: Iterable[str]) -> _LineTable:
+    """Read the line tables of ELF files (DWARF 5, 6.2)."""
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.elf.elffile import ELFFile
+
+    rows: List[_Row] = []
+    for path in paths:
+        try:
+            with open(path, "rb") as stream:
+                elf = ELFFile(stream)
+                if elf.has_dwarf_info():
+                    dwarf = elf.get_dwarf_info()
+                    for unit in dwarf.iter_CUs():
+                        program = dwarf.line_program_for_CU(unit)
+                        if program is not None:
+                            rows += _unit_rows(program, _text(unit.get_top_DIE(), "DW_AT_comp_dir"))
+        except OSError as error:
+            raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
+        except (ELFError, DWARFError) as error:
+            raise ImageError("%s has debug information that cannot be read: %s" % (path, error))
+    return _LineTable(rows)
+
+
+def _unit_rows(program: Any, directory: str) -> List[_Row]:
+    names: Dict[int, Tuple[str, str]] = {}
+    rows: List[_Row] = []
+    for entry in program.get_entries():
+        state = entry.state
+        if state is None:
+            continue
+        if state.end_sequence:
+            rows.append(_Row(state.address, None))
+        elif state.line:
+            if state.file not in names:
+                names[state.file] = _file_name(program.header, state.file, directory)
+            shown, full = names[state.file]
+            rows.append(_Row(state.address, SourceLine(shown, state.line, full)))
+    return rows
+
+
+def _file_name(header: Any, number: int, directory: str) -> Tuple[str, str]:
+    # Before DWARF 5 files and folders count from 1, and folder 0 is the compilation's.
+    base = 0 if header["version"] >= 5 else 1
+    files = header["file_entry"]
+    if not 0 <= number - base < len(files):
+        return "?", ""
+    entry = files[number - base]
+    folder = ""
+    folders = header["include_directory"]
+    if header["version"] >= 5 or entry.dir_index:
+        at = entry.dir_index - base
+        folder = folders[at].decode("utf-8", "replace") if 0 <= at < len(folders) else ""
+    name = entry.name.decode("utf-8", "replace")
+    shown = name if os.path.join(directory, folder) == directory or folder == directory else os.path.join(folder, name)
+    return shown, os.path.join(directory, folder, name)
+
+
+def _text(die: Any, attribute: str) -> str:
+    found = die.attributes.get(attribute)
+    return str(found.value.decode("utf-8", "replace")) if found is not None else ""

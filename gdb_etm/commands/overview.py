@@ -1,0 +1,36 @@
+"""What plain ``etm`` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, List, Sequence
+
+from gdb_etm.commands.declare import Command
+
+if TYPE_CHECKING:
+    from gdb_etm.commands.session import Session
+
+INTRODUCTION = """Arm trace: what really ran, from the chip's own trace buffer.
+
+Usual steps:
+  etm connect          starts pyOCD beside GDB, finds trace unit and buffer
+  etm start            traces from the next "continue" on
+  continue             until a breakpoint, a fault or Ctrl-C
+  etm functions /c     the functions that ran, indented by call depth
+  etm history /s       the instructions that ran, with source"""
+
+
+def overview(commands: Sequence[Command]) -> List[str]:
+    """List the commands with their summaries."""
+    width = max(len(command.name) for command in commands)
+    lines = ["etm %-*s  %s" % (width, command.name, command.summary.rstrip(".")) for command in commands]
+    return lines + ["", '"help etm COMMAND" tells more about each.']
+
+
+def standing(session: Session) -> str:
+    """Say in one line whether there is a connection, tracing and a capture."""
+    if session.live is None:
+        words = "Not connected"
+    else:
+        words = "Connected to %s, tracing is %s" % (session.live.name, "on" if session.live.is_tracing else "off")
+    count = len(session.records)
+    return "%s; %s." % (words, "%d capture%s at hand" % (count, "" if count == 1 else "s") if count else "no captures")

@@ -1,0 +1,145 @@
+"""From the words a user typed to a command's :class:`~gdb_etm.commands.declare.Values`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, Callable, List, Optional, Sequence, Tuple
+
+from gdb_etm.commands.declare import Argument, Command, Completion, Values, usage
+from gdb_etm.errors import CommandError
+
+
+def split(text: str) -> List[str]:
+    """Split a line into words as a shell would, quotes included.
+
+    :raises CommandError: A quote is not closed.
+    """
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CommandError("%s in: %s" % (str(error).lower(), text))
+
+
+def parse(command: Command, words: Sequence[str]) -> Values:
+    """Check and convert the words after a command's name.
+
+    :raises CommandError: A word is unknown, missing or wrong; the message ends with the usage where that helps.
+    """
+    rest = list(words)
+    values = Values(_modifiers(command, rest))
+    positions = [argument for argument in command.arguments if not argument.is_option]
+    while rest:
+        word = rest.pop(0)
+        if word.startswith("--"):
+            name, equals, text = word.partition("=")
+            option = _option(command, name)
+            if not equals:
+                if not rest:
+                    raise CommandError("%s needs a value: %s %s" % (name, name, option.metavar))
+                text = rest.pop(0)
+            if not option.many and values.get(option) is not None:
+                raise CommandError("%s is given twice" % name)
+            values.add(option, _convert(option, text))
+        elif positions:
+            argument = positions[0] if positions[0].many else positions.pop(0)
+            values.add(argument, _convert(argument, word))
+        else:
+            raise CommandError('"%s" is one argument too many. Usage: %s' % (word, usage(command)))
+    for argument in command.arguments:
+        if argument.required and values.get(argument) is None:
+            raise CommandError("%s is missing. Usage: %s" % (argument.name, usage(command)))
+    return values
+
+
+def complete(command: Command, text: str, word: str) -> Tuple[List[str], bool]:
+    """Find what may stand at the end of a line.
+
+    :param text: Everything typed after the command's name.
+    :param word: The part of it that is being completed; may be empty.
+    :returns: The words that fit, and whether a file name fits too.
+    """
+    before = text[: len(text) - len(word)].split()
+    argument = _expected(command, before)
+    offers: List[str] = []
+    if word.startswith("--") or (not word and not _is_value_of_option(command, before)):
+        offers = [a.name for a in command.arguments if a.is_option and (a.many or a.name not in before)]
+    files = False
+    if argument is not None:
+        offers = list(argument.choices) + (offers if not argument.is_option else [])
+        files = argument.completion is Completion.FILE and not word.startswith("--")
+    return [offer for offer in offers if offer.startswith(word)], files
+
+
+def count(text: str) -> int:
+    """Convert a number that is not negative, decimal or 0x."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        raise CommandError('"%s" is not a number' % text)
+    if value < 0:
+        raise CommandError("%s is negative" % text)
+    return value
+
+
+def size(text: str) -> int:
+    """Convert a number of bytes, or of something per second: ``4096``, ``4K``, ``10M``."""
+    scale = {"k": 10, "m": 20}.get(text[-1:].lower(), 0)
+    return count(text[:-1] if scale else text) << scale
+
+
+def hertz(text: str) -> int:
+    """Convert a frequency: ``4000000``, ``4M``, ``400k``."""
+    scale = {"k": 1000, "m": 1000000}.get(text[-1:].lower(), 1)
+    return count(text[:-1] if scale > 1 else text) * scale
+
+
+def one_of(*words: str) -> Callable[[str], str]:
+    """Make a converter that accepts only ``words``."""
+
+    def convert(text: str) -> str:
+        if text not in words:
+            raise CommandError('"%s" is none of: %s' % (text, ", ".join(words)))
+        return text
+
+    return convert
+
+
+def _modifiers(command: Command, rest: List[str]) -> str:
+    letters = ""
+    while command.modifiers and rest and rest[0].startswith("/"):
+        letters += rest.pop(0)[1:]
+    for letter in letters:
+        if letter not in command.modifiers:
+            raise CommandError("/%s is unknown here. Usage: %s" % (letter, usage(command)))
+    return letters
+
+
+def _option(command: Command, name: str) -> Argument[Any]:
+    for argument in command.arguments:
+        if argument.name == name:
+            return argument
+    raise CommandError("%s is unknown here. Usage: %s" % (name, usage(command)))
+
+
+def _convert(argument: Argument[Any], text: str) -> Any:
+    try:
+        return argument.convert(text)
+    except (CommandError, ValueError) as error:
+        raise CommandError("%s: %s" % (argument.name, error))
+
+
+def _is_value_of_option(command: Command, before: List[str]) -> bool:
+    return bool(before) and any(a.name == before[-1] for a in command.arguments if a.is_option)
+
+
+def _expected(command: Command, before: List[str]) -> Optional[Argument[Any]]:
+    # The argument whose value comes after the words ``before``.
+    positions = [a for a in command.arguments if not a.is_option]
+    words = iter(before)
+    for word in words:
+        if word.startswith("--") and "=" not in word:
+            if next(words, None) is None:
+                return next((a for a in command.arguments if a.name == word), None)
+        elif positions and not word.startswith("/") and not positions[0].many:
+            positions.pop(0)
+    return positions[0] if positions else None

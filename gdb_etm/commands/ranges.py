@@ -1,0 +1,82 @@
+"""Ranges as GDB's ``record instruction-history`` takes them, over anything numbered from 1."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Optional
+
+from gdb_etm.errors import CommandError
+
+_NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+_END = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+
+
+class Window(NamedTuple):
+    """Numbers ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+
+def window(text: str, length: int, size: Optional[int], before: Optional[Window], what: str) -> Window:
+    """Find which numbers a range means.
+
+    :param text: ``""`` or ``"+"`` for the next ones, ``"-"`` for those before, ``N``, ``N,M``, ``N,+M``, ``N,-M``;
+        a negative N alone means the last N, before a comma it counts from the end.
+    :param length: How many there are; they are numbered from 1.
+    :param size: How many to show where the range does not say; None for all.
+    :param before: What was shown before; None at the first time, when the newest are shown.
+    :param what: Plural noun for messages, such as ``"instructions"``.
+    :raises CommandError: The range is malformed or outside.
+    """
+    if not length:
+        raise CommandError("the history holds no %s" % what)
+    limit = length if size is None else size
+    text = "".join(text.split())
+    if text in ("", "+", "-"):
+        return _onwards(text, length, limit, before, what)
+    start, comma, end = text.partition(",")
+    found = _NUMBER.match(start)
+    if not found or (comma and not _END.match(end)):
+        raise CommandError('"%s" is no range; try N, N,M, N,+M, N,-M, -N, + or -' % text)
+    number = int(found.group(2), 0)
+    if found.group(1):
+        if not comma:
+            return Window(max(1, length - number + 1), length) if number else _outside(0, length, what)
+        number = length - number + 1
+    if not 1 <= number <= length:
+        return _outside(number, length, what)
+    if not comma:
+        return Window(number, min(length, number + limit - 1))
+    return _to(number, end, length, what)
+
+
+def _onwards(text: str, length: int, limit: int, before: Optional[Window], what: str) -> Window:
+    if before is None:
+        return Window(max(1, length - limit + 1), length)
+    if text == "-":
+        if before.first <= 1:
+            raise CommandError("at the start of the history: there are no %s before the first" % what)
+        return Window(max(1, before.first - limit), before.first - 1)
+    if before.last >= length:
+        raise CommandError('at the end of the history; "-" goes back, -%d shows the last %s' % (min(limit, 10), what))
+    return Window(before.last + 1, min(length, before.last + limit))
+
+
+def _to(number: int, end: str, length: int, what: str) -> Window:
+    found = _END.match(end)
+    assert found is not None
+    other = int(found.group(2), 0)
+    if found.group(1) and not other:
+        raise CommandError("%s is empty" % end)
+    if found.group(1) == "+":
+        return Window(number, min(length, number + other - 1))
+    if found.group(1) == "-":
+        return Window(max(1, number - other + 1), number)
+    if other < number:
+        raise CommandError("the range %d,%d ends before it begins" % (number, other))
+    return Window(number, min(length, other))
+
+
+def _outside(number: int, length: int, what: str) -> Window:
+    raise CommandError("%d is outside the history: the %s are numbered 1 to %d" % (number, what, length))

@@ -1,0 +1,202 @@
+"""Captures at hand, decoded when somebody looks."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.capture import Capture, MemoryImage, TraceSource
+from gdb_etm.commands.ranges import Window
+from gdb_etm.errors import AccessError, CaptureError, CommandError
+from gdb_etm.history.build import DecoderCache, build, streams
+from gdb_etm.history.calls import CallHistory, Resolver, call_history
+from gdb_etm.history.exits import Exits
+from gdb_etm.history.store import History, Span
+from gdb_etm.program.image import Program
+from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.listing import list_packets
+from gdb_etm.protocols.packet import Packet
+
+ReadMemory = Callable[[int, int], bytes]
+"""Reads the target's memory: address, size in bytes."""
+
+_PIECE = 1024
+"""Bytes compared with the target in one read."""
+
+
+class Doubt(NamedTuple):
+    """How the executed code compares with what the target holds."""
+
+    addresses: Set[int]
+    """Every byte address where they differ."""
+    unread: Optional[str]
+    """Why the target could not be read; None when it was."""
+
+
+NO_DOUBT = Doubt(set(), None)
+
+
+class Decoded:
+    """One core's history with what is derived from it.
+
+    :param history: The executed instructions.
+    :param program: The program that it was decoded with.
+    """
+
+    def __init__(self, history: History, program: Program) -> None:
+        self.history = history
+        self.program = program
+        self.doubt = NO_DOUBT
+        self.instructions_shown: Optional[Window] = None
+        """What ``etm history`` showed last."""
+        self.functions_shown: Optional[Window] = None
+        """What ``etm functions`` showed last."""
+        self._calls: Optional[CallHistory] = None
+
+    def calls(self, resolve: Resolver) -> CallHistory:
+        """Give the call history, made at the first look."""
+        if self._calls is None:
+            self._calls = call_history(self.history, resolve, Exits(self.program))
+        return self._calls
+
+    def compare(self, read: ReadMemory) -> None:
+        """Compare the code that ran with the target's memory, and keep what differs as :attr:`doubt`."""
+        ranges = {
+            (item.range.start, item.range.end)
+            for item in self.history.spans(1, len(self.history))
+            if isinstance(item, Span)
+        }
+        different: Set[int] = set()
+        try:
+            for start, end in _joined(ranges):
+                for at in range(start, end, _PIECE):
+                    expected = self.program.read(at, min(_PIECE, end - at))
+                    found = read(at, len(expected))
+                    if found != expected:
+                        different.update(at + i for i, (a, b) in enumerate(zip(expected, found)) if a != b)
+        except AccessError as error:
+            self.doubt = Doubt(different, str(error))
+        else:
+            self.doubt = Doubt(different, None)
+
+
+class Packets:
+    """One trace stream's packets.
+
+    :param packets: In the stream's order.
+    """
+
+    def __init__(self, packets: List[Packet]) -> None:
+        self.all = packets
+        self.shown: Optional[Window] = None
+        """What ``etm packets`` showed last."""
+
+
+class Record:
+    """One capture with a number.
+
+    :param number: Counts the captures of this session from 1.
+    :param capture: The buffer and what decoding needs.
+    :param origin: Where it was taken, such as ``"halt in main"``.
+    :param is_live: Whether it comes from the target, so that its code can be compared with the target's.
+    """
+
+    def __init__(self, number: int, capture: Capture, origin: str, is_live: bool) -> None:
+        self.number = number
+        self.capture = capture
+        self.origin = origin
+        self.is_live = is_live
+        self._decoded: Optional[Dict[int, Decoded]] = None
+        self._packets: Dict[int, Packets] = {}
+
+    @property
+    def is_decoded(self) -> bool:
+        """Tell whether somebody has looked already."""
+        return self._decoded is not None
+
+    def decoded(
+        self, images: Sequence[MemoryImage], cache: DecoderCache, read: Optional[ReadMemory]
+    ) -> Dict[int, Decoded]:
+        """Give the histories by trace ID, decoded at the first look.
+
+        :param images: Program memory beside what the capture holds; it comes after the capture's own.
+        :param cache: Decoders of earlier captures.
+        :param read: Reads the target's memory for comparing; None where there is no target.
+        :raises CaptureError: Nothing in it can be decoded.
+        """
+        if self._decoded is None:
+            capture = with_images(self.capture, images)
+            result: Dict[int, Decoded] = {}
+            for trace_id, history in build(capture, cache=cache).items():
+                result[trace_id] = Decoded(history, Program(history.source.images))
+                if read is not None and self.is_live:
+                    result[trace_id].compare(read)
+            self._decoded = result
+            self.capture = capture
+        return self._decoded
+
+    def packets(self, trace_id: Optional[int]) -> Packets:
+        """Give the packets with a trace ID; None takes the first that has any.
+
+        :raises CommandError: There is no such trace ID.
+        """
+        found = streams(self.capture)
+        chosen = [stream for stream in found if trace_id is None or stream.trace_id == trace_id]
+        if not chosen and trace_id is not None:
+            raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])
+        if not chosen:
+            raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
+        stream = chosen[0]
+        if stream.trace_id not in self._packets:
+            config = Etmv4Config.from_source(stream.source)
+            self._packets[stream.trace_id] = Packets(list(list_packets(config, stream.data, stream.offset_of)))
+        return self._packets[stream.trace_id]
+
+    def choose(self, decoded: Dict[int, Decoded], trace_id: Optional[int]) -> Decoded:
+        """Take the history with a trace ID; None takes the first that holds instructions.
+
+        :raises CommandError: There is no such trace ID.
+        """
+        if trace_id is not None:
+            if trace_id not in decoded:
+                raise _no_such_id(trace_id, self.number, decoded)
+            return decoded[trace_id]
+        if not decoded:
+            raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
+        return next((one for one in decoded.values() if len(one.history)), next(iter(decoded.values())))
+
+
+def with_images(capture: Capture, images: Sequence[MemoryImage], first: bool = False) -> Capture:
+    """Add program memory to every source of a capture.
+
+    :param first: Whether it wins over what the capture holds, or only fills in.
+    """
+    if not images:
+        return capture
+    sources: List[TraceSource] = []
+    for source in capture.sources:
+        more = tuple(image for image in images if image not in source.images)
+        sources.append(source._replace(images=more + source.images if first else source.images + more))
+    return capture._replace(sources=tuple(sources))
+
+
+def _no_such_id(trace_id: int, number: int, known: Iterable[int]) -> CommandError:
+    words = ", ".join("0x%02x" % one for one in known) or "none"
+    return CommandError("no trace ID 0x%02x in capture %d; it has: %s" % (trace_id, number, words))
+
+
+def _empty_reason(capture: Capture) -> str:
+    if not capture.buffer:
+        return "the buffer was empty; did the program run since tracing started?"
+    names = ", ".join(source.name for source in capture.sources)
+    return "%d bytes, but none from %s" % (len(capture.buffer), names)
+
+
+def _joined(ranges: Set[Tuple[int, int]]) -> List[Tuple[int, int]]:
+    # Executed ranges overlap and touch; read each byte once.
+    result: List[Tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        else:
+            result.append((start, end))
+    return result

@@ -1,0 +1,50 @@
+"""Every command and setting, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
+from gdb_etm.commands.connect import CONNECT, DISCONNECT, INFO
+from gdb_etm.commands.declare import Command, Setting
+from gdb_etm.commands.history import FUNCTIONS, HISTORY
+from gdb_etm.commands.packets import PACKETS
+from gdb_etm.commands.trace import START, STATUS, STOP
+
+COMMANDS: Tuple[Command, ...] = (
+    CONNECT,
+    DISCONNECT,
+    INFO,
+    START,
+    STOP,
+    STATUS,
+    HISTORY,
+    FUNCTIONS,
+    PACKETS,
+    CAPTURES,
+    SAVE,
+    LOAD,
+)
+
+SETTINGS: Tuple[Setting, ...] = (
+    Setting(
+        "drain",
+        "when the trace buffer is read",
+        "eager: after each halt.  lazy: when a command first looks at it; until then the buffer goes on filling over\n"
+        "several halts, which is quicker while stepping.",
+        "eager",
+        ("eager", "lazy"),
+    ),
+    Setting(
+        "history-size",
+        'number of instructions that "etm history" prints',
+        '"unlimited" or 0 prints all.',
+        "10",
+    ),
+    Setting(
+        "function-call-history-size",
+        'number of lines that "etm functions" prints',
+        '"unlimited" or 0 prints all.',
+        "10",
+    ),
+)

@@ -1,0 +1,160 @@
+"""What the commands of one debugging session share: the connection, the captures, the settings."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optional, Sequence
+
+from gdb_etm.capture import Capture, MemoryImage
+from gdb_etm.commands.debugger import Debugger
+from gdb_etm.commands.declare import Command
+from gdb_etm.commands.overview import overview, standing
+from gdb_etm.commands.records import Decoded, Record
+from gdb_etm.errors import CommandError
+from gdb_etm.history.build import DecoderCache
+from gdb_etm.program.image import load_elf
+from gdb_etm.views.captures import counts_text, size_text
+
+if TYPE_CHECKING:
+    from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
+
+KEPT = 16
+"""Captures that stay at hand."""
+_SUMMARY_BYTES = 1 << 16
+"""Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB."""
+
+
+class Session:
+    """One user's work: connect, trace, look.
+
+    :param debugger: Symbols and target.
+    """
+
+    def __init__(self, debugger: Debugger) -> None:
+        self.debugger = debugger
+        self.settings: Dict[str, str] = {}
+        """Values of ``set etm`` by name; what is absent has its default."""
+        self.live: Optional[Live] = None
+        """The connection to a target with trace; None without one."""
+        self.records: Deque[Record] = deque(maxlen=KEPT)
+        """Captures, oldest first."""
+        self.current: Optional[Record] = None
+        """The capture that history, functions and packets show."""
+        self.files: List[str] = []
+        """ELF files given by the user, beside those that the debugger knows."""
+        self.progress: Callable[[float], None] = lambda seconds: None
+        """Called about every second while something starts, with the seconds so far."""
+        self._taken = 0
+        self._undrained = False
+        self._cache = DecoderCache()
+        self._images: Dict[str, Sequence[MemoryImage]] = {}
+
+    def add(self, capture: Capture, origin: str, is_live: bool) -> Record:
+        """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
+        self._taken += 1
+        self.current = Record(self._taken, capture, origin, is_live)
+        self.records.append(self.current)
+        return self.current
+
+    def connected(self) -> Live:
+        """Give the connection.
+
+        :raises CommandError: There is none.
+        """
+        if self.live is None:
+            raise CommandError('not connected to a trace unit. Try "etm connect"')
+        return self.live
+
+    def look(self) -> Record:
+        """Give the capture to show, drained from the target first if that is still to do.
+
+        :raises CommandError: There is none.
+        """
+        if self._undrained and self.live is not None and self.live.is_tracing:
+            self.drain()
+        if self.current is None:
+            if self.live is None:
+                raise CommandError('nothing captured: not connected. Try "etm connect", or "etm load DIR"')
+            if not self.live.is_tracing:
+                raise CommandError('nothing captured: tracing is off. Try "etm start", then "continue"')
+            raise CommandError('nothing captured yet: let the program run, then halt it ("continue")')
+        return self.current
+
+    def drain(self) -> Record:
+        """Read the trace buffer, keep what was in it, and trace on with an empty buffer."""
+        live = self.connected()
+        if self.debugger.is_running():
+            raise CommandError("the target runs; halt it first (Ctrl-C)")
+        capture = live.drain(self.images(), self._next_name())
+        self._undrained = False
+        place = self.debugger.location()
+        return self.add(capture, "halt in " + place if place else "halt", is_live=True)
+
+    def stop(self) -> Optional[Record]:
+        """Trace no more; what was traced since the last capture becomes one."""
+        live = self.connected()
+        if not self._undrained and not self.debugger.is_running():
+            live.halt_trace()
+            return None
+        capture = live.stop(self.images(), self._next_name())
+        self._undrained = False
+        return self.add(capture, "etm stop", is_live=True)
+
+    def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
+        """Decode a capture unless that was done before, and give one core's history."""
+        can_read = record.is_live and self.live is not None and not self.debugger.is_running()
+        images = () if record.is_live else self.images()
+        decoded = record.decoded(images, self._cache, self.debugger.read_memory if can_read else None)
+        return record.choose(decoded, trace_id)
+
+    def images(self) -> Sequence[MemoryImage]:
+        """Read the program: the ELF files given by the user, then those that the debugger knows."""
+        result: List[MemoryImage] = []
+        for path in dict.fromkeys(self.files + self.debugger.program_files()):
+            if path not in self._images:
+                self._images[path] = load_elf(path)
+            result += self._images[path]
+        return result
+
+    def forget_images(self) -> None:
+        """Read the ELF files anew when they are next needed: they may have changed."""
+        self._images.clear()
+
+    def on_halt(self) -> Iterator[str]:
+        """React to a halt of the target: drain, unless the user wants that later.
+
+        :returns: Lines to print.
+        """
+        if self.live is None or not self.live.is_tracing:
+            return
+        self._undrained = True
+        if self.settings.get("drain") == "lazy":
+            return
+        record = self.drain()
+        yield "etm: " + self.summary(record)
+
+    def summary(self, record: Record) -> str:
+        """Say in a line what a capture holds; a big one is not decoded for it."""
+        if not record.is_decoded and len(record.capture.buffer) > _SUMMARY_BYTES:
+            return size_text(record.capture)
+        if not record.capture.buffer:
+            return size_text(record.capture)
+        decoded = self.decode(record)
+        calls = decoded.calls(self.debugger.function_at)
+        return counts_text(record.capture, len(decoded.history), calls.calls, calls.exceptions)
+
+    def disconnect(self) -> None:
+        """Stop tracing, put the target back as it was and end the connection; without one do nothing."""
+        live, self.live = self.live, None
+        self._undrained = False
+        if live is not None:
+            live.close()
+
+    def _next_name(self) -> str:
+        return "capture %d" % (self._taken + 1)
+
+    def overview(self, commands: Sequence[Command]) -> Iterator[str]:
+        """Say how things stand and which commands there are."""
+        yield standing(self)
+        yield ""
+        yield from overview(commands)

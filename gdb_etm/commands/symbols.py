@@ -1,0 +1,79 @@
+"""Functions by address from the symbol tables of ELF files, for code that has no debug information."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Dict, Iterable, List, Optional
+
+from gdb_etm.errors import ImageError
+from gdb_etm.history.frames import Function
+
+
+class SymbolTable:
+    """The functions of some ELF files.
+
+    :param functions: In any order; where two begin at one address the first is kept.
+    """
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        kept: Dict[int, Function] = {}
+        for function in functions:
+            kept.setdefault(function.start, function)
+        self._functions = [kept[start] for start in sorted(kept)]
+        self._starts = [function.start for function in self._functions]
+
+    def at(self, address: int) -> Optional[Function]:
+        """Find the function that holds ``address``."""
+        index = bisect_right(self._starts, address) - 1
+        if index < 0:
+            return None
+        function = self._functions[index]
+        return function if address < function.end else None
+
+
+def load_symbols(paths: Iterable[str]) -> SymbolTable:
+    """Read the function symbols of ELF files.
+
+    :raises ImageError: A file cannot be read.
+    """
+    functions: List[Function] = []
+    for path in paths:
+        functions += _functions_of(path)
+    return SymbolTable(functions)
+
+
+def _functions_of(path: str) -> List[Function]:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    found: List[Function] = []
+    try:
+        with open(path, "rb") as stream:
+            elf = ELFFile(stream)
+            thumb = ~1 if elf["e_machine"] == "EM_ARM" else ~0  # bit 0 of a T32 function's symbol is its state
+            for section in elf.iter_sections():
+                if isinstance(section, SymbolTableSection):
+                    for symbol in section.iter_symbols():
+                        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
+                            start = symbol["st_value"] & thumb
+                            found.append(Function(symbol.name, start, start + symbol["st_size"]))
+    except OSError as error:
+        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
+    except ELFError as error:
+        raise ImageError("%s is not a readable ELF file: %s" % (path, error))
+    return _with_ends(found)
+
+
+def _with_ends(functions: List[Function]) -> List[Function]:
+    # Assembler functions often have no size: they reach to the next symbol.
+    ordered = sorted(functions, key=lambda function: function.start)
+    starts = sorted({function.start for function in ordered})
+    result = []
+    for function in ordered:
+        if function.end == function.start:
+            after = bisect_right(starts, function.start)
+            end = starts[after] if after < len(starts) else function.start + 4
+            function = function._replace(end=end)
+        result.append(function)
+    return result

@@ -1,0 +1,78 @@
+"""``etm start``, ``etm stop`` and ``etm status``."""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator, Tuple
+
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.overview import standing
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+
+
+def _range(text: str) -> Tuple[int, int]:
+    first, dash, last = text.partition("-")
+    if not dash:
+        raise CommandError('"%s" is no range of addresses; try FIRST-LAST, such as 0x100-0x1ff' % text)
+    return count(first), count(last)
+
+
+INCLUDE = Argument(
+    "--include", _range, "trace only these addresses; may be given more than once", "FIRST-LAST", many=True
+)
+CYCLES = Argument("--cycles", count, "trace processor cycles too, at least this many between two counts", "N")
+
+
+def run_start(session: Session, values: Values) -> Iterable[str]:
+    """Program the unit and enable it."""
+    from gdb_etm.commands.live import options_from
+
+    live = session.connected()
+    if session.debugger.is_running():
+        raise CommandError("the target runs; halt it first (Ctrl-C)")
+    return live.start(options_from(values.all(INCLUDE), values.get(CYCLES)))
+
+
+def run_stop(session: Session, values: Values) -> Iterator[str]:
+    """Stop, keep what is in the buffer, and put the target back as it was."""
+    live = session.connected()
+    if not live.is_tracing:
+        raise CommandError('tracing is off. "etm start" starts it')
+    record = session.stop()
+    if record is not None:
+        yield "etm: " + session.summary(record)
+    yield "Tracing is off."
+
+
+def run_status(session: Session, values: Values) -> Iterator[str]:
+    """Say how things stand."""
+    yield standing(session)
+    if session.live is not None:
+        yield from session.live.status()
+    if session.current is not None:
+        yield "capture %d (%s): %s" % (session.current.number, session.current.origin, session.summary(session.current))
+
+
+START = Command(
+    "start",
+    "Start tracing; from now on every halt gives a capture.",
+    run_start,
+    details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.',
+    arguments=(INCLUDE, CYCLES),
+    examples=(("start", "trace everything"), ("start --include 0x400-0x7ff", "only what runs there")),
+)
+
+STOP = Command(
+    "stop",
+    "Stop tracing.",
+    run_stop,
+    examples=(("stop", "what was traced since the last halt becomes a capture"),),
+)
+
+STATUS = Command(
+    "status",
+    "Say how connection, trace unit, buffer and captures stand.",
+    run_status,
+    examples=(("status", "also tells what the target's trace registers say now"),),
+)

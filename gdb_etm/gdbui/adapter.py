@@ -1,0 +1,144 @@
+"""Declared commands and settings as GDB's own."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterable, List, Sequence
+
+import gdb
+
+from gdb_etm.commands.declare import Command, Setting, help_text
+from gdb_etm.commands.overview import INTRODUCTION
+from gdb_etm.commands.parse import complete, parse, split
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import EtmError
+
+_PREFIX = "etm"
+
+
+class PrefixCommand(gdb.Command):
+    """``etm`` itself: what it can do and how it stands.
+
+    :param session: What the commands work on.
+    :param commands: The commands after it.
+    """
+
+    def __init__(self, session: Session, commands: Sequence[Command]) -> None:
+        self._session = session
+        self._commands = commands
+        self.__doc__ = INTRODUCTION
+        super().__init__(_PREFIX, gdb.COMMAND_RUNNING, gdb.COMPLETE_NONE, True)
+
+    def invoke(self, text: str, from_tty: bool) -> None:
+        """Print the overview; GDB comes here for unknown subcommands too."""
+        if text.strip():
+            raise gdb.GdbError('"etm %s" is no command. Try "help etm".' % text.split()[0])
+        _show(lambda: self._session.overview(self._commands))
+
+
+class _GdbCommand(gdb.Command):
+    # One declared command; GDB reads the help from __doc__ when it is made.
+
+    def __init__(self, session: Session, command: Command) -> None:
+        self._session = session
+        self._command = command
+        self.__doc__ = help_text(command)
+        super().__init__("%s %s" % (_PREFIX, command.name), gdb.COMMAND_RUNNING)
+
+    def invoke(self, text: str, from_tty: bool) -> None:
+        _show(lambda: self._command.run(self._session, parse(self._command, split(text))))
+
+    def complete(self, text: str, word: str) -> Any:
+        # GDB breaks words at ":" and more; our words end at blanks only.
+        whole = "" if not text or text[-1].isspace() else text.split()[-1]
+        offers, files = complete(self._command, text, whole)
+        if files and not offers:
+            return gdb.COMPLETE_FILENAME
+        skip = len(whole) - len(word)
+        return [offer[skip:] for offer in offers]
+
+
+def register_command(session: Session, command: Command) -> None:
+    """Make a declared command GDB's ``etm NAME``."""
+    _GdbCommand(session, command)
+
+
+def register_setting(session: Session, setting: Setting) -> None:
+    """Make a declared setting GDB's ``set etm NAME`` and ``show etm NAME``."""
+    _register_set_and_show()
+    if setting.choices:
+        _Choice(session, setting)
+    else:
+        _Count(session, setting)
+
+
+class _Choice(gdb.Parameter):
+    # A setting with a few allowed words.
+
+    def __init__(self, session: Session, setting: Setting) -> None:
+        self.set_doc, self.show_doc, self.__doc__ = _setting_docs(setting)
+        self._session = session
+        self._setting = setting
+        super().__init__("%s %s" % (_PREFIX, setting.name), gdb.COMMAND_RUNNING, gdb.PARAM_ENUM, setting.choices)
+        self.value = setting.default
+
+    def get_set_string(self) -> str:
+        self._session.settings[self._setting.name] = self.value
+        return ""
+
+    def get_show_string(self, value: str) -> str:
+        return "%s is %s." % (_sentence(self._setting), value)
+
+
+class _Count(gdb.Parameter):
+    # A setting that is a number; 0 and "unlimited" are None to Python.
+
+    def __init__(self, session: Session, setting: Setting) -> None:
+        self.set_doc, self.show_doc, self.__doc__ = _setting_docs(setting)
+        self._session = session
+        self._setting = setting
+        super().__init__("%s %s" % (_PREFIX, setting.name), gdb.COMMAND_RUNNING, gdb.PARAM_UINTEGER)
+        self.value = int(setting.default)
+
+    def get_set_string(self) -> str:
+        self._session.settings[self._setting.name] = "unlimited" if self.value is None else str(self.value)
+        return ""
+
+    def get_show_string(self, value: str) -> str:
+        return "%s is %s." % (_sentence(self._setting), value)
+
+
+def _setting_docs(setting: Setting) -> List[str]:
+    return ["Set %s." % setting.summary, "Show %s." % setting.summary, setting.details]
+
+
+def _sentence(setting: Setting) -> str:
+    return setting.summary[0].upper() + setting.summary[1:]
+
+
+def _register_set_and_show() -> None:
+    for verb in ("set", "show"):
+        name = "%s %s" % (verb, _PREFIX)
+        if name not in _prefixes:
+            _prefixes[name] = _SettingPrefix(name)
+
+
+class _SettingPrefix(gdb.Command):
+    # "set etm" and "show etm"; without invoke, GDB itself says what may follow.
+
+    def __init__(self, name: str) -> None:
+        self.__doc__ = "%s how gdb_etm works." % name.split()[0].capitalize()
+        super().__init__(name, gdb.COMMAND_RUNNING, gdb.COMPLETE_NONE, True)
+
+
+_prefixes: Dict[str, _SettingPrefix] = {}
+
+
+def _show(run: Callable[[], Iterable[str]]) -> None:
+    # The one place where errors become GDB's: one line, no traceback.
+    try:
+        for line in run():
+            gdb.write(line + "\n")
+    except EtmError as error:
+        raise gdb.GdbError(str(error))
+    except KeyboardInterrupt:
+        raise gdb.GdbError("Quit")

@@ -1,0 +1,176 @@
+"""GDB as the commands see it: symbols, source, disassembly and the target's connection."""
+
+from __future__ import annotations
+
+import linecache
+import os
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import gdb
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.commands.debugger import SourceLine
+from gdb_etm.commands.disassembler import Disassembler
+from gdb_etm.commands.symbols import SymbolTable, load_symbols
+from gdb_etm.errors import AccessError, ConnectError, EtmError, ImageError
+from gdb_etm.gdbui.memory_port import GdbMemoryPort
+from gdb_etm.history.frames import Function
+from gdb_etm.program.isa import Isa
+
+
+class GdbDebugger:
+    """The :class:`~gdb_etm.commands.debugger.Debugger` that GDB is.
+
+    What is learnt from symbols is kept until :meth:`forget` is called.
+    """
+
+    def __init__(self) -> None:
+        self._disassembler = Disassembler(self.function_at)
+        self._lines: Dict[int, Optional[SourceLine]] = {}
+        self._texts: Dict[Tuple[int, bytes], str] = {}
+        self._symbols: Optional[SymbolTable] = None
+
+    def forget(self) -> None:
+        """Drop what was learnt from symbols: GDB read others."""
+        self._lines.clear()
+        self._texts.clear()
+        self._symbols = None
+
+    def function_at(self, address: int) -> Optional[Function]:
+        """Find a function by debug information, else by the symbol table."""
+        outermost = None
+        block = _block_at(address)
+        while block is not None and not block.is_global and not block.is_static:
+            if block.function is not None:
+                outermost = block  # the last one is the function itself, those before it were inlined
+            block = block.superblock
+        if outermost is not None:
+            return Function(outermost.function.print_name, outermost.start, outermost.end)
+        if self._symbols is None:
+            self._symbols = self._load_symbols()
+        return self._symbols.at(address)
+
+    def line_at(self, address: int) -> Optional[SourceLine]:
+        """Find the source line of an instruction."""
+        if address not in self._lines:
+            found = gdb.find_pc_line(address)
+            line = None
+            if found.symtab is not None and found.line:
+                line = SourceLine(_display_name(found.symtab), found.line, found.symtab.fullname())
+            self._lines[address] = line
+        return self._lines[address]
+
+    def source_text(self, line: SourceLine) -> Optional[str]:
+        """Read one line of source."""
+        linecache.checkcache(line.file)
+        return linecache.getline(line.file, line.line).strip() or None
+
+    def disassemble(self, address: int, code: bytes, isa: Isa) -> str:
+        """Write an instruction as GDB does, where GDB sees the same bytes; else as Capstone does."""
+        key = (address, code)
+        if key not in self._texts:
+            text = _gdb_text(address, code)
+            self._texts[key] = self._disassembler.text(address, code, isa) if text is None else text
+        return self._texts[key]
+
+    def program_files(self) -> List[str]:
+        """List the files that GDB has symbols of, without separate debug files."""
+        files = [objfile.filename for objfile in gdb.objfiles() if objfile.owner is None]
+        return [name for name in files if name and os.path.isfile(name)]
+
+    def load_files(self, paths: Sequence[str]) -> None:
+        """Make the first file the program if GDB has none, and add the symbols of the others."""
+        known = [os.path.realpath(name) for name in self.program_files()]
+        for path in paths:
+            if os.path.realpath(path) in known:
+                continue
+            verb = "add-symbol-file" if gdb.current_progspace().filename else "file"
+            try:
+                gdb.execute('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')), False, True)
+            except gdb.error as error:
+                raise ImageError("GDB cannot read %s: %s" % (path, error))
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Read the target's memory."""
+        try:
+            return bytes(gdb.selected_inferior().read_memory(address, size))
+        except gdb.error as error:
+            raise AccessError("cannot read memory at 0x%08x: %s" % (address, error), address)
+
+    def connection(self) -> Optional[str]:
+        """Describe GDB's connection; None without one that runs a program."""
+        inferior = gdb.selected_inferior()
+        if not inferior.pid:
+            return None
+        connection = getattr(inferior, "connection", None)  # new in GDB 12
+        if connection is not None:
+            return "%s %s" % (connection.type, connection.details or "")
+        return "the current target"
+
+    def connect(self, where: str) -> None:
+        """Run ``target extended-remote``."""
+        try:
+            gdb.execute("target extended-remote %s" % where, False, True)
+        except gdb.error as error:
+            raise ConnectError("GDB cannot connect to %s: %s" % (where, error))
+
+    def disconnect(self) -> None:
+        """Run ``disconnect``; without a connection nothing is to be done."""
+        try:
+            gdb.execute("disconnect", False, True)
+        except gdb.error:
+            pass  # "You can't do that when not connected": that is what was wanted
+
+    def access_port(self) -> AccessPort:
+        """Reach registers through GDB's own connection."""
+        connection = self.connection()
+        if connection is None:
+            raise ConnectError('GDB is connected to nothing. Try "target extended-remote HOST:PORT" first')
+        return GdbMemoryPort(gdb.selected_inferior(), connection)
+
+    def is_running(self) -> bool:
+        """Tell whether the selected thread runs."""
+        thread = gdb.selected_thread()
+        return thread is not None and thread.is_running()
+
+    def location(self) -> str:
+        """Name the place where the target is halted; empty without one."""
+        try:
+            frame = gdb.newest_frame()
+        except gdb.error:
+            return ""
+        return str(frame.name() or "0x%08x" % frame.pc())
+
+    def _load_symbols(self) -> SymbolTable:
+        try:
+            return load_symbols(self.program_files())
+        except EtmError:
+            return SymbolTable([])  # GDB could read the files; names from them are a bonus
+
+
+def _block_at(address: int) -> Optional[gdb.Block]:
+    try:
+        return gdb.block_for_pc(address)
+    except RuntimeError:
+        return None  # GDB 10 raises where later ones give None
+
+
+def _gdb_text(address: int, code: bytes) -> Optional[str]:
+    inferior = gdb.selected_inferior()
+    try:
+        architecture = inferior.architecture()
+        if not architecture.name().startswith(("arm", "aarch64", "iwmmxt", "xscale")):
+            return None
+        if bytes(inferior.read_memory(address, len(code))) != code:
+            return None
+        instruction = architecture.disassemble(address)[0]
+    except gdb.error:
+        return None
+    return str(instruction["asm"]) if instruction["length"] == len(code) else None
+
+
+def _display_name(symtab: gdb.Symtab) -> str:
+    style = gdb.parameter("filename-display")
+    if style == "basename":
+        return os.path.basename(symtab.filename)
+    return str(symtab.fullname() if style == "absolute" else symtab.filename)

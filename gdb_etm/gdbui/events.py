@@ -1,0 +1,63 @@
+"""What happens in GDB, told to the session."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable
+
+import gdb
+
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import EtmError
+from gdb_etm.gdbui.debugger import GdbDebugger
+
+
+class Events:
+    """Connects a session to GDB's events.
+
+    GDB tells of a stop after it has printed where; of a connection's end when it has let go of it; of its own
+    end while the target is still connected.
+
+    :param session: The session.
+    :param debugger: Its debugger, which keeps what it learns of symbols.
+    """
+
+    def __init__(self, session: Session, debugger: GdbDebugger) -> None:
+        self._session = session
+        self._debugger = debugger
+
+    def connect(self) -> None:
+        """Ask GDB to tell."""
+        gdb.events.stop.connect(self._on_stop)
+        gdb.events.exited.connect(self._on_exited)
+        gdb.events.new_objfile.connect(self._on_symbols)
+        gdb.events.clear_objfiles.connect(self._on_symbols)
+        if hasattr(gdb.events, "gdb_exiting"):  # GDB 12; before, the process beside it sees its input end
+            gdb.events.gdb_exiting.connect(self._on_exiting)
+
+    def _on_stop(self, event: Any) -> None:
+        _report(self._session.on_halt)
+
+    def _on_exited(self, event: Any) -> None:
+        _report(self._close)
+
+    def _on_exiting(self, event: Any) -> None:
+        _report(self._close)
+
+    def _on_symbols(self, event: Any) -> None:
+        self._debugger.forget()
+        self._session.forget_images()
+
+    def _close(self) -> Iterable[str]:
+        self._session.disconnect()
+        return ()
+
+
+def _report(action: Callable[[], Iterable[str]]) -> None:
+    # Nobody waits for an event's outcome, so what went wrong is a line of its own; GDB goes on.
+    try:
+        for line in action():
+            gdb.write(line + "\n")
+    except EtmError as error:
+        gdb.write("etm: %s\n" % error, gdb.STDERR)
+    except KeyboardInterrupt:
+        gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)

@@ -1,0 +1,29 @@
+"""Registers everything with GDB; called by ``scripts/gdb_etm``."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from gdb_etm.commands.registry import COMMANDS, SETTINGS
+from gdb_etm.commands.session import Session
+from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_setting
+from gdb_etm.gdbui.debugger import GdbDebugger
+from gdb_etm.gdbui.events import Events
+
+_session: Optional[Session] = None
+
+
+def start() -> None:
+    """Register commands, settings and events; the second time do nothing."""
+    global _session
+    if _session is not None:
+        return
+    debugger = GdbDebugger()
+    session = Session(debugger)
+    PrefixCommand(session, COMMANDS)
+    for command in COMMANDS:
+        register_command(session, command)
+    for setting in SETTINGS:
+        register_setting(session, setting)
+    Events(session, debugger).connect()
+    _session = session

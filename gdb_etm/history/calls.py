@@ -1,0 +1,336 @@
+"""The execution history by function: what ``etm functions`` prints, one entry a line.
+
+Consecutive instructions of one activation of a function make a :class:`Segment`; an exception and a gap
+are entries of their own.  Reading costs work per executed range, not per instruction.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from enum import Enum
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Union
+
+from gdb_etm.history.exits import Exit
+from gdb_etm.history.frames import Frame, Function, Stretch, interrupted, returned_to, stitch
+from gdb_etm.history.store import History, Instruction, Span
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
+
+Resolver = Callable[[int], Optional[Function]]
+"""Finds the function that holds an address."""
+
+DEBUG_HALT = "Debug halt"
+"""Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14)."""
+
+
+class Entered(Enum):
+    """How execution came into a segment."""
+
+    START = "start"
+    """The history, or what follows a gap, begins here."""
+    CALL = "call"
+    TAIL_CALL = "tail call"
+    RETURN = "return"
+    JUMP = "jump"
+    """Went on in another function without call or return."""
+    EXCEPTION = "exception"
+    EXCEPTION_RETURN = "exception return"
+
+
+class Segment(NamedTuple):
+    """Instructions that ran one after the other in one activation of a function."""
+
+    number: int
+    level: int
+    """Call depth; the outermost entry of the history has 0."""
+    function: Optional[Function]
+    """None where the address belongs to no known function."""
+    address: int
+    """Of its first instruction."""
+    first: int
+    """Number of its first instruction."""
+    last: int
+    entered: Entered
+
+
+class Interrupt(NamedTuple):
+    """An exception was taken."""
+
+    number: int
+    level: int
+    """Level of its handler."""
+    event: Exception_
+    after: int
+    """Number of the instruction before it; 0 when there is none."""
+
+
+class Break(NamedTuple):
+    """A gap in the history; it has no number."""
+
+    level: int
+    event: Gap
+    after: int
+
+
+Entry = Union[Segment, Interrupt, Break]
+"""One line of the call history."""
+
+
+class _Row(NamedTuple):
+    # An entry before levels are stitched; a segment has no event.
+    stretch: int
+    level: int
+    function: Optional[Function]
+    address: int
+    first: int
+    entered: Entered
+    event: Union[Exception_, Gap, None]
+
+
+class CallHistory:
+    """The entries of one history, numbered from 1 as GDB numbers function segments.
+
+    :param rows: Entries in order, made by :func:`call_history`.
+    :param stretches: The stretches that the rows refer to, stitched.
+    :param instructions: Number of instructions in the history.
+    :param calls: Number of calls in the history.
+    """
+
+    def __init__(self, rows: List[_Row], stretches: List[Stretch], instructions: int, calls: int) -> None:
+        self._rows = rows
+        self._instructions = instructions
+        self._shifts = [stretch.shift for stretch in stretches] or [0]
+        numbered = [row for row in rows if not isinstance(row.event, Gap)]
+        self._base = min((row.level + self._shifts[row.stretch] for row in numbered), default=0)
+        self._numbers: List[int] = []
+        count = 0
+        for row in rows:
+            count += not isinstance(row.event, Gap)
+            self._numbers.append(count)
+        self.calls = calls
+        """How many calls the history holds, tail calls included."""
+        self.exceptions = sum(isinstance(row.event, Exception_) for row in rows)
+        """How many exceptions were taken."""
+
+    def __len__(self) -> int:
+        return self._numbers[-1] if self._numbers else 0
+
+    def entries(self, first: int, last: int) -> Iterator[Entry]:
+        """Give the entries numbered ``first`` to ``last``, with the gaps directly before and after them."""
+        at = bisect_left(self._numbers, first - 1) + 1 if first > 1 else 0
+        while at < len(self._rows) and self._numbers[at] <= last:
+            yield self._entry(at)
+            at += 1
+
+    def _entry(self, at: int) -> Entry:
+        row = self._rows[at]
+        level = row.level + self._shifts[row.stretch] - self._base
+        if row.event is None:
+            last = self._instructions
+            if at + 1 < len(self._rows):
+                last = self._rows[at + 1].first - 1
+            return Segment(self._numbers[at], level, row.function, row.address, row.first, last, row.entered)
+        if isinstance(row.event, Gap):
+            return Break(level, row.event, row.first - 1)
+        return Interrupt(self._numbers[at], level, row.event, row.first - 1)
+
+
+def call_history(history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> CallHistory:
+    """Cut a history into function segments.
+
+    :param history: The executed instructions.
+    :param resolve: Finds the function at an address; asked once for every executed range that is new.
+    :param exits: Tells how a range is left, see :class:`~gdb_etm.history.exits.Exits`.
+    """
+    reader = _Reader(history, resolve, exits)
+    for item in history.spans(1, len(history)):
+        if isinstance(item, Span):
+            reader.span(item)
+        elif isinstance(item, Gap):
+            reader.gap(item)
+        elif isinstance(item, Exception_):
+            reader.exception(item)
+        elif isinstance(item, ExceptionReturn):
+            reader.exception_return()
+    stitch(reader.stretches)
+    return CallHistory(reader.rows, reader.stretches, len(history), reader.calls)
+
+
+class _Reader:
+    # Follows the flow of control from range to range and keeps the frame that execution is in.
+
+    def __init__(self, history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> None:
+        self.rows: List[_Row] = []
+        self.stretches: List[Stretch] = []
+        self.calls = 0
+        self._history = history
+        self._functions = _FunctionCache(resolve)
+        self._exits = exits
+        self._frame = Frame(0, None, None, None)
+        self._before: Optional[Range] = None
+        self._entered = Entered.START
+        self._resumes: Optional[int] = None
+        self._next = 1
+
+    def span(self, span: Span) -> None:
+        executed = span.range
+        self._next = span.number
+        self._enter(executed, self._functions.at(executed.start))
+        last = span.number + executed.instructions - 1
+        function = self._frame.function
+        while function is not None and executed.end > function.end:
+            # Code ran on over the end of a function into the next one.
+            step = self._first_at(self._next + 1, last, function.end)
+            if step is None:
+                break
+            function = self._functions.at(step.address)
+            executed = executed._replace(start=step.address)
+            self._next = step.number
+            self._begin(_Move(self._renamed(function), Entered.JUMP), step.address)
+        self._before = executed
+        self._entered = Entered.JUMP
+        self._next = last + 1
+
+    def gap(self, gap: Gap) -> None:
+        self._row(self._frame.level, None, gap.address or 0, Entered.START, gap)
+        if self._before is not None and not self._before.taken:
+            self._resumes = self._before.end
+        self._before = None
+        self._entered = Entered.START
+
+    def exception(self, event: Exception_) -> None:
+        if event.name == DEBUG_HALT:
+            self._resumes = event.return_address
+            return
+        if self._entered is Entered.START:
+            self._start(Frame(0, None, None, None))
+        elif self._before is not None and self._before.taken and event.return_address is not None:
+            target = event.return_address
+            move = self._branch(self._before, self._functions.at(target), target)
+            if move is not None:
+                self._move(move.frame)
+        taken = Frame(self._frame.level + 1, None, self._frame, event.return_address)
+        taken.is_exception = True
+        self._move(taken)
+        self._row(taken.level, None, 0, Entered.EXCEPTION, event)
+        self._before = None
+        self._entered = Entered.EXCEPTION
+
+    def exception_return(self) -> None:
+        if self._entered is Entered.START:
+            return
+        self._move(interrupted(self._frame))
+        self._before = None
+        self._entered = Entered.EXCEPTION_RETURN
+
+    def _enter(self, executed: Range, function: Optional[Function]) -> None:
+        frame = self._frame
+        before = self._before
+        start = executed.start
+        move: Optional[_Move] = None
+        if self._entered is Entered.START:
+            if not self.stretches or start != self._resumes or function != frame.function:
+                self._start(Frame(0, function, None, None))
+            move = _Move(self._frame, Entered.START)
+        elif self._entered is Entered.EXCEPTION:
+            move = _Move(Frame(frame.level, function, frame, None), Entered.EXCEPTION)
+        elif self._entered is Entered.EXCEPTION_RETURN:
+            move = _Move(self._resumed(function), Entered.EXCEPTION_RETURN)
+        elif before is not None and before.taken:
+            move = self._branch(before, function, start)
+        elif function != frame.function:
+            move = _Move(self._renamed(function), Entered.JUMP)
+        if move is not None:
+            self._begin(move, start)
+
+    def _branch(self, before: Range, function: Optional[Function], start: int) -> Optional[_Move]:
+        # Where a taken branch from ``before`` to ``start`` leads; None: on in the same activation.
+        frame = self._frame
+        leaves = self._exits(before)
+        starts = function is not None and function.start == start
+        other = function != frame.function
+        if leaves is Exit.CALL:
+            if start == before.end:
+                return None
+            self.calls += 1
+            return _Move(Frame(frame.level + 1, function, frame, before.end), Entered.CALL)
+        if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or _expects(frame, start))):
+            return _Move(returned_to(frame, start, function), Entered.RETURN)
+        if starts and other:
+            self.calls += 1
+            called = Frame(frame.level + 1, function, frame, None)
+            called.is_tail_call = True
+            return _Move(called, Entered.TAIL_CALL)
+        return _Move(self._renamed(function), Entered.JUMP) if other else None
+
+    def _renamed(self, function: Optional[Function]) -> Frame:
+        # Same depth and same caller, another function: GDB's ftrace_new_switch.
+        frame = Frame(self._frame.level, function, self._frame.up, self._frame.return_address)
+        frame.is_tail_call = self._frame.is_tail_call
+        return frame
+
+    def _resumed(self, function: Optional[Function]) -> Frame:
+        frame = self._frame
+        if frame.is_exception:
+            return Frame(frame.level, function, frame, None)
+        if frame.function is None:
+            frame.function = function  # interrupted where the history did not see it
+        if frame.function == function:
+            return frame
+        return Frame(frame.level, function, None, None)  # another task's stack
+
+    def _start(self, frame: Frame) -> None:
+        self._frame = frame
+        self.stretches.append(Stretch(frame))
+
+    def _begin(self, move: _Move, address: int) -> None:
+        self._move(move.frame)
+        self._row(move.frame.level, move.frame.function, address, move.entered, None)
+
+    def _move(self, frame: Frame) -> None:
+        self._frame = frame
+        self.stretches[-1].last = frame
+
+    def _row(
+        self,
+        level: int,
+        function: Optional[Function],
+        address: int,
+        entered: Entered,
+        event: Union[Exception_, Gap, None],
+    ) -> None:
+        stretch = max(len(self.stretches) - 1, 0)
+        self.rows.append(_Row(stretch, level, function, address, self._next, entered, event))
+
+    def _first_at(self, first: int, last: int, address: int) -> Optional[Instruction]:
+        for item in self._history.walk(first, last):
+            if isinstance(item, Instruction) and item.address >= address and first <= item.number <= last:
+                return item
+        return None
+
+
+class _Move(NamedTuple):
+    # Execution goes on in this frame.
+    frame: Frame
+    entered: Entered
+
+
+def _expects(frame: Frame, address: int) -> bool:
+    # Whether some caller waits for a return to this address.
+    if frame.return_address == address:
+        return True
+    return any(caller.return_address == address for caller in frame.callers())
+
+
+class _FunctionCache:
+    # One question to the symbol tables for each place where a range begins.
+
+    def __init__(self, resolve: Resolver) -> None:
+        self._resolve = resolve
+        self._known: Dict[int, Optional[Function]] = {}
+
+    def at(self, address: int) -> Optional[Function]:
+        try:
+            return self._known[address]
+        except KeyError:
+            found = self._known[address] = self._resolve(address)
+            return found

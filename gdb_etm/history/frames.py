@@ -1,0 +1,162 @@
+"""Function instances while a history is read: who called whom, how deep, and across gaps.
+
+The rules are those of GDB's branch-trace recordings, so that ``etm functions`` indents as
+``record function-call-history /c`` would; where GDB matches callers by function name, a return address is
+used first, because the trace gives it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from itertools import islice
+from typing import Iterator, List, NamedTuple, Optional
+
+_DEEPEST = 16
+"""Callers compared across a gap; more would make deep recursion slow and no surer."""
+
+
+class Function(NamedTuple):
+    """A function of the program."""
+
+    name: str
+    start: int
+    """Address of its first instruction."""
+    end: int
+    """Address just past its last instruction."""
+
+
+class Frame:
+    """One activation of a function, or one exception being taken (``function`` is then None).
+
+    :param level: Call depth relative to the start of its stretch of history.
+    :param function: The function, when known.
+    :param up: The activation that it returns to, when known.
+    :param return_address: Where it goes on in ``up``, when known.
+    """
+
+    __slots__ = ("level", "function", "up", "return_address", "is_exception", "is_tail_call")
+
+    def __init__(
+        self, level: int, function: Optional[Function], up: Optional[Frame], return_address: Optional[int]
+    ) -> None:
+        self.level = level
+        self.function = function
+        self.up = up
+        self.return_address = return_address
+        self.is_exception = False
+        self.is_tail_call = False
+
+    def callers(self) -> Iterator[Frame]:
+        """Give the frames above this one, innermost first."""
+        frame = self.up
+        while frame is not None:
+            yield frame
+            frame = frame.up
+
+    def chain(self) -> Iterator[Frame]:
+        """Give this frame and those above it that called (not tail-called) the one below, innermost first."""
+        frame: Optional[Frame] = self
+        while frame is not None:
+            yield frame
+            while frame is not None and frame.is_tail_call:
+                frame = frame.up
+            frame = frame.up if frame is not None else None
+
+
+def returned_to(frame: Frame, address: int, function: Optional[Function]) -> Frame:
+    """Find, or invent, the frame that goes on at ``address`` when ``frame`` returns.
+
+    :param frame: The frame whose last instruction returned.
+    :param address: Where execution went on.
+    :param function: The function at that address.
+    """
+    below = frame
+    for caller in frame.callers():
+        if below.return_address == address and caller.function == function:
+            return caller
+        below = caller
+    for caller in frame.callers():
+        if function is not None and caller.function == function:
+            return caller
+    return _unseen_caller(frame, function)
+
+
+def interrupted(frame: Frame) -> Frame:
+    """Find, or invent, the frame that goes on when ``frame`` returns from its exception."""
+    for at in itertools.chain((frame,), frame.callers()):
+        outermost = at
+        if at.is_exception and at.up is not None:
+            return at.up
+    outermost.up = Frame(outermost.level - 1, None, None, None)
+    return outermost.up
+
+
+def _unseen_caller(frame: Frame, function: Optional[Function]) -> Frame:
+    # As GDB's ftrace_new_return: the call lies before the history, unless one of the callers seen
+    # should have been returned to; then the stack was switched, and a separate chain begins.
+    outermost = frame
+    called = False
+    while outermost.up is not None:
+        called = called or not outermost.is_tail_call
+        outermost = outermost.up
+    if called:
+        return Frame(frame.level - 1, function, None, None)
+    caller = Frame(outermost.level - 1, function, None, None)
+    outermost.up = caller
+    return caller
+
+
+class Stretch:
+    """History between two gaps, with levels of its own until it is stitched.
+
+    :param first: The frame it begins in.
+    """
+
+    __slots__ = ("first", "last", "shift")
+
+    def __init__(self, first: Frame) -> None:
+        self.first = first
+        self.last = first
+        self.shift = 0
+
+
+def stitch(stretches: List[Stretch]) -> None:
+    """Set every stretch's ``shift`` so that call levels go on across gaps where the callers match.
+
+    As GDB's ftrace_bridge_gap: of all pairs of a frame live before the gap and one live after it,
+    the pair with the longest common chain of callers is taken to be the same frame.
+    """
+    for left, right in zip(stretches, stretches[1:]):
+        right.shift = left.last.level + left.shift - right.first.level
+        best = 0
+        for before in islice(left.last.chain(), _DEEPEST):
+            for after in islice(right.first.chain(), _DEEPEST):
+                matches = _matching(before, after)
+                if matches > best:
+                    best = matches
+                    same = before, after
+        if best:
+            right.shift = same[0].level + left.shift - same[1].level
+            _adopt_callers(*same)
+
+
+def _matching(left: Frame, right: Frame) -> int:
+    count = 0
+    for one, other in islice(zip(left.chain(), right.chain()), _DEEPEST):
+        if one.function is None or one.function != other.function:
+            return 0
+        count += 1
+    return count
+
+
+def _adopt_callers(left: Frame, right: Frame) -> None:
+    # Callers that only the history before the gap has seen are the later frames' callers too.
+    shift = right.level - left.level
+    for one, other in zip(left.chain(), right.chain()):
+        left, right = one, other
+    for caller in islice(left.callers(), _DEEPEST):
+        if right.up is not None:
+            return
+        right.up = Frame(caller.level + shift, caller.function, None, None)
+        right.up.is_tail_call = caller.is_tail_call
+        right = right.up

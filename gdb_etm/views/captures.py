@@ -1,0 +1,45 @@
+"""Captures as text."""
+
+from __future__ import annotations
+
+from typing import Iterable, List, NamedTuple
+
+from gdb_etm.capture import Capture
+from gdb_etm.views.text import align, plural
+
+
+class CaptureRow(NamedTuple):
+    """One capture at hand."""
+
+    number: int
+    is_current: bool
+    capture: Capture
+    instructions: int
+    """Executed instructions in it; negative while nobody has looked."""
+    origin: str
+
+
+def size_text(capture: Capture) -> str:
+    """Say how many bytes a capture has and what its oldest byte is."""
+    if not capture.buffer:
+        return "the trace buffer is empty"
+    return "%s; %s" % (plural(len(capture.buffer), "byte"), capture.end.value)
+
+
+def counts_text(capture: Capture, instructions: int, calls: int, exceptions: int) -> str:
+    """Say what a decoded capture holds."""
+    parts = [plural(instructions, "instruction")]
+    if instructions:
+        parts += [plural(calls, "call"), plural(exceptions, "exception")]
+    return "%s in %s" % (", ".join(parts), size_text(capture))
+
+
+def capture_lines(rows: Iterable[CaptureRow]) -> List[str]:
+    """List captures, aligned; the current one is marked."""
+    cells = []
+    for row in rows:
+        decoded = plural(row.instructions, "instruction") if row.instructions >= 0 else "not decoded yet"
+        mark = "*" if row.is_current else " "
+        size = plural(len(row.capture.buffer), "byte")
+        cells.append(["%s %d" % (mark, row.number), size, decoded, row.capture.end.value, row.origin])
+    return align(cells)

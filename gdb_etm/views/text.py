@@ -1,0 +1,57 @@
+"""Words and columns that several views share."""
+
+from __future__ import annotations
+
+from typing import Iterable, List, Sequence
+
+from gdb_etm.capture import BufferEnd
+from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+
+
+def plural(count: int, noun: str, nouns: str = "") -> str:
+    """Count things: ``plural(21904, "instruction")`` is ``"21,904 instructions"``."""
+    return "{:,} {}".format(count, noun if count == 1 else nouns or noun + "s")
+
+
+def bytes_text(size: int) -> str:
+    """Write a buffer's size: ``"4 KiB"``, ``"512 bytes"``."""
+    for shift, unit in ((20, "MiB"), (10, "KiB")):
+        if size >= 1 << shift and size % (1 << shift) == 0:
+            return "%d %s" % (size >> shift, unit)
+    return plural(size, "byte")
+
+
+def exception_text(event: Exception_) -> str:
+    """Name an exception: ``"SysTick (exception 15)"``."""
+    if event.vector is None:
+        return event.name
+    return "%s (exception %d)" % (event.name, event.vector)
+
+
+def gap_text(gap: Gap) -> str:
+    """Describe a gap: ``"[gap: no code at 0x20000100]"``."""
+    words = gap.reason.value
+    if gap.reason is GapReason.NO_CODE and gap.address is not None:
+        words += " at 0x%08x" % gap.address
+    if gap.detail:
+        words += ": " + gap.detail
+    return "[gap: %s]" % words
+
+
+def end_text(end: BufferEnd) -> str:
+    """Say why the oldest instruction is the oldest, as a line of its own before it."""
+    return {
+        BufferEnd.STARTED: "[tracing started here]",
+        BufferEnd.WRAPPED: "[the buffer wrapped here: what ran before was overwritten]",
+        BufferEnd.UNKNOWN: "[the capture begins here]",
+    }[end]
+
+
+def align(rows: Iterable[Sequence[str]], gap: str = "  ") -> List[str]:
+    """Put cells into left-aligned columns; the last column is not padded."""
+    kept = [list(row) for row in rows]
+    widths = [0] * max((len(row) for row in kept), default=0)
+    for row in kept:
+        for at, cell in enumerate(row[:-1]):
+            widths[at] = max(widths[at], len(cell))
+    return [gap.join(cell.ljust(widths[at]) for at, cell in enumerate(row)).rstrip() for row in kept]
