@@ -13,7 +13,7 @@ from gdb_etm.coresight.components import CLASS_ROM_TABLE, Component, Kind, read_
 from gdb_etm.errors import AccessError
 from gdb_etm.registers import coresight
 
-_DEEPEST = 8
+_DEEPEST = 8  # levels below the first table
 _MOST_COMPONENTS = 512
 _PRESENT_9 = 3
 
@@ -53,7 +53,10 @@ class _Walk:
         self._seen: Set[Tuple[str, int]] = set()
 
     def visit(self, port: AccessPort, address: int, table: int, depth: int) -> None:
-        if (port.name, address) in self._seen or len(self._seen) >= _MOST_COMPONENTS:
+        if (port.name, address) in self._seen:
+            return
+        if depth > _DEEPEST or len(self._seen) >= _MOST_COMPONENTS:
+            self.notes.append("0x%08x on %s: skipped, the ROM tables are too deep or too long" % (address, port.name))
             return
         self._seen.add((port.name, address))
         try:
@@ -62,7 +65,7 @@ class _Walk:
                 self.notes.append("0x%08x on %s: no component answers; is it powered?" % (address, port.name))
             elif component.kind is not Kind.ROM_TABLE:
                 self.components.append(component)
-            elif depth < _DEEPEST:
+            else:
                 for entry in _entries(component):
                     self.visit(port, entry, address, depth + 1)
         except AccessError as error:
