@@ -47,7 +47,7 @@ class EncoderConfig(NamedTuple):
     view: Optional[View] = None
     """ViewInst; None traces everything."""
     separate_address: bool = False
-    """Whether an exception at the target of an indirect branch has that address in a packet before it, rather than in the
+    """Whether an exception at the target of an indirect branch has that address in a packet before it, and not in the
     Exception packet (E1:E0 = 0b10).  Both are right (4.1.3); OpenCSD up to 1.8 pops its return stack at the latter."""
 
 
@@ -296,7 +296,7 @@ class Encoder:
         self._locate(address)
 
     def _arrive(self, address: int) -> None:
-        # An address is due at the target of the last P0 element, or a synchronisation point, which tells it too (5.2.1).
+        # An address is due at the target of the last P0 element, or a synchronisation point, which tells it too.
         self._writer.flush_atoms()
         if self._writer.count >= self._sync_at:
             self._synchronise()
@@ -319,8 +319,8 @@ class Encoder:
         self._timestamp_due = self._config.timestamps
 
     def _account(self) -> None:
-        # After a P0 element and the address of its target: a cycle count when the threshold is reached, a timestamp when
-        # one was asked for.  Both may come before that address (5.3.1), but decoders differ on what that means.
+        # After a P0 element and the address of its target: a cycle count when the threshold is reached, and a timestamp
+        # when one was asked for.  Both may come before that address (5.3.1), but decoders differ on what that means.
         threshold = self._config.threshold
         if threshold is not None:
             cycles = self._ticks - self._counted

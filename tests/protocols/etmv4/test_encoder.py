@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification (IHI 0064 H.a, 6.4; line numbers are those of its text in ../shared/spec)."""
+"""Vectors worked by hand from the specification (IHI 0064 H.a, 6.4; lines are those of its text in ../shared/spec)."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def traced(config: EncoderConfig, run: Sequence[int], halt: Optional[int], handl
 
 
 def test_a_run_with_return_stack() -> None:
-    # Trace On, Context, Address 1000; BEQ E, N; BL E; BX LR E without address (L8167); BX R3 E, then debug halt at 1012.
+    # Trace On, Context, Address 1000; BEQ E, N; BL E; BX LR E without address (L8167); BX R3 E; debug halt at 1012.
     assert traced(EncoderConfig(return_stack=True), RUN, 0x1012) == "04 81 00 96 80 10 fd db 06 f0 00 96 09"
 
 

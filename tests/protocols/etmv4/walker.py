@@ -1,7 +1,7 @@
 """Random T32 programs and random walks through them: executions that no compiler would make, but any trace must stand.
 
-The walk takes every branch by the toss of a coin, calls and returns, takes exceptions between any two instructions, returns
-from them (tail-chaining now and then) and halts; it feeds an encoder and writes down what it did.
+The walk takes every branch by the toss of a coin, calls and returns, takes exceptions between any two instructions,
+returns from them (tail-chaining now and then) and halts; it feeds an encoder and writes down what it did.
 """
 
 from __future__ import annotations
