@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 WHERE = Argument(
     "WHERE",
     str,
-    "board:m33 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own connection); none: a debug probe",
+    "board:m33 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a debug probe",
     choices=(_BOARD, _OWN),
 )
 ELF = Argument(

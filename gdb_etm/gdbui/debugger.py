@@ -172,5 +172,5 @@ def _gdb_text(address: int, code: bytes) -> Optional[str]:
 def _display_name(symtab: gdb.Symtab) -> str:
     style = gdb.parameter("filename-display")
     if style == "basename":
-        return os.path.basename(symtab.filename)
+        return os.path.basename(str(symtab.filename))
     return str(symtab.fullname() if style == "absolute" else symtab.filename)

@@ -41,7 +41,7 @@ class Segment(NamedTuple):
 
     number: int
     level: int
-    """Call depth; the outermost entry of the history has 0."""
+    """Call depth; the outermost entry has 0, and begins anew after a gap that hides how deep it is."""
     function: Optional[Function]
     """None where the address belongs to no known function."""
     address: int
@@ -98,9 +98,7 @@ class CallHistory:
     def __init__(self, rows: List[_Row], stretches: List[Stretch], instructions: int, calls: int) -> None:
         self._rows = rows
         self._instructions = instructions
-        self._shifts = [stretch.shift for stretch in stretches] or [0]
-        numbered = [row for row in rows if not isinstance(row.event, Gap)]
-        self._base = min((row.level + self._shifts[row.stretch] for row in numbered), default=0)
+        self._shifts = _shifts(rows, stretches)
         self._numbers: List[int] = []
         count = 0
         for row in rows:
@@ -123,7 +121,7 @@ class CallHistory:
 
     def _entry(self, at: int) -> Entry:
         row = self._rows[at]
-        level = row.level + self._shifts[row.stretch] - self._base
+        level = row.level + self._shifts[row.stretch]
         if row.event is None:
             last = self._instructions
             if at + 1 < len(self._rows):
@@ -132,6 +130,17 @@ class CallHistory:
         if isinstance(row.event, Gap):
             return Break(level, row.event, row.first - 1)
         return Interrupt(self._numbers[at], level, row.event, row.first - 1)
+
+
+def _shifts(rows: List[_Row], stretches: List[Stretch]) -> List[int]:
+    # For each stretch, what makes the outermost entry of its group have level 0.
+    base: Dict[int, int] = {}
+    for row in rows:
+        if not isinstance(row.event, Gap):
+            stretch = stretches[row.stretch]
+            level = row.level + stretch.shift
+            base[stretch.group] = min(level, base.get(stretch.group, level))
+    return [stretch.shift - base.get(stretch.group, 0) for stretch in stretches] or [0]
 
 
 def call_history(history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> CallHistory:

@@ -115,7 +115,7 @@ def _exit_a32(word: int) -> Exit:
     if word & 0x0FFFF000 == 0x079FF000 or word & 0x0FEFF000 == 0x008FF000:
         return Exit.TABLE  # LDR PC, [PC, Rm, LSL #2]; ADD PC, PC
     loads = word & 0x0C10F000 == 0x0410F000 or word & 0x0E108000 == 0x08108000
-    computes = word & 0x0C00F000 == 0x0000F000 and word & 0x0D900000 != 0x01100000
+    computes = word & 0x0C00F000 == 0x0000F000 and word & 0x0D800000 != 0x01000000
     return Exit.INDIRECT if loads or computes or word & 0x0FFFFFF0 == 0x012FFF10 else Exit.DIRECT
 
 

@@ -112,22 +112,25 @@ class Stretch:
     :param first: The frame it begins in.
     """
 
-    __slots__ = ("first", "last", "shift")
+    __slots__ = ("first", "last", "shift", "group")
 
     def __init__(self, first: Frame) -> None:
         self.first = first
         self.last = first
         self.shift = 0
+        """What to add to its levels to have those of its group."""
+        self.group = 0
+        """Shared by stretches that were stitched together; levels of different groups have nothing in common."""
 
 
 def stitch(stretches: List[Stretch]) -> None:
-    """Set every stretch's ``shift`` so that call levels go on across gaps where the callers match.
+    """Set every stretch's ``shift`` and ``group`` so that call levels go on across gaps where the callers match.
 
     As GDB's ftrace_bridge_gap: of all pairs of a frame live before the gap and one live after it,
     the pair with the longest common chain of callers is taken to be the same frame.
     """
     for left, right in zip(stretches, stretches[1:]):
-        right.shift = left.last.level + left.shift - right.first.level
+        right.group = left.group + 1
         best = 0
         for before in islice(left.last.chain(), _DEEPEST):
             for after in islice(right.first.chain(), _DEEPEST):
@@ -136,6 +139,7 @@ def stitch(stretches: List[Stretch]) -> None:
                     best = matches
                     same = before, after
         if best:
+            right.group = left.group
             right.shift = same[0].level + left.shift - same[1].level
             _adopt_callers(*same)
 

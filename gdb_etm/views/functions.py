@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, NamedTuple, Optional
+from itertools import groupby
+from typing import Iterable, List, NamedTuple, Tuple, Union
 
-from gdb_etm.history.calls import Break, Entry, Segment
-from gdb_etm.views.text import align, exception_text, gap_text
+from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
+from gdb_etm.views.text import align, exception_text, gap_lines
 
 
 class FunctionRow(NamedTuple):
@@ -26,30 +27,36 @@ def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool)
     :param instructions: Whether to show the range of instruction numbers.
     """
     cells: List[List[str]] = []
-    texts: List[Optional[str]] = []
-    for row in rows:
-        entry = row.entry
-        indent = "  " * entry.level if calls else ""
-        if isinstance(entry, Break):
-            texts.append(indent + gap_text(entry.event))
+    gaps: List[Tuple[int, str]] = []
+    for are_gaps, group in groupby(rows, key=lambda row: isinstance(row.entry, Break)):
+        if are_gaps:
+            alike = [row.entry for row in group if isinstance(row.entry, Break)]
+            indent = "  " * alike[0].level if calls else ""
+            gaps += [(len(cells), indent + text) for text in gap_lines(entry.event for entry in alike)]
             continue
-        texts.append(None)
-        line = [str(entry.number), indent + _name(entry)]
-        if instructions:
-            line.append("inst %d,%d" % (entry.first, entry.last) if isinstance(entry, Segment) else "")
-        if row.path:
-            line.append("at %s:%d,%d" % (row.path, row.first_line, row.last_line))
-        cells.append(line)
-    lines = iter(align(cells, "   "))
-    width = max((len(line[0]) for line in cells), default=0)
-    return [next(lines) if text is None else " " * (width + 3) + text for text in texts]
+        cells += [_cells(row, calls, instructions) for row in group]
+    lines = align(cells, "   ")
+    margin = " " * (max((len(line[0]) for line in cells), default=0) + 3)
+    for at, text in reversed(gaps):
+        lines.insert(at, margin + text)
+    return lines
 
 
-def _name(entry: Entry) -> str:
+def _cells(row: FunctionRow, calls: bool, instructions: bool) -> List[str]:
+    entry = row.entry
+    if isinstance(entry, Break):
+        return []
+    line = [str(entry.number), ("  " * entry.level if calls else "") + _name(entry)]
+    if instructions and isinstance(entry, Segment):
+        line.append("inst %d,%d" % (entry.first, entry.last))
+    if row.path:
+        line.append("at %s:%d,%d" % (row.path, row.first_line, row.last_line))
+    return line
+
+
+def _name(entry: Union[Segment, Interrupt]) -> str:
     if isinstance(entry, Segment):
         if entry.function is not None:
             return entry.function.name
-        return "0x%08x: not in the program's symbols" % entry.address
-    if isinstance(entry, Break):
-        return ""
+        return "?? at 0x%08x" % entry.address
     return "<%s>" % exception_text(entry.event)

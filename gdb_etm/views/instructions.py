@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.protocols.elements import Cycles, Event, Exception_, ExceptionReturn, Gap, Timestamp, TraceEvent
-from gdb_etm.views.text import end_text, exception_text, gap_text
+from gdb_etm.views.text import end_text, exception_text, gap_lines, gap_text
 
 
 class InstructionRow(NamedTuple):
@@ -46,19 +47,22 @@ def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
     mnemonic = max((len(row.text.partition("\t")[0]) for row in shown), default=0)
     wheres = [len(row.where) for row in kept if isinstance(row, SourceRow)]
     source = max([number + 3] + wheres)
-    for row in kept:
-        if isinstance(row, InstructionRow):
-            word, _, operands = row.text.partition("\t")
-            mark = " ! " if row.doubtful else "   "
-            line = str(row.number).ljust(number) + mark + _middle(row).ljust(middle)
-            yield (line + "   " + word.ljust(mnemonic) + "  " + operands.replace("\t", " ")).rstrip()
-        elif isinstance(row, SourceRow):
-            yield ("%s   %s" % (row.where.ljust(source), row.text or "")).rstrip()
-        elif isinstance(row, BufferEnd):
-            yield end_text(row)
-        else:
-            for line in event_text(row):
-                yield line
+    for are_gaps, group in groupby(kept, key=lambda row: isinstance(row, Gap)):
+        if are_gaps:
+            yield from gap_lines(row for row in group if isinstance(row, Gap))
+            continue
+        for row in group:
+            if isinstance(row, InstructionRow):
+                word, _, operands = row.text.partition("\t")
+                mark = " ! " if row.doubtful else "   "
+                line = str(row.number).ljust(number) + mark + _middle(row).ljust(middle)
+                yield (line + "   " + word.ljust(mnemonic) + "  " + operands.replace("\t", " ")).rstrip()
+            elif isinstance(row, SourceRow):
+                yield ("%s   %s" % (row.where.ljust(source), row.text or "")).rstrip()
+            elif isinstance(row, BufferEnd):
+                yield end_text(row)
+            else:
+                yield from event_text(row)
 
 
 def event_text(event: Event) -> List[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, Sequence
+from itertools import groupby
+from typing import Iterable, Iterator, List, Sequence
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason
@@ -36,6 +37,15 @@ def gap_text(gap: Gap) -> str:
     if gap.detail:
         words += ": " + gap.detail
     return "[gap: %s]" % words
+
+
+def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:
+    """Describe gaps that follow directly on one another: of those with one reason the first, and how many more."""
+    for _, alike in groupby(gaps, key=lambda gap: gap.reason):
+        first, *more = alike
+        yield gap_text(first)
+        if more:
+            yield "[%s like it]" % plural(len(more), "more gap")
 
 
 def end_text(end: BufferEnd) -> str:

@@ -1,0 +1,182 @@
+"""What a user types, worked by hand: arguments, ranges as in GDB's manual for record instruction-history, completion."""
+
+from __future__ import annotations
+
+from typing import Iterable, Optional
+
+import pytest
+
+from gdb_etm.commands.connect import CONNECT
+from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
+from gdb_etm.commands.history import HISTORY
+from gdb_etm.commands.parse import complete, count, hertz, one_of, parse, size, split
+from gdb_etm.commands.ranges import Window, window
+from gdb_etm.commands.registry import COMMANDS, SETTINGS
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+
+
+def nothing(session: Session, values: Values) -> Iterable[str]:
+    return ()
+
+
+FILE = Argument("FILE", str, "a file", completion=Completion.FILE, required=True)
+MORE = Argument("MORE", count, "numbers", many=True)
+SPEED = Argument("--speed", one_of("slow", "fast"), "how fast", "SPEED", choices=("slow", "fast"))
+TAG = Argument("--tag", str, "tags", "TAG", many=True)
+COMMAND = Command("try", "Try it.", nothing, "Really.", (FILE, MORE, SPEED, TAG), {"x": "more"}, (("try a", "tries"),))
+
+
+def test_values_are_typed() -> None:
+    values = parse(COMMAND, split("/x 'a b' --speed fast 1 0x10 --tag=p --tag q"))
+    assert values.modifiers == "x"
+    assert values.get(FILE) == "a b"
+    assert values.all(MORE) == [1, 16]
+    assert values.get(SPEED) == "fast"
+    assert values.all(TAG) == ["p", "q"]
+    assert parse(COMMAND, ["a"]).get(SPEED) is None
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "FILE is missing"),
+        ("a --speed", "--speed needs a value: --speed SPEED"),
+        ("a --speed warp", '--speed: "warp" is none of: slow, fast'),
+        ("a --speed slow --speed slow", "--speed is given twice"),
+        ("a --nope 1", "--nope is unknown here"),
+        ("/xy a", "/y is unknown here"),
+        ("a one", 'MORE: "one" is not a number'),
+        ("a -1", "MORE: -1 is negative"),
+        ("'a", "no closing quotation"),
+    ],
+)
+def test_wrong_arguments(text: str, message: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        parse(COMMAND, split(text))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_argument_too_many_shows_the_usage() -> None:
+    with pytest.raises(CommandError, match=r'"b" is one argument too many. Usage: etm connect \[WHERE\]'):
+        parse(CONNECT, ["board:m33", "b"])
+
+
+def test_units_of_numbers() -> None:
+    assert (size("4096"), size("4K"), size("0x1000"), size("1m")) == (4096, 4096, 4096, 1 << 20)
+    assert (hertz("4000000"), hertz("4M"), hertz("400k")) == (4000000, 4000000, 400000)
+
+
+@pytest.mark.parametrize(
+    "text, word, offers, files",
+    [
+        (" ", "", ["--speed", "--tag"], True),
+        (" /x ", "", ["--speed", "--tag"], True),
+        (" a ", "", ["--speed", "--tag"], False),
+        (" a --s", "--s", ["--speed"], False),
+        (" a --speed ", "", ["slow", "fast"], False),
+        (" a --speed f", "f", ["fast"], False),
+        (" a --speed fast ", "", ["--tag"], False),
+        (" a --tag x --t", "--t", ["--tag"], False),
+    ],
+)
+def test_completion(text: str, word: str, offers: list, files: bool) -> None:
+    assert complete(COMMAND, text, word) == (offers, files)
+
+
+def test_every_completion_of_every_command_can_be_typed() -> None:
+    for command in COMMANDS:
+        for argument in command.arguments:
+            prefix = " %s " % argument.name if argument.is_option else " "
+            offers, files = complete(command, prefix, "")
+            assert set(argument.choices) <= set(offers)
+            assert files == (argument.completion is Completion.FILE) or not argument.is_option
+            for choice in argument.choices:
+                argument.convert(choice)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("", (91, 100)),
+        ("+", (91, 100)),
+        ("-", (91, 100)),
+        ("5", (5, 14)),
+        ("95", (95, 100)),
+        ("5,8", (5, 8)),
+        ("5, 8", (5, 8)),
+        ("5,+3", (5, 7)),
+        ("5,-3", (3, 5)),
+        ("2,-9", (1, 2)),
+        ("99,+9", (99, 100)),
+        ("98,200", (98, 100)),
+        ("-3", (98, 100)),
+        ("-300", (1, 100)),
+        ("-3,+2", (98, 99)),
+        ("0x10,0x11", (16, 17)),
+    ],
+)
+def test_ranges(text: str, expected: tuple) -> None:
+    assert window(text, 100, 10, None, "instructions") == expected
+
+
+@pytest.mark.parametrize(
+    "text, before, expected",
+    [
+        ("", Window(10, 19), (20, 29)),
+        ("-", Window(10, 19), (1, 9)),
+        ("-", Window(30, 39), (20, 29)),
+        ("", Window(88, 97), (98, 100)),
+    ],
+)
+def test_ranges_go_on(text: str, before: Window, expected: tuple) -> None:
+    assert window(text, 100, 10, before, "instructions") == expected
+
+
+@pytest.mark.parametrize(
+    "text, before, message",
+    [
+        ("", Window(91, 100), "at the end of the history"),
+        ("-", Window(1, 10), "at the start of the history"),
+        ("0", None, "0 is outside the history: the instructions are numbered 1 to 100"),
+        ("101", None, "101 is outside"),
+        ("-0", None, "0 is outside"),
+        ("8,5", None, "the range 8,5 ends before it begins"),
+        ("5,+0", None, r"\+0 is empty"),
+        ("x", None, '"x" is no range'),
+        ("5,", None, '"5," is no range'),
+        ("1,2,3", None, '"1,2,3" is no range'),
+    ],
+)
+def test_ranges_outside(text: str, before: Optional[Window], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        window(text, 100, 10, before, "instructions")
+
+
+def test_unlimited_and_empty_histories() -> None:
+    assert window("", 100, None, None, "lines") == (1, 100)
+    assert window("40", 100, None, None, "lines") == (40, 100)
+    with pytest.raises(CommandError, match="the history holds no lines"):
+        window("", 0, 10, None, "lines")
+
+
+def test_every_command_explains_itself() -> None:
+    for command in COMMANDS:
+        assert command.summary.endswith(".") and len(command.summary) < 80, command.name
+        assert command.examples, command.name
+        text = help_text(command)
+        assert text.startswith(command.summary)
+        assert all(argument.help and not argument.help.endswith(".") for argument in command.arguments)
+        assert max(map(len, text.splitlines()[3:])) <= 120, command.name
+        for example, _ in command.examples:
+            name, _, rest = example.partition(" ")
+            assert name == command.name
+            parse(command, split(rest))
+    for setting in SETTINGS:
+        assert setting.summary[0].islower() and not setting.summary.endswith(".") and setting.details.endswith(".")
+
+
+def test_usage() -> None:
+    assert usage(HISTORY) == "etm history [/msrf] [RANGE...] [--id ID]"
+    assert usage(COMMAND) == "etm try [/x] FILE [MORE...] [--speed SPEED] [--tag TAG...]"

@@ -1,0 +1,83 @@
+"""Histories written by hand: a T32 program and the order in which its pieces ran."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Tuple, Union
+
+from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
+from gdb_etm.history.calls import Entry, Segment, call_history
+from gdb_etm.history.exits import Exits
+from gdb_etm.history.frames import Function
+from gdb_etm.history.store import History
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
+
+NOP = b"\x00\xbf"
+BL = b"\x00\xf0\x00\xf8"
+BX_LR = b"\x70\x47"
+BX_R3 = b"\x18\x47"
+BLX_R3 = b"\x98\x47"
+POP_PC = b"\x10\xbd"
+TBB = b"\xdf\xe8\x03\xf0"
+B = b"\x00\xe0"
+
+GAP = Gap(0, GapReason.OVERFLOW, "")
+
+
+class Path:
+    """A program being laid out and run: each step is a straight piece of code at an address."""
+
+    def __init__(self, functions: Dict[str, Tuple[int, int]]) -> None:
+        self.functions = [Function(name, start, end) for name, (start, end) in functions.items()]
+        self._code: Dict[int, bytes] = {}
+        self._recorder = Recorder(RunTable(), lambda position: position)
+
+    def run(self, start: int, nops: int, last: bytes = b"", taken: bool = True) -> "Path":
+        """Run ``nops`` NOPs from ``start`` and the instruction ``last``, which branches if ``taken``."""
+        code = NOP * nops + last
+        self._code.update({start + at: code[at : at + 1] for at in range(len(code))})
+        count = nops + (1 if last else 0)
+        executed = Range(start, start + len(code), count, Isa.T32, bool(last) and taken)
+        self._recorder.add(Leg((executed,)), 0)
+        return self
+
+    def event(self, event: Event) -> "Path":
+        """Let something happen."""
+        self._recorder.event(event)
+        return self
+
+    def take(self, name: str, vector: Optional[int], return_address: int) -> "Path":
+        """Take an exception."""
+        return self.event(Exception_(0, vector or 0x18, name, vector, return_address))
+
+    def history(self) -> Tuple[History, Program]:
+        """Give the history and the program."""
+        images = [MemoryImage(address, code, "path") for address, code in sorted(self._code.items())]
+        program = Program(images)
+        source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
+        return History(self._recorder, source, Blocks(program), BufferEnd.STARTED), program
+
+    def resolve(self, address: int) -> Optional[Function]:
+        """Find a function."""
+        return next((one for one in self.functions if one.start <= address < one.end), None)
+
+    def entries(self) -> List[Entry]:
+        """Give the whole call history."""
+        history, program = self.history()
+        calls = call_history(history, self.resolve, Exits(program))
+        return list(calls.entries(1, max(1, len(calls))))
+
+    def outline(self) -> List[Union[str, Tuple[int, str]]]:
+        """Give the call history as (level, name), gaps as ``"gap"``."""
+        result: List[Union[str, Tuple[int, str]]] = []
+        for entry in self.entries():
+            if isinstance(entry, Segment):
+                result.append((entry.level, entry.function.name if entry.function else "?"))
+            elif isinstance(entry.event, Gap):
+                result.append("gap")
+            else:
+                result.append((entry.level, "<%s>" % entry.event.name))
+        return result

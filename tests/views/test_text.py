@@ -1,0 +1,151 @@
+"""Listings, worked by hand: the layout that the design shows, to the character."""
+
+from __future__ import annotations
+
+from gdb_etm.capture import BufferEnd, BufferFormat, Capture
+from gdb_etm.history.calls import Break, Entered, Interrupt, Segment
+from gdb_etm.history.frames import Function
+from gdb_etm.protocols.elements import (
+    Context,
+    Cycles,
+    Exception_,
+    ExceptionReturn,
+    Gap,
+    GapReason,
+    Timestamp,
+    TraceEvent,
+)
+from gdb_etm.protocols.packet import Packet
+from gdb_etm.views.captures import CaptureRow, capture_lines, counts_text, size_text
+from gdb_etm.views.functions import FunctionRow, function_lines
+from gdb_etm.views.instructions import InstructionRow, SourceRow, event_text, instruction_lines
+from gdb_etm.views.packets import packet_lines
+from gdb_etm.views.text import bytes_text, gap_lines, plural
+
+FAULT = Exception_(0, 3, "HardFault", 3, 0x2000015C)
+TICK = Exception_(0, 15, "SysTick", 15, 0x4F2)
+LOST = Gap(0, GapReason.NO_CODE, "", 0x20000100)
+
+
+def test_instructions_with_source() -> None:
+    rows = [
+        SourceRow("rx.c:57", "table[id].handler(&msg);"),
+        InstructionRow(21902, 0x4F2, "dispatch+18", b"", "ldr\tr3, [r4, #4]", False),
+        InstructionRow(21903, 0x4F4, "dispatch+20", b"", "blx\tr3", False),
+        FAULT,
+        SourceRow("faults.c:12", None),
+        InstructionRow(21904, 0x188, "HardFault_Handler", b"", "bkpt\t0x0000", False),
+    ]
+    assert list(instruction_lines(rows)) == [
+        "rx.c:57       table[id].handler(&msg);",
+        "21902   0x000004f2 <dispatch+18>         ldr   r3, [r4, #4]",
+        "21903   0x000004f4 <dispatch+20>         blx   r3",
+        "<HardFault (exception 3), return address 0x2000015c>",
+        "faults.c:12",
+        "21904   0x00000188 <HardFault_Handler>   bkpt  0x0000",
+    ]
+
+
+def test_instructions_with_bytes_doubt_and_the_histories_beginning() -> None:
+    rows = [
+        BufferEnd.WRAPPED,
+        InstructionRow(9, 0x100, "", b"\x70\x47", "bx\tlr", False),
+        InstructionRow(10, 0x104, "", b"\x00\xf0\x00\xf8", "bl\t0x108", True),
+    ]
+    assert list(instruction_lines(rows)) == [
+        "[the buffer wrapped here: what ran before was overwritten]",
+        "9    0x00000100 70 47         bx  lr",
+        "10 ! 0x00000104 00 f0 00 f8   bl  0x108",
+    ]
+
+
+def test_events() -> None:
+    assert event_text(ExceptionReturn(0)) == ["<return from exception>"]
+    assert event_text(Exception_(0, 0x18, "Debug halt", None, None)) == ["<Debug halt>"]
+    assert event_text(Timestamp(0, 77, None)) == ["<timestamp 77>"]
+    assert event_text(Timestamp(0, 77, 5)) == ["<timestamp 77, 5 cycles>"]
+    assert event_text(Cycles(0, 12)) == ["<12 cycles>"]
+    assert event_text(Cycles(0, None)) == ["<cycle count unknown>"]
+    assert event_text(TraceEvent(0, 2)) == ["<event 2>"]
+    assert event_text(Context(0, 0, False, False, None, None)) == []
+
+
+def test_gaps_of_one_reason_are_counted() -> None:
+    overflow = Gap(0, GapReason.OVERFLOW, "")
+    bad = Gap(0, GapReason.BAD_PACKET, "0xd0")
+    assert list(gap_lines([LOST, LOST, LOST, overflow, bad, bad])) == [
+        "[gap: no code at 0x20000100]",
+        "[2 more gaps like it]",
+        "[gap: the trace unit's FIFO overflowed]",
+        "[gap: bad packet: 0xd0]",
+        "[1 more gap like it]",
+    ]
+
+
+def test_functions() -> None:
+    dispatch, handler = Function("dispatch", 0x4E0, 0x520), Function("on_temperature", 0x600, 0x640)
+    rows = [
+        FunctionRow(Segment(43, 0, dispatch, 0x4E0, 1, 9, Entered.CALL), "rx.c", 51, 57),
+        FunctionRow(Segment(44, 1, handler, 0x600, 10, 30, Entered.CALL), "app.c", 88, 93),
+        FunctionRow(Interrupt(45, 2, TICK, 30), "", 0, 0),
+        FunctionRow(Break(2, LOST, 30), "", 0, 0),
+        FunctionRow(Break(2, LOST, 30), "", 0, 0),
+        FunctionRow(Segment(46, 2, None, 0x20000200, 31, 31, Entered.START), "", 0, 0),
+    ]
+    assert function_lines(rows, calls=True, instructions=True) == [
+        "43   dispatch               inst 1,9     at rx.c:51,57",
+        "44     on_temperature       inst 10,30   at app.c:88,93",
+        "45       <SysTick (exception 15)>",
+        "         [gap: no code at 0x20000100]",
+        "         [1 more gap like it]",
+        "46       ?? at 0x20000200   inst 31,31",
+    ]
+    assert function_lines([row._replace(path="") for row in rows[:2]], calls=False, instructions=False) == [
+        "43   dispatch",
+        "44   on_temperature",
+    ]
+
+
+def test_packets() -> None:
+    rows = [(1, Packet(0, b"\x00" * 11 + b"\x80", "A-Sync", "")), (12, Packet(12, b"\xf7", "Atom", "E"))]
+    assert [" ".join(line.split()) for line in packet_lines(rows)] == [
+        "1 0x000000 00 00 00 00 00 00 00 00 00 00 00 80 A-Sync",
+        "12 0x00000c f7 Atom E",
+    ]
+    long = Packet(0, bytes(range(16)), "not synchronised", "")
+    assert next(packet_lines([(1, long)])).endswith(".. not synchronised") or " .. " in next(packet_lines([(1, long)]))
+
+
+def capture(size: int, end: BufferEnd) -> Capture:
+    return Capture(bytes(size), BufferFormat.FRAMES, (), end)
+
+
+def test_captures() -> None:
+    rows = [
+        CaptureRow(9, False, capture(4096, BufferEnd.WRAPPED), 21904, "halt in main"),
+        CaptureRow(10, True, capture(64, BufferEnd.STARTED), -1, "halt in HardFault_Handler"),
+    ]
+    assert capture_lines(rows) == [
+        "  9   4,096 bytes  21,904 instructions  before them the buffer wrapped  halt in main",
+        "* 10  64 bytes     not decoded yet      tracing started here            halt in HardFault_Handler",
+    ]
+
+
+def test_counts() -> None:
+    assert counts_text(capture(4096, BufferEnd.WRAPPED), 21904, 47, 3) == (
+        "21,904 instructions, 47 calls, 3 exceptions in 4,096 bytes; before them the buffer wrapped"
+    )
+    assert counts_text(capture(16, BufferEnd.STARTED), 0, 0, 0) == "0 instructions in 16 bytes; tracing started here"
+    assert counts_text(capture(16, BufferEnd.STARTED), 1, 1, 1).startswith("1 instruction, 1 call, 1 exception in")
+    assert size_text(capture(0, BufferEnd.STARTED)) == "the trace buffer is empty"
+
+
+def test_numbers() -> None:
+    assert [bytes_text(size) for size in (512, 4096, 65536, 1 << 20, 1)] == [
+        "512 bytes",
+        "4 KiB",
+        "64 KiB",
+        "1 MiB",
+        "1 byte",
+    ]
+    assert plural(2, "entry", "entries") == "2 entries"
