@@ -28,7 +28,7 @@ class Disassembler:
             operands = instruction.op_str
             if instruction.mnemonic.startswith(_BRANCHES):
                 operands = _TARGET.sub(self._named, operands)
-            return "%s\t%s" % (instruction.mnemonic, operands)
+            return ("%s\t%s" % (instruction.mnemonic, operands)).rstrip()
         return ".inst\t0x%0*x" % (2 * len(code), int.from_bytes(code, "little"))
 
     def _named(self, found: Any) -> str:

@@ -89,13 +89,15 @@ class _Row(NamedTuple):
     address: int
     line: Optional[SourceLine]
     """None ends a sequence: no line from here on."""
+    is_statement: bool
+    """Recommended for breakpoints; GDB prefers such rows where several have one address."""
 
 
 class _LineTable:
     # Rows sorted by address; each holds up to the next.
 
     def __init__(self, rows: Iterable[_Row]) -> None:
-        self._rows = sorted(rows, key=lambda row: (row.address, row.line is not None))
+        self._rows = sorted(rows, key=lambda row: (row.address, row.line is not None, row.is_statement))
         self._starts = [row.address for row in self._rows]
 
     def at(self, address: int) -> Optional[SourceLine]:
@@ -134,12 +136,12 @@ def _unit_rows(program: Any, directory: str) -> List[_Row]:
         if state is None:
             continue
         if state.end_sequence:
-            rows.append(_Row(state.address, None))
+            rows.append(_Row(state.address, None, True))
         elif state.line:
             if state.file not in names:
                 names[state.file] = _file_name(program.header, state.file, directory)
             shown, full = names[state.file]
-            rows.append(_Row(state.address, SourceLine(shown, state.line, full)))
+            rows.append(_Row(state.address, SourceLine(shown, state.line, full), bool(state.is_stmt)))
     return rows
 
 

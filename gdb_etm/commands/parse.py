@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -68,6 +69,23 @@ def complete(command: Command, text: str, word: str) -> Tuple[List[str], bool]:
         offers = list(argument.choices) + (offers if not argument.is_option else [])
         files = argument.completion is Completion.FILE and not word.startswith("--")
     return [offer for offer in offers if offer.startswith(word)], files
+
+
+def file_names(word: str) -> List[str]:
+    """Find files and folders whose names begin with ``word``; of a single folder, what is in it.
+
+    GDB's own completion of file names takes all words of a line for one name.
+    """
+    folder, name = os.path.split(word)
+    try:
+        with os.scandir(os.path.expanduser(folder) or os.curdir) as entries:
+            found = sorted((entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(name))
+    except OSError:
+        return []
+    offers = [os.path.join(folder, entry) + (os.sep if is_folder else "") for entry, is_folder in found]
+    if len(offers) == 1 and offers[0] != word and found[0][1]:
+        return file_names(offers[0]) or offers
+    return offers
 
 
 def count(text: str) -> int:

@@ -19,15 +19,16 @@ class SymbolTable:
         kept: Dict[int, Function] = {}
         for function in functions:
             kept.setdefault(function.start, function)
-        self._functions = [kept[start] for start in sorted(kept)]
-        self._starts = [function.start for function in self._functions]
+        self.functions = [kept[start] for start in sorted(kept)]
+        """By address."""
+        self._starts = [function.start for function in self.functions]
 
     def at(self, address: int) -> Optional[Function]:
         """Find the function that holds ``address``."""
         index = bisect_right(self._starts, address) - 1
         if index < 0:
             return None
-        function = self._functions[index]
+        function = self.functions[index]
         return function if address < function.end else None
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Sequence
+from typing import Callable, Dict, Iterable, List, Sequence
 
 import gdb
 
 from gdb_etm.commands.declare import Command, Setting, help_text
 from gdb_etm.commands.overview import INTRODUCTION
-from gdb_etm.commands.parse import complete, parse, split
+from gdb_etm.commands.parse import complete, file_names, parse, split
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import EtmError
 
@@ -47,12 +47,12 @@ class _GdbCommand(gdb.Command):
     def invoke(self, text: str, from_tty: bool) -> None:
         _show(lambda: self._command.run(self._session, parse(self._command, split(text))))
 
-    def complete(self, text: str, word: str) -> Any:
+    def complete(self, text: str, word: str) -> List[str]:
         # GDB breaks words at ":" and more; our words end at blanks only.
         whole = "" if not text or text[-1].isspace() else text.split()[-1]
         offers, files = complete(self._command, text, whole)
         if files and not offers:
-            return gdb.COMPLETE_FILENAME
+            offers = file_names(whole)
         skip = len(whole) - len(word)
         return [offer[skip:] for offer in offers]
 

@@ -1,4 +1,4 @@
-"""What a user types, worked by hand: arguments, ranges as in GDB's manual for record instruction-history, completion."""
+"""What a user types, worked by hand: arguments, completion, and ranges as record instruction-history takes them."""
 
 from __future__ import annotations
 

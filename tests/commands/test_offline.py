@@ -1,0 +1,95 @@
+"""Symbols, lines and text from ELF files: a differential run against GDB over every instruction of the demo's program."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.commands.symbols import SymbolTable, load_symbols
+from gdb_etm.errors import ConnectError, ImageError
+from gdb_etm.history.frames import Function
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.image import Program, load_elf
+from gdb_etm.program.isa import Isa
+from tests.gdb_session import ROOT, run_gdb
+
+ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
+
+_ASK = """python
+import json
+from gdb_etm.gdbui.debugger import GdbDebugger
+from gdb_etm.program.isa import Isa
+debugger = GdbDebugger()
+def answer(address, code):
+    function = debugger.function_at(address)
+    line = debugger.line_at(address)
+    text = debugger.disassemble(address, bytes.fromhex(code), Isa.T32)
+    return [function and function.name, function and function.start, line and [line.path, line.line], text]
+asked = json.load(open("asked.json"))
+print("ANSWER " + json.dumps([answer(*pair) for pair in asked]))
+end
+"""
+
+
+def test_agrees_with_gdb(tmp_path: Path) -> None:
+    program = Program(load_elf(str(ELF)))
+    symbols = load_symbols([str(ELF)])
+    places = []
+    for function in symbols.functions:
+        addresses = Blocks(program).addresses(function.start, function.end, Isa.T32) + [function.end]
+        places += [(at, program.read(at, after - at).hex()) for at, after in zip(addresses, addresses[1:])]
+    assert len(places) > 300
+    (tmp_path / "asked.json").write_text(json.dumps(places))
+    (tmp_path / "ask.gdb").write_text(_ASK)
+    output = run_gdb(["source ask.gdb"], cwd=tmp_path, arguments=[str(ELF)])
+    answers = json.loads(output.split("ANSWER ")[1])
+    offline = OfflineDebugger([str(ELF)])
+    mnemonics = 0
+    for (address, code), (name, start, line, text) in zip(places, answers):
+        function = offline.function_at(address)
+        assert function is not None and (function.name, function.start) == (name, start), hex(address)
+        found = offline.line_at(address)
+        assert (found and [found.path, found.line]) == line, hex(address)
+        ours = offline.disassemble(address, bytes.fromhex(code), Isa.T32)
+        mnemonics += ours.partition("\t")[0].partition(".")[0] == text.partition("\t")[0].partition(".")[0]
+    assert mnemonics > 0.97 * len(places)
+
+
+def test_text_names_branch_targets_and_keeps_what_is_no_instruction() -> None:
+    offline = OfflineDebugger([str(ELF)])
+    main = next(one for one in load_symbols([str(ELF)]).functions if one.name == "main")
+    assert offline.disassemble(main.start, bytes.fromhex("fff7feff"), Isa.T32) == "bl\t0x%x <main>" % main.start
+    assert offline.disassemble(main.start, bytes.fromhex("fff7ffff"), Isa.T32).endswith("<main+2>")
+    assert offline.disassemble(0, bytes.fromhex("ffff"), Isa.T32) == ".inst\t0xffff"
+    assert offline.disassemble(0x1000, bytes.fromhex("c0035fd6"), Isa.A64) == "ret"
+
+
+def test_symbols_without_size_reach_to_the_next() -> None:
+    table = SymbolTable([Function("b", 0x20, 0x30), Function("a", 0x10, 0x20), Function("alias", 0x10, 0x20)])
+    assert [one.name if one else None for one in map(table.at, (0xF, 0x10, 0x1F, 0x20, 0x30))] == [
+        None,
+        "a",
+        "a",
+        "b",
+        None,
+    ]
+
+
+def test_there_is_no_target() -> None:
+    offline = OfflineDebugger()
+    assert offline.connection() is None and not offline.is_running() and offline.location() == ""
+    assert offline.function_at(0) is None and offline.line_at(0) is None
+    for refused in (lambda: offline.connect("localhost:1"), offline.access_port):
+        with pytest.raises(ConnectError, match="inside GDB"):
+            refused()
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no ELF")
+    with pytest.raises(ImageError, match="is not a readable ELF file"):
+        OfflineDebugger([str(tmp_path / "text")])
+    with pytest.raises(ImageError, match="cannot read .*none: No such file"):
+        OfflineDebugger([str(tmp_path / "none")])

@@ -1,0 +1,45 @@
+"""A real GDB for each test: one process, batch mode, the checkout's own ``scripts/gdb_etm``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Optional, Sequence
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "scripts" / "gdb_etm"
+SECONDS = 120
+
+
+def run_gdb(
+    commands: Sequence[str], cwd: Optional[Path] = None, source: bool = True, arguments: Sequence[str] = ()
+) -> str:
+    """Run GDB commands and return what GDB wrote, errors between the rest; skip without an environment for it.
+
+    :param commands: GDB command lines.
+    :param cwd: GDB's working directory; the checkout when None.
+    :param source: Whether to source gdb_etm first.
+    :param arguments: More arguments for GDB, such as a program.
+    """
+    if not list(ROOT.glob(".venv/lib/python3*/site-packages")):
+        pytest.skip("no .venv in the checkout; run scripts/setup")
+    line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "set height 0"]
+    for command in (["source %s" % SCRIPT] if source else []) + list(commands):
+        line += ["-ex", command]
+    # GDB's Python finds gdb_etm by the script alone, as it does for a user.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    done = subprocess.run(
+        line + list(arguments),
+        cwd=str(cwd or ROOT),
+        env=dict(environment, LC_ALL="C.UTF-8", TERM="dumb", HOME="/nonexistent"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return done.stdout

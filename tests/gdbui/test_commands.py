@@ -1,0 +1,148 @@
+"""Commands, help, completion and settings in a real GDB session, without a target."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gdb_etm.commands.registry import COMMANDS, SETTINGS
+from tests.gdb_session import SCRIPT, run_gdb
+from tests.shared import capture_folder
+
+NAMES = [command.name for command in COMMANDS]
+
+
+def test_help_for_everything() -> None:
+    output = run_gdb(["help etm"] + ["help etm " + name for name in NAMES])
+    assert "etm connect          starts pyOCD beside GDB" in output
+    for command in COMMANDS:
+        assert "\nUsage: etm %s" % command.name in output
+        assert "etm %s -- %s" % (command.name, command.summary) in output
+    assert "Traceback" not in output and "Undefined" not in output
+
+
+def test_help_for_settings() -> None:
+    lines = ["%s etm %s" % (verb, setting.name) for setting in SETTINGS for verb in ("help set", "show")]
+    output = run_gdb(["help set etm", "help show etm"] + lines)
+    for setting in SETTINGS:
+        assert "Set %s." % setting.summary in output
+        assert "%s%s is %s.\n" % (setting.summary[0].upper(), setting.summary[1:], setting.default) in output
+    assert "Traceback" not in output
+
+
+def test_completion_of_commands() -> None:
+    assert run_gdb(["complete etm "]).split() == [word for name in sorted(NAMES) for word in ("etm", name)]
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("etm connect bo", ["etm connect board:m33"]),
+        ("etm connect board:", ["etm connect board:m33"]),
+        ("etm connect --mo", ["etm connect --mode"]),
+        ("etm connect --mode pre", ["etm connect --mode pre-reset"]),
+        ("etm load %s" % SCRIPT, ["etm load %s" % SCRIPT]),
+        ("etm load %s/.c" % SCRIPT.parents[1], ["etm load %s/.ci/run" % SCRIPT.parents[1]]),
+        ("etm load x --elf %s" % SCRIPT, ["etm load x --elf %s" % SCRIPT]),
+        ("set etm drain ", ["set etm drain eager", "set etm drain lazy"]),
+        ("show etm h", ["show etm history-size"]),
+    ],
+)
+def test_completion(line: str, expected: list) -> None:
+    assert run_gdb(["complete " + line]).splitlines() == expected
+
+
+def test_settings_are_checked() -> None:
+    output = run_gdb(
+        ["set etm drain lazy", "show etm drain", "set etm history-size 0", "show etm history-size", "set etm drain x"]
+    )
+    assert output.splitlines() == [
+        "When the trace buffer is read is lazy.",
+        'Number of instructions that "etm history" prints is unlimited.',
+        'Undefined item: "x".',
+    ]
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("connect", "save", "load", "captures", "status")])
+def test_without_target_or_capture_each_command_says_so_in_a_line(name: str) -> None:
+    (line,) = run_gdb(["etm " + name]).splitlines()
+    assert "not connected" in line and '"etm connect"' in line
+
+
+def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
+    output = run_gdb(
+        [
+            "etm bogus",
+            "etm connect nowhere",
+            "etm connect --elf %s/no.elf board:m33" % tmp_path,
+            "etm connect target",
+            "etm load %s" % tmp_path,
+            "etm load",
+            "etm history 'x",
+            "etm captures 3",
+            "echo alive\\n",
+        ]
+    )
+    assert output.splitlines() == [
+        '"etm bogus" is no command. Try "help etm".',
+        '"nowhere" is none of: board:m33, HOST:PORT, target',
+        "--elf: no file %s/no.elf" % tmp_path,
+        'GDB is connected to nothing. Try "target extended-remote HOST:PORT" first',
+        "%s/snapshot.ini: no such file" % tmp_path,
+        "DIR is missing. Usage: etm load DIR [--elf FILE...]",
+        "no closing quotation in: 'x",
+        "no capture 3; at hand: none",
+        "alive",
+    ]
+
+
+def test_sourcing_twice_is_harmless() -> None:
+    once = run_gdb(["etm"])
+    assert run_gdb(["source %s" % SCRIPT, "etm"]) == once
+    assert once.startswith("Not connected; no captures.\n")
+
+
+def test_source_finds_its_folder_by_itself(tmp_path: Path) -> None:
+    link = tmp_path / "gdb_etm"
+    link.symlink_to(SCRIPT)
+    for commands in (["directory %s" % SCRIPT.parent, "source gdb_etm"], ["source gdb_etm"], ["source %s" % link]):
+        assert run_gdb(commands + ["etm"], source=False, cwd=tmp_path).endswith("tells more about each.\n")
+
+
+def test_a_copy_without_its_package_says_so(tmp_path: Path) -> None:
+    shutil.copy(str(SCRIPT), str(tmp_path / "gdb_etm"))
+    (line,) = run_gdb(["source %s/gdb_etm" % tmp_path], source=False).splitlines()
+    assert line.startswith("gdb_etm: no package beside %s/gdb_etm" % tmp_path)
+
+
+def test_source_is_quick_because_libraries_wait() -> None:
+    output = run_gdb(
+        ["python import sys; print([m for m in ('capstone', 'construct', 'elftools') if m in sys.modules])"]
+    )
+    assert output == "[]\n"
+
+
+def test_load_and_look_without_a_target() -> None:
+    output = run_gdb(
+        [
+            "etm load %s" % capture_folder("juno_r1_1"),
+            "etm captures 1",
+            "etm history /f 5,+2",
+            "etm history",
+            "etm packets -1",
+            "set etm history-size 3",
+            "etm history -",
+            "etm history /r 1,2",
+            "etm history --id 0x77",
+            "etm functions /ic 1,3",
+        ]
+    )
+    lines = output.splitlines()
+    assert lines[2].startswith("capture 1: 38,212 instructions, ")
+    assert "<IRQ, return address 0xffffffc000592b64>" in lines
+    assert ["5", "0xffffffc000083280", "b", "0xffffffc000083d40"] in [line.split() for line in lines]
+    assert "7    0xffffffc000083d44" in output and "16   0xffffffc000083d68" in output
+    assert "no trace ID 0x77 in capture 1; it has: 0x10, 0x11, 0x12, 0x13, 0x15" in output
+    assert "2   <IRQ>" in lines
