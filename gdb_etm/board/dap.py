@@ -123,9 +123,9 @@ class AhbAccessPort:
         return _SIZES[self._csw & 7]
 
     def _increment(self) -> None:
-        # The address wraps at 1 KiB boundaries (C2.2.2).
+        # At least 10 bits are incremented (C2.2.2); an AHB-AP with this IDR increments 12, and pyOCD counts on it.
         if self._csw & _INCREMENT:
-            self._tar = (self._tar & ~0x3FF) | ((self._tar + self._size) & 0x3FF)
+            self._tar = (self._tar & ~0xFFF) | ((self._tar + self._size) & 0xFFF)
 
 
 class DebugPort:
