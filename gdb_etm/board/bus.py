@@ -1,7 +1,7 @@
 """The board's memory map: flash, RAM and pages of device registers.
 
-The core reaches flash and RAM directly (Unicorn maps the same bytes); devices are reached by the core and by the debugger's
-AHB-AP through :meth:`Bus.read` and :meth:`Bus.write`.
+The core reaches flash and RAM directly (Unicorn maps the same bytes); devices are reached by the core and by the
+debugger's AHB-AP through :meth:`Bus.read` and :meth:`Bus.write`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,415 @@
+"""The instruction set of a Cortex-M33, run by Unicorn 2.1.4 and made exact.
+
+What Unicorn does otherwise than a core, and what is done about it:
+
+- A hook on memory accesses leaves IT state behind when it fires inside an IT block, and the code after the block then
+  runs as if conditional. So there are none; devices are MMIO regions, and faults have their own hooks.
+- The hook on instructions is silent for those whose condition fails. So blocks are hooked, see
+  :mod:`gdb_etm.board.path`.
+- A request to stop inside an IT block is lost, and a failing store does not end the block there. So a stop is asked
+  for again at the next block, and after a failing store registers and RAM are put back. An IT block runs as a whole.
+- A request to stop from within a store takes effect before the store is complete. So outside of IT blocks such a store
+  is first left undone, and then run as a single instruction.
+- Addresses to stop at are part of the translated code. So it is thrown away when they change.
+- The privilege that translated code was made for is not looked at again when registers are written. An MSR on a hidden
+  page does that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import Enum
+from typing import Any, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+
+from unicorn import Uc, UcError, arm_const
+from unicorn import unicorn_const as const
+from unicorn.unicorn_py3.unicorn import uclib
+
+from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
+from gdb_etm.board.exceptions import HARD_FAULT
+from gdb_etm.board.path import Block, Path
+from gdb_etm.board.t32 import condition_passes
+
+# PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
+_emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
+_emu_start.restype = ctypes.c_int
+_emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
+
+# Instructions on a page of the engine's own, each at its offset: what Unicorn has no function for.
+_STUBS = 0xF0000000
+_MSR_PSP_R0, _MRS_R0_MSPLIM, _MRS_R0_PSPLIM, _MSR_MSPLIM_R0, _MSR_PSPLIM_R0 = range(0, 40, 8)
+_STUB_CODE = {
+    _MSR_PSP_R0: "80f30988",
+    _MRS_R0_MSPLIM: "eff30a80",
+    _MRS_R0_PSPLIM: "eff30b80",
+    _MSR_MSPLIM_R0: "80f30a88",
+    _MSR_PSPLIM_R0: "80f30b88",
+}
+_R0 = arm_const.UC_ARM_REG_R0
+_PSP = arm_const.UC_ARM_REG_PSP
+XPSR_T = 1 << 24
+_IT_BITS = 0x0600FC00
+_IPSR = 0x1FF
+_FOREVER = 1 << 30
+
+
+class Stop(Enum):
+    """Why a run ended; the program counter is at the next instruction unless said otherwise."""
+
+    LIMIT = "the wanted number of instructions ran, a breakpoint was met, or a device wants attention"
+    SVC = "SVC ran"
+    BKPT = "at a BKPT"
+    UNDEFINED = "at an undefined instruction"
+    NO_COPROCESSOR = "at an instruction for a coprocessor that is absent or disabled"
+    INVALID_STATE = "the T bit is clear"
+    STACK_LIMIT = "at an instruction that would take the stack pointer below its limit"
+    UNALIGNED = "at an instruction that needs an aligned address"
+    EXC_RETURN = "an EXC_RETURN-like value was loaded into the PC, which holds it without bit 0"
+    WFI = "WFI ran"
+    READ = "at an instruction that reads where nothing is"
+    WRITE = "at an instruction that writes where nothing can be written"
+    FETCH = "nothing is at the PC"
+    FETCH_DEVICE = "the PC is in a region that cannot be executed"
+
+
+_BY_INTERRUPT = {
+    2: Stop.SVC,
+    3: Stop.FETCH_DEVICE,
+    7: Stop.BKPT,
+    8: Stop.EXC_RETURN,
+    17: Stop.NO_COPROCESSOR,
+    18: Stop.INVALID_STATE,
+    19: Stop.STACK_LIMIT,
+    22: Stop.UNALIGNED,
+}
+_WRITES = (const.UC_MEM_WRITE_UNMAPPED, const.UC_MEM_WRITE_PROT)
+_FETCHES = (const.UC_MEM_FETCH_UNMAPPED, const.UC_MEM_FETCH_PROT)
+
+
+class Run(NamedTuple):
+    """What happened in a run.
+
+    :param executed: Addresses of the instructions that completed, in order.
+    :param stop: Why it ended.
+    :param address: The address of the access that failed, if one did.
+    """
+
+    executed: List[int]
+    stop: Stop
+    address: int = 0
+
+
+class Engine:
+    """The core's registers and instructions.
+
+    :param bus: What the core reaches.
+    """
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._uc: Any = Uc(const.UC_ARCH_ARM, const.UC_MODE_THUMB | const.UC_MODE_MCLASS)
+        self._uc.ctl_set_cpu_model(arm_const.UC_CPU_ARM_CORTEX_M33)
+        self._path = Path(self._read_code)
+        self._breakpoints: FrozenSet[int] = frozenset()
+        self.watch_masks = False
+        self.floating_point = False
+        self.running = False
+        self._before = 0
+        self._blocks: List[Block] = []
+        self._left = 0
+        self._limit = 0
+        self._stopping = False
+        self._single = False
+        self._postponed = False
+        self._held = False
+        self._interrupt = -1
+        self._fault: Optional[Tuple[Stop, int]] = None
+        self._undo: Optional[Tuple[Any, bytes]] = None
+        self._map()
+        self._uc.hook_add(const.UC_HOOK_BLOCK, self._on_block)
+        self._uc.hook_add(const.UC_HOOK_INTR, self._on_interrupt)
+        self._uc.hook_add(const.UC_HOOK_MEM_UNMAPPED | const.UC_HOOK_MEM_PROT, self._on_fault)
+        self._uc.ctl_exits_enabled(True)
+        self._uc.ctl_set_exits([])
+
+    def _map(self) -> None:
+        """Give Unicorn flash, RAM and the page for :meth:`refresh_privilege`."""
+        uc = self._uc
+        self._memory = [(ctypes.c_char * len(part)).from_buffer(part) for part in (self._bus.flash, self._bus.ram)]
+        flash, ram = (ctypes.addressof(part) for part in self._memory)
+        uc.mem_map_ptr(FLASH_BASE, FLASH_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC, flash)
+        uc.mem_map_ptr(RAM_BASE, RAM_SIZE, const.UC_PROT_ALL, ram)
+        uc.mem_map(_STUBS, 0x1000, const.UC_PROT_EXEC)
+        for offset, code in _STUB_CODE.items():
+            uc.mem_write(_STUBS + offset, bytes.fromhex(code) + b"\x00\xbf\x00\xbf")
+
+    def map_device(self, base: int, size: int) -> None:
+        """Lead the core's accesses to a range of addresses to the bus."""
+
+        def read(_uc: Any, offset: int, size: int, _data: Any) -> int:
+            try:
+                return self._bus.read(base + offset, size)
+            except BusFault:
+                return 0
+
+        def write(_uc: Any, offset: int, size: int, value: int, _data: Any) -> None:
+            if self._fault is None and self._may_write():
+                try:
+                    self._bus.write(base + offset, size, value & ((1 << 8 * size) - 1))
+                except BusFault:
+                    return
+
+        self._uc.mmio_map(base, size, read, None, write, None)
+
+    def read(self, register: int) -> int:
+        """Read a register by Unicorn's number."""
+        return int(self._uc.reg_read(register))
+
+    def write(self, register: int, value: int) -> None:
+        """Write a register by Unicorn's number."""
+        self._uc.reg_write(register, value)
+
+    @property
+    def pc(self) -> int:
+        """The address of the next instruction."""
+        return int(self._uc.reg_read(arm_const.UC_ARM_REG_PC))
+
+    @property
+    def xpsr(self) -> int:
+        """Flags, IT state, T bit and exception number."""
+        return int(self._uc.reg_read(arm_const.UC_ARM_REG_XPSR))
+
+    @xpsr.setter
+    def xpsr(self, value: int) -> None:
+        self._uc.reg_write(arm_const.UC_ARM_REG_XPSR_NZCVQG, value)
+
+    @property
+    def it_state(self) -> int:
+        """ITSTATE, not 0 inside of an IT block."""
+        xpsr = self.xpsr
+        return xpsr >> 25 & 3 | xpsr >> 8 & 0xFC
+
+    def jump(self, address: int) -> None:
+        """Set the PC; the T bit stays."""
+        thumb = bool(self.xpsr & XPSR_T)
+        self._uc.reg_write(arm_const.UC_ARM_REG_PC, address & ~1 | thumb)
+
+    def set_breakpoints(self, addresses: Iterable[int]) -> None:
+        """Stop before the instructions at these addresses."""
+        wanted = frozenset(addresses)
+        if wanted != self._breakpoints:
+            self._breakpoints = wanted
+            self._set_exits(wanted)
+
+    def _set_exits(self, addresses: Iterable[int]) -> None:
+        self._uc.ctl_set_exits(sorted(addresses))
+        self._uc.ctl_flush_tb()
+
+    def code_changed(self) -> None:
+        """Forget translated code: the debugger has written memory."""
+        self._uc.ctl_flush_tb()
+        self._path.forget()
+
+    def _may_write(self) -> bool:
+        """Tell whether a write to a device is to be done now; after it the run ends, so that its effects are seen."""
+        self._stopping = True
+        if self._single or self.pc in self._blocks[-1].conditional:
+            return True
+        self._postponed = True
+        self._uc.emu_stop()
+        return False
+
+    def elapsed(self) -> int:
+        """Return how many instructions of the run that goes on are complete; to be called by devices."""
+        if not self.running or not self._blocks:
+            return 0
+        last = self._blocks[-1]
+        return self._before + self._limit - self._left - last.length + last.index(self.pc)
+
+    def write_special(self, register: int, value: int) -> None:
+        """Write a stack pointer or special register by Unicorn's number, whatever the privilege."""
+        xpsr = self.xpsr
+        # Unicorn lets only privileged code do that, and Handler mode is privileged.
+        if not xpsr & _IPSR:
+            self.xpsr = xpsr | HARD_FAULT
+        self.write(register, value)
+        if not xpsr & _IPSR:
+            self.xpsr = xpsr
+
+    def refresh_privilege(self) -> None:
+        """Make Unicorn look at CONTROL.nPRIV and the exception number again."""
+        self._run_stub(_MSR_PSP_R0, self.read(_PSP))
+
+    def stack_limit(self, process: bool) -> int:
+        """Return PSPLIM or MSPLIM."""
+        if not self._path.sets_limits:
+            return 0
+        return self._run_stub(_MRS_R0_PSPLIM if process else _MRS_R0_MSPLIM, 0)
+
+    def set_stack_limit(self, process: bool, value: int) -> None:
+        """Set PSPLIM or MSPLIM."""
+        self._path.sets_limits = True
+        self._run_stub(_MSR_PSPLIM_R0 if process else _MSR_MSPLIM_R0, value)
+
+    def _run_stub(self, stub: int, r0: int) -> int:
+        """Run one instruction of the engine's own with `r0`, in Handler mode, and return what it leaves there."""
+        pc, saved, xpsr = self.pc, self.read(_R0), self.xpsr
+        self.xpsr = (xpsr & ~_IT_BITS) | XPSR_T | (0 if xpsr & _IPSR else HARD_FAULT)
+        self.write(_R0, r0)
+        self._begin(_FOREVER)
+        _emu_start(self._uc._uch, (_STUBS + stub) | 1, 0, 0, 1)
+        self._blocks.clear()
+        result = self.read(_R0)
+        self.write(_R0, saved)
+        self.xpsr = xpsr
+        self.jump(pc)
+        return result
+
+    def run(self, limit: int) -> Run:
+        """Run until something happens, at most `limit` instructions but at least one, and IT blocks as a whole."""
+        if not self.xpsr & XPSR_T:
+            return Run([], Stop.INVALID_STATE)
+        if self.it_state:
+            return self._count(1)
+        self._begin(limit)
+        found = self._go(limit)
+        if found.executed or found.stop is not Stop.LIMIT or not self._held:
+            return found
+        return self._run_inside(self._blocks[-1], limit)
+
+    def _run_inside(self, block: Block, limit: int) -> Run:
+        """Run part of a block that is too long, or that holds an instruction to stop before."""
+        stops = [limit]
+        if not self.floating_point and block.first_floating_point is not None:
+            if block.first_floating_point == 0 and self._condition_passes():
+                return Run([], Stop.NO_COPROCESSOR)
+            stops.append(block.first_floating_point)
+        if block.first_it is not None:
+            stops.append(block.first_it)
+        count = min(stops)
+        if count <= 0 or self.it_state:
+            return self.step() if self._must_step(block) else self._count(1)
+        return self._count(count)
+
+    def _must_step(self, block: Block) -> bool:
+        """Tell whether an IT block must be taken one by one, for a disabled floating-point unit."""
+        return not self.floating_point and block.first_floating_point is not None
+
+    def _condition_passes(self) -> bool:
+        it_state = self.it_state
+        return not it_state or condition_passes(it_state >> 4, self.xpsr)
+
+    def step(self) -> Run:
+        """Run one instruction, also inside of an IT block."""
+        if not self.xpsr & XPSR_T:
+            return Run([], Stop.INVALID_STATE)
+        instruction = self._path.instruction(self.pc)
+        if not self.floating_point and instruction.is_floating_point() and self._condition_passes():
+            return Run([], Stop.NO_COPROCESSOR)
+        inside = self.it_state & 7 or instruction.is_it()
+        if not inside:
+            return self._count(1)
+        self._set_exits(self._breakpoints | {self.pc + instruction.size})
+        found = self._count(1)
+        self._set_exits(self._breakpoints)
+        return found
+
+    def _count(self, count: int) -> Run:
+        """Run a number of instructions that Unicorn counts, in any block."""
+        self._begin(_FOREVER)
+        self._single = count == 1
+        return self._go(count)
+
+    def _begin(self, limit: int) -> None:
+        self._blocks.clear()
+        self._limit = self._left = limit
+        self._held = False
+        self._stopping = False
+        self._single = False
+        self._postponed = False
+        self._interrupt = -1
+        self._fault = None
+        self._undo = None
+
+    def _go(self, count: int) -> Run:
+        """Let Unicorn run, and find out what happened."""
+        pc = self.pc
+        in_it = bool(self.it_state)
+        self.running = True
+        error = _emu_start(self._uc._uch, pc | 1, 0, 0, count)
+        self.running = False
+        if self._uc._hook_exception is not None:
+            raise self._uc._hook_exception
+        if self._undo is not None:
+            context, ram = self._undo
+            self._uc.context_restore(context)
+            self._bus.ram[:] = ram
+        if self._held:
+            blocks, pc = self._blocks[:-1], self._blocks[-1].address
+        else:
+            blocks, pc = self._blocks, self.pc
+        executed = self._path.walk(blocks, pc, in_it)
+        if self._postponed:
+            before = len(executed)
+            self._before += before
+            rest = self._count(1)
+            self._before -= before
+            return rest._replace(executed=executed + rest.executed)
+        return self._outcome(executed, error)
+
+    def _outcome(self, executed: List[int], error: int) -> Run:
+        """Name the reason for which Unicorn stopped."""
+        if self._fault is not None:
+            return Run(executed, self._fault[0], self._fault[1])
+        if self._interrupt in _BY_INTERRUPT:
+            return Run(executed, _BY_INTERRUPT[self._interrupt])
+        if error == const.UC_ERR_OK:
+            slept = bool(executed) and self._path.instruction(executed[-1]).is_wfi()
+            return Run(executed, Stop.WFI if slept else Stop.LIMIT)
+        if error == const.UC_ERR_INSN_INVALID:
+            if not self.xpsr & XPSR_T:
+                return Run(executed, Stop.INVALID_STATE)
+            if executed and self._path.instruction(executed[-1]).is_pause():
+                return Run(executed, Stop.LIMIT)
+            return Run(executed, Stop.UNDEFINED)
+        raise UcError(error)
+
+    def _on_block(self, _uc: Any, address: int, size: int, _data: Any) -> None:
+        block = self._path.known.get(address)
+        if block is None or block.size != size:
+            block = self._path.block(address, size)
+        self._blocks.append(block)
+        self._left -= block.length
+        if self._left < 0 or self._stopping or self.watch_masks or not self.floating_point:
+            self._hold_if_needed(block)
+
+    def _hold_if_needed(self, block: Block) -> None:
+        """Keep a block from running if it is too long, if something waits, or if it must be run in parts."""
+        if self._limit == _FOREVER:
+            hold = self._stopping
+        else:
+            unmasked = self.watch_masks and len(self._blocks) > 1 and self._blocks[-2].may_unmask
+            no_unit = not self.floating_point and block.first_floating_point is not None
+            hold = self._left < 0 or self._stopping or unmasked or no_unit
+        if hold:
+            self._held = True
+            self._uc.emu_stop()
+
+    def _on_interrupt(self, _uc: Any, number: int, _data: Any) -> None:
+        self._interrupt = number
+        self._uc.emu_stop()
+
+    def _on_fault(self, uc: Any, kind: int, address: int, _size: int, _value: int, _data: Any) -> bool:
+        if self._fault is None:
+            if kind in _WRITES:
+                self._fault = Stop.WRITE, address
+                self._undo = uc.context_save(), bytes(self._bus.ram)
+            else:
+                self._fault = (Stop.FETCH if kind in _FETCHES else Stop.READ), address
+        return False
+
+    def _read_code(self, address: int, size: int) -> bytes:
+        for base, memory in ((FLASH_BASE, self._bus.flash), (RAM_BASE, self._bus.ram)):
+            if base <= address < base + len(memory):
+                return bytes(memory[address - base : address - base + size])
+        return bytes(size)

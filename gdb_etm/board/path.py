@@ -1,0 +1,135 @@
+"""From the blocks that Unicorn reports to the instructions that ran.
+
+Unicorn's hook on instructions is silent for those of an IT block whose condition fails, while a trace unit counts them
+as executed. A block, though, is a straight run of code, so the instructions between its start and where it was left are
+exactly what a trace unit sees. Each step from one block to the next is checked against the instruction set.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+
+from gdb_etm.board.bus import FLASH_SIZE
+from gdb_etm.board.t32 import Instruction, Ways, decode, ways
+
+
+class WrongPath(Exception):
+    """Unicorn went where the instruction set does not lead: the truth would be wrong, so the board stops."""
+
+
+class Block:
+    """A straight run of instructions.
+
+    :param address: Of its first instruction.
+    :param code: Its bytes.
+    """
+
+    def __init__(self, address: int, code: bytes) -> None:
+        self.address = address
+        self.size = len(code)
+        self.instructions: List[Instruction] = []
+        addresses: List[int] = []
+        conditional = 0
+        self.conditional: Set[int] = set()
+        self.first_it: Optional[int] = None
+        self.first_floating_point: Optional[int] = None
+        self.may_unmask = False
+        self.sets_limits = False
+        offset = 0
+        while offset < len(code):
+            instruction = decode(code, offset)
+            index = len(addresses)
+            addresses.append(address + offset)
+            self.instructions.append(instruction)
+            conditional = max(0, conditional - 1)
+            if conditional:
+                self.conditional.add(address + offset)
+            if instruction.is_it():
+                conditional = instruction.covered() + 1
+                self.first_it = index if self.first_it is None else self.first_it
+            if instruction.is_floating_point() and self.first_floating_point is None:
+                self.first_floating_point = index
+            self.may_unmask = self.may_unmask or instruction.may_unmask()
+            self.sets_limits = self.sets_limits or instruction.sets_limit()
+            offset += instruction.size
+        self.addresses = tuple(addresses)
+        self.length = len(addresses)
+        self.end = address + offset
+        last = ways(self.addresses[-1], self.instructions[-1])
+        self.ways: Ways = last._replace(falls=True) if conditional else last
+
+    def index(self, address: int) -> int:
+        """Return how many of its instructions lie before an address inside it."""
+        return sum(1 for each in self.addresses if each < address)
+
+
+class Path:
+    """Blocks by their addresses, and the steps between them that have been checked.
+
+    :param read: Reads bytes of code; may return fewer than asked for.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes]) -> None:
+        self._read = read
+        self.known: Dict[int, Block] = {}
+        self._in_ram: Dict[Tuple[int, bytes], Block] = {}
+        self._legal: Set[Tuple[int, int]] = set()
+        self.sets_limits = False
+
+    def forget(self) -> None:
+        """Forget all code, because some has been written."""
+        self.known.clear()
+        self._in_ram.clear()
+        self._legal.clear()
+
+    def block(self, address: int, size: int) -> Block:
+        """Return the block of `size` bytes at an address.
+
+        Code in RAM is looked at each time, since the program itself may write it.
+        """
+        code = self._read(address, size)
+        found = self._in_ram.get((address, code))
+        if found is None:
+            found = Block(address, code)
+            self.sets_limits = self.sets_limits or found.sets_limits
+            if address < FLASH_SIZE:
+                self.known[address] = found
+            else:
+                self._in_ram[address, code] = found
+        return found
+
+    def instruction(self, address: int) -> Instruction:
+        """Return the instruction at an address."""
+        return decode(self._read(address, 4), 0)
+
+    def walk(self, blocks: Sequence[Block], pc: int, in_it: bool) -> List[int]:
+        """Return the addresses of the instructions that ran.
+
+        :param blocks: The blocks that were entered, in order; the last one may have been left early, or not begun.
+        :param pc: The address of the next instruction.
+        :param in_it: The first block began inside of an IT block.
+        :raises WrongPath: a block does not follow from the one before.
+        """
+        executed: List[int] = []
+        before: Optional[Block] = None
+        for block in blocks:
+            if before is not None and (before.end, block.address) not in self._legal and not in_it:
+                self._check(before, block.address)
+            in_it = in_it and before is None
+            executed += block.addresses
+            before = block
+        if before is not None and before.address <= pc < before.end:
+            del executed[len(executed) - before.length + before.index(pc) :]
+        return executed
+
+    def _check(self, before: Block, address: int) -> None:
+        """Check one step, and remember it.
+
+        :raises WrongPath: the block's last instruction cannot lead there.
+        """
+        step = before.ways
+        if not (step.anywhere or address == step.target or (step.falls and address == before.end)):
+            raise WrongPath("0x%08x cannot be followed by 0x%08x" % (before.addresses[-1], address))
+        # Blocks in RAM may change.
+        if before.address < FLASH_SIZE:
+            self._legal.add((before.end, address))

@@ -1,0 +1,83 @@
+"""The System Control Block's registers that say what went wrong, and how exceptions are to work."""
+
+from __future__ import annotations
+
+from gdb_etm.board.exceptions import BUS_FAULT, USAGE_FAULT
+
+# CFSR (DDI 0553, D1.2.13).
+_IACCVIOL = 1 << 0
+_IBUSERR = 1 << 8
+_PRECISERR = 1 << 9
+_UNSTKERR = 1 << 11
+_STKERR = 1 << 12
+_BFARVALID = 1 << 15
+_USAGE = {
+    "UNDEFINSTR": 1 << 16,
+    "INVSTATE": 1 << 17,
+    "INVPC": 1 << 18,
+    "NOCP": 1 << 19,
+    "STKOF": 1 << 20,
+    "UNALIGNED": 1 << 24,
+}
+_ASPEN = 1 << 31
+
+
+class Status:
+    """Fault status, VTOR, and the few controls of exception handling."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Take the values after a reset."""
+        self.vtor = 0
+        self.cfsr = 0
+        self.hfsr = 0
+        self.bfar = 0
+        self.fpccr = _ASPEN
+        self.fpcar = 0
+        self.cpacr = 0
+        self.scr = 0
+        # The exception to derive from a failed stacking, or 0.
+        self.stacking_fault = 0
+
+    @property
+    def keeps_floating_point(self) -> bool:
+        """Exceptions save and restore floating-point registers (FPCCR.ASPEN)."""
+        return bool(self.fpccr & _ASPEN)
+
+    @property
+    def sleep_on_exit(self) -> bool:
+        """Sleep when an exception return goes to Thread mode (SCR.SLEEPONEXIT)."""
+        return bool(self.scr & 2)
+
+    def usage_fault(self, name: str) -> None:
+        """Note a UsageFault by the name of its bit in UFSR."""
+        self.cfsr |= _USAGE[name]
+
+    def data_bus_fault(self, address: int) -> None:
+        """Note a precise BusFault on data."""
+        self.cfsr |= _PRECISERR | _BFARVALID
+        self.bfar = address
+
+    def fetch_bus_fault(self) -> None:
+        """Note a BusFault on a fetch."""
+        self.cfsr |= _IBUSERR
+
+    def fetch_memory_fault(self) -> None:
+        """Note a MemManage fault on a fetch."""
+        self.cfsr |= _IACCVIOL
+
+    def stacking_bus_fault(self) -> None:
+        """Note that an exception entry could not write its frame."""
+        self.cfsr |= _STKERR
+        self.stacking_fault = BUS_FAULT
+
+    def stacking_limit(self) -> None:
+        """Note that an exception entry's frame would lie below the stack limit."""
+        self.usage_fault("STKOF")
+        self.stacking_fault = USAGE_FAULT
+
+    def unstacking_bus_fault(self) -> None:
+        """Note that an exception return could not read its frame."""
+        self.cfsr |= _UNSTKERR

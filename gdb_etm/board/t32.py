@@ -1,0 +1,130 @@
+"""What the board must know of T32 instructions: length, where one can go next, and the few that need watching.
+
+Written from the Armv8-M encodings (DDI 0553, C2) and independent of :mod:`gdb_etm.program.isa`, so that the truth and
+the decoder cannot share a misreading.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+WFI = 0xBF30
+_HINTS_THAT_LEAVE_UNICORN = frozenset((0xBF10, 0xBF20))  # YIELD, WFE
+_WIDE_HINTS = {0xF3AF8001: 0xBF10, 0xF3AF8002: 0xBF20, 0xF3AF8003: WFI}
+
+
+class Instruction(NamedTuple):
+    """One instruction in memory.
+
+    :param code: The halfword, or both with the first one on top.
+    :param size: 2 or 4 bytes.
+    """
+
+    code: int
+    size: int
+
+    def is_it(self) -> bool:
+        """Tell whether it is IT."""
+        return self.code & 0xFF00 == 0xBF00 and self.code & 0xF != 0 and self.size == 2
+
+    def covered(self) -> int:
+        """Return how many instructions an IT makes conditional."""
+        lowest = self.code & -self.code & 0xF
+        return 4 - (lowest.bit_length() - 1)
+
+    def is_wfi(self) -> bool:
+        """Tell whether it is WFI."""
+        return _WIDE_HINTS.get(self.code, self.code) == WFI
+
+    def is_pause(self) -> bool:
+        """Tell whether it is YIELD or WFE, after which Unicorn stops with an error although it is done."""
+        return _WIDE_HINTS.get(self.code, self.code) in _HINTS_THAT_LEAVE_UNICORN
+
+    def may_unmask(self) -> bool:
+        """Tell whether it can lower the execution priority: CPS, or MSR to a special register."""
+        if self.size == 2:
+            return self.code & 0xFFEC == 0xB660
+        return self.code & 0xFFE0D000 == 0xF3808000
+
+    def sets_limit(self) -> bool:
+        """Tell whether it is MSR to MSPLIM or PSPLIM."""
+        return self.code & 0xFFE0D0FE == 0xF380800A
+
+    def is_floating_point(self) -> bool:
+        """Tell whether it is an instruction for coprocessor 10 or 11."""
+        return self.size == 4 and self.code & 0xEC000E00 == 0xEC000A00
+
+
+class Ways(NamedTuple):
+    """Where execution can go after an instruction.
+
+    :param falls: It can go on to the next instruction.
+    :param target: Target of a direct branch, or None.
+    :param anywhere: It is an indirect branch.
+    """
+
+    falls: bool
+    target: Optional[int] = None
+    anywhere: bool = False
+
+
+def decode(code: bytes, offset: int) -> Instruction:
+    """Return the instruction at an offset; one that is cut off by the end counts as narrow."""
+    first = int.from_bytes(code[offset : offset + 2], "little")
+    if first >> 11 < 0x1D or offset + 4 > len(code):
+        return Instruction(first, 2)
+    return Instruction(first << 16 | int.from_bytes(code[offset + 2 : offset + 4], "little"), 4)
+
+
+def condition_passes(condition: int, xpsr: int) -> bool:
+    """Evaluate a condition field against the flags (C1.3.1)."""
+    n, z, c, v = (bool(xpsr >> bit & 1) for bit in (31, 30, 29, 28))
+    result = (z, c, n, v, c and not z, n == v, n == v and not z, True)[condition >> 1]
+    return result if condition >> 1 == 7 or not condition & 1 else not result
+
+
+def ways(address: int, instruction: Instruction) -> Ways:
+    """Return where execution can go after an instruction outside of an IT block."""
+    code = instruction.code
+    if instruction.size == 4:
+        return _ways_wide(address, code)
+    if code & 0xF000 == 0xD000 and code >> 8 & 0xF < 0xE:
+        return Ways(True, _add(address, _signed(code & 0xFF, 8) * 2))
+    if code & 0xF800 == 0xE000:
+        return Ways(False, _add(address, _signed(code & 0x7FF, 11) * 2))
+    if code & 0xF500 == 0xB100:
+        return Ways(True, _add(address, (code >> 9 & 1) << 6 | (code >> 3 & 0x1F) << 1))
+    # BX and BLX; POP with the PC; ADD and MOV to the PC.
+    if code & 0xFF00 in (0x4700, 0xBD00) or code & 0xFF87 in (0x4487, 0x4687):
+        return Ways(False, None, True)
+    return Ways(True)
+
+
+def _ways_wide(address: int, code: int) -> Ways:
+    """Return where execution can go after a 32-bit instruction."""
+    if code & 0xF8008000 == 0xF0008000:
+        sign = code >> 26 & 1
+        if code & 0x5000 == 0:
+            if code >> 22 & 0xF >= 0xE:
+                return Ways(True)
+            offset = sign << 20 | (code >> 11 & 1) << 19 | (code >> 13 & 1) << 18 | (code >> 16 & 0x3F) << 12
+            return Ways(True, _add(address, _signed(offset | (code & 0x7FF) << 1, 21)))
+        if code & 0x1000:
+            i1, i2 = (1 ^ (code >> bit & 1) ^ sign for bit in (13, 11))
+            offset = sign << 24 | i1 << 23 | i2 << 22 | (code >> 16 & 0x3FF) << 12 | (code & 0x7FF) << 1
+            return Ways(False, _add(address, _signed(offset, 25)))
+        return Ways(True)
+    loads_pc = (
+        code & 0xFE508000 == 0xE8108000  # LDM with the PC
+        or code & 0xFF70F000 == 0xF850F000  # LDR to the PC
+        or code & 0xFFF0FFE0 == 0xE8D0F000  # TBB, TBH
+    )
+    return Ways(False, None, True) if loads_pc else Ways(True)
+
+
+def _signed(value: int, bits: int) -> int:
+    return value - (value >> (bits - 1) << bits)
+
+
+def _add(address: int, offset: int) -> int:
+    return (address + 4 + offset) & 0xFFFFFFFF
