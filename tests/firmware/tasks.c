@@ -26,6 +26,7 @@ __attribute__((used)) uint32_t *switch_task(uint32_t *stack)
 {
     if (home == 0) {            /* the first time the core comes from run() */
         home = stack;
+        saved[0][8] = saved[1][8] = stack[8];
         return saved[0];
     }
     saved[current] = stack;
@@ -65,7 +66,7 @@ static uint32_t *new_stack(uint32_t *top)
 
     for (unsigned i = 0; i < 17; ++i)
         frame[i] = 0x01010101 * i;
-    frame[8] = 0xFFFFFFFD;              /* to thread mode, process stack, no floating point */
+    /* frame[8], EXC_RETURN, is not the same in Armv7-M and Armv8-M: it is taken from the first switch. */
     frame[15] = (uint32_t)task & ~1u;
     frame[16] = 1u << 24;
     return frame;
