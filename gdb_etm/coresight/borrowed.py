@@ -33,10 +33,10 @@ class Borrowed:
     def unlock(self) -> None:
         """Open the software lock, which on some paths keeps a debugger out as well (CoreSight B2.3.10)."""
         lock = coresight.LSR.decode(self.read(coresight.LSR))
-        # Written whatever LSR says: over a debugger's path it may read as zero.
-        self.command(coresight.LAR, coresight.LAR_KEY)
         if lock["SLI"] and lock["SLK"]:
             self.undo_by(coresight.LAR, 0)
+        # Written whatever LSR says: over a debugger's path it may read as zero.
+        self.command(coresight.LAR, coresight.LAR_KEY)
 
     def read(self, register: Register) -> int:
         """Read a register."""
@@ -52,7 +52,10 @@ class Borrowed:
         self.port.write32(self.base + register.offset, value)
 
     def undo_by(self, register: Register, value: int) -> None:
-        """Note a write that undoes something; it is made after the registers are put back, the last noted first."""
+        """Note a write that undoes what is about to be done.
+
+        It is made after the registers are put back, the last noted first.
+        """
         if (register.offset, value) not in self._undo:
             self._undo.append((register.offset, value))
 

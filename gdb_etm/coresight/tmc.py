@@ -6,7 +6,7 @@ Arm CoreSight Trace Memory Controller TRM (DDI 0461B), 2.2 (states, circular buf
 from __future__ import annotations
 
 import struct
-from typing import List
+from typing import List, Optional
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
@@ -35,7 +35,8 @@ class TraceMemoryController:
         self._registers = Borrowed(port, base)
         self._deadline = deadline
         self._size = 0
-        self._read_from = False
+        self._begun = False
+        self._drained: Optional[Drained] = None
 
     @property
     def size(self) -> int:
@@ -74,7 +75,8 @@ class TraceMemoryController:
         for register, value in ((tmc.MODE, tmc.MODE.encode(MODE=tmc.MODE_CIRCULAR)), (tmc.RRP, 0), (tmc.RWP, 0),
                                 (tmc.TRG, 0), (tmc.FFCR, _FORMATTED), (tmc.CTL, tmc.CTL.encode(TraceCaptEn=1))):
             registers.write(register, value)
-        self._read_from = False
+        self._begun = False
+        self._drained = None
 
     def stop(self) -> None:
         """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
@@ -97,20 +99,10 @@ class TraceMemoryController:
 
         :raises CaptureError: The trace memory reports an error.
         """
-        registers = self._registers
-        status = tmc.STS.decode(registers.read(tmc.STS))
-        if status["MemErr"]:
-            raise CaptureError("the trace buffer at 0x%08x reports a memory error (STS.MemErr): its content is lost"
-                               % registers.base)
-        write = registers.read(tmc.RWP) % self._size
-        start, length = (write, self._size) if status["Full"] else (0, write)
-        taken = (registers.read(tmc.RRP) - start) % self._size if self._read_from else 0
-        self._read_from = True
-        data = self._read(max(length - taken, 0) // 4)
-        registers.write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0))
-        end = BufferEnd.UNKNOWN if taken else BufferEnd.WRAPPED if status["Full"] else BufferEnd.STARTED
-        # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.
-        return Drained(data[-(start + taken) % _FRAME:], end)
+        if self._drained is None:
+            self._drained = self._read_out()
+        self._registers.write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0))
+        return self._drained
 
     def abandon(self) -> None:
         """Stop capturing at once, whatever is on its way.
@@ -135,6 +127,24 @@ class TraceMemoryController:
         """Put its registers back as they were found."""
         self.abandon()
         self._registers.restore(tmc.CTL)
+
+    def _read_out(self) -> Drained:
+        registers = self._registers
+        status = tmc.STS.decode(registers.read(tmc.STS))
+        if status["MemErr"]:
+            raise CaptureError("the trace buffer at 0x%08x reports a memory error (STS.MemErr): its content is lost"
+                               % registers.base)
+        write = registers.read(tmc.RWP) % self._size
+        start, length = (write, self._size) if status["Full"] else (0, write)
+        # Reading begins at the oldest word and cannot begin again: what an interrupted drain has read is gone.
+        taken = (registers.read(tmc.RRP) - start) % self._size if self._begun else 0
+        again, self._begun = self._begun, True
+        data = self._read(max(length - taken, 0) // 4)
+        end = BufferEnd.WRAPPED if status["Full"] else BufferEnd.STARTED
+        if taken or again and not data:
+            end = BufferEnd.UNKNOWN
+        # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.
+        return Drained(data[-(start + taken) % _FRAME:], end)
 
     def _read(self, words: int) -> bytes:
         # In pieces, so that Ctrl-C is heard between them.

@@ -215,8 +215,8 @@ class TraceSession:
             return
         value = self._scs.read(cortex_m.DEMCR)
         if not cortex_m.DEMCR.get(value, "TRCENA"):
-            self._scs.command(cortex_m.DEMCR, value | cortex_m.DEMCR.encode(TRCENA=1))
             self._enabled_trace = True
+            self._scs.command(cortex_m.DEMCR, value | cortex_m.DEMCR.encode(TRCENA=1))
 
     def _disable_trace(self) -> None:
         # The debugger may have changed the other bits meanwhile: only ours is put back.

@@ -180,8 +180,8 @@ class EtmV4Unit:
         lock = etmv4_id.TRCOSLSR.decode(status)
         if lock["OSLM_1"] << 1 | lock["OSLM_0"] != etmv4_id.OSLM_IMPLEMENTED or not lock["OSLK"]:
             return
-        self._registers.command(etmv4_id.TRCOSLAR, etmv4_id.TRCOSLAR.encode(OSLK=0))
         self._registers.undo_by(etmv4_id.TRCOSLAR, etmv4_id.TRCOSLAR.encode(OSLK=1))
+        self._registers.command(etmv4_id.TRCOSLAR, etmv4_id.TRCOSLAR.encode(OSLK=0))
         self._deadline.wait(self._registers.port, self._registers.base, etmv4_id.TRCOSLSR,
                             "software on the target holds the OS Lock; halt the core and try again", OSLK=0)
 
@@ -200,5 +200,5 @@ class EtmV4Unit:
                                " stop that software, or reset the chip" % (self._registers.base, tags))
         if implemented & etmv4_id.CLAIM_EXTERNAL:
             # Our own tag may still be there from a session that was killed.
-            self._registers.command(etmv4_id.TRCCLAIMSET, etmv4_id.CLAIM_EXTERNAL)
             self._registers.undo_by(etmv4_id.TRCCLAIMCLR, etmv4_id.CLAIM_EXTERNAL)
+            self._registers.command(etmv4_id.TRCCLAIMSET, etmv4_id.CLAIM_EXTERNAL)

@@ -18,6 +18,8 @@ from gdb_etm.coresight.topology import find_path
 from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.session import TraceSession
 
+SPARE = 0x20060000
+"""RAM that the programs do not use."""
 CORE = Core("cpu_0", "Cortex-M33", {})
 
 
@@ -46,6 +48,22 @@ class Live:
         session = TraceSession(find_path(self.discover().components), CORE, Deadline(**deadline))
         session.attach()
         return session
+
+    def run_endless_calls(self) -> None:
+        """Make the next run one that never ends and fills a buffer soon: calls through two registers."""
+        # 1: blx r4; blx r5; b 1b; nop; r4: bx lr; r5: bx lr
+        for address, word in ((SPARE, 0x47A847A0), (SPARE + 4, 0xBF00E7FC), (SPARE + 8, 0x47704770)):
+            self.port.write32(address, word)
+        for name, value in (("r4", SPARE + 9), ("r5", SPARE + 11), ("pc", SPARE)):
+            self.core.write_core_register(name, value)
+
+    def fill(self, session: TraceSession) -> None:
+        """Run endless calls until the trace buffer has wrapped."""
+        self.run_endless_calls()
+        self.core.resume()
+        while not session.status().sink.wrapped:
+            time.sleep(0.01)
+        self.core.halt()
 
     def run_for(self, seconds: float) -> None:
         """Let the program run for a while, and halt it."""
