@@ -40,7 +40,7 @@ FREQUENCY = Argument("--frequency", hertz, "wire clock in Hz, such as 4M", "HZ")
 MODE = Argument(
     "--mode",
     one_of(*_MODES),
-    "attach (leaves the program running) | halt | pre-reset | under-reset",
+    "attach (without halt or reset; the default for a probe) | halt | pre-reset | under-reset",
     "MODE",
     choices=_MODES,
 )
@@ -54,6 +54,7 @@ TRUTH = Argument(
     "FILE",
     completion=Completion.FILE,
 )
+OPTION = Argument("--option", str, "a pyOCD session option; may be given more than once", "NAME=VALUE", many=True)
 
 
 def run_connect(session: Session, values: Values) -> Iterator[str]:
@@ -113,6 +114,8 @@ def _check(where: str, values: Values) -> None:
     for argument in probe if where else ():
         if values.get(argument) is not None and not (where == _BOARD and argument is MODE):
             raise CommandError("%s is for a debug probe: etm connect without %s" % (argument.name, where))
+    if values.all(OPTION) and where not in ("", _BOARD):
+        raise CommandError("--option is for pyOCD started here: etm connect without %s" % where)
 
 
 def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
@@ -135,8 +138,9 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             probe=_BOARD if where == _BOARD else values.get(PROBE),
             target=values.get(TARGET),
             frequency=None if frequency is None else str(frequency),
-            connect_mode=values.get(MODE),
-            options=board,
+            # A simulated board has just been switched on: there is nothing to attach to, and its first steps are of interest.
+            connect_mode=values.get(MODE) or ("under-reset" if where == _BOARD else None),
+            options=board + values.all(OPTION),
         ),
     )
 
@@ -150,7 +154,7 @@ CONNECT = Command(
         "server already, its connection is used: so Cortex-M trace works with OpenOCD, J-Link and others.  What is\n"
         'changed on the target is put back by "etm disconnect" and when GDB ends.'
     ),
-    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, UNIT, SINK, ETB_SIZE, TRUTH),
+    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, UNIT, SINK, ETB_SIZE, TRUTH, OPTION),
     examples=(
         ("connect", "the only debug probe, or GDB's own connection"),
         ("connect --target stm32h743xx --frequency 4M", "a probe, with pyOCD's name of the chip"),

@@ -11,7 +11,7 @@ from gdb_etm.commands.parse import count
 from gdb_etm.commands.ranges import Window, window
 from gdb_etm.commands.records import Decoded
 from gdb_etm.commands.session import Session
-from gdb_etm.history.calls import Entry, Segment
+from gdb_etm.history.calls import Entry, Interrupt, Segment
 from gdb_etm.history.store import Instruction, Span
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.views.functions import FunctionRow, function_lines
@@ -96,12 +96,21 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     lines = _Lines(session.debugger, decoded) if "l" in values.modifiers else None
     batch: List[FunctionRow] = []
     for entry in calls.entries(shown.first, shown.last):
-        batch.append(FunctionRow(entry, *(lines.of(entry) if lines is not None else ("", 0, 0))))
+        path, first, last = lines.of(entry) if lines is not None else ("", 0, 0)
+        batch.append(FunctionRow(entry, path, first, last, _origin(decoded, entry)))
         if len(batch) >= _BATCH:
             yield from function_lines(batch, "c" in values.modifiers, "i" in values.modifiers)
             batch = []
     yield from function_lines(batch, "c" in values.modifiers, "i" in values.modifiers)
     decoded.functions_shown = shown
+
+
+def _origin(decoded: Decoded, entry: Entry) -> str:
+    # An exception from outside the program is most often the end of a wild jump.
+    if not isinstance(entry, Interrupt) or entry.event.return_address is None:
+        return ""
+    address = entry.event.return_address
+    return "" if decoded.program.read(address, 2) else "from 0x%08x: not in the program" % address
 
 
 class _Lines:

@@ -45,6 +45,8 @@ class Live:
     def __init__(self, name: str, title: str, core: Core, spaces: Sequence[Space], client: Optional[Client]) -> None:
         self.name = name
         self.discovery = Discovery((), ())
+        self.has_process = client is not None
+        """Whether there is a process beside GDB, rather than GDB's own connection."""
         self.title = title
         """The first line of the greeting."""
         self._core = core
@@ -115,18 +117,22 @@ class Live:
         self._session().stop()
         self.is_tracing = False
 
-    def close(self) -> None:
-        """Put the target back as it was and end the connection.
+    def release(self) -> None:
+        """Stop tracing and put the target's trace hardware back as it was; the connection stays.
 
-        :raises EtmError: The first thing that went wrong; the connection has ended all the same.
+        :raises EtmError: The first thing that went wrong.
         """
-        try:
-            if self._trace is not None:
-                self._trace.close()
-                self._leave_nothing()
-        finally:
+        trace, self._trace = self._trace, None
+        self.is_tracing = False
+        if trace is not None:
+            trace.close()
             if self._client is not None:
-                self._client.close()
+                self._client.at_end(())
+
+    def close(self) -> None:
+        """End the process beside GDB, if there is one."""
+        if self._client is not None:
+            self._client.close()
 
     def _session(self) -> TraceSession:
         if self._trace is None:
@@ -144,10 +150,6 @@ class Live:
                 if ap is not None:
                     writes.append((int(ap), address, value))
             self._client.at_end(writes)
-
-    def _leave_nothing(self) -> None:
-        if self._client is not None:
-            self._client.at_end(())
 
 
 def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable[[float], None]] = None) -> Live:

@@ -144,11 +144,45 @@ class Session:
         return counts_text(record.capture, len(decoded.history), calls.calls, calls.exceptions)
 
     def disconnect(self) -> None:
-        """Stop tracing, put the target back as it was and end the connection; without one do nothing."""
+        """Stop tracing, put the target back as it was and end the connection; GDB's own connection stays.
+
+        :raises EtmError: The first thing that went wrong; the connection has ended all the same.
+        """
+        live = self._let_go()
+        if live is None:
+            return
+        try:
+            live.release()
+        finally:
+            if live.has_process:
+                self.debugger.disconnect()
+            live.close()
+
+    def on_target_gone(self) -> None:
+        """React to the debugger letting go of its target.
+
+        :raises EtmError: The target could not be put back as it was.
+        """
+        live = self._let_go()
+        if live is not None and live.has_process:
+            try:
+                live.release()
+            finally:
+                live.close()
+
+    def on_exit(self) -> None:
+        """React to the debugger's end, while it still holds the target; the process beside it ends after it.
+
+        :raises EtmError: The target could not be put back as it was.
+        """
+        live = self._let_go()
+        if live is not None and (live.has_process or not self.debugger.is_running()):
+            live.release()
+
+    def _let_go(self) -> Optional[Live]:
         live, self.live = self.live, None
         self._undrained = False
-        if live is not None:
-            live.close()
+        return live
 
     def _next_name(self) -> str:
         return "capture %d" % (self._taken + 1)

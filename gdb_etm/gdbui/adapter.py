@@ -138,7 +138,7 @@ def _show(run: Callable[[], Iterable[str]]) -> None:
     try:
         for line in run():
             gdb.write(line + "\n")
-    except EtmError as error:
+    except (EtmError, gdb.error) as error:
         raise gdb.GdbError(str(error))
     except KeyboardInterrupt:
         raise gdb.GdbError("Quit")

@@ -38,18 +38,23 @@ class Events:
         _report(self._session.on_halt)
 
     def _on_exited(self, event: Any) -> None:
-        _report(self._close)
+        _report(_quietly(self._session.on_target_gone))
 
     def _on_exiting(self, event: Any) -> None:
-        _report(self._close)
+        _report(_quietly(self._session.on_exit))
 
     def _on_symbols(self, event: Any) -> None:
         self._debugger.forget()
         self._session.forget_images()
 
-    def _close(self) -> Iterable[str]:
-        self._session.disconnect()
+
+def _quietly(action: Callable[[], None]) -> Callable[[], Iterable[str]]:
+    # An action that has nothing to say unless it fails.
+    def run() -> Iterable[str]:
+        action()
         return ()
+
+    return run
 
 
 def _report(action: Callable[[], Iterable[str]]) -> None:

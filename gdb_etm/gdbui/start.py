@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Optional
 
+import gdb
+
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
 from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_setting
@@ -20,6 +22,7 @@ def start() -> None:
         return
     debugger = GdbDebugger()
     session = Session(debugger)
+    session.progress = _wait
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:
         register_command(session, command)
@@ -27,3 +30,10 @@ def start() -> None:
         register_setting(session, setting)
     Events(session, debugger).connect()
     _session = session
+
+
+def _wait(seconds: float) -> None:
+    # Opening a probe takes about a second; after ten a user wonders.
+    if int(seconds) in (10, 20):
+        gdb.write("waiting for pyOCD to open the target, %d s (Ctrl-C gives up)\n" % seconds)
+        gdb.flush()

@@ -18,6 +18,8 @@ class FunctionRow(NamedTuple):
     first_line: int
     """Lowest source line that ran, where ``path`` is known."""
     last_line: int
+    note: str = ""
+    """More about an exception, such as where it came from; may be empty."""
 
 
 def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool) -> List[str]:
@@ -46,7 +48,7 @@ def _cells(row: FunctionRow, calls: bool, instructions: bool) -> List[str]:
     entry = row.entry
     if isinstance(entry, Break):
         return []
-    line = [str(entry.number), ("  " * entry.level if calls else "") + _name(entry)]
+    line = [str(entry.number), ("  " * entry.level if calls else "") + _name(entry, row.note)]
     if instructions and isinstance(entry, Segment):
         line.append("inst %d,%d" % (entry.first, entry.last))
     if row.path:
@@ -54,9 +56,9 @@ def _cells(row: FunctionRow, calls: bool, instructions: bool) -> List[str]:
     return line
 
 
-def _name(entry: Union[Segment, Interrupt]) -> str:
+def _name(entry: Union[Segment, Interrupt], note: str) -> str:
     if isinstance(entry, Segment):
         if entry.function is not None:
             return entry.function.name
         return "?? at 0x%08x" % entry.address
-    return "<%s>" % exception_text(entry.event)
+    return "<%s%s>" % (exception_text(entry.event), ", " + note if note else "")

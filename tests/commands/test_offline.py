@@ -1,4 +1,4 @@
-"""Symbols, lines and text from ELF files: a differential run against GDB over every instruction of the demo's program."""
+"""Symbols, lines and text from ELF files: a differential run against GDB over each instruction of the demo."""
 
 from __future__ import annotations
 
