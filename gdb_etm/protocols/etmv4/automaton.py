@@ -44,7 +44,7 @@ class Automaton:
         self._table = table
         self._return_stack = return_stack
         self._places: Dict[Tuple[int, Isa], Place] = {}
-        self._states: Dict[Tuple[Place, Addresses, bool, bool, Tuple[bool, ...]], State] = {}
+        self._states: Dict[Tuple[Place, Addresses, bool, bool, bool, Tuple[bool, ...]], State] = {}
         self._remembered = 0
 
     def place(self, address: int, isa: Isa) -> Place:
@@ -60,13 +60,19 @@ class Automaton:
         return self.place(address.address, Isa.T32 if address.is1 else Isa.A64 if wide else Isa.A32)
 
     def state(
-        self, place: Place, addresses: Addresses, wide: bool, quiet: bool, pending: Tuple[bool, ...] = ()
+        self,
+        place: Place,
+        addresses: Addresses,
+        wide: bool,
+        quiet: bool,
+        told: bool = False,
+        pending: Tuple[bool, ...] = (),
     ) -> State:
         """Give the state with these parts."""
-        key = (place, addresses, wide, quiet, pending)
+        key = (place, addresses, wide, quiet, told, pending)
         state = self._states.get(key)
         if state is None:
-            state = self._states[key] = State(place, addresses, wide, quiet, pending)
+            state = self._states[key] = State(place, addresses, wide, quiet, told, pending)
         return state
 
     def way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
@@ -80,10 +86,11 @@ class Automaton:
     def _find_way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
         ranges: List[Range] = []
         pushes: List[Entry] = []
+        deepest = 0
         for index, taken in enumerate(atoms):
             if place is AFTER_BRANCH:
                 if not pushes:
-                    return Way(Leg(tuple(ranges)), place, (), index)
+                    return Way(Leg(tuple(ranges)), place, (), deepest, index)
                 entry = pushes.pop()
                 place = self.place(entry.address, entry.isa)
             block = place.block
@@ -99,7 +106,9 @@ class Automaton:
             place = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
             if last.link and self._return_stack:
                 pushes.append(Entry(block.end, block.isa))
-        return Way(Leg(tuple(ranges)), place, tuple(pushes[-STACK_DEPTH:]), len(atoms))
+                del pushes[:-STACK_DEPTH]
+                deepest = max(deepest, len(pushes))
+        return Way(Leg(tuple(ranges)), place, tuple(pushes), deepest, len(atoms))
 
     def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         """Work out what the whole packets in the next eight bytes do, and remember it.
@@ -114,8 +123,8 @@ class Automaton:
         if index == at and walk.pending == state.pending:
             return None
         run = self.runs.number(tuple(walk.positions), tuple(walk.legs)) if walk.legs else -1
-        following = self.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.pending)
-        stretch = Stretch(index - at, run, following, walk.pushes)
+        following = self.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.told, walk.pending)
+        stretch = Stretch(index - at, run, following, walk.pushes, walk.deepest)
         state.stretches[data[at : at + WINDOW]] = stretch
         self._remembered += 1
         if self._remembered > _MAX_REMEMBERED:
@@ -151,7 +160,19 @@ class Automaton:
 class _Walk:
     # The execution of a stretch while it is being worked out.
 
-    __slots__ = ("_automaton", "_wide", "place", "addresses", "quiet", "pending", "positions", "legs", "pushes")
+    __slots__ = (
+        "_automaton",
+        "_wide",
+        "place",
+        "addresses",
+        "quiet",
+        "told",
+        "pending",
+        "positions",
+        "legs",
+        "pushes",
+        "deepest",
+    )
 
     def __init__(self, automaton: Automaton, state: State) -> None:
         self._automaton = automaton
@@ -159,15 +180,17 @@ class _Walk:
         self.place = state.place
         self.addresses = state.addresses
         self.quiet = state.quiet
+        self.told = state.told
         self.pending = state.pending
         self.positions: List[int] = []
         self.legs: List[Leg] = []
         self.pushes: Tuple[Entry, ...] = ()
+        self.deepest = 0
 
     def follow(self, atoms: Tuple[bool, ...], position: int) -> bool:
         # Follows atoms up to the first that needs a return stack entry from before the stretch; the rest is then
         # pending.  False, and nothing done, when one of them cannot be followed or when that is the first.
-        place, pushes, legs, left = self.place, self.pushes, len(self.legs), atoms
+        place, pushes, deepest, legs, left = self.place, self.pushes, self.deepest, len(self.legs), atoms
         while left:
             here = self.place
             if here is AFTER_BRANCH and self.pushes:
@@ -181,24 +204,32 @@ class _Walk:
                 break
             way = None if isinstance(here, Unplaced) else self._automaton.way(here, left[:1] if self.quiet else left)
             if way is None:
-                self.place, self.pushes = place, pushes
+                self.place, self.pushes, self.deepest = place, pushes, deepest
                 del self.positions[legs:], self.legs[legs:]
                 return False
             self.positions.append(position)
             self.legs.append(way.leg)
             self.place = way.place
-            if way.pushes and not self.quiet:
-                self.pushes = (self.pushes + way.pushes)[-STACK_DEPTH:]
+            if way.deepest and not self.quiet:
+                self._push(way)
             left = left[way.atoms :]
+        if len(self.legs) > legs:
+            self.told = False
         self.pending = left
         return True
+
+    def _push(self, way: Way) -> None:
+        kept = min(len(self.pushes), STACK_DEPTH - way.deepest)
+        self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + way.deepest))
+        self.pushes = self.pushes[len(self.pushes) - kept :] + way.pushes
 
     def address(self, address: Address) -> bool:
         # False when the address contradicts the program; the caller then tells a gap.
         place = self._automaton.place_of(address, self._wide)
-        if place is not self.place and not isinstance(self.place, Unplaced):
+        if place is not self.place and not self.told and not isinstance(self.place, Unplaced):
             return False
         self.place = place
+        self.told = True
         self.addresses = push_address(self.addresses, address)
         self.quiet = False
         return True

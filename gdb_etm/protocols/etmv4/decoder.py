@@ -34,6 +34,7 @@ from gdb_etm.protocols.etmv4.packets import (
     ASYNC,
     ATOMS,
     NO_ADDRESSES,
+    NO_CONTEXT,
     Address,
     Addresses,
     ContextFields,
@@ -120,6 +121,8 @@ class Decoding:
         self._state = decoder.automaton.state(LOST, NO_ADDRESSES, False, False)
         self._stack: List[Entry] = []
         self._context: Optional[Context] = None
+        # What Context packets are compressed against; a Trace Info resets it, but not the context (table 6-4).
+        self._fields = NO_CONTEXT
         self._timestamp = 0
         self._threshold = 0
         self._wide = False
@@ -160,10 +163,10 @@ class Decoding:
                 at = self._hunt(data, at, end)
                 if self._hunting:
                     break
-            if not self._informed:
-                following = self._packet(data, at, end)
-            else:
+            if self._informed and not self._refused and self._context is not None:
                 following = self._follow(data, at, end)
+            else:
+                following = self._packet(data, at, end)
             if following == at and not self._state.pending:
                 break
             at = following
@@ -192,24 +195,25 @@ class Decoding:
                 if state.place is AFTER_BRANCH and stack and (state.pending or data[at] in ATOMS):
                     entry = stack.pop()
                     place = automaton.place(entry.address, entry.isa)
-                    state = automaton.state(place, state.addresses, state.wide, state.quiet, state.pending)
+                    state = automaton.state(place, state.addresses, state.wide, state.quiet, pending=state.pending)
                     continue
                 stretch = automaton.stretch(state, data, at, end)
             if stretch is None:
                 self._state = state
                 following = self._pending(at) if state.pending else self._packet(data, at, end)
-                if self._hunting or (following == at and not state.pending):
+                if self._hunting or self._refused or (following == at and not state.pending):
                     return following
                 state = self._state
                 at = following
                 continue
-            length, run, state, pushes = stretch
+            length, run, state, pushes, deepest = stretch
             if run >= 0:
                 ran(run)
                 lies(base + at)
-            if pushes:
+            if deepest:
+                # The oldest entries made room for what was pushed, even if that was popped again.
+                del stack[: max(0, len(stack) + deepest - STACK_DEPTH)]
                 stack.extend(pushes)
-                del stack[:-STACK_DEPTH]
             at += length
         self._state = state
         return at
@@ -257,13 +261,20 @@ class Decoding:
 
     # What every handler uses.
 
-    def _set(self, place: Place, addresses: Optional[Addresses] = None, quiet: Optional[bool] = None) -> None:
+    def _set(
+        self,
+        place: Place,
+        addresses: Optional[Addresses] = None,
+        quiet: Optional[bool] = None,
+        told: bool = False,
+    ) -> None:
         state = self._state
         self._state = self._automaton.state(
             LOST if self._refused and place is not LOST else place,
             state.addresses if addresses is None else addresses,
             self._wide,
             state.quiet if quiet is None else quiet,
+            told,
         )
 
     def _gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
@@ -273,6 +284,7 @@ class Decoding:
         self._hunting = True
         self._informed = False
         self._stack.clear()
+        self._context = None
         self._set(LOST)
 
     def _not_decoded(self, kind: Kind, position: int) -> None:
@@ -295,7 +307,10 @@ class Decoding:
         if refused and refused != self._refused:
             self._gap(position, GapReason.NOT_DECODED, refused)
         self._refused = refused
-        self._set(self._state.place, NO_ADDRESSES, quiet=True)
+        self._fields = NO_CONTEXT._replace(
+            vmid=min(self._fields.vmid, 0), context_id=min(self._fields.context_id, 0)
+        )
+        self._set(self._state.place, NO_ADDRESSES, quiet=True, told=self._state.told)
 
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:
         pass
@@ -341,8 +356,9 @@ class Decoding:
     # Addresses and context (6.4.12).
 
     def _on_context(self, data: bytes, at: int, position: int) -> None:
-        if data[at] & 1:
-            self._set_context(read_context(self._config, data, at + 1)[0], position)
+        # Without a payload it is the same context again; after a Trace Info that is all zero.
+        fields = read_context(self._config, data, at + 1)[0] if data[at] & 1 else self._fields
+        self._set_context(fields, position)
 
     def _on_address(self, data: bytes, at: int, position: int) -> None:
         address, _ = read_address(data[at], data, at + 1, self._state.addresses)
@@ -354,16 +370,19 @@ class Decoding:
         self._arrive(address, position)
 
     def _set_context(self, fields: ContextFields, position: int) -> None:
-        old = self._context
+        old = self._fields
+        vmid = fields.vmid if fields.vmid >= 0 else old.vmid
+        context_id = fields.context_id if fields.context_id >= 0 else old.context_id
+        self._fields = fields._replace(vmid=vmid, context_id=context_id)
         context = Context(
             self._recorder.offset_of(position),
             fields.exception_level,
             fields.non_secure,
             fields.sixty_four_bit,
-            fields.context_id if fields.context_id >= 0 else old.context_id if old else None,
-            fields.vmid if fields.vmid >= 0 else old.vmid if old else None,
+            context_id if context_id >= 0 else None,
+            vmid if vmid >= 0 else None,
         )
-        if old is None or old[1:] != context[1:]:
+        if self._context is None or self._context[1:] != context[1:]:
             self._recorder.event(context)
         self._context = context
         place = self._state.place
@@ -372,15 +391,15 @@ class Decoding:
             self._wide = fields.sixty_four_bit
             if not isinstance(place, Unplaced):
                 place = self._automaton.place_of(Address(place.address, place.isa is Isa.T32), self._wide)
-        self._set(place)
+        self._set(place, told=self._state.told)
 
     def _arrive(self, address: Address, position: int) -> None:
         here = self._state.place
         place = self._automaton.place_of(address, self._wide)
-        if place is not here and not isinstance(here, Unplaced):
+        if place is not here and not self._state.told and not isinstance(here, Unplaced):
             detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, place.address)
             self._gap(position, GapReason.BAD_IMAGE, detail)
-        self._set(place, push_address(self._state.addresses, address), quiet=False)
+        self._set(place, push_address(self._state.addresses, address), quiet=False, told=True)
 
     # Execution.
 
@@ -396,6 +415,8 @@ class Decoding:
             if place is EXPECTED:
                 self._gap(position, GapReason.NO_ADDRESS)
                 self._set(LOST)
+                return
+            if self._needs_context(place, position):
                 return
             way = self._automaton.way(place, (taken,))
             if way is None:
@@ -418,13 +439,21 @@ class Decoding:
             self._gap(position, GapReason.NO_ADDRESS, "no target for the branch before")
             self._set(LOST)
 
+    def _needs_context(self, place: Place, position: int) -> bool:
+        # IS0 is A32 or A64: without a Context there is no telling which (5.2.9).
+        if self._context is not None or place.isa is Isa.T32:
+            return False
+        self._gap(position, GapReason.NO_ADDRESS, "context unknown")
+        self._set(LOST)
+        return True
+
     def _unfollowable(self, place: Place, position: int) -> None:
         self._stopped(self._automaton.blocks.at(place.address, place.isa), position)
         self._set(LOST)
 
     def _stopped(self, block: Block, position: int) -> None:
         # Records what ran before the place where the code cannot be followed, and the gap.
-        if block.instructions:
+        if block.instructions and block.stop is not Stop.TOO_LONG:
             executed = Range(block.start, block.end, block.instructions, block.isa, True)
             self._recorder.add(Leg((executed,)), position)
         if block.stop is Stop.NO_CODE:
@@ -442,6 +471,8 @@ class Decoding:
             self._arrive(read_address(0x90 | form, data, at + 1, self._state.addresses)[0], position)
 
     def _on_exception_return(self, data: bytes, at: int, position: int) -> None:
+        if self._config_refuses:
+            return  # it may be cancelled
         self._recorder.event(ExceptionReturn(self._recorder.offset_of(position)))
         if self._state.place is AFTER_BRANCH:
             self._set(EXPECTED)
@@ -451,23 +482,28 @@ class Decoding:
         header = data[after]
         address, after = read_address(header, data, after + 1, self._state.addresses)
         context = read_context(self._config, data, after)[0] if header < 0x90 else None
-        if fields.elements == 2:
+        m_profile = self._config.m_profile
+        reset = fields.number == exceptions.reset(m_profile)
+        if fields.elements == 2 and not reset:
             if context is not None:
                 self._set_context(context, position)
             self._arrive(address, position)
         else:
-            self._set(self._state.place, push_address(self._state.addresses, address))
+            self._set(self._state.place, push_address(self._state.addresses, address), told=self._state.told)
             self._run_until(fields.number, address.address, position)
             if context is not None:
                 self._set_context(context, position)
-        name, vector = exceptions.exception_name(fields.number, self._config.m_profile)
-        reset = fields.number == exceptions.reset(self._config.m_profile)
+        if self._config_refuses:
+            return  # it may be cancelled
+        name, vector = exceptions.exception_name(fields.number, m_profile)
         self._recorder.event(
             Exception_(
                 self._recorder.offset_of(position), fields.number, name, vector, None if reset else address.address
             )
         )
-        if not (self._config.m_profile and fields.number == exceptions.LAZY_FP_PUSH):
+        if exceptions.may_go_on(fields.number, m_profile):
+            self._set(self._state.place, told=True)
+        else:
             self._set(EXPECTED)
 
     def _run_until(self, number: int, stop: int, position: int) -> None:
@@ -478,7 +514,7 @@ class Decoding:
             return
         self._branch_target(position)
         place = self._state.place
-        if isinstance(place, Unplaced) or place.address == stop:
+        if isinstance(place, Unplaced) or place.address == stop or self._needs_context(place, position):
             return
         block = self._automaton.blocks.until(place.address, place.isa, stop)
         if place.address < stop and block.end >= stop:

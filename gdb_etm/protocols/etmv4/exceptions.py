@@ -45,6 +45,20 @@ _M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {
 }
 
 
+_A_IMPLEMENTATION_DEFINED = range(0x10, 0x18)
+_M_IMPLEMENTATION_DEFINED = range(0x20, 0x30)
+
+
+def may_go_on(number: int, m_profile: bool) -> bool:
+    """Tell whether execution may go on where it was, with no Address to say so (5.2.7, 5.2.9).
+
+    :param number: TYPE from the packet, 0 to 0x3FF.
+    """
+    if m_profile:
+        return number == LAZY_FP_PUSH or number in _M_IMPLEMENTATION_DEFINED
+    return number in _A_IMPLEMENTATION_DEFINED
+
+
 def exception_name(number: int, m_profile: bool) -> Tuple[str, Optional[int]]:
     """Name an exception type.
 

@@ -66,7 +66,9 @@ def _trace_info(data: bytes, start: int, end: int) -> int:
     after = _after_continued(data, start + 1, end)
     if after <= 0:
         return after
-    sections = data[start + 1] & 0xF
+    sections = data[start + 1]
+    if sections > 0xF:
+        return MALFORMED  # reserved bits stand for sections of unknown length
     for bit in range(4):
         if sections >> bit & 1:
             after = _after_continued(data, after, end)
@@ -131,7 +133,7 @@ def _exception(table: List[Header]) -> Length:
         at = start + (3 if data[start + 1] & 0x80 else 2)
         if at >= end:
             return NEED_MORE
-        if data[at] not in _ADDRESSES:
+        if data[at] not in _ADDRESSES or data[start + 1] & 0x41 not in (0x01, 0x40):
             return MALFORMED
         address = table[data[at]].length(data, at, end)
         return at - start + address if address > 0 else address

@@ -105,6 +105,10 @@ class ContextFields(NamedTuple):
     """-1 when absent."""
 
 
+NO_CONTEXT = ContextFields(0, False, False, -1, -1)
+"""What Context packets build on before one has told a VMID or a Context ID."""
+
+
 def read_continued(data: bytes, at: int) -> Tuple[int, int]:
     """Read a field of 7 bits a byte, least significant first, bit 7 set when more follow.
 
@@ -234,7 +238,8 @@ class ExceptionFields(NamedTuple):
     number: int
     """TYPE, 0 to 0x3FF."""
     elements: int
-    """E1:E0: 1, the address is only the preferred return address; 2, it is an Address element as well."""
+    """E1:E0: 1, the address is only the preferred return address; 2, it is an Address element as well; others are
+    reserved."""
     fault_pending: bool
 
 

@@ -1,7 +1,8 @@
 """The automaton behind the decoder: places in the program, and decoder states with their memory.
 
 A *place* is where the execution stands.  A *state* is a place plus everything else that decides how the next
-bytes are read: the address registers, the instruction set width, whether the return stack is quiet.
+bytes are read: the address registers, the instruction set width, whether the return stack is quiet, whether an
+address packet has told the place.
 Each state remembers, by the next eight bytes of the stream, what the whole packets in them do: a *stretch*.
 Loops in a program make loops in its trace, so nearly all bytes are met as remembered stretches.
 The contents of the return stack decide the path too.  So a stretch ends where an entry from before it is needed,
@@ -62,6 +63,8 @@ class Way(NamedTuple):
     place: Place
     pushes: Tuple[Entry, ...]
     """Entries put on the return stack, the top last."""
+    deepest: int
+    """How many entries were there at most, on top of those from before; a full stack loses its oldest for them."""
     atoms: int
     """How many of the atoms lead there; the others need an entry of the return stack from before."""
 
@@ -69,10 +72,10 @@ class Way(NamedTuple):
 class State:
     """Everything that decides how the next bytes are read, but the contents of the return stack."""
 
-    __slots__ = ("place", "addresses", "wide", "quiet", "pending", "stretches")
+    __slots__ = ("place", "addresses", "wide", "quiet", "told", "pending", "stretches")
 
     def __init__(
-        self, place: Place, addresses: Addresses, wide: bool, quiet: bool, pending: Tuple[bool, ...]
+        self, place: Place, addresses: Addresses, wide: bool, quiet: bool, told: bool, pending: Tuple[bool, ...]
     ) -> None:
         self.place = place
         self.addresses = addresses
@@ -80,6 +83,8 @@ class State:
         """The context's SF bit: IS0 means A64."""
         self.quiet = quiet
         """No pushes: between a Trace Info and the address after it the unit does not push either (5.3)."""
+        self.told = told
+        """Nothing was executed since an address packet told the place: a further one corrects it (5.2.9)."""
         self.pending = pending
         """Atoms of the last packet that are still to be followed."""
         self.stretches: Dict[bytes, Stretch] = {}
@@ -96,3 +101,5 @@ class Stretch(NamedTuple):
     """The state afterwards."""
     pushes: Tuple[Entry, ...]
     """Entries put on the return stack, the top last."""
+    deepest: int
+    """How many entries were there at most, on top of those from before."""
