@@ -18,8 +18,8 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
-    ExceptionReturn,
     Exception_,
+    ExceptionReturn,
     Gap,
     GapReason,
     Range,

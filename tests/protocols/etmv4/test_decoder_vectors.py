@@ -21,7 +21,11 @@ WITH_STACK = M_PROFILE._replace(return_stack=True)
 # 1080 blx r3 | 1082 b 1000
 MAIN = Code(0x1000, "0120 00f00df8 0028 fad0 30ee200a f7e7")
 PROGRAM = program(
-    MAIN, Code(0x1020, "0130 7047"), Code(0x1040, "0021 1a68 7047"), Code(0x1060, "0022 10bd"), Code(0x1080, "9847 bde7")
+    MAIN,
+    Code(0x1020, "0130 7047"),
+    Code(0x1040, "0021 1a68 7047"),
+    Code(0x1060, "0022 10bd"),
+    Code(0x1080, "9847 bde7"),
 )
 
 # A-Sync, Trace Info without sections, Trace On, Context Secure EL0 (Thread mode), Long Address IS1 0x1000.
@@ -261,7 +265,7 @@ RECURSION = program(Code(0x1000, "fff7feff 7047"))
 @pytest.mark.parametrize("atoms", ["ed cc f7", "cc f6 cc f7", "f7 " * 16 + "f6 " + "f7 " * 17])
 def test_return_stack_holds_fifteen(atoms: str) -> None:
     # L8241: 16 calls, BL not taken, 16 returns; the stack held 15 return addresses, so the last target is unknown.
-    # In one atom packet, in two, and in packets of one atom: the limit does not depend on how many are remembered at once.
+    # In few atom packets or in packets of one atom: the limit does not depend on how many are remembered at once.
     assert story(WITH_STACK, RECURSION, START + atoms)[2:] == (
         ["1000-1004 1E"] * 16 + ["1000-1004 1N"] + ["1004-1006 1E"] * 16 + ["gap: address unknown"]
     )
