@@ -64,6 +64,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
 
     if session.live is not None:
         raise CommandError('connected to %s already. "etm disconnect" first' % session.live.name)
+    session.tidy()
     where = values.get(WHERE) or ""
     _check(where, values)
     files = [os.path.abspath(name) for name in values.all(ELF)]
@@ -138,7 +139,7 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             probe=_BOARD if where == _BOARD else values.get(PROBE),
             target=values.get(TARGET),
             frequency=None if frequency is None else str(frequency),
-            # A simulated board has just been switched on: there is nothing to attach to, and its first steps are of interest.
+            # A simulated board has just been switched on; nothing runs yet that could be attached to.
             connect_mode=values.get(MODE) or ("under-reset" if where == _BOARD else None),
             options=board + values.all(OPTION),
         ),

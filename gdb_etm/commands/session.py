@@ -10,7 +10,7 @@ from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.overview import overview, standing
 from gdb_etm.commands.records import Decoded, Record
-from gdb_etm.errors import CommandError
+from gdb_etm.errors import AccessError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.program.image import load_elf
 from gdb_etm.views.captures import counts_text, size_text
@@ -46,6 +46,7 @@ class Session:
         """Called about every second while something starts, with the seconds so far."""
         self._taken = 0
         self._undrained = False
+        self._server_is_gone = False
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 
@@ -178,6 +179,22 @@ class Session:
         live = self._let_go()
         if live is not None and (live.has_process or not self.debugger.is_running()):
             live.release()
+
+    def explain(self, error: EtmError) -> str:
+        """Word an error for the user, and end a connection that it says is lost."""
+        live = self.live
+        if not isinstance(error, AccessError) or error.kind != "lost" or live is None:
+            return str(error)
+        self._let_go()
+        self._server_is_gone = live.has_process
+        live.close()
+        return '%s; this connection is closed. Try "etm connect"' % error
+
+    def tidy(self) -> None:
+        """Make the debugger let go of a server that is gone."""
+        if self._server_is_gone:
+            self._server_is_gone = False
+            self.debugger.disconnect()
 
     def _let_go(self) -> Optional[Live]:
         live, self.live = self.live, None

@@ -32,7 +32,7 @@ class PrefixCommand(gdb.Command):
         """Print the overview; GDB comes here for unknown subcommands too."""
         if text.strip():
             raise gdb.GdbError('"etm %s" is no command. Try "help etm".' % text.split()[0])
-        _show(lambda: self._session.overview(self._commands))
+        _show(self._session, lambda: self._session.overview(self._commands))
 
 
 class _GdbCommand(gdb.Command):
@@ -45,7 +45,7 @@ class _GdbCommand(gdb.Command):
         super().__init__("%s %s" % (_PREFIX, command.name), gdb.COMMAND_RUNNING)
 
     def invoke(self, text: str, from_tty: bool) -> None:
-        _show(lambda: self._command.run(self._session, parse(self._command, split(text))))
+        _show(self._session, lambda: self._command.run(self._session, parse(self._command, split(text))))
 
     def complete(self, text: str, word: str) -> List[str]:
         # GDB breaks words at ":" and more; our words end at blanks only.
@@ -133,12 +133,14 @@ class _SettingPrefix(gdb.Command):
 _prefixes: Dict[str, _SettingPrefix] = {}
 
 
-def _show(run: Callable[[], Iterable[str]]) -> None:
+def _show(session: Session, run: Callable[[], Iterable[str]]) -> None:
     # The one place where errors become GDB's: one line, no traceback.
     try:
         for line in run():
             gdb.write(line + "\n")
-    except (EtmError, gdb.error) as error:
+    except EtmError as error:
+        raise gdb.GdbError(session.explain(error))
+    except gdb.error as error:
         raise gdb.GdbError(str(error))
     except KeyboardInterrupt:
         raise gdb.GdbError("Quit")

@@ -35,13 +35,23 @@ class Events:
             gdb.events.gdb_exiting.connect(self._on_exiting)
 
     def _on_stop(self, event: Any) -> None:
-        _report(self._session.on_halt)
+        self._report(self._session.on_halt)
 
     def _on_exited(self, event: Any) -> None:
-        _report(_quietly(self._session.on_target_gone))
+        self._report(_quietly(self._session.on_target_gone))
 
     def _on_exiting(self, event: Any) -> None:
-        _report(_quietly(self._session.on_exit))
+        self._report(_quietly(self._session.on_exit))
+
+    def _report(self, action: Callable[[], Iterable[str]]) -> None:
+        # Nobody waits for an event's outcome, so what went wrong is a line of its own; GDB goes on.
+        try:
+            for line in action():
+                gdb.write(line + "\n")
+        except EtmError as error:
+            gdb.write("etm: %s\n" % self._session.explain(error), gdb.STDERR)
+        except KeyboardInterrupt:
+            gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)
 
     def _on_symbols(self, event: Any) -> None:
         self._debugger.forget()
@@ -55,14 +65,3 @@ def _quietly(action: Callable[[], None]) -> Callable[[], Iterable[str]]:
         return ()
 
     return run
-
-
-def _report(action: Callable[[], Iterable[str]]) -> None:
-    # Nobody waits for an event's outcome, so what went wrong is a line of its own; GDB goes on.
-    try:
-        for line in action():
-            gdb.write(line + "\n")
-    except EtmError as error:
-        gdb.write("etm: %s\n" % error, gdb.STDERR)
-    except KeyboardInterrupt:
-        gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)

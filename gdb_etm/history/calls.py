@@ -213,8 +213,9 @@ class _Reader:
         if self._entered is Entered.START:
             self._start(Frame(0, None, None, None))
         elif self._before is not None and self._before.taken and event.return_address is not None:
-            target = event.return_address
-            move = self._branch(self._before, self._functions.at(target), target)
+            # Interrupted between a branch and its target; a branch to nowhere leads to no frame.
+            target = self._functions.at(event.return_address)
+            move = self._branch(self._before, target, event.return_address) if target is not None else None
             if move is not None:
                 self._move(move.frame)
         taken = Frame(self._frame.level + 1, None, self._frame, event.return_address)

@@ -145,4 +145,4 @@ def test_load_and_look_without_a_target() -> None:
     assert ["5", "0xffffffc000083280", "b", "0xffffffc000083d40"] in [line.split() for line in lines]
     assert "7    0xffffffc000083d44" in output and "16   0xffffffc000083d68" in output
     assert "no trace ID 0x77 in capture 1; it has: 0x10, 0x11, 0x12, 0x13, 0x15" in output
-    assert "2   <IRQ>" in lines
+    assert "2   <IRQ, from 0xffffffc000592b64: not in the program>" in lines

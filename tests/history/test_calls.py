@@ -103,6 +103,11 @@ def test_exception_between_call_and_callee() -> None:
     assert call_history(history, p.resolve, Exits(program)).calls == 1
 
 
+def test_fault_at_the_target_of_a_wild_call() -> None:
+    p = path().run(0x100, 0, BL).run(0x200, 0, BLX_R3).take("HardFault", 3, 0x163332)
+    assert p.outline() == [(0, "main"), (1, "f"), (2, "<HardFault>")]
+
+
 def test_nested_and_tail_chained_exceptions() -> None:
     p = path().run(0x200, 2).take("IRQ0", 16, 0x204).run(0x400, 1).take("IRQ1", 17, 0x402).run(0x500, 1, BX_LR)
     p.event(ExceptionReturn(0)).run(0x402, 1, BX_LR).event(ExceptionReturn(0))

@@ -1,0 +1,232 @@
+"""Whole sessions in a real GDB with real pyOCD on the simulated board, held against the board's truth."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+import pytest
+
+from tests.gdb_session import ROOT, run_gdb
+
+DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
+ELF = DEMO / "demo.elf"
+CONNECT = "etm connect board:m33 --elf %s" % ELF
+_LINE = re.compile(r"(\d+) ( |!) +0x([0-9a-f]{8}) ")
+
+
+def run(commands: Sequence[str], cwd: Path = DEMO) -> str:
+    output = run_gdb(commands, cwd=cwd)
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    return output
+
+
+def addresses(output: str) -> Dict[int, int]:
+    return {int(m.group(1)): int(m.group(3), 16) for m in map(_LINE.match, output.splitlines()) if m}
+
+
+def truth(path: Path) -> List[int]:
+    return [int(line, 16) for line in path.read_text().splitlines() if line.startswith("0x")]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
+    """One session of the demo, cut at its commands."""
+    folder = tmp_path_factory.mktemp("demo")
+    commands = [
+        CONNECT + " --truth %s" % (folder / "truth"),
+        "etm info",
+        "etm start",
+        "continue",
+        "etm functions /c -3",
+        "etm functions /il -3",
+        "etm history /s -3",
+        "etm history /rf -1",
+        "etm history 1,1000000",
+        "etm packets -1",
+        "etm captures",
+        "etm save %s" % (folder / "saved"),
+        "etm status",
+        "etm stop",
+        "etm start",
+        "etm disconnect",
+        "etm history -1",
+        "etm status",
+    ]
+    marked = [word for number, command in enumerate(commands) for word in ("echo >>>%d\\n" % number, command)]
+    output = run(marked)
+    parts = re.split(r">>>\d+\n", output)[1:]
+    result = {}
+    for command, text in zip(["etm connect"] + commands[1:], parts):
+        result.setdefault(command, text)
+    result["folder"] = str(folder)
+    return result
+
+
+def test_connect_says_what_was_found(demo: Dict[str, str]) -> None:
+    lines = demo["etm connect"].splitlines()
+    assert lines[0] == "Reset_Handler () at startup.c:13"
+    assert re.match(r"pyOCD [\d.]+, .*board m33: Cortex-M33 r0p4, GDB server on localhost:\d+$", lines[2])
+    assert lines[3] == "Trace: ETMv4.2 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000, 4 KiB"
+    assert "0xe000e000  SCS" in demo["etm info"]
+
+
+def test_halt_gives_a_line(demo: Dict[str, str]) -> None:
+    assert demo["etm start"].startswith("Tracing everything: return stack on, ")
+    lines = demo["continue"].splitlines()
+    assert lines[-1].startswith("etm: ") and lines[-1].endswith(
+        " exceptions in 4,096 bytes; before them the buffer wrapped"
+    )
+    assert "HardFault_Handler () at faults.c:4" in lines
+
+
+def test_history_ends_in_the_wild_call(demo: Dict[str, str]) -> None:
+    lines = demo["etm history /s -3"].splitlines()
+    assert [line.split() for line in lines if " <dispatch+" in line][-1][2:] == ["<dispatch+20>", "blx", "r3"]
+    assert any(line.startswith("rx.c:121") and line.endswith("subscription->handler(message);") for line in lines)
+    assert lines[-2:] == [
+        "<HardFault (exception 3), return address 0x00163332>",
+        "<Debug halt, return address 0x00000598>",
+    ]
+    assert demo["etm history /rf -1"].splitlines()[0].split()[1:] == ["0x00000304", "98", "47", "blx", "r3"]
+
+
+def test_functions_end_in_the_fault(demo: Dict[str, str]) -> None:
+    lines = demo["etm functions /c -3"].splitlines()
+    assert [line.split(None, 1)[1] for line in lines] == [
+        "main",
+        "dispatch",
+        "<HardFault (exception 3), from 0x00163332: not in the program>",
+    ]
+    indents = [len(line) - len(line.lstrip("0123456789 ")) for line in lines]
+    assert indents[1] - indents[0] == 2 and indents[2] - indents[1] == 2
+    assert re.search(r"dispatch +inst \d+,\d+ +at rx\.c:117,121", demo["etm functions /il -3"])
+
+
+def test_executed_is_decoded(demo: Dict[str, str]) -> None:
+    decoded = addresses(demo["etm history 1,1000000"])
+    assert sorted(decoded) == list(range(1, len(decoded) + 1)) and len(decoded) > 10000
+    ran = truth(Path(demo["folder"]) / "truth")
+    halt = ran.index(0x304) if ran.count(0x304) == 1 else None
+    path = [decoded[number] for number in sorted(decoded)]
+    ends = [at + 1 for at, address in enumerate(ran) if address == 0x304] if halt is None else [halt + 1]
+    assert any(ran[end - len(path) : end] == path for end in ends)
+    assert "!" not in {m.group(2) for m in map(_LINE.match, demo["etm history 1,1000000"].splitlines()) if m}
+
+
+def test_captures_and_status(demo: Dict[str, str]) -> None:
+    assert re.match(r"\* 1  4,096 bytes  [\d,]+ instructions  .* halt in HardFault_Handler\n", demo["etm captures"])
+    assert demo["etm status"].startswith("Connected to Cortex-M33 r0p4, tracing is on; 1 capture at hand.")
+    assert "Debug halt" in demo["etm packets -1"]
+
+
+def test_stop_disconnect_and_the_captures_that_stay(demo: Dict[str, str]) -> None:
+    assert demo["etm stop"] == "Tracing is off.\n"
+    assert demo["etm disconnect"] == "disconnected from Cortex-M33 r0p4; the captures stay at hand\n"
+    assert "blx" in demo["etm history -1"]
+
+
+def test_saved_capture_loads_without_target_and_in_the_shell(demo: Dict[str, str]) -> None:
+    folder = Path(demo["folder"]) / "saved"
+    live = addresses(demo["etm history 1,1000000"])
+    again = run(["etm load %s" % folder, "etm history 1,1000000"])
+    assert addresses(again) == live
+    shell = [str(ROOT / ".venv" / "bin" / "python"), "-m", "gdb_etm", "history", str(folder), "--elf", str(ELF)]
+    done = subprocess.run(shell, cwd=str(ROOT), stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True)
+    assert addresses(done.stdout) == live
+
+
+def test_continue_resumes_with_an_empty_buffer() -> None:
+    output = run(
+        [
+            CONNECT,
+            "etm start",
+            "break dispatch",
+            "continue",
+            "etm history -1",
+            "continue",
+            "etm history 1,+2",
+            "etm functions 1,+2",
+            "stepi",
+            "etm history",
+            "etm captures",
+        ]
+    )
+    assert output.count("\netm: ") == 3
+    assert "etm: 1 instruction, 0 calls, 0 exceptions in" in output
+    assert len(re.findall(r"^[ *] \d  ", output, re.M)) == 3
+
+
+def test_lazy_draining_waits_for_a_look() -> None:
+    output = run(
+        [CONNECT, "set etm drain lazy", "etm start", "break dispatch", "continue", "stepi", "stepi", "etm captures"]
+        + ["etm history -3", "etm captures"]
+    )
+    assert "\netm: " not in output
+    assert "no captures yet" in output
+    assert re.search(r"^\* 1  ", output, re.M)
+    steps = [line.split() for line in output.splitlines() if re.match(r"\d+ +0x[0-9a-f]+ <", line)]
+    assert [step[2] for step in steps][-2:] == ["<dispatch>", "<dispatch+2>"]
+
+
+def test_gdbs_own_connection_serves_too() -> None:
+    # GDB stays connected to pyOCD's server, as it would to OpenOCD's or J-Link's; only its packets are used.
+    output = run(
+        [
+            CONNECT,
+            "python import gdb_etm.gdbui.start as s; s._session.live.release(); s._session.live = None",
+            "etm connect",
+            "etm start",
+            "continue",
+            "etm history -1",
+            "etm disconnect",
+        ]
+    )
+    assert "GDB is connected already: using its connection" in output
+    assert output.count("Trace: ETMv4.2 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000") == 2
+    assert "<HardFault (exception 3), return address 0x00163332>" in output
+
+
+@pytest.mark.parametrize(
+    "fault, message",
+    [("no-etm", "no trace unit found"), ("no-sink", "no trace buffer"), ("busy", "in use")],
+)
+def test_hardware_that_is_not_there(fault: str, message: str) -> None:
+    output = run([CONNECT + " --option board.faults=" + fault, "etm start", "info registers pc", "echo alive\\n"])
+    assert [line for line in output.splitlines() if message in line], output
+    assert "\nalive\n" in output
+
+
+def test_probe_unplugged_while_draining() -> None:
+    output = run(
+        [CONNECT + " --option board.faults=unplug-drain:100", "etm start", "continue", "etm history", "etm status"]
+        + [CONNECT, "etm start", "continue", "echo alive\\n"]
+    )
+    lines = [line for line in output.splitlines() if "unplugged" in line]
+    assert len(lines) == 1 and lines[0].startswith("etm: ") and lines[0].endswith('Try "etm connect"'), output
+    assert "Not connected; no captures." in output
+    assert "before them the buffer wrapped\nalive\n" in output
+
+
+def test_code_that_is_not_the_targets_is_marked(tmp_path: Path) -> None:
+    # GDB's program differs from the target's in one instruction, "adds r2, #1" in dispatch.
+    image = ELF.read_bytes()
+    at = image.index(bytes.fromhex("0132 1a65 db6c 9847".replace(" ", "")))
+    patched = tmp_path / "patched.elf"
+    patched.write_bytes(image[:at] + b"\x02" + image[at + 1 :])
+    board = "etm connect board:m33 --option board.elf=%s" % ELF
+    output = run(["file %s" % patched, board, "etm start", "continue", "etm history -4"])
+    assert "the program and the target's memory differ" in output
+    marks = {m.group(3): m.group(2) for m in map(_LINE.match, output.splitlines()) if m}
+    assert marks == {"000002fe": "!", "00000300": " ", "00000302": " ", "00000304": " "}
+
+
+def test_ctrl_c_returns_to_the_prompt() -> None:
+    # A signal in the middle of a listing of the whole history, as from the terminal.
+    bomb = "python import os, signal, threading; threading.Timer(%s, os.kill, (os.getpid(), signal.SIGINT)).start()"
+    output = run(
+        [CONNECT, "etm start", "continue", "set etm history-size unlimited", bomb % 0.05, "etm history 1,100000"]
+    )
+    assert "Quit" in output.splitlines()[-2:] or "Quit" in output
