@@ -29,6 +29,7 @@ from tests.access.processes import (
 GDB = ["gdb-multiarch", "-nx", "-batch", "-ex", "set pagination off", "-ex", "set confirm off"]
 TICK_BREAK = "break *0x%x" % FOREVER_TICK
 STOPPED = "Breakpoint 1, 0x%08x in ?? ()" % FOREVER_TICK
+ASLEEP = "python import time; time.sleep(60)"
 RUNNING = ("running", "sleeping")
 
 
@@ -88,6 +89,7 @@ def test_load_break_continue_and_step() -> None:
             empty.gdb_port,
             "file %s" % DEMO,
             "load",
+            "monitor reset halt",
             "compare-sections .text",
             "break main",
             "continue",
@@ -136,7 +138,7 @@ def test_leaving_gdb_leaves_the_target_running(by_hand: ByHand, client: Client) 
 
 
 def test_killing_gdb_leaves_the_target_running_without_its_breakpoints(by_hand: ByHand, client: Client) -> None:
-    gdb = _start_gdb(by_hand.gdb_port, [TICK_BREAK, "continue", "echo stopped\\n", "shell sleep 60"])
+    gdb = _start_gdb(by_hand.gdb_port, [TICK_BREAK, "continue", "echo stopped\\n", ASLEEP])
     _wait_for(gdb, "stopped")
     assert client.states() == ["halted"]
     gdb.kill()
@@ -158,7 +160,7 @@ def test_gdb_comes_back_after_it_was_killed(by_hand: ByHand) -> None:
 
 
 def test_two_gdbs_see_one_target(by_hand: ByHand) -> None:
-    first = _start_gdb(by_hand.gdb_port, ["echo ready\\n", "shell sleep 60"])
+    first = _start_gdb(by_hand.gdb_port, ["echo ready\\n", ASLEEP])
     try:
         _wait_for(first, "ready")
         output = _gdb(by_hand.gdb_port, "set {int}%d = 0x1234" % SPARE, "print/x *(int *)%d" % SPARE, "stepi")
