@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.packets import ATOMS, MALFORMED, NEED_MORE, Header, Kind, Length
+from gdb_etm.protocols.etmv4.packets import ATOMS, MALFORMED, NEED_MORE, Header, Kind, Length, read_continued
 
 _MAX_CONTINUED = 10
 _ASYNC_LENGTH = 12
@@ -66,7 +66,7 @@ def _trace_info(data: bytes, start: int, end: int) -> int:
     after = _after_continued(data, start + 1, end)
     if after <= 0:
         return after
-    sections = data[start + 1]
+    sections, _ = read_continued(data, start + 1)
     if sections > 0xF:
         return MALFORMED  # reserved bits stand for sections of unknown length
     for bit in range(4):
