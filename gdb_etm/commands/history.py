@@ -26,6 +26,8 @@ RANGE = Argument(
 )
 TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several cores", "ID")
 
+_EXC_RETURN = 0xFFFFFF
+"""Upper bits of what an M-profile handler returns to (Armv8-M ARM, B3.17); tail-chained exceptions come from there."""
 _BATCH = 1000
 """Lines aligned together; a listing of any length starts to print at once."""
 
@@ -110,6 +112,8 @@ def _origin(decoded: Decoded, entry: Entry) -> str:
     if not isinstance(entry, Interrupt) or entry.event.return_address is None:
         return ""
     address = entry.event.return_address
+    if address >> 8 == _EXC_RETURN:
+        return "tail-chained"
     return "" if decoded.program.read(address, 2) else "from 0x%08x: not in the program" % address
 
 

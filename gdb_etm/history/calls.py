@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from enum import Enum
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function, Stretch, interrupted, returned_to, stitch
@@ -164,6 +164,10 @@ def call_history(history: History, resolve: Resolver, exits: Callable[[Range], E
     return CallHistory(reader.rows, reader.stretches, len(history), reader.calls)
 
 
+_BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
+# Exits whose meaning depends on the frames.
+
+
 class _Reader:
     # Follows the flow of control from range to range and keeps the frame that execution is in.
 
@@ -179,8 +183,26 @@ class _Reader:
         self._entered = Entered.START
         self._resumes: Optional[int] = None
         self._next = 1
+        self._quiet: Set[Tuple[int, bool, int, int]] = set()
+        # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
 
     def span(self, span: Span) -> None:
+        executed = span.range
+        before = self._before
+        if before is not None:
+            step = (before.end, before.taken, executed.start, executed.end)
+            if step in self._quiet:
+                self._before = executed
+                self._next = span.number + executed.instructions
+                return
+            rows = len(self.rows)
+            self._follow(span)
+            if len(self.rows) == rows and not (before.taken and self._exits(before) in _BY_FRAMES):
+                self._quiet.add(step)
+        else:
+            self._follow(span)
+
+    def _follow(self, span: Span) -> None:
         executed = span.range
         self._next = span.number
         self._enter(executed, self._functions.at(executed.start))
