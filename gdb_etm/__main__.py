@@ -152,7 +152,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) -> None:
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
-    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be given more than once")
+    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
     formats = "; ".join("%s%s" % (word, " (default)" if word == "text" else "") for word in listing.formats)
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
