@@ -23,6 +23,7 @@ ETF = 0xE0043000
 
 _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
+_IPSR = 0x1FF
 _DWT_COMP = 0x20
 _DWT_FUNCTION = 0x28
 _DWT_MATCH = 0xF
@@ -44,6 +45,7 @@ class Board:
         self.buffer = TraceBuffer(ETF, options.etb_size)
         self.funnel = Funnel(FUNNEL, self.buffer.take)
         self.unit = TraceUnit(ETM, self._read_code, self._pe_input, self._to_funnel, comparators, faults.overflow)
+        self.unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         self.buffer.flush = self.unit.flush
         self.buffer.request_sync = self.unit.request_sync
         present = {SCS: True, DWT: True, FPB: True}

@@ -187,6 +187,11 @@ class TraceUnit:
             self._encoder.exception_return(handler)
         self._set_handler(handler)
 
+    def lockup(self, address: int) -> None:
+        """Take an entry to lockup."""
+        if self._encoder is not None:
+            self._encoder.lockup(address)
+
     def debug_entry(self, pc: int) -> None:
         """Take an entry to Debug state."""
         if self._encoder is not None:

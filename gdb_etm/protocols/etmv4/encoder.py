@@ -26,6 +26,9 @@ NO_EXECUTION = 0xFFFFFFFE
 DEBUG_HALT = 0x18
 """Exception type of an entry to Debug state (6.4.5)."""
 
+LOCKUP = 0x1A
+"""Exception type of an entry to lockup (6.4.5)."""
+
 _RETURN_STACK_DEPTH = 3
 _CYCLE_BITS = 12
 _RAM = 0x20000000
@@ -199,6 +202,14 @@ class Encoder:
             self._lost = True
             self._timestamp_due = self._config.timestamps
         self._level = HANDLER if handler else THREAD
+
+    def lockup(self, address: int) -> None:
+        """Take an entry to lockup: nothing runs until another exception or a halt (5.2.7).
+
+        :param address: Address of the instruction that caused it, or :data:`NO_EXECUTION` if no instruction did.
+        """
+        if self._active:
+            self._leave(LOCKUP, address)
 
     def debug_halt(self, pc: int) -> None:
         """Take an entry to Debug state (3.5.8).
