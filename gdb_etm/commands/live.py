@@ -53,6 +53,8 @@ class Live:
         self._spaces = spaces
         self._client = client
         self._trace: Optional[TraceSession] = None
+        self._held: Optional[Capture] = None
+        # Drained, but an interruption came before tracing went on.
         self.is_tracing = False
         """Whether the user wants halts to give captures; after an interruption the hardware may lag behind."""
 
@@ -99,12 +101,19 @@ class Live:
         :raises CaptureError: The hardware does not come to rest, or an interruption has cost the trace.
         """
         trace = self._session()
-        if trace.state is State.READY:
+        if self._held is None:
+            if trace.state is State.READY:
+                trace.resume()
+                raise CaptureError("the trace of this halt was lost by the interruption; tracing goes on")
+            self._held = trace.drain(name)
+        if trace.state is not State.TRACING:
             trace.resume()
-            raise CaptureError("the trace of this halt was lost by the interruption; tracing goes on")
-        capture = trace.drain(name)
-        trace.resume()
+        capture, self._held = self._held, None
         return with_images(capture, images)
+
+    def expect_trace(self) -> None:
+        """Take note that the target ran: what an interrupted drain left behind is of an older halt."""
+        self._held = None
 
     def stop(self, images: Sequence[MemoryImage], name: str) -> Capture:
         """Read the buffer and trace no more."""

@@ -128,6 +128,7 @@ class Session:
         """
         if self.live is None or not self.live.is_tracing:
             return
+        self.live.expect_trace()
         self._undrained = True
         if self.settings.get("drain") == "lazy":
             return

@@ -223,10 +223,71 @@ def test_code_that_is_not_the_targets_is_marked(tmp_path: Path) -> None:
     assert marks == {"000002fe": "!", "00000300": " ", "00000302": " ", "00000304": " "}
 
 
-def test_ctrl_c_returns_to_the_prompt() -> None:
-    # A signal in the middle of a listing of the whole history, as from the terminal.
-    bomb = "python import os, signal, threading; threading.Timer(%s, os.kill, (os.getpid(), signal.SIGINT)).start()"
+_INTERRUPT = """python
+import sys, gdb_etm.gdbui.start as start
+session = start._session
+def interrupt_after(steps):
+    left = [steps]
+    def tracer(frame, event, argument):
+        left[0] -= 1
+        if left[0] == 0:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return tracer
+    sys.settrace(tracer)
+steps, lost = 3, 0
+while True:
+    interrupt_after(steps)
+    try:
+        session.drain()
+        sys.settrace(None)
+        break
+    except KeyboardInterrupt:
+        sys.settrace(None)
+    try:
+        session.drain()
+    except gdb_etm.errors.CaptureError as error:
+        lost += "lost by the interruption" not in str(error)
+    steps = steps * 5 // 4 + 1
+print("INTERRUPTED", steps, lost)
+end
+"""
+
+
+def test_ctrl_c_at_any_step_of_a_drain_leaves_tracing_in_order(tmp_path: Path) -> None:
+    script = tmp_path / "interrupt.gdb"
+    script.write_text(_INTERRUPT)
     output = run(
-        [CONNECT, "etm start", "continue", "set etm history-size unlimited", bomb % 0.05, "etm history 1,100000"]
+        [CONNECT, "etm start", "break dispatch", "continue", "source %s" % script, "continue", "etm history -1"]
     )
-    assert "Quit" in output.splitlines()[-2:] or "Quit" in output
+    found = re.search(r"^INTERRUPTED (\d+) 0$", output, re.M)
+    assert found and int(found.group(1)) > 1000, output
+    assert "<main+78>" in output.splitlines()[-3], output
+
+
+def test_ctrl_c_ends_a_listing() -> None:
+    bomb = "python import os, signal, threading; threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()"
+    output = run(
+        [CONNECT, "etm start", "continue", "set etm history-size unlimited", bomb, "etm history 1,100000"]
+        + ["echo alive\\n", "etm history -1"]
+    )
+    assert "\nQuit\nalive\n" in output
+    assert "<dispatch+20>" in output
+
+
+def test_a_process_started_by_hand_serves_too() -> None:
+    command = [str(ROOT / ".venv" / "bin" / "python"), "-m", "gdb_etm", "serve", "--probe", "board:m33"]
+    command += ["--connect-mode", "under-reset", "-O", "board.elf=%s" % ELF, "--control-port", "0"]
+    with subprocess.Popen(command, cwd=str(ROOT), stdout=subprocess.PIPE, universal_newlines=True) as server:
+        try:
+            assert server.stdout is not None
+            found = None
+            while found is None:
+                line = server.stdout.readline()
+                assert line
+                found = re.search(r"etm connect (\S+:\d+)", line)
+            output = run(["file %s" % ELF, "etm connect " + found.group(1), "etm start", "continue", "etm disconnect"])
+            assert "before them the buffer wrapped" in output
+            assert "disconnected from Cortex-M33 r0p4" in output
+        finally:
+            server.terminate()
