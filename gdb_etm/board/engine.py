@@ -306,7 +306,7 @@ class Engine:
         instruction = self._path.instruction(self.pc)
         if not self.floating_point and instruction.is_floating_point() and self._condition_passes():
             return Run([], Stop.NO_COPROCESSOR)
-        inside = self.it_state & 7 or instruction.is_it()
+        inside = self.it_state or instruction.is_it()
         if not inside:
             return self._count(1)
         self._set_exits(self._breakpoints | {self.pc + instruction.size})
@@ -344,11 +344,9 @@ class Engine:
             context, ram = self._undo
             self._uc.context_restore(context)
             self._bus.ram[:] = ram
-        if self._held:
-            blocks, pc = self._blocks[:-1], self._blocks[-1].address
-        else:
-            blocks, pc = self._blocks, self.pc
-        executed = self._path.walk(blocks, pc, in_it)
+        # The held block has not begun; the ones before it are complete.
+        whole = len(self._blocks) - self._held
+        executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
         if self._postponed:
             before = len(executed)
             self._before += before

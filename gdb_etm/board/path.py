@@ -102,11 +102,11 @@ class Path:
         """Return the instruction at an address."""
         return decode(self._read(address, 4), 0)
 
-    def walk(self, blocks: Sequence[Block], pc: int, in_it: bool) -> List[int]:
+    def walk(self, blocks: Sequence[Block], pc: Optional[int], in_it: bool) -> List[int]:
         """Return the addresses of the instructions that ran.
 
-        :param blocks: The blocks that were entered, in order; the last one may have been left early, or not begun.
-        :param pc: The address of the next instruction.
+        :param blocks: The blocks that were entered, in order.
+        :param pc: The address of the next instruction when the last block may have been left early, or not begun.
         :param in_it: The first block began inside of an IT block.
         :raises WrongPath: a block does not follow from the one before.
         """
@@ -118,7 +118,7 @@ class Path:
             in_it = in_it and before is None
             executed += block.addresses
             before = block
-        if before is not None and before.address <= pc < before.end:
+        if before is not None and pc is not None and before.address <= pc < before.end:
             del executed[len(executed) - before.length + before.index(pc) :]
         return executed
 

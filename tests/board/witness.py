@@ -1,0 +1,73 @@
+"""A board without a debugger, and a listener that remembers what its core does."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Tuple
+
+from gdb_etm.board.machine import Machine
+from gdb_etm.board.options import BoardOptions
+
+Event = Tuple[str, int, int]
+
+
+class Recorder:
+    """Remembers executed addresses, and between them exceptions, returns and halts."""
+
+    def __init__(self) -> None:
+        self.addresses: List[int] = []
+        self.events: List[Event] = []
+        self.stream: List[object] = []
+
+    def executed(self, addresses: Sequence[int]) -> None:
+        self.addresses += addresses
+        self.stream += addresses
+
+    def exception(self, number: int, return_address: int) -> None:
+        self._event("exception", number, return_address)
+
+    def exception_return(self) -> None:
+        self._event("return", 0, 0)
+
+    def lockup(self, address: int) -> None:
+        self._event("lockup", 0, address)
+
+    def debug_entry(self, pc: int) -> None:
+        self._event("halt", 0, pc)
+
+    def debug_exit(self, pc: int) -> None:
+        self._event("resume", 0, pc)
+
+    def _event(self, name: str, number: int, address: int) -> None:
+        self.events.append((name, number, address))
+        self.stream.append((name, number, address))
+
+
+def board(elf: Optional[str], recorder: Recorder, truth: Optional[str] = None) -> Machine:
+    """Return a board that has just been reset; its thread does not run, `run` makes it go."""
+    machine = Machine(BoardOptions(elf=elf, truth=truth))
+    machine.trace = recorder
+    machine.core.reset()
+    return machine
+
+
+DHCSR = 0xE000EDF0
+DCRSR = 0xE000EDF4
+DCRDR = 0xE000EDF8
+DEMCR = 0xE000EDFC
+DFSR = 0xE000ED30
+HALT = 0xA05F0003
+RUN = 0xA05F0001
+STEP = 0xA05F0005
+MASKED = 0xA05F0008
+
+
+def register(machine: Machine, number: int) -> int:
+    """Read a core register as a debugger does."""
+    machine.write(DCRSR, 4, number)
+    return machine.read(DCRDR, 4)
+
+
+def set_register(machine: Machine, number: int, value: int) -> None:
+    """Write a core register as a debugger does."""
+    machine.write(DCRDR, 4, value)
+    machine.write(DCRSR, 4, number | 1 << 16)
