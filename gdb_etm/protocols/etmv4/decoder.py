@@ -238,7 +238,8 @@ class Decoding:
         position = self._base + at
         kind = packet_kind(header, data, at, self._config) if size > 0 else Kind.RESERVED
         if kind is Kind.RESERVED:
-            self._gap(position, GapReason.BAD_PACKET, data[at : at + 4].hex(" "))
+            # Only bytes that were needed to tell: others may not have come yet.
+            self._gap(position, GapReason.BAD_PACKET, data[at : at + max(size, 1)].hex(" "))
             self._lose_synchronisation()
             return at + 1
         if kind is Kind.TRACE_INFO:
