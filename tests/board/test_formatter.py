@@ -1,4 +1,4 @@
-"""Vectors worked by hand from CoreSight D4.2, and a property test: formatted and taken apart again, data is the same."""
+"""Vectors worked by hand from CoreSight D4.2, and a property test: data survives formatting and deformatting."""
 
 from __future__ import annotations
 

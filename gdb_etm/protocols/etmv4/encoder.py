@@ -299,6 +299,7 @@ class Encoder:
 
     def _start(self, address: int) -> None:
         # ViewInst becomes active: Trace On, then where (5.2.2).
+        self._writer.flush_atoms()
         if self._writer.count >= self._sync_at and self._told is not None:
             self._synchronise()
         self._writer.trace_on()

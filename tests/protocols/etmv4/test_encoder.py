@@ -272,6 +272,14 @@ def test_an_exception_after_what_is_not_traced_is_not_traced() -> None:
     assert text(out)[len(START) :] == "04 81 03 96 85 10 db 07 04 81 00 96 08 f7"
 
 
+def test_atoms_come_before_the_gap() -> None:
+    config = EncoderConfig(view=lambda address: address == 0x1002)
+    # BEQ's block N and E, each followed by what is not traced.
+    assert traced(config, [0x1002, 0x1004, 0x1010, 0x1008, 0x1000, 0x1002, 0x1000], None) == (
+        "04 81 00 96 81 10 f6 04 90 f7"
+    )
+
+
 def test_synchronisation_is_periodic() -> None:
     out = bytearray()
     unit = encoder(out, EncoderConfig(sync_period=64, return_stack=True))

@@ -1,0 +1,101 @@
+"""Trace on the board programmed by hand, register by register, through the real pyOCD."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Tuple
+
+from pyocd.core.helpers import ConnectHelper
+from pyocd.core.session import Session
+from pyocd.core.target import Target
+
+from gdb_etm.board.probe import BoardProbe
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRMWARE = ROOT / "tests" / "firmware"
+
+ETM, FUNNEL, ETF = 0xE0041000, 0xE0042000, 0xE0043000
+LAR, KEY = 0xFB0, 0xC5ACCE55
+STS, RRD, CTL, MODE, FFCR, PSCR = 0x00C, 0x010, 0x020, 0x028, 0x304, 0x308
+TRACE_ID = 0x10
+RETURN_STACK, TIMESTAMPS, CYCLES, BROADCAST = 1 << 12, 1 << 11, 1 << 4, 1 << 3
+
+
+@contextmanager
+def board(**options: Any) -> Iterator[Session]:
+    """Open a pyOCD session on the board with options such as ``elf``; the core is halted at the program's start."""
+    settings: Dict[str, Any] = {"board." + name: value for name, value in options.items()}
+    session = ConnectHelper.session_with_chosen_probe(
+        blocking=False, unique_id="board:m33", target_override="cortex_m", connect_mode="halt", options=settings
+    )
+    assert session is not None
+    with session:
+        session.target.reset_and_halt()
+        yield session
+
+
+def probe_of(session: Session) -> BoardProbe:
+    """Return the board's probe, which pyOCD wraps in a proxy."""
+    probe = getattr(session.probe, "_probe", session.probe)
+    assert isinstance(probe, BoardProbe)
+    return probe
+
+
+def start_trace(target: Target, configuration: int = 1, sync: int = 9, more: Tuple[Tuple[int, int], ...] = ()) -> None:
+    """Bring up buffer, funnel and trace unit, in this order."""
+    target.write32(ETF + LAR, KEY)
+    target.write32(ETF + CTL, 0)
+    for offset, value in ((MODE, 0), (PSCR, sync), (FFCR, 0x133), (CTL, 1)):
+        target.write32(ETF + offset, value)
+    target.write32(FUNNEL + LAR, KEY)
+    target.write32(FUNNEL, 0x301)
+    target.write32(ETM + 0x004, 0)
+    poll(target, ETM + 0x00C, 1, 1)
+    unused = (0x020, 0x024, 0x02C, 0x030, 0x08C, 0x140, 0x208, 0x20C, 0x280, 0x2A0, 0x2C0)
+    zero = tuple((offset, 0) for offset in unused)
+    wanted = ((0x010, configuration | 1), (0x038, 4), (0x040, TRACE_ID), (0x080, 0x201))
+    for offset, value in zero + wanted + more:
+        target.write32(ETM + offset, value)
+    target.write32(ETM + 0x004, 1)
+    poll(target, ETM + 0x00C, 1, 0)
+
+
+def stop_trace(target: Target) -> Tuple[bytes, bool]:
+    """Stop in the opposite order; return the buffer, oldest byte first, and whether it wrapped."""
+    target.write32(ETM + 0x004, 0)
+    poll(target, ETM + 0x00C, 1, 1)
+    target.write32(ETF + FFCR, 0x1133)
+    target.write32(ETF + FFCR, 0x1173)
+    poll(target, ETF + FFCR, 0x40, 0)
+    poll(target, ETF + STS, 4, 4)
+    wrapped = bool(target.read32(ETF + STS) & 1)
+    words: List[int] = []
+    while True:
+        word = target.read32(ETF + RRD)
+        if word == 0xFFFFFFFF:
+            break
+        words.append(word)
+    target.write32(ETF + CTL, 0)
+    return b"".join(word.to_bytes(4, "little") for word in words), wrapped
+
+
+def poll(target: Target, address: int, mask: int, wanted: int) -> None:
+    """Read a register until it has a value."""
+    for _ in range(100):
+        if target.read32(address) & mask == wanted:
+            return
+    raise AssertionError("0x%08x stays 0x%x" % (address, target.read32(address)))
+
+
+def run_to_halt(session: Session) -> None:
+    """Let the core run until it halts by itself."""
+    session.target.resume()
+    while session.target.get_state() is not Target.State.HALTED:
+        failure = probe_of(session).board.machine.failure
+        assert failure is None, failure
+
+
+def read_truth(path: Path) -> List[str]:
+    """Return the lines of the truth file."""
+    return path.read_text("ascii").splitlines()

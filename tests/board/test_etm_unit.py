@@ -1,0 +1,191 @@
+"""The board's truth, and a differential run against OpenCSD: programs traced through real pyOCD, programmed by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Dict, List, NamedTuple, Tuple, Union
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from pyocd.core.target import Target
+
+from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.history.build import build
+from gdb_etm.history.store import Instruction
+from gdb_etm.program.image import load_elf
+from gdb_etm.protocols import elements
+from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT
+from gdb_etm.protocols.etmv4.writer import exception_type
+from gdb_etm.snapshot.writer import write_snapshot
+from tests.board import hand
+from tests.lister import list_packets
+
+Event = Union[int, Tuple[str, int, int], str]
+"""An executed instruction's address, an exception with traced type and return address, or an exception return."""
+
+_REGISTERS = {"TRCCONFIGR": 0x010, "TRCTRACEIDR": 0x040, "TRCIDR8": 0x180}
+_REGISTERS.update({"TRCIDR%d" % number: 0x1E0 + 4 * number for number in range(6)})
+_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\] num_i\((\d+)\)")
+_EXCEPTION = re.compile(r"pref ret addr:0x([0-9a-f]+).*excep num \(0x([0-9a-f]+)\)")
+PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks")
+PLAIN, STACKED, FULL = 0, hand.RETURN_STACK, hand.RETURN_STACK | hand.TIMESTAMPS | hand.CYCLES
+
+
+class Run(NamedTuple):
+    """A traced run of a program to its end."""
+
+    capture: Capture
+    wrapped: bool
+    truth: List[Event]
+
+
+def run(
+    program: str,
+    folder: Path,
+    configuration: int = PLAIN,
+    size: int = 1 << 20,
+    more: Tuple[Tuple[int, int], ...] = (),
+    **options: Any
+) -> Run:
+    """Run a test program to its end with the trace unit on; `more` are register writes, `options` the board's."""
+    elf = str(hand.FIRMWARE / (program + ".elf"))
+    truth = folder / "truth"
+    with hand.board(elf=elf, truth=str(truth), etb_size=size, **options) as session:
+        skip = len(hand.read_truth(truth))
+        hand.start_trace(session.target, configuration, more=more)
+        hand.run_to_halt(session)
+        buffer, wrapped = hand.stop_trace(session.target)
+        registers = read_registers(session.target)
+        lines = hand.read_truth(truth)[skip:]
+    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), tuple(load_elf(elf)))
+    end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
+    return Run(Capture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, [event(line) for line in lines[1:]])
+
+
+def read_registers(target: Target) -> Dict[str, int]:
+    return {name: target.read32(hand.ETM + offset) for name, offset in _REGISTERS.items()}
+
+
+def event(line: str) -> Event:
+    """Return a line of the truth as the trace should tell it."""
+    words = line.split()
+    if words[0].startswith("0x"):
+        return int(words[0], 16)
+    if words[0] == "halt":
+        return ("exception", DEBUG_HALT, int(words[1], 16))
+    if words[0] == "exception":
+        return ("exception", exception_type(int(words[1])), int(words[3], 16))
+    return words[0]
+
+
+def decoded(capture: Capture) -> List[Event]:
+    (history,) = build(capture).values()
+    found: List[Event] = []
+    for item in history.walk(1, len(history)):
+        if isinstance(item, Instruction):
+            found.append(item.address)
+        elif isinstance(item, elements.Exception_):
+            assert item.return_address is not None
+            found.append(("exception", item.number, item.return_address))
+        elif isinstance(item, elements.ExceptionReturn):
+            found.append("exception-return")
+        elif isinstance(item, elements.Gap) and item.reason not in (
+            elements.GapReason.TRACE_ON,
+            elements.GapReason.NOT_SYNCHRONISED,
+        ):
+            found.append(str(item))
+    return found
+
+
+def listed(folder: str) -> List[Event]:
+    """Return what OpenCSD tells, each range of instructions as its first address, last address and count."""
+    found: List[Event] = []
+    for line in list_packets(folder):
+        if "ELEM_INSTR_RANGE" in line:
+            match = _RANGE.search(line)
+            assert match is not None
+            found.append("%s-%s %s" % match.groups())
+        elif "ELEM_EXCEPTION(" in line:
+            match = _EXCEPTION.search(line)
+            assert match is not None
+            found.append(("exception", int(match[2], 16), int(match[1], 16)))
+        elif "ELEM_EXCEPTION_RET" in line:
+            found.append("exception-return")
+        elif "ADDR_NACC" in line or "BAD" in line or "RESERVED" in line:
+            found.append(line)
+    return found
+
+
+def assert_ranges(found: List[Event], real: List[Event]) -> None:
+    """Compare OpenCSD's ranges with instructions."""
+    at = 0
+    for item in found:
+        if isinstance(item, str) and "-" in item and " " in item:
+            ends, count = item.split()
+            start, end = (int(part, 16) for part in ends.split("-"))
+            part = real[at : at + int(count)]
+            assert part[0] == start and part[-1] in (end - 2, end - 4), (item, part)
+            assert all(isinstance(address, int) for address in part)
+            at += int(count)
+        else:
+            assert real[at] == item
+            at += 1
+    assert at == len(real)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("configuration", [PLAIN, STACKED, FULL], ids=["plain", "stacked", "full"])
+def test_executed_is_decoded(program: str, configuration: int, tmp_path: Path) -> None:
+    result = run(program, tmp_path, configuration)
+    assert not result.wrapped
+    assert decoded(result.capture) == result.truth
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("configuration", [PLAIN, STACKED, FULL], ids=["plain", "stacked", "full"])
+def test_opencsd_agrees(program: str, configuration: int, tmp_path: Path) -> None:
+    result = run(program, tmp_path, configuration)
+    write_snapshot(result.capture, str(tmp_path / "snapshot"))
+    assert_ranges(listed(str(tmp_path / "snapshot")), result.truth)
+
+
+@pytest.mark.parametrize("program", ["sort", "interrupts"])
+def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> None:
+    result = run(program, tmp_path, hand.BROADCAST, 1024)
+    assert result.wrapped and len(result.capture.buffer) == 1024
+    found = decoded(result.capture)
+    assert len(found) > 100
+    assert found == result.truth[-len(found) :]
+
+
+def test_an_include_range(tmp_path: Path) -> None:
+    symbols = {symbol.name: symbol for symbol in function_symbols("sort")}
+    first = symbols["quick_sort"].entry.st_value & ~1
+    last = first + symbols["quick_sort"].entry.st_size - 2
+    more = ((0x400, first), (0x408, last), (0x480, 0), (0x488, 0), (0x084, 1), (0x088, 0), (0x03C, 0))
+    result = run("sort", tmp_path, STACKED, more=more, comparators=1)
+    found = [item for item in decoded(result.capture) if isinstance(item, int)]
+    inside = [item for item in result.truth if isinstance(item, int) and first <= item <= last]
+    assert [address for address in found if first <= address <= last] == inside
+    assert 0 < len(inside) < len(result.truth) / 2
+    # Blocks are traced whole, but this function's begin and end in it; what it calls is a gap.
+    assert found == inside
+
+
+def test_an_overflow_is_a_gap(tmp_path: Path) -> None:
+    result = run("sort", tmp_path, STACKED, faults="overflow:500")
+    (history,) = build(result.capture).values()
+    reasons = [item.reason for item in history.events if isinstance(item, elements.Gap)]
+    assert reasons.count(elements.GapReason.OVERFLOW) == 1
+    found = [item for item in decoded(result.capture) if not isinstance(item, str)]
+    before = next(n for n, (left, right) in enumerate(zip(found, result.truth)) if left != right)
+    rest = found[before:]
+    assert before > 100 and len(rest) > 100
+    assert rest == result.truth[-len(rest) :]
+
+
+def function_symbols(program: str) -> List[Any]:
+    with open(hand.FIRMWARE / (program + ".elf"), "rb") as stream:
+        table = ELFFile(stream).get_section_by_name(".symtab")
+        return [symbol for symbol in table.iter_symbols() if symbol.entry.st_info.type == "STT_FUNC"]
