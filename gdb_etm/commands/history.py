@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
+from gdb_etm.capture import BufferEnd
 from gdb_etm.commands.debugger import Debugger, SourceLine
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.disassembler import symbol_text
@@ -11,9 +12,10 @@ from gdb_etm.commands.parse import count
 from gdb_etm.commands.ranges import Window, window
 from gdb_etm.commands.records import Decoded
 from gdb_etm.commands.session import Session
-from gdb_etm.history.calls import Entry, Interrupt, Segment
+from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.store import Instruction, Span
 from gdb_etm.program.blocks import Blocks
+from gdb_etm.protocols.elements import Event, Gap, GapReason
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import InstructionRow, Row, SourceRow, instruction_lines
 from gdb_etm.views.text import end_text
@@ -28,6 +30,7 @@ TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several 
 
 _EXC_RETURN = 0xFFFFFF
 """Upper bits of what an M-profile handler returns to (Armv8-M ARM, B3.17); tail-chained exceptions come from there."""
+_LOCKUP = "Lockup"
 _BATCH = 1000
 """Lines aligned together; a listing of any length starts to print at once."""
 
@@ -74,7 +77,8 @@ def history_rows(
     for item in decoded.history.walk(shown.first, shown.last):
         if not isinstance(item, Instruction):
             leading = last < shown.first and shown.first > 1 and no_leading
-            if not leading and not (last >= shown.last and no_trailing):
+            trailing = last >= shown.last and no_trailing
+            if not leading and not trailing and not (last == 0 and is_start(decoded, item)):
                 yield item
             continue
         last = item.number
@@ -84,6 +88,12 @@ def history_rows(
                 yield SourceRow("%s:%d" % (line.path, line.line), debugger.source_text(line))
             before = line
         yield _instruction_row(debugger, decoded, item, modifiers)
+
+
+def is_start(decoded: Decoded, event: Event) -> bool:
+    """Tell whether an event before the first instruction only says that tracing started, as the first line does."""
+    started = decoded.history.end_reason is BufferEnd.STARTED
+    return started and isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
 
 
 def run_functions(session: Session, values: Values) -> Iterable[str]:
@@ -98,6 +108,8 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     lines = _Lines(session.debugger, decoded) if "l" in values.modifiers else None
     batch: List[FunctionRow] = []
     for entry in calls.entries(shown.first, shown.last):
+        if isinstance(entry, Break) and entry.after == 0 and is_start(decoded, entry.event):
+            continue
         path, first, last = lines.of(entry) if lines is not None else ("", 0, 0)
         batch.append(FunctionRow(entry, path, first, last, _origin(decoded, entry)))
         if len(batch) >= _BATCH:
@@ -113,7 +125,7 @@ def _origin(decoded: Decoded, entry: Entry) -> str:
         return ""
     address = entry.event.return_address
     if address >> 8 == _EXC_RETURN:
-        return "tail-chained"
+        return "" if entry.event.name == _LOCKUP else "tail-chained"
     return "" if decoded.program.read(address, 2) else "from 0x%08x: not in the program" % address
 
 

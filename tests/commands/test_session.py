@@ -1,0 +1,131 @@
+"""Sessions without a debugger: commands on real captures, worked by hand where the answer is a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.commands.parse import parse, split
+from gdb_etm.commands.registry import COMMANDS, SETTINGS
+from gdb_etm.commands.session import KEPT, Session
+from gdb_etm.errors import CaptureError, CommandError, EtmError
+from tests.shared import capture_folder
+
+
+def run(session: Session, line: str) -> List[str]:
+    """Run a command line after ``etm``."""
+    name, _, rest = line.partition(" ")
+    command = next(command for command in COMMANDS if command.name == name)
+    return list(command.run(session, parse(command, split(rest))))
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session(OfflineDebugger())
+
+
+def test_the_last_captures_stay(session: Session) -> None:
+    folder = capture_folder("armv8_1m_branches")
+    for _ in range(KEPT + 2):
+        run(session, "load " + folder)
+    lines = run(session, "captures")
+    assert len(lines) == KEPT
+    assert lines[0].split()[0] == "3" and lines[-1].startswith("* 18  ")
+    assert run(session, "captures 5")[0].startswith("capture 5: ")
+    assert [line.split()[1] for line in run(session, "captures") if line.startswith("*")] == ["5"]
+    with pytest.raises(CommandError, match="no capture 2; at hand: 3, 4"):
+        run(session, "captures 2")
+
+
+def test_pages_go_on_and_back(session: Session) -> None:
+    run(session, "load " + capture_folder("juno_r1_1"))
+    run(session, "captures 1")
+
+    def numbers(line: str) -> List[int]:
+        return [int(text.split()[0]) for text in run(session, line) if text[0].isdigit()]
+
+    assert numbers("history") == list(range(38203, 38213))
+    assert numbers("history -") == list(range(38193, 38203))
+    assert numbers("history 1,3") == [1, 2, 3]
+    assert numbers("history") == list(range(4, 14))
+    assert numbers("history +") == list(range(14, 24))
+    assert numbers("packets 7,+3") == [7, 8, 9]
+    assert numbers("packets") == list(range(10, 20))
+    assert numbers("functions 5") == list(range(5, 15))
+    session.settings["history-size"] = "unlimited"
+    assert len(numbers("history 100")) == 38212 - 99
+
+
+def test_other_trace_ids(session: Session) -> None:
+    run(session, "load " + capture_folder("juno_r1_1"))
+    run(session, "captures 1")
+    assert run(session, "history --id 0x11 -1")[0].startswith("225   ")
+    with pytest.raises(CommandError, match="no trace ID 0x01 in capture 1; it has: 0x10, "):
+        run(session, "packets --id 1")
+    session.current = session.records[1]
+    with pytest.raises(CaptureError, match=r"STM_12 \(stm\)"):
+        run(session, "history")
+
+
+def test_save_writes_what_load_reads(session: Session, tmp_path: Path) -> None:
+    run(session, "load " + capture_folder("juno_r1_1"))
+    run(session, "captures 1")
+    before = run(session, "history 1,200")
+    (line,) = run(session, "save %s" % (tmp_path / "new folder").as_posix().replace(" ", "\\ "))
+    assert line.startswith("capture 1 saved in %s/new folder: " % tmp_path)
+    other = Session(OfflineDebugger())
+    run(other, "load '%s/new folder'" % tmp_path)
+    assert run(other, "history 1,200") == before
+
+
+def test_save_does_not_litter(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("x")
+    run(session, "load " + capture_folder("juno_r1_1"))
+    with pytest.raises(CommandError, match="is not empty and no snapshot"):
+        run(session, "save %s" % tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("line", ["history", "functions", "packets", "save /nowhere/else"])
+def test_nothing_captured(session: Session, line: str) -> None:
+    with pytest.raises(CommandError, match='nothing captured: not connected. Try "etm connect", or "etm load DIR"'):
+        run(session, line)
+
+
+@pytest.mark.parametrize("line", ["start", "stop", "info", "disconnect"])
+def test_not_connected(session: Session, line: str) -> None:
+    with pytest.raises(CommandError, match='not connected to a trace unit. Try "etm connect"'):
+        run(session, line)
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("connect here", '"here" is none of: board:m33, HOST:PORT, target'),
+        ("connect target", "connecting works inside GDB"),
+        ("connect --etb-size 4K", "--etb-size is for the simulated board"),
+        ("connect board:m33 --probe x", "--probe is for a debug probe"),
+        ("connect localhost:3344 --frequency 4M", "--frequency is for a debug probe"),
+        ("connect localhost:3344 --option a=b", "--option is for pyOCD started here"),
+        ("connect --mode slowly", '--mode: "slowly" is none of'),
+        ("start --include 5", "not connected|no range"),
+        ("load /nowhere/else", "/nowhere/else/snapshot.ini: no such file"),
+    ],
+)
+def test_wrong_connections(session: Session, line: str, message: str) -> None:
+    with pytest.raises(EtmError, match=message) as caught:
+        run(session, line)
+    assert "\n" not in str(caught.value)
+
+
+def test_status_and_overview(session: Session) -> None:
+    assert run(session, "status") == ["Not connected; no captures."]
+    lines = list(session.overview(COMMANDS))
+    assert lines[0] == "Not connected; no captures." and len(lines) == len(COMMANDS) + 4
+
+
+def test_settings_are_those_that_commands_read() -> None:
+    assert {setting.name for setting in SETTINGS} == {"drain", "history-size", "function-call-history-size"}
