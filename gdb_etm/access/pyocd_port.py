@@ -1,6 +1,6 @@
 """An :class:`~gdb_etm.access.port.AccessPort` over one of pyOCD's memory access ports.
 
-Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6; of an ADIv6 MEM-AP: IHI 0074, C2.6.
+Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6; of an ADIv6 MEM-AP the same at 0xD00 (IHI 0074).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PyocdPort:
             try:
                 self._ap.write_memory(address, value & _ALL_ONES, 32)
                 if not self._writes_complete:
-                    # RDBUFF waits for the outstanding write and reports its fault (IHI 0031, B1.2 and B2.2.7).
+                    # RDBUFF waits for the outstanding write and reports its fault (IHI 0031, B2.2).
                     self._dp.read_dp(_DP_RDBUFF)
             finally:
                 self._ap.unlock()

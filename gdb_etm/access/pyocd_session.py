@@ -25,6 +25,17 @@ from gdb_etm.errors import AccessError, ConnectError
 
 _CPUID = 0xE000ED00
 
+_DEFAULTS: Dict[str, Any] = {
+    # pyOCD's own default would erase a locked chip on connecting.
+    "auto_unlock": False,
+    # No telnet port is opened for semihosting; with -O enable_semihosting=1 its console is GDB's.
+    "semihost_use_syscalls": True,
+    "stdio_mode": "off",
+    "warning.cortex_m_default": False,
+    "hide_programming_progress": True,
+}
+"""What differs from pyOCD's defaults; -O options and the user's pyocd.yaml come first."""
+
 
 class SessionOptions(NamedTuple):
     """How to open the session; what is None or empty is left to pyOCD and its configuration files."""
@@ -77,9 +88,10 @@ class PyocdSession:
         self._ports: Dict[int, PyocdPort] = {}
         try:
             _open(self._session)
-            self._core = self._choose_core(options.core)
-            self._was_running = options.connect_mode != "attach" or _is_running(self._core)
-            self._server = _serve_gdb(self._session, self._core)
+            self._hello = self._serve(options)
+        except (exceptions.Error, OSError) as error:
+            self.close()
+            raise ConnectError("the target was found, then stopped answering: %s" % error) from None
         except BaseException:
             self.close()
             raise
@@ -90,20 +102,8 @@ class PyocdSession:
         return int(self._server.port) if self._server is not None else 0
 
     def hello(self) -> Hello:
-        """Describe the session."""
-        probe = self._session.probe
-        return Hello(
-            protocol=PROTOCOL,
-            pyocd=str(pyocd.__version__),
-            probe=str(probe.description),
-            probe_uid=str(probe.unique_id),
-            target=str(self._session.board.target_type),
-            gdb_port=self.gdb_port,
-            core=int(self._core.core_number),
-            running=self._was_running,
-            cores=tuple(self._describe(core) for core in _cores(self._session)),
-            aps=self.aps(),
-        )
+        """Describe the session, as it was when it opened."""
+        return self._hello
 
     def aps(self) -> Tuple[ApInfo, ...]:
         """List the memory access ports."""
@@ -149,6 +149,25 @@ class PyocdSession:
         except (exceptions.Error, OSError) as error:
             print("error: closing the session: %s" % error, file=sys.stderr)
 
+    def _serve(self, options: SessionOptions) -> Hello:
+        """Serve GDB on the core that is meant, and describe what was found."""
+        core = self._choose_core(options.core)
+        self._was_running = options.connect_mode != "attach" or core.get_state() is not Target.State.HALTED
+        self._server = _serve_gdb(self._session, core)
+        probe = self._session.probe
+        return Hello(
+            protocol=PROTOCOL,
+            pyocd=str(pyocd.__version__),
+            probe=str(probe.description),
+            probe_uid=str(probe.unique_id),
+            target=str(self._session.board.target_type),
+            gdb_port=self.gdb_port,
+            core=int(core.core_number),
+            running=self._was_running,
+            cores=tuple(self._describe(each, self.gdb_port if each is core else 0) for each in _cores(self._session)),
+            aps=self.aps(),
+        )
+
     def _mem_aps(self) -> List[MEM_AP]:
         aps = [ap for ap in self._session.target.aps.values() if isinstance(ap, MEM_AP)]
         return sorted(aps, key=lambda ap: int(ap.address.nominal_address))
@@ -164,12 +183,11 @@ class PyocdSession:
         there = ", ".join("%d (%s)" % (core.core_number, core.name) for core in cores)
         raise ConnectError("the target has no core %s; cores: %s" % (wanted, there or "none"))
 
-    def _describe(self, core: CortexM) -> CoreInfo:
+    def _describe(self, core: CortexM, gdb_port: int) -> CoreInfo:
         cpuid = int(core.read_memory(_CPUID))
-        # CPUID.Variant is the r of a core's revision, CPUID.Revision its p (ARM DDI 0553, D1.2.42).
+        # CPUID.Variant is the r of a core's revision, CPUID.Revision its p (ARM DDI 0553).
         name = "%s r%dp%d" % (core.name, cpuid >> 20 & 15, cpuid & 15)
-        port = self.gdb_port if core is self._core else 0
-        return CoreInfo(int(core.core_number), name, cpuid, int(core.ap.address.nominal_address), port)
+        return CoreInfo(int(core.core_number), name, cpuid, int(core.ap.address.nominal_address), gdb_port)
 
 
 def _cores(session: Session) -> List[CortexM]:
@@ -177,20 +195,9 @@ def _cores(session: Session) -> List[CortexM]:
     return [core for _, core in sorted(session.target.cores.items()) if isinstance(core, CortexM)]
 
 
-def _is_running(core: CortexM) -> bool:
-    return bool(core.get_state() is not Target.State.HALTED)
-
-
 def _make_session(options: SessionOptions) -> Session:
     """Create the session object, not yet open."""
     settings = convert_session_options(list(options.options))
-    # What the user must not lose by accident: pyOCD's default would erase a locked chip on connecting.
-    settings.setdefault("auto_unlock", False)
-    # No telnet port is opened for semihosting; with -O enable_semihosting=1 its console goes to GDB's.
-    settings.setdefault("semihost_use_syscalls", True)
-    settings.setdefault("stdio_mode", "off")
-    settings.setdefault("warning.cortex_m_default", False)
-    settings.setdefault("hide_programming_progress", True)
     settings.update(
         connect_mode=options.connect_mode, gdbserver_port=options.gdb_port, serve_local_only=True, persist=True
     )
@@ -199,7 +206,7 @@ def _make_session(options: SessionOptions) -> Session:
     if options.frequency is not None:
         settings["frequency"] = options.frequency
     try:
-        return Session(_choose_probe(options.probe), options=settings)
+        return Session(_choose_probe(options.probe), options=settings, option_defaults=_DEFAULTS)
     except exceptions.TargetSupportError:
         raise ConnectError(_unknown_target(str(settings.get("target_override", "of its configuration")))) from None
     except exceptions.Error as error:

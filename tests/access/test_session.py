@@ -1,0 +1,85 @@
+"""Real pyOCD on the simulated board m33, in this process: how a session opens, fails to open, and leaves the target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+from pyocd.probe.aggregator import DebugProbeAggregator
+
+from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.errors import ConnectError
+from tests.access.processes import CPUID, write_forever
+
+DHCSR = 0xE000EDF0
+DEMCR = 0xE000EDFC
+S_HALT = 1 << 17
+C_DEBUGEN = 1
+HALT = 0xA05F0003
+FAILURES = ("debug probe board:m33 is there, the target is not: ", "the target was found, then stopped answering: ")
+
+Open = Callable[..., PyocdSession]
+
+
+class PoweredBoard:
+    """A board that stays powered from one session to the next, as boards on a bench do."""
+
+    def __init__(self, elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._options = ("board.elf=%s" % elf,)
+        session = self.open()
+        self._probe: Any = session._session.probe
+        for name in ("open", "close"):
+            monkeypatch.setattr(self._probe, name, lambda: None)
+        monkeypatch.setattr(DebugProbeAggregator, "get_all_connected_probes", lambda unique_id=None: [self._probe])
+        self.machine = self._probe.board.machine
+        session.close()
+
+    def open(self, **options: Any) -> PyocdSession:
+        """Open a session."""
+        return PyocdSession(SessionOptions(probe="board:m33", options=self._options, **options))
+
+    def read(self, address: int) -> int:
+        """Read a word past probe and debug port."""
+        return int(self.machine.read(address, 4))
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PoweredBoard:
+    """A powered board whose program runs for ever."""
+    return PoweredBoard(write_forever(tmp_path / "forever.elf"), monkeypatch)
+
+
+@pytest.mark.parametrize("mode", ["attach", "halt", "pre-reset", "under-reset"])
+def test_a_target_that_ran_runs_on_without_a_trace_of_the_debugger(board: PoweredBoard, mode: str) -> None:
+    session = board.open(connect_mode=mode)
+    assert session.hello().running
+    if mode != "attach":
+        assert session.states() == ["halted"]
+    session.port(0).read32(CPUID)
+    session.close()
+    assert not board.read(DHCSR) & (S_HALT | C_DEBUGEN)
+    assert board.read(DEMCR) == 0
+
+
+def test_a_target_that_was_halted_stays_halted(board: PoweredBoard) -> None:
+    board.machine.write(DHCSR, 4, HALT)
+    session = board.open()
+    assert not session.hello().running
+    assert session.states() == ["halted"]
+    session.close()
+    assert board.read(DHCSR) & S_HALT
+
+
+def test_a_probe_pulled_out_at_any_moment_of_opening_is_one_clear_line(tmp_path: Path) -> None:
+    elf = write_forever(tmp_path / "forever.elf")
+    failed = opened = 0
+    for transfers in range(1, 400, 9):
+        options = ("board.elf=%s" % elf, "board.faults=unplug-after:%d" % transfers)
+        try:
+            PyocdSession(SessionOptions(probe="board:m33", options=options)).close()
+            opened += 1
+        except ConnectError as error:
+            assert str(error).startswith(FAILURES) and "\n" not in str(error)
+            failed += 1
+    assert failed and opened
