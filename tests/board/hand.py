@@ -61,14 +61,19 @@ def start_trace(target: Target, configuration: int = 1, sync: int = 9, more: Tup
     poll(target, ETM + 0x00C, 1, 0)
 
 
-def stop_trace(target: Target) -> Tuple[bytes, bool]:
-    """Stop in the opposite order; return the buffer, oldest byte first, and whether it wrapped."""
+def flush(target: Target) -> None:
+    """Stop in the opposite order: the unit, then with a flush the buffer."""
     target.write32(ETM + 0x004, 0)
     poll(target, ETM + 0x00C, 1, 1)
     target.write32(ETF + FFCR, 0x1133)
     target.write32(ETF + FFCR, 0x1173)
     poll(target, ETF + FFCR, 0x40, 0)
     poll(target, ETF + STS, 4, 4)
+
+
+def stop_trace(target: Target) -> Tuple[bytes, bool]:
+    """Stop; return the buffer, oldest byte first, and whether it wrapped."""
+    flush(target)
     wrapped = bool(target.read32(ETF + STS) & 1)
     words: List[int] = []
     while True:
