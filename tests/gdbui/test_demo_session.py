@@ -1,0 +1,60 @@
+"""scripts/demo as a user runs it: a real GDB session, in batch and left at the prompt of a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import time
+
+from tests.gdb_session import ROOT
+
+DEMO = str(ROOT / "scripts" / "demo")
+SECONDS = 120
+
+
+def test_the_transcript_explains_the_fault() -> None:
+    done = subprocess.run([DEMO], stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True)
+    lines = done.stdout.splitlines()
+    typed = [line[len("(gdb) ") :].split()[:2] for line in lines if line.startswith("(gdb) ")]
+    expected = ["source gdb_etm", "etm connect", "etm start", "continue", "etm functions", "etm history", "etm status"]
+    assert [" ".join(words) for words in typed] == expected
+    assert any(line.endswith("<HardFault (exception 3), from 0x00163332: not in the program>") for line in lines)
+    assert any("subscription->handler(message);" in line for line in lines)
+    assert not [line for line in lines if "Traceback" in line or "rror" in line]
+
+
+def test_interactive_leaves_the_user_at_the_prompt() -> None:
+    master, slave = pty.openpty()
+    environment = dict(os.environ, TERM="dumb")
+    with subprocess.Popen(
+        [DEMO, "--interactive"], stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+    ) as demo:
+        os.close(slave)
+        try:
+            _read_until(master, b"capture 1 (halt in HardFault_Handler)")
+            os.write(master, b"etm history -1\n")
+            _read_until(master, b"<dispatch+20>   blx  r3")
+            os.write(master, b"etm disconnect\nquit\n")
+            demo.wait(SECONDS)
+        finally:
+            demo.kill()
+            os.close(master)
+
+
+def _read_until(master: int, text: bytes) -> None:
+    # Until GDB has written ``text`` and waits at its prompt.
+    seen = b""
+    deadline = time.monotonic() + SECONDS
+    while text not in seen or not seen.endswith(b"(gdb) "):
+        ready, _, _ = select.select([master], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, seen
+        seen += os.read(master, 4096)
+
+
+def test_other_arguments_are_refused() -> None:
+    done = subprocess.run(
+        [DEMO, "--fast"], stderr=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 2 and done.stderr == "usage: scripts/demo [--interactive]\n"
