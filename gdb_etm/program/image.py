@@ -96,8 +96,11 @@ def load_elf(path: str) -> List[MemoryImage]:
                 size = segment["p_filesz"]
                 if size > _MAX_SEGMENT:
                     raise ImageError("%s has a segment of %d bytes; at most %d are read" % (path, size, _MAX_SEGMENT))
+                data = bytes(segment.data()) if size else b""
+                if len(data) < size:
+                    raise ImageError("%s is cut short: %d of %d bytes of a segment" % (path, len(data), size))
                 if size:
-                    images.append(MemoryImage(segment["p_vaddr"], bytes(segment.data()), path))
+                    images.append(MemoryImage(segment["p_vaddr"], data, path))
     except OSError as error:
         raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
     except ELFError as error:
