@@ -48,14 +48,14 @@ def test_a_debug_reset_request_resets_once() -> None:
     assert dp.read(CTRL_STAT) & 0x0C000000 == 0x0C000000
 
 
-def test_increment_wraps_at_1_kib() -> None:
+def test_increment_wraps_at_4_kib() -> None:
     dp = port()
     dp.write_ap(CSW, WORD | INCREMENT)
-    dp.write_ap(TAR, RAM + 0x3F8)
+    dp.write_ap(TAR, RAM + 0xFF8)
     for value in (1, 2, 3):
         dp.write_ap(DRW, value)
     assert dp.read_ap(TAR) == RAM + 4
-    dp.write_ap(TAR, RAM + 0x3F8)
+    dp.write_ap(TAR, RAM + 0xFF8)
     assert [dp.read_ap(DRW) for _ in range(3)] == [1, 2, 3]
     assert dp.read(RDBUFF) == 3
 
