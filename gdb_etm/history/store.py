@@ -104,8 +104,8 @@ class History:
         number = ends[entry - 1] + 1 if entry else 1
         at = bisect_left(self._event_places, entry)
         while True:
-            if entry >= len(ends) or number >= first:
-                # Events stand between entries of the order.
+            if first <= number <= last + 1:
+                # Events stand between entries of the order; those after an entry whose end is cut off are not wanted.
                 while at < len(self.events) and self._event_places[at] <= entry:
                     yield self.events[at]
                     at += 1
@@ -115,7 +115,9 @@ class History:
                 at += 1
             for _, executed in self._runs[self._order[entry]].ranges():
                 following = number + executed.instructions
-                if following > first and number <= last:
+                if number >= first and following <= last + 1:
+                    yield Span(number, executed)
+                elif following > first and number <= last:
                     yield self._clip(Span(number, executed), first, last)
                 number = following
             entry += 1
@@ -124,8 +126,6 @@ class History:
         number, executed = span
         skip = max(0, first - number)
         keep = min(last, number + executed.instructions - 1) - number - skip + 1
-        if keep == executed.instructions:
-            return span
         addresses = self._blocks.addresses(executed.start, executed.end, executed.isa) + [executed.end]
         whole = skip + keep == executed.instructions
         cut = executed._replace(
