@@ -117,7 +117,7 @@ class History:
                 following = number + executed.instructions
                 if number >= first and following <= last + 1:
                     yield Span(number, executed)
-                elif following > first and number <= last:
+                elif max(number, first) <= min(following - 1, last):
                     yield self._clip(Span(number, executed), first, last)
                 number = following
             entry += 1
