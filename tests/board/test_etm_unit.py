@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple, Union
 
@@ -10,12 +11,13 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from pyocd.core.target import Target
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
 from gdb_etm.history.store import Instruction
 from gdb_etm.program.image import load_elf
 from gdb_etm.protocols import elements
-from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT
+from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, LOCKUP
 from gdb_etm.protocols.etmv4.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.board import hand
@@ -72,6 +74,8 @@ def event(line: str) -> Event:
     words = line.split()
     if words[0].startswith("0x"):
         return int(words[0], 16)
+    if words[0] == "lockup":
+        return ("exception", LOCKUP, int(words[1], 16))
     if words[0] == "halt":
         return ("exception", DEBUG_HALT, int(words[1], 16))
     if words[0] == "exception":
@@ -159,6 +163,16 @@ def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> No
     assert found == result.truth[-len(found) :]
 
 
+def test_the_buffer_asks_for_synchronisation(tmp_path: Path) -> None:
+    """The unit's own period is fixed at 1024 bytes; the buffer's is 512 here."""
+    result = run("sort", tmp_path, hand.BROADCAST, 4096)
+    assert result.wrapped
+    data = bytes(deframe(result.capture.buffer).streams[hand.TRACE_ID].data)
+    points = [match.start() for match in re.finditer(bytes(11) + b"\\x80\x01", data)]
+    assert len(points) >= 6
+    assert all(500 < later - earlier < 700 for earlier, later in zip(points, points[1:]))
+
+
 def test_an_include_range(tmp_path: Path) -> None:
     symbols = {symbol.name: symbol for symbol in function_symbols("sort")}
     first = symbols["quick_sort"].entry.st_value & ~1
@@ -183,6 +197,37 @@ def test_an_overflow_is_a_gap(tmp_path: Path) -> None:
     rest = found[before:]
     assert before > 100 and len(rest) > 100
     assert rest == result.truth[-len(rest) :]
+
+
+def test_a_lockup(tmp_path: Path) -> None:
+    """A bus fault becomes a HardFault, whose handler faults again."""
+    # movs r0, #1; lsls r0, r0, #30 (0x40000000 holds nothing); bl next; nop; next: ldr r0, [r0]
+    code = struct.pack("<6H", 0x2001, 0x0780, 0xF000, 0xF801, 0xBF00, 0x6800)
+    truth = tmp_path / "truth"
+    with hand.board(truth=str(truth)) as session:
+        target = session.target
+        target.write_memory_block8(0x100, code)
+        target.write_memory_block32(0, [0x20010000, 0x101, 0x101, 0x101])
+        target.reset_and_halt()
+        skip = len(hand.read_truth(truth))
+        hand.start_trace(target, STACKED)
+        target.resume()
+        hand.poll(target, 0xE000EDF0, 1 << 19, 1 << 19)
+        target.halt()
+        buffer, _ = hand.stop_trace(target)
+        registers = read_registers(target)
+        real = [event(line) for line in hand.read_truth(truth)[skip:] if not line.startswith("resume")]
+    image = MemoryImage(0x100, code + bytes(4), "code")
+    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), (image,))
+    capture = Capture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
+    assert [number for kind, number, _ in filter(is_exception, real)] == [3, LOCKUP, DEBUG_HALT]
+    assert decoded(capture) == real
+    write_snapshot(capture, str(tmp_path / "snapshot"))
+    assert_ranges(listed(str(tmp_path / "snapshot")), real)
+
+
+def is_exception(item: Event) -> bool:
+    return isinstance(item, tuple)
 
 
 def function_symbols(program: str) -> List[Any]:

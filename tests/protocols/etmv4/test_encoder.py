@@ -244,6 +244,16 @@ def test_tail_chaining() -> None:
     assert text(out)[len(START) :].endswith("f7 07 06 de 00 9b 7f ff ff ff 9b 05 10 00 00")
 
 
+def test_lockup() -> None:
+    out = bytearray()
+    unit = encoder(out)
+    unit.instructions([0x1000])
+    unit.lockup(0x1002)
+    unit.debug_halt(0xEFFFFFFE)
+    # L7390: TYPE 0x1A with the address of the instruction that caused it; then the lockup address, where nothing runs.
+    assert text(out)[len(START) :] == "04 81 00 96 80 10 06 b5 00 96 01 06 f0 00 9b 7f ff ff ef"
+
+
 def test_resuming_after_a_halt_is_a_gap() -> None:
     out = bytearray()
     unit = encoder(out)
