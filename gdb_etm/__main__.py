@@ -8,11 +8,16 @@ import os
 import sys
 from heapq import merge
 from itertools import islice
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm import __version__
 from gdb_etm.capture import Capture
 from gdb_etm.errors import CommandError, EtmError
+
+if TYPE_CHECKING:
+    # At run time each command imports what it needs, so that "--help" is quick.
+    from gdb_etm.history.store import History
+    from gdb_etm.protocols.elements import Event, Range
 
 _LINES_AT_ONCE = 4096
 
@@ -44,6 +49,15 @@ def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
         raise CommandError("no trace with ID 0x%02x; the snapshot has: %s" % (wanted, names))
 
 
+def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, History]:
+    from gdb_etm.history.build import build, streams
+
+    histories = build(capture, trace_id=arguments.id)
+    if not histories:
+        _check_id(arguments.id, [stream.trace_id for stream in streams(capture)])
+    return histories
+
+
 def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.history.build import streams
     from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -59,14 +73,10 @@ def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.history.build import build
-    from gdb_etm.history.store import History
-    from gdb_etm.protocols.elements import Event, Range
     from gdb_etm.views.elements import element_object, element_text, end_object
 
     capture = _capture(arguments)
-    histories = build(capture, trace_id=arguments.id)
-    _check_id(arguments.id, histories)
+    histories = _histories(arguments, capture)
     if arguments.format == "none":
         return
 
@@ -86,13 +96,11 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.commands.symbols import load_symbols
-    from gdb_etm.history.build import build
     from gdb_etm.history.store import Instruction
     from gdb_etm.views.elements import element_object, instruction_object
 
     symbols = load_symbols(arguments.elf)
-    histories = build(_capture(arguments), trace_id=arguments.id)
-    _check_id(arguments.id, histories)
+    histories = _histories(arguments, _capture(arguments))
     for trace_id, history in histories.items():
         for item in history.walk(1, len(history)):
             if isinstance(item, Instruction):
@@ -114,6 +122,8 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     session.add(_capture(arguments), "loaded from " + arguments.snapshot, is_live=False)
     command = next(command for command in COMMANDS if command.name == arguments.command)
     words = list(arguments.words)
+    if arguments.command == "packets" and not words:
+        words = ["1,+%d" % sys.maxsize]  # how many packets are listed is no setting
     if arguments.id is not None:
         words += ["--id", "%d" % arguments.id]
     yield from command.run(session, parse(command, words))
@@ -135,7 +145,10 @@ _LISTINGS: Dict[str, _Listing] = {
 
 
 def _number(text: str) -> int:
-    return int(text, 0)
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise argparse.ArgumentTypeError('"%s" is no number' % text)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -158,6 +171,18 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if listing.text is _session_lines:
         parser.add_argument("words", nargs="*", metavar="RANGE", help='as after "etm %s"; default: everything' % name)
+
+
+def _arguments(words: Sequence[str]) -> argparse.Namespace:
+    # argparse gives up a list of words at the first option after it, and takes "-5,+2" for an option.
+    parser = _parser()
+    arguments, more = parser.parse_known_args(words)
+    unknown = [word for word in more if word[1:2].isalpha() or (word.startswith("--") and word != "--")]
+    if unknown or (more and "words" not in arguments):
+        parser.error("unrecognized arguments: %s" % " ".join(unknown or more))
+    if more:
+        arguments.words = arguments.words + [word for word in more if word != "--"]
+    return arguments
 
 
 def _print(lines: Iterator[str]) -> None:
@@ -183,7 +208,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         from gdb_etm.access import server
 
         return server.main(words[1:])
-    arguments = _parser().parse_args(words)
+    arguments = _arguments(words)
     listing = _LISTINGS[arguments.command]
     make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
     try:

@@ -289,7 +289,8 @@ class Decoding:
         self._set(LOST)
 
     def _not_decoded(self, kind: Kind, position: int) -> None:
-        self._gap(position, GapReason.NOT_DECODED, kind.value)
+        if not self._refused:
+            self._gap(position, GapReason.NOT_DECODED, kind.value)
         if kind in _SPECULATIVE:
             self._set(LOST)
 

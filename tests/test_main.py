@@ -1,0 +1,250 @@
+"""Real captures with OpenCSD's result, through the shell: every command as a user runs it, well and with mistakes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import List, NamedTuple, Tuple
+
+import pytest
+
+from tests.shared import SHARED, capture_folder, shared
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Result(NamedTuple):
+    """What a command printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> List[str]:
+        """The lines of its standard output."""
+        return self.out.splitlines()
+
+
+def run(*words: str) -> Result:
+    command = [sys.executable, "-m", "gdb_etm", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, timeout=120)
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def well(*words: str) -> Result:
+    result = run(*words)
+    assert (result.status, result.err) == (0, "")
+    return result
+
+
+def refused(*words: str) -> str:
+    """Run a command that has to fail with one line; return it."""
+    result = run(*words)
+    assert result.status == 1
+    assert result.err.startswith("gdb-etm: ") and result.err.count("\n") == 1, result.err
+    return result.err
+
+
+COMMANDS = ["packets", "elements", "history", "functions", "install", "serve"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(command: str) -> None:
+    assert well(command, "--help").out.startswith("usage: gdb-etm %s" % command)
+
+
+def test_overview() -> None:
+    text = well("--help").out
+    assert all(re.search(r"^ +%s( |$)" % command, text, re.MULTILINE) for command in COMMANDS)
+    assert re.match(r"gdb_etm \d", well("--version").out)
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        ((), "COMMAND"),
+        (("zork",), "zork"),
+        (("elements",), "SNAPSHOT"),
+        (("elements", "folder", "--id", "zork"), '"zork" is no number'),
+        (("elements", "folder", "--format", "xml"), "xml"),
+        (("elements", "folder", "1,5"), "1,5"),
+        (("history", "folder", "--zork"), "--zork"),
+        (("history", "folder", "-x"), "-x"),
+    ],
+)
+def test_wrong_words(words: Tuple[str, ...], message: str) -> None:
+    result = run(*words)
+    assert result.status == 2
+    assert result.err.startswith("usage: ") and message in result.err.splitlines()[-1]
+    assert "Traceback" not in result.err
+
+
+def test_packets() -> None:
+    # OpenCSD lists the same bytes.
+    folder = capture_folder("juno_r1_1")
+    expected = ""
+    with gzip.open(shared("captures", "expected", "juno_r1_1.packets.tsv.gz"), "rt", encoding="utf-8") as lines:
+        for line in lines:
+            _, trace_id, raw, text = line.rstrip("\n").split("\t", 3)
+            if int(trace_id, 16) == 0x13 and "NOT_SYNC" not in text:
+                expected += bytes(int(word, 16) for word in raw.strip("[] ;").split()).hex()
+    found = [json.loads(line) for line in well("packets", folder, "--id", "0x13", "--format", "jsonl").lines]
+    assert all(set(packet) == {"index", "id", "bytes", "name", "fields"} for packet in found)
+    assert {packet["id"] for packet in found} == {0x13}
+    # It lists an Exception packet and the address in it as two.
+    assert "".join(packet["bytes"] for packet in found if packet["name"] != "not synchronised") == expected
+    # As text it is a line each, with the same names and fields.
+    text = well("packets", folder, "--id", "19").lines
+    assert len(text) == len(found)
+    for packet, line in zip(found, text):
+        assert packet["name"] in line and line.endswith(packet["fields"])
+
+
+def test_elements() -> None:
+    folder = capture_folder("armv8_1m_branches")
+    objects = [json.loads(line) for line in well("elements", folder, "--format", "jsonl").lines]
+    assert [found["kind"] for found in objects[:2]] == ["context", "range"]
+    assert objects[1] == {
+        "index": 23,
+        "id": 0,
+        "kind": "range",
+        "start": "0x4f9a02",
+        "end": "0x4f9a06",
+        "isa": "T32",
+        "instructions": 2,
+        "taken": False,
+    }
+    assert objects[-1] == {"index": 33, "id": 0, "kind": "end"}
+    text = well("elements", folder).lines
+    assert len(text) == len(objects) - 1
+    assert "range" in text[1] and "start=0x4f9a02" in text[1]
+    assert well("elements", folder, "--format", "none").out == ""
+
+
+def test_elements_are_in_the_buffer_s_order() -> None:
+    lines = well("elements", capture_folder("juno_r1_1"), "--format", "jsonl").lines
+    found = [json.loads(line) for line in lines]
+    assert {element["id"] for element in found} == {0x10, 0x11, 0x12, 0x13, 0x15}
+    offsets = [element["index"] for element in found]
+    assert offsets == sorted(offsets)
+    one = well("elements", capture_folder("juno_r1_1"), "--format", "jsonl", "--id", "0x11").lines
+    assert one == [line for line in lines if json.loads(line)["id"] == 0x11]
+
+
+def test_history() -> None:
+    folder = capture_folder("armv8_1m_branches")
+    objects = [json.loads(line) for line in well("history", folder, "--format", "jsonl").lines]
+    instructions = [found for found in objects if found["kind"] == "instruction"]
+    assert [found["number"] for found in instructions] == list(range(1, 210))
+    assert instructions[0]["address"] == "0x4f9a02"
+    text = [line for line in well("history", folder).lines if re.match(r"\d", line)]
+    assert len(text) == 209
+    assert re.match(r"1\s+0x0*4f9a02\s", text[0])
+
+
+@pytest.mark.parametrize(
+    "words, numbers",
+    [
+        (("5",), [5, 14]),
+        (("5,8",), [5, 8]),
+        (("5,+3",), [5, 7]),
+        (("-3",), [207, 209]),
+        (("--id", "0", "5,8"), [5, 8]),
+        (("5,8", "--id", "0"), [5, 8]),
+        (("/r", "5,8"), [5, 8]),
+        (("-5,+2",), [205, 206]),
+    ],
+)
+def test_ranges_of_the_history(words: Tuple[str, ...], numbers: List[int]) -> None:
+    lines = well("history", capture_folder("armv8_1m_branches"), *words).lines
+    found = [int(line.split()[0]) for line in lines if re.match(r"\d", line)]
+    assert found[0] == numbers[0]
+    assert found[-1] == numbers[1] or words == ("5",)
+
+
+def test_functions() -> None:
+    lines = well("functions", capture_folder("armv8_1m_branches")).lines
+    assert [line.split()[0] for line in lines if re.match(r"\d", line)] == ["1", "2", "3", "4", "5", "6"]
+
+
+def test_a_capture_without_code() -> None:
+    # Packets and gaps; no instruction is made up.
+    folder = capture_folder("rp2350-m33-0")
+    assert len(well("packets", folder).lines) > 100
+    objects = [json.loads(line) for line in well("elements", folder, "--format", "jsonl").lines]
+    assert not [found for found in objects if found["kind"] == "range"]
+    assert [found["kind"] for found in objects].count("unknown_address") > 50
+
+
+@pytest.mark.parametrize("command", ["packets", "elements", "history"])
+@pytest.mark.parametrize("format_", ["text", "jsonl"])
+def test_the_reader_may_stop(command: str, format_: str) -> None:
+    # As "| head -1" does.
+    folder = capture_folder("juno_r1_1")
+    words = [sys.executable, "-m", "gdb_etm", command, folder, "--format", format_, "--id", "0x10"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait(60)
+
+
+@pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
+@pytest.mark.parametrize("format_", ["text", "jsonl"])
+def test_wrong_id(command: str, format_: str) -> None:
+    if command == "functions" and format_ == "jsonl":
+        format_ = "text"
+    message = refused(command, capture_folder("juno_r1_1"), "--id", "0x42", "--format", format_)
+    # What there is instead is told.
+    assert "0x42" in message and "0x10, 0x11, 0x12, 0x13, 0x15" in message
+
+
+@pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
+def test_bad_snapshots(command: str, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert str(missing) in refused(command, str(missing))
+    assert "snapshot.ini" in refused(command, str(tmp_path))
+    file = tmp_path / "snapshot.ini"
+    file.write_text("[snapshot]\nversion=1.0\n[device_list]\ndevice0=gone.ini\n")
+    assert "gone.ini" in refused(command, str(tmp_path))
+    file.write_bytes(bytes(range(256)))
+    assert str(tmp_path) in refused(command, str(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
+@pytest.mark.parametrize("name, reason", [("TC2", "etmv3"), ("a55-test-tpiu", "dstream_coresight")])
+def test_captures_that_are_not_decoded(command: str, name: str, reason: str) -> None:
+    assert reason in refused(command, capture_folder(name))
+
+
+@pytest.mark.parametrize("command", ["elements", "history", "functions"])
+def test_bad_program_files(command: str, tmp_path: Path) -> None:
+    folder = capture_folder("armv8_1m_branches")
+    assert "missing.elf" in refused(command, folder, "--elf", str(tmp_path / "missing.elf"))
+    text = tmp_path / "text.elf"
+    text.write_text("no ELF file")
+    assert "text.elf" in refused(command, folder, "--elf", str(text))
+
+
+def test_wrong_range() -> None:
+    assert "zork" in refused("history", capture_folder("armv8_1m_branches"), "zork")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="no shared beside the checkout")
+def test_every_capture_gives_output_or_one_line() -> None:
+    # The same for all commands, whatever a capture holds.
+    for folder in sorted((SHARED / "captures").iterdir()):
+        if not (folder / "snapshot.ini").exists() or folder.name == "bugfix-exact-match":
+            continue
+        for command in ("packets", "elements", "history", "functions"):
+            result = run(command, str(folder))
+            if result.status:
+                assert result.err.startswith("gdb-etm: ") and result.err.count("\n") == 1, (folder, command)
+            else:
+                assert result.out and not result.err, (folder, command)
