@@ -6,7 +6,7 @@ debugger's AHB-AP through :meth:`Bus.read` and :meth:`Bus.write`.
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Protocol, Tuple
+from typing import Dict, List, Optional, Protocol, Tuple, runtime_checkable
 
 FLASH_BASE = 0x00000000
 FLASH_SIZE = 0x00100000
@@ -37,6 +37,14 @@ class Device(Protocol):
 
     def write32(self, offset: int, value: int) -> None:
         """Write the register at `offset`."""
+
+
+@runtime_checkable
+class NarrowDevice(Protocol):
+    """A device whose registers can be written in part; in any other one, the rest of the register becomes zero."""
+
+    def write_part(self, offset: int, value: int, mask: int) -> None:
+        """Write the bits of the register at `offset` that are in `mask`."""
 
 
 class Bus:
@@ -98,11 +106,12 @@ class Bus:
             return
         device = self._device(address, size)
         offset = (address & ~3) - device.base
-        if size != 4:
-            shift = 8 * (address & 3)
-            mask = ((1 << (8 * size)) - 1) << shift
-            value = (device.read32(offset) & ~mask) | ((value << shift) & mask)
-        device.write32(offset, value & 0xFFFFFFFF)
+        shift = 8 * (address & 3)
+        mask = ((1 << (8 * size)) - 1) << shift
+        if size != 4 and isinstance(device, NarrowDevice):
+            device.write_part(offset, value << shift & mask, mask)
+        else:
+            device.write32(offset, value << shift & mask)
 
     def _device(self, address: int, size: int) -> Device:
         """Return the device at an address.

@@ -138,7 +138,9 @@ class DebugRegisters:
     def _write_register(self, number: int, value: int) -> None:
         engine = self._core.engine
         if number in _PLAIN:
-            engine.write_special(_PLAIN[number], value & ~3 if number in (13, 17, 18) else value)
+            # R13 is the stack pointer of the mode that the core is in.
+            write = engine.write if number == 13 else engine.write_special
+            write(_PLAIN[number], value & ~3 if number in (13, 17, 18) else value)
         elif number == _PC:
             engine.jump(value)
         elif number == _XPSR:

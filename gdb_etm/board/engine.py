@@ -27,7 +27,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
 from gdb_etm.board.exceptions import HARD_FAULT
-from gdb_etm.board.path import Block, Path
+from gdb_etm.board.path import Block, Path, WrongPath
 from gdb_etm.board.t32 import condition_passes
 
 # PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
@@ -35,8 +35,10 @@ _emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
 _emu_start.restype = ctypes.c_int
 _emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
 
-# Instructions on a page of the engine's own, each at its offset: what Unicorn has no function for.
-_STUBS = 0xF0000000
+# Instructions on a page of the engine's own, each at its offset: what Unicorn has no function for. Programs that go there
+# fault, as they do around it.
+_STUBS = 0x1F000000
+_STUBS_SIZE = 0x1000
 _MSR_PSP_R0, _MRS_R0_MSPLIM, _MRS_R0_PSPLIM, _MSR_MSPLIM_R0, _MSR_PSPLIM_R0 = range(0, 40, 8)
 _STUB_CODE = {
     _MSR_PSP_R0: "80f30988",
@@ -114,7 +116,9 @@ class Engine:
         self.watch_masks = False
         self.floating_point = False
         self.running = False
+        self._stale = False
         self._before = 0
+        self._in_stub = False
         self._blocks: List[Block] = []
         self._left = 0
         self._limit = 0
@@ -139,7 +143,7 @@ class Engine:
         flash, ram = (ctypes.addressof(part) for part in self._memory)
         uc.mem_map_ptr(FLASH_BASE, FLASH_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC, flash)
         uc.mem_map_ptr(RAM_BASE, RAM_SIZE, const.UC_PROT_ALL, ram)
-        uc.mem_map(_STUBS, 0x1000, const.UC_PROT_EXEC)
+        uc.mem_map(_STUBS, _STUBS_SIZE, const.UC_PROT_EXEC)
         for offset, code in _STUB_CODE.items():
             uc.mem_write(_STUBS + offset, bytes.fromhex(code) + b"\x00\xbf\x00\xbf")
 
@@ -206,7 +210,11 @@ class Engine:
         self._uc.ctl_flush_tb()
 
     def code_changed(self) -> None:
-        """Forget translated code: the debugger has written memory."""
+        """Forget translated code before the next run: the debugger has written memory."""
+        self._stale = True
+
+    def _forget(self) -> None:
+        self._stale = False
         self._uc.ctl_flush_tb()
         self._path.forget()
 
@@ -237,27 +245,38 @@ class Engine:
             self.xpsr = xpsr
 
     def refresh_privilege(self) -> None:
-        """Make Unicorn look at CONTROL.nPRIV and the exception number again."""
+        """Make Unicorn look at CONTROL.nPRIV and the exception number again; unprivileged, the MSR does only that."""
         self._run_stub(_MSR_PSP_R0, self.read(_PSP))
 
     def stack_limit(self, process: bool) -> int:
         """Return PSPLIM or MSPLIM."""
         if not self._path.sets_limits:
             return 0
-        return self._run_stub(_MRS_R0_PSPLIM if process else _MRS_R0_MSPLIM, 0)
+        return self._run_privileged(_MRS_R0_PSPLIM if process else _MRS_R0_MSPLIM, 0)
 
     def set_stack_limit(self, process: bool, value: int) -> None:
         """Set PSPLIM or MSPLIM."""
         self._path.sets_limits = True
-        self._run_stub(_MSR_PSPLIM_R0 if process else _MSR_MSPLIM_R0, value)
+        self._run_privileged(_MSR_PSPLIM_R0 if process else _MSR_MSPLIM_R0, value)
+
+    def _run_privileged(self, stub: int, r0: int) -> int:
+        """Run one instruction of the engine's own in Handler mode."""
+        xpsr = self.xpsr
+        self.xpsr = xpsr | (0 if xpsr & _IPSR else HARD_FAULT)
+        result = self._run_stub(stub, r0)
+        self.xpsr = xpsr
+        self.refresh_privilege()
+        return result
 
     def _run_stub(self, stub: int, r0: int) -> int:
-        """Run one instruction of the engine's own with `r0`, in Handler mode, and return what it leaves there."""
+        """Run one instruction of the engine's own with `r0`, and return what it leaves there."""
         pc, saved, xpsr = self.pc, self.read(_R0), self.xpsr
-        self.xpsr = (xpsr & ~_IT_BITS) | XPSR_T | (0 if xpsr & _IPSR else HARD_FAULT)
+        self.xpsr = (xpsr & ~_IT_BITS) | XPSR_T
         self.write(_R0, r0)
         self._begin(_FOREVER)
+        self._in_stub = True
         _emu_start(self._uc._uch, (_STUBS + stub) | 1, 0, 0, 1)
+        self._in_stub = False
         self._blocks.clear()
         result = self.read(_R0)
         self.write(_R0, saved)
@@ -333,6 +352,8 @@ class Engine:
 
     def _go(self, count: int) -> Run:
         """Let Unicorn run, and find out what happened."""
+        if self._stale:
+            self._forget()
         pc = self.pc
         in_it = bool(self.it_state)
         self.running = True
@@ -359,7 +380,9 @@ class Engine:
         """Name the reason for which Unicorn stopped."""
         if self._fault is not None:
             return Run(executed, self._fault[0], self._fault[1])
-        if self._interrupt in _BY_INTERRUPT:
+        if self._interrupt >= 0:
+            if self._interrupt not in _BY_INTERRUPT:
+                raise WrongPath("Unicorn raised exception %d at 0x%08x" % (self._interrupt, self.pc))
             return Run(executed, _BY_INTERRUPT[self._interrupt])
         if error == const.UC_ERR_OK:
             slept = bool(executed) and self._path.instruction(executed[-1]).is_wfi()
@@ -370,12 +393,15 @@ class Engine:
             if executed and self._path.instruction(executed[-1]).is_pause():
                 return Run(executed, Stop.LIMIT)
             return Run(executed, Stop.UNDEFINED)
-        raise UcError(error)
+        raise WrongPath("Unicorn ended with '%s' at 0x%08x" % (UcError(error), self.pc))
 
     def _on_block(self, _uc: Any, address: int, size: int, _data: Any) -> None:
         block = self._path.known.get(address)
         if block is None or block.size != size:
             block = self._path.block(address, size)
+            if _STUBS <= address < _STUBS + _STUBS_SIZE and not self._in_stub:
+                self._fault = Stop.FETCH, address
+                self._uc.emu_stop()
         self._blocks.append(block)
         self._left -= block.length
         if self._left < 0 or self._stopping or self.watch_masks or not self.floating_point:

@@ -23,6 +23,7 @@ from gdb_etm.board.clock import Clock
 from gdb_etm.board.engine import XPSR_T, Engine, Run, Stop
 from gdb_etm.board.exceptions import Exceptions
 from gdb_etm.board.frame import Frame
+from gdb_etm.board.path import WrongPath
 from gdb_etm.board.status import Status
 
 NO_EXECUTION = 0xFFFFFFFE
@@ -116,8 +117,9 @@ class Core:
             self._witness.halt(self.engine.pc)
 
     def resume(self, step: bool) -> None:
-        """Leave Debug state, for one instruction or for good."""
+        """Leave Debug state, for one instruction or for good; a new PC also ends lockup."""
         self.halted = False
+        self.locked_up = self.locked_up and self.engine.pc == LOCKUP_ADDRESS
         self.stepping = step
         self._witness.resume(self.engine.pc)
 
@@ -184,6 +186,8 @@ class Core:
             run = self.engine.step()
         else:
             run = self.engine.run(limit if due is None else min(limit, due - self.clock.now()))
+        if not run.executed and run.stop is Stop.LIMIT:
+            raise WrongPath("nothing runs at 0x%08x" % self.engine.pc)
         if run.executed:
             self.retired = True
             self.clock.advance(len(run.executed))
@@ -191,7 +195,7 @@ class Core:
         self._react(run)
         if self.reset_wanted:
             self.reset()
-        elif self.stepping and not self.sleeping:
+        elif self.stepping:
             self.halt(DFSR_HALTED)
         return len(run.executed)
 
@@ -337,7 +341,8 @@ class Core:
         if stop is Stop.LIMIT:
             return
         if stop is Stop.WFI:
-            self.sleeping = True
+            # A halting step ends it at once, as any debug event does.
+            self.sleeping = not self.stepping
         elif stop is Stop.BKPT:
             self._breakpoint_instruction()
         elif stop is Stop.SVC:

@@ -36,6 +36,9 @@ _FIXED = {
     **identification(PART_CORTEX_M33, devarch=0x47702A04),
 }
 
+# ICSR, CFSR, HFSR and DFSR.
+_ZERO_HAS_NO_EFFECT = frozenset((0xD04, 0xD28, 0xD2C, 0xD30))
+
 # ICSR bits that set or clear a pending exception.
 _ICSR_SET = {31: exc.NMI, 28: exc.PENDSV, 26: exc.SYSTICK}
 _ICSR_CLEAR = {27: exc.PENDSV, 25: exc.SYSTICK}
@@ -122,6 +125,13 @@ class SystemControlSpace:
         if offset in DebugRegisters.offsets:
             return self._debug.read(offset)
         return self._readers[offset]() if offset in self._readers else 0
+
+    def write_part(self, offset: int, value: int, mask: int) -> None:
+        """Write bytes of a register; where a 0 has no effect, the other bytes are written as 0."""
+        if offset in _ZERO_HAS_NO_EFFECT or 0x100 <= offset < 0x300:
+            self.write32(offset, value)
+        else:
+            self.write32(offset, (self.read32(offset) & ~mask) | value)
 
     def write32(self, offset: int, value: int) -> None:
         """Write a register."""

@@ -61,7 +61,8 @@ def test_single_steps_take_the_same_path(name: str) -> None:
     # Between two halts there is one instruction, or one exception entry, or a fault in place of an instruction.
     at_most_one = [len([each for each in part if isinstance(each, int)]) for part in parts(recorder.stream)]
     assert max(at_most_one) == 1
-    without_halts = [each for each in recorder.stream if not (isinstance(each, tuple) and each[0] in ("halt", "resume"))]
+    debug = ("halt", "resume")
+    without_halts = [each for each in recorder.stream if not (isinstance(each, tuple) and each[0] in debug)]
     assert without_halts == path(name, always(100_000)).stream[:-1]
 
 
