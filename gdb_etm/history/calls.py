@@ -11,8 +11,10 @@ from enum import Enum
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.history.exits import Exit
-from gdb_etm.history.frames import Frame, Function, Stretch, interrupted, returned_to, stitch
+from gdb_etm.history.frames import Frame, Function, Stretch, exception_of, interrupted, returned_to, stitch
 from gdb_etm.history.store import History, Instruction, Span
+from gdb_etm.history.switches import Switches
+from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
 Resolver = Callable[[int], Optional[Function]]
@@ -84,6 +86,17 @@ class _Row(NamedTuple):
     first: int
     entered: Entered
     event: Union[Exception_, Gap, None]
+    frame: Frame
+
+
+class Activation(NamedTuple):
+    """A segment as the activation of a function."""
+
+    first: int
+    """Number of its first instruction."""
+    frame: Frame
+    """The same object in all segments of one activation."""
+    entered: Entered
 
 
 class CallHistory:
@@ -93,10 +106,15 @@ class CallHistory:
     :param stretches: The stretches that the rows refer to, stitched.
     :param instructions: Number of instructions in the history.
     :param calls: Number of calls in the history.
+    :param end: The activation that would execute the next instruction.
     """
 
-    def __init__(self, rows: List[_Row], stretches: List[Stretch], instructions: int, calls: int) -> None:
+    def __init__(
+        self, rows: List[_Row], stretches: List[Stretch], instructions: int, calls: int, end: Frame
+    ) -> None:
         self._rows = rows
+        self.end = end
+        """The activation that would execute the next instruction, had the history not ended."""
         self._instructions = instructions
         self._shifts = _shifts(rows, stretches)
         self._numbers: List[int] = []
@@ -111,6 +129,12 @@ class CallHistory:
 
     def __len__(self) -> int:
         return self._numbers[-1] if self._numbers else 0
+
+    def activations(self) -> Iterator[Activation]:
+        """Give for each segment its activation, oldest first."""
+        for row in self._rows:
+            if row.event is None:
+                yield Activation(row.first, row.frame, row.entered)
 
     def entries(self, first: int, last: int) -> Iterator[Entry]:
         """Give the entries numbered ``first`` to ``last``, with the gaps directly before and after them."""
@@ -160,10 +184,13 @@ def call_history(history: History, resolve: Resolver, exits: Callable[[Range], E
             reader.exception(item)
         elif isinstance(item, ExceptionReturn):
             reader.exception_return()
+    end = reader.end()
     stitch(reader.stretches)
-    return CallHistory(reader.rows, reader.stretches, len(history), reader.calls)
+    return CallHistory(reader.rows, reader.stretches, len(history), reader.calls, end)
 
 
+_SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
+# Functions that a longjmp returns from once more.
 _BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 # Exits whose meaning depends on the frames.
 
@@ -182,7 +209,10 @@ class _Reader:
         self._before: Optional[Range] = None
         self._entered = Entered.START
         self._resumes: Optional[int] = None
+        self._expected: Optional[int] = None
         self._next = 1
+        self._halt: Optional[int] = None
+        self._switches = Switches(history.program)
         self._quiet: Set[Tuple[int, bool, int, int]] = set()
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
 
@@ -197,7 +227,8 @@ class _Reader:
                 return
             rows = len(self.rows)
             self._follow(span)
-            if len(self.rows) == rows and not (before.taken and self._exits(before) in _BY_FRAMES):
+            by_frames = before.taken and self._exits(before) in _BY_FRAMES
+            if len(self.rows) == rows and not by_frames and not self._switches.writes_stack(executed):
                 self._quiet.add(step)
         else:
             self._follow(span)
@@ -205,6 +236,8 @@ class _Reader:
     def _follow(self, span: Span) -> None:
         executed = span.range
         self._next = span.number
+        self._halt = None
+        self._switches.execute(executed)
         self._enter(executed, self._functions.at(executed.start))
         last = span.number + executed.instructions - 1
         function = self._frame.function
@@ -230,7 +263,7 @@ class _Reader:
 
     def exception(self, event: Exception_) -> None:
         if event.name == DEBUG_HALT:
-            self._resumes = event.return_address
+            self._resumes = self._halt = event.return_address
             return
         if self._entered is Entered.START:
             self._start(Frame(0, None, None, None))
@@ -241,7 +274,8 @@ class _Reader:
             if move is not None:
                 self._move(move.frame)
         taken = Frame(self._frame.level + 1, None, self._frame, event.return_address)
-        taken.is_exception = True
+        taken.event = event
+        taken.called_at = self._next - 1 or None
         self._move(taken)
         self._row(taken.level, None, 0, Entered.EXCEPTION, event)
         self._before = None
@@ -250,9 +284,23 @@ class _Reader:
     def exception_return(self) -> None:
         if self._entered is Entered.START:
             return
+        exception = exception_of(self._frame)
+        self._expected = exception.return_address if exception is not None else None
         self._move(interrupted(self._frame))
         self._before = None
         self._entered = Entered.EXCEPTION_RETURN
+
+    def end(self) -> Frame:
+        """Find the activation that goes on where the core was halted."""
+        if self._halt is None or not self.rows:
+            return self._frame
+        rows, stretches, calls = len(self.rows), len(self.stretches), self.calls
+        ahead = Range(self._halt, self._halt + 2, 1, Isa.T32, False)
+        self._enter(ahead, self._functions.at(self._halt))
+        frame = self._frame
+        del self.rows[rows:], self.stretches[stretches:]
+        self.calls = calls
+        return frame
 
     def _enter(self, executed: Range, function: Optional[Function]) -> None:
         frame = self._frame
@@ -264,9 +312,11 @@ class _Reader:
                 self._start(Frame(0, function, None, None))
             move = _Move(self._frame, Entered.START)
         elif self._entered is Entered.EXCEPTION:
-            move = _Move(Frame(frame.level, function, frame, None), Entered.EXCEPTION)
+            handler = Frame(frame.level, function, frame, None)
+            handler.called_at = frame.called_at
+            move = _Move(handler, Entered.EXCEPTION)
         elif self._entered is Entered.EXCEPTION_RETURN:
-            move = _Move(self._resumed(function), Entered.EXCEPTION_RETURN)
+            move = _Move(self._resumed(function, start), Entered.EXCEPTION_RETURN)
         elif before is not None and before.taken:
             move = self._branch(before, function, start)
         elif function != frame.function:
@@ -284,31 +334,40 @@ class _Reader:
             if start == before.end:
                 return None
             self.calls += 1
-            return _Move(Frame(frame.level + 1, function, frame, before.end), Entered.CALL)
+            return _Move(self._called(function, before.end), Entered.CALL)
         if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or _expects(frame, start))):
-            return _Move(returned_to(frame, start, function), Entered.RETURN)
+            caller = returned_to(frame, start, function)
+            if frame.function is not None and frame.function.name in _SET_JUMPS and start not in caller.set_jumps:
+                caller.set_jumps += (start,)
+            return _Move(caller, Entered.RETURN)
         if starts and other:
             self.calls += 1
-            called = Frame(frame.level + 1, function, frame, None)
+            called = self._called(function, None)
             called.is_tail_call = True
             return _Move(called, Entered.TAIL_CALL)
         return _Move(self._renamed(function), Entered.JUMP) if other else None
+
+    def _called(self, function: Optional[Function], return_address: Optional[int]) -> Frame:
+        called = Frame(self._frame.level + 1, function, self._frame, return_address)
+        called.called_at = self._next - 1 or None
+        return called
 
     def _renamed(self, function: Optional[Function]) -> Frame:
         # Same depth and same caller, another function: GDB's ftrace_new_switch.
         frame = Frame(self._frame.level, function, self._frame.up, self._frame.return_address)
         frame.is_tail_call = self._frame.is_tail_call
+        frame.called_at = self._frame.called_at
         return frame
 
-    def _resumed(self, function: Optional[Function]) -> Frame:
+    def _resumed(self, function: Optional[Function], start: int) -> Frame:
         frame = self._frame
         if frame.is_exception:
             return Frame(frame.level, function, frame, None)
         if frame.function is None:
             frame.function = function  # interrupted where the history did not see it
-        if frame.function == function:
-            return frame
-        return Frame(frame.level, function, None, None)  # another task's stack
+        if frame.function == function and exception_of(frame) is not None:
+            return frame  # to a handler that was interrupted: handlers share one stack
+        return self._switches.resume(frame, self._expected, start, function)
 
     def _start(self, frame: Frame) -> None:
         self._frame = frame
@@ -331,7 +390,7 @@ class _Reader:
         event: Union[Exception_, Gap, None],
     ) -> None:
         stretch = max(len(self.stretches) - 1, 0)
-        self.rows.append(_Row(stretch, level, function, address, self._next, entered, event))
+        self.rows.append(_Row(stretch, level, function, address, self._next, entered, event, self._frame))
 
     def _first_at(self, first: int, last: int, address: int) -> Optional[Instruction]:
         for item in self._history.walk(first, last):

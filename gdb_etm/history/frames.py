@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import itertools
 from itertools import islice
-from typing import Iterator, List, NamedTuple, Optional
+from typing import Iterator, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.protocols.elements import Exception_
 
 _DEEPEST = 16
 """Callers compared across a gap; more would make deep recursion slow and no surer."""
@@ -34,7 +36,7 @@ class Frame:
     :param return_address: Where it goes on in ``up``, when known.
     """
 
-    __slots__ = ("level", "function", "up", "return_address", "is_exception", "is_tail_call")
+    __slots__ = ("level", "function", "up", "return_address", "called_at", "event", "is_tail_call", "set_jumps")
 
     def __init__(
         self, level: int, function: Optional[Function], up: Optional[Frame], return_address: Optional[int]
@@ -43,8 +45,18 @@ class Frame:
         self.function = function
         self.up = up
         self.return_address = return_address
-        self.is_exception = False
+        self.called_at: Optional[int] = None
+        """Number of the instruction that called, or was the last before the exception; None when it was not seen."""
+        self.event: Optional[Exception_] = None
+        """The exception, for a frame that stands for one."""
         self.is_tail_call = False
+        self.set_jumps: Tuple[int, ...] = ()
+        """Where calls of ``setjmp`` returned to: the only places that a ``longjmp`` leads to."""
+
+    @property
+    def is_exception(self) -> bool:
+        """Tell whether this stands for an exception being taken."""
+        return self.event is not None
 
     def callers(self) -> Iterator[Frame]:
         """Give the frames above this one, innermost first."""
@@ -52,6 +64,13 @@ class Frame:
         while frame is not None:
             yield frame
             frame = frame.up
+
+    def caller(self) -> Optional[Frame]:
+        """Give the frame that this one returns to: tail calls leave no frame of their own on the stack."""
+        frame = self
+        while frame.is_tail_call and frame.up is not None:
+            frame = frame.up
+        return frame.up
 
     def chain(self) -> Iterator[Frame]:
         """Give this frame and those above it that called (not tail-called) the one below, innermost first."""
@@ -75,10 +94,19 @@ def returned_to(frame: Frame, address: int, function: Optional[Function]) -> Fra
         if below.return_address == address and caller.function == function:
             return caller
         below = caller
+    if any(caller.set_jumps for caller in frame.callers()):
+        for caller in frame.callers():
+            if address in caller.set_jumps:
+                return caller
     for caller in frame.callers():
         if function is not None and caller.function == function:
             return caller
-    return _unseen_caller(frame, function)
+    return _unseen_caller(frame, function, address)
+
+
+def exception_of(frame: Frame) -> Optional[Frame]:
+    """Find the exception that ``frame`` handles, itself or as a callee of the handler."""
+    return next((at for at in itertools.chain((frame,), frame.callers()) if at.is_exception), None)
 
 
 def interrupted(frame: Frame) -> Frame:
@@ -91,7 +119,7 @@ def interrupted(frame: Frame) -> Frame:
     return outermost.up
 
 
-def _unseen_caller(frame: Frame, function: Optional[Function]) -> Frame:
+def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> Frame:
     # As GDB's ftrace_new_return: the call lies before the history, unless one of the callers seen
     # should have been returned to; then the stack was switched, and a separate chain begins.
     outermost = frame
@@ -103,6 +131,7 @@ def _unseen_caller(frame: Frame, function: Optional[Function]) -> Frame:
         return Frame(frame.level - 1, function, None, None)
     caller = Frame(outermost.level - 1, function, None, None)
     outermost.up = caller
+    outermost.return_address = address
     return caller
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from itertools import accumulate
-from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Range
 from gdb_etm.protocols.recorder import Recorder, Run
@@ -67,6 +68,36 @@ class History:
             runs = self._runs
             self._ends = array("Q", accumulate(runs[number].instructions for number in self._order))
         return self._ends
+
+    @property
+    def program(self) -> Program:
+        """The program that ran."""
+        return self._blocks.program
+
+    @property
+    def order(self) -> Sequence[int]:
+        """The numbers of the runs, in the order in which they ran: the history's entries."""
+        return self._order
+
+    def run(self, number: int) -> Run:
+        """Give a run by its number."""
+        return self._runs[number]
+
+    def entry(self, number: int) -> Tuple[int, int]:
+        """Find the entry of :attr:`order` that holds an instruction, and the number of its first instruction.
+
+        :param number: Of the instruction, 1 up to the length of the history.
+        """
+        entry = bisect_left(self._totals(), number)
+        return entry, self.entry_first(entry)
+
+    def entry_first(self, entry: int) -> int:
+        """Give the number of the first instruction of an entry of :attr:`order`."""
+        return self._totals()[entry - 1] + 1 if entry else 1
+
+    def addresses(self, executed: Range) -> List[int]:
+        """List the addresses of the instructions in an executed range."""
+        return self._blocks.addresses(executed.start, executed.end, executed.isa)
 
     def instruction(self, number: int) -> Instruction:
         """Give one instruction.

@@ -1,0 +1,88 @@
+"""What stepping by source line needs of the symbol tables, and GDB's rule for the end of a prologue."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional, Protocol, Sequence, Tuple
+
+from gdb_etm.history.frames import Function
+
+_ASSEMBLER = (".s", ".S", ".asm", ".sx")
+
+
+class Line(NamedTuple):
+    """One entry of the line table, with the addresses up to the next entry."""
+
+    file: str
+    """Names the source file; equal for equal files."""
+    line: int
+    """From 1."""
+    start: int
+    end: int
+    """Address just past the entry's code."""
+    is_statement: bool
+    """Whether it is a recommended place to stop (DWARF 5, 6.2.2, is_stmt)."""
+    is_doubled: bool
+    """Whether the file's table has two entries at :attr:`start`."""
+
+    @property
+    def place(self) -> Tuple[str, int]:
+        """The file and the line."""
+        return self.file, self.line
+
+
+class Inlined(NamedTuple):
+    """A function that was inlined around an address."""
+
+    key: Tuple[int, int, str]
+    """Names this instance; equal at all addresses inside it."""
+    name: str
+    call: Optional[Tuple[str, int]]
+    """File and line of its call; None when the debug information does not say."""
+    begins_here: bool
+    """Whether the address before does not belong to it."""
+
+
+class Places(Protocol):
+    """The symbol tables, as far as stepping needs them."""
+
+    def line_at(self, address: int) -> Optional[Line]:
+        """Find the line-table entry that an address belongs to; None without one."""
+
+    def function_at(self, address: int) -> Optional[Function]:
+        """Find the function (not an inlined one) that holds an address."""
+
+    def inlined_at(self, address: int) -> Sequence[Inlined]:
+        """List the functions inlined at an address, outermost first."""
+
+
+def after_prologue(places: Places, function: Function) -> int:
+    """Find the address at which stepping into a function stops.
+
+    The end of the prologue as GDB finds it by line numbers (skip_prologue_using_sal), then to the beginning of
+    a line (handle_step_into_function).
+    """
+    line = places.line_at(function.start)
+    if line is None or line.file.endswith(_ASSEMBLER):
+        return function.start
+    address = _body(places, function, line)
+    line = places.line_at(address)
+    if line is not None and line.start != address and line.end < function.end:
+        return line.end
+    return address
+
+
+def _body(places: Places, function: Function, line: Line) -> int:
+    # Two entries at one address are a prologue without instructions; one entry for everything is a
+    # function on one line.
+    if line.is_doubled or line.end >= function.end:
+        return function.start
+    while line.end < function.end:
+        following = places.line_at(line.end)
+        # The scheduler may have moved lines before the first into the prologue; the body begins with a
+        # line that is not before it, unless that was inlined.
+        if following is None or following.line >= line.line or following.file != line.file:
+            break
+        if places.inlined_at(line.end):
+            break
+        line = following
+    return line.end if line.end < function.end else line.start

@@ -1,0 +1,179 @@
+"""Random access to a history: addresses, ranges forward and back, the next and the last time somewhere.
+
+Few distinct runs make up a long execution, so whether a run comes by an address is found out once for each.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.history.calls import DEBUG_HALT
+from gdb_etm.history.store import History, Span
+from gdb_etm.protocols.elements import Exception_, Gap, GapReason, Range
+from gdb_etm.protocols.recorder import Leg
+
+
+class Seam(NamedTuple):
+    """A place where the history is not whole."""
+
+    after: int
+    """Number of the instruction before it; 0 when there is none."""
+    gap: Gap
+
+
+class Path:
+    """The way that execution took.
+
+    :param history: The executed instructions.
+    """
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.length = len(history)
+        self.halted_at: Optional[int] = None
+        """Address of the instruction that would have been next, when the trace says it."""
+        self._addresses: Dict[Tuple[int, int], List[int]] = {}
+        self._ranges: Dict[int, List[Range]] = {}
+        self._hits: Dict[FrozenSet[int], Dict[int, bool]] = {}
+        self._seams = self._find_seams()
+        self._afters = [seam.after for seam in self._seams]
+
+    def address(self, number: int) -> Optional[int]:
+        """Give an instruction's address; of the one after the last where the core was halted, if that is known."""
+        if number > self.length:
+            return self.halted_at
+        span = next(self.back(number))
+        return self.addresses(span.range)[number - span.number]
+
+    def addresses(self, executed: Range) -> List[int]:
+        """List the addresses in a range."""
+        key = (executed.start, executed.end)
+        known = self._addresses.get(key)
+        if known is None:
+            known = self._addresses[key] = self.history.addresses(executed)
+        return known
+
+    def onward(self, number: int) -> Iterator[Span]:
+        """Go forward through the executed ranges, from the one that holds instruction ``number``."""
+        if number > self.length:
+            return
+        entry, first = self.history.entry(number)
+        order = self.history.order
+        while entry < len(order):
+            for executed in self._run(order[entry]):
+                after = first + executed.instructions
+                if after > number:
+                    yield Span(first, executed)
+                first = after
+            entry += 1
+
+    def back(self, number: int) -> Iterator[Span]:
+        """Go back through the executed ranges, from the one that holds instruction ``number``."""
+        entry, first = self.history.entry(number)
+        order = self.history.order
+        after = first + self.history.run(order[entry]).instructions
+        while entry >= 0:
+            for executed in reversed(self._run(order[entry])):
+                after -= executed.instructions
+                if after <= number:
+                    yield Span(after, executed)
+            entry -= 1
+
+    def seam(self, first: int, last: int) -> Optional[Seam]:
+        """Find the first gap after instruction ``first`` and before instruction ``last``."""
+        at = bisect_left(self._afters, first)
+        return self._seams[at] if at < len(self._seams) and self._afters[at] < last else None
+
+    def seam_back(self, first: int, last: int) -> Optional[Seam]:
+        """Find the last gap after instruction ``first`` and before instruction ``last``."""
+        at = bisect_left(self._afters, last) - 1
+        return self._seams[at] if at >= 0 and self._afters[at] >= first else None
+
+    def next_at(self, addresses: AbstractSet[int], first: int, last: int) -> Optional[int]:
+        """Find the first of the instructions ``first`` to ``last`` that is at one of ``addresses``."""
+        if not addresses or first > min(last, self.length):
+            return None
+        wanted = frozenset(addresses)
+        entry, _ = self.history.entry(first)
+        found = self._in_entry(wanted, entry, first, last, False)
+        if found is not None:
+            return found
+        end, _ = self.history.entry(min(last, self.length))
+        known = self._hits.setdefault(wanted, {})
+        order = self.history.order
+        for at in range(entry + 1, end + 1):
+            hit = known.get(order[at])
+            if hit is None:
+                hit = self._comes_by(wanted, order[at])
+            if hit:
+                found = self._in_entry(wanted, at, first, last, False)
+                if found is not None:
+                    return found
+        return None
+
+    def last_at(self, addresses: AbstractSet[int], first: int, last: int) -> Optional[int]:
+        """Find the last of the instructions ``first`` to ``last`` that is at one of ``addresses``."""
+        last = min(last, self.length)
+        if not addresses or first > last:
+            return None
+        wanted = frozenset(addresses)
+        entry, _ = self.history.entry(last)
+        begin, _ = self.history.entry(max(first, 1))
+        known = self._hits.setdefault(wanted, {})
+        order = self.history.order
+        for at in range(entry, begin - 1, -1):
+            hit = known.get(order[at])
+            if hit is None:
+                hit = self._comes_by(wanted, order[at])
+            if hit:
+                found = self._in_entry(wanted, at, first, last, True)
+                if found is not None:
+                    return found
+        return None
+
+    def _run(self, number: int) -> List[Range]:
+        known = self._ranges.get(number)
+        if known is None:
+            known = self._ranges[number] = [executed for _, executed in self.history.run(number).ranges()]
+        return known
+
+    def _comes_by(self, wanted: FrozenSet[int], number: int) -> bool:
+        # Runs share their legs, which are few.
+        hit = any(self._leg_hits(wanted, leg) for leg in set(self.history.run(number).legs))
+        self._hits[wanted][number] = hit
+        return hit
+
+    def _leg_hits(self, wanted: FrozenSet[int], leg: Leg) -> bool:
+        return any(executed.start <= address < executed.end for executed in leg.ranges for address in wanted)
+
+    def _in_entry(self, wanted: FrozenSet[int], entry: int, first: int, last: int, is_last: bool) -> Optional[int]:
+        number = self.history.entry_first(entry)
+        found = None
+        for executed in self._run(self.history.order[entry]):
+            if any(executed.start <= address < executed.end for address in wanted):
+                for index, address in enumerate(self.addresses(executed)):
+                    if address in wanted and first <= number + index <= last:
+                        if not is_last:
+                            return number + index
+                        found = number + index
+            number += executed.instructions
+        return found
+
+    def _find_seams(self) -> List[Seam]:
+        # A halt in between, after which execution goes on where it was, hides nothing.
+        seams: List[Seam] = []
+        halt: Optional[Tuple[int, Optional[int]]] = None
+        for index, event in enumerate(self.history.events):
+            if isinstance(event, Exception_) and event.name == DEBUG_HALT:
+                halt = self.history.number_at(index), event.return_address
+                continue
+            if not isinstance(event, Gap):
+                continue
+            after = self.history.number_at(index)
+            on = event.reason is GapReason.TRACE_ON and halt is not None and halt[0] == after
+            if not (on and halt is not None and after < self.length and self.address(after + 1) == halt[1]):
+                seams.append(Seam(after, event))
+        if halt is not None and halt[0] == self.length:
+            self.halted_at = halt[1]
+        return seams
