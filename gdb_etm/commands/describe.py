@@ -41,17 +41,17 @@ def path_line(trace: TraceSession) -> str:
     return "Trace: " + " -> ".join(steps)
 
 
-def start_line(options: TraceOptions, plan: Plan, size: int) -> str:
+def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
     """Say how tracing was started."""
     what = "everything"
     if options.include:
         what = "only " + ", ".join(str(pair) for pair in options.include)
     words = ["return stack on" if plan.return_stack else "return stack off"]
-    if plan.sync_bytes:
-        words.append("a sync every %s" % plural(plan.sync_bytes, "byte"))
+    if trace.sync_bytes:
+        words.append("a sync every %s" % plural(trace.sync_bytes, "byte"))
     if options.cycle_count is not None:
         words.append("cycle counts of %d and more" % options.cycle_count)
-    words.append("%s circular" % bytes_text(size))
+    words.append("%s circular" % bytes_text(trace.sink.size))
     return "Tracing %s: %s." % (what, ", ".join(words))
 
 

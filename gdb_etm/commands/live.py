@@ -92,7 +92,7 @@ class Live:
         plan = trace.start(options)
         self.is_tracing = True
         self._leave_restoration()
-        return [start_line(options, plan, trace.sink.size)] + ["note: " + note for note in plan.notes]
+        return [start_line(options, plan, trace)] + ["note: " + note for note in trace.notes]
 
     def drain(self, images: Sequence[MemoryImage], name: str) -> Capture:
         """Read the buffer and trace on into an empty one.
