@@ -57,7 +57,10 @@ class Automaton:
 
     def place_of(self, address: Address, wide: bool) -> Place:
         """Give the place that an address packet names, under the context's SF bit ``wide``."""
-        return self.place(address.address, Isa.T32 if address.is1 else Isa.A64 if wide else Isa.A32)
+        if wide:
+            return self.place(address.address, Isa.T32 if address.is1 else Isa.A64)
+        # The address registers have 64 bits in any state; the upper ones may be from before.
+        return self.place(address.address & 0xFFFFFFFF, Isa.T32 if address.is1 else Isa.A32)
 
     def state(
         self,

@@ -390,9 +390,12 @@ class Decoding:
         place = self._state.place
         if self._wide != fields.sixty_four_bit:
             # The instruction set is decided by the address and the context together, in either order (6.4.12).
-            self._wide = fields.sixty_four_bit
             if not isinstance(place, Unplaced):
-                place = self._automaton.place_of(Address(place.address, place.isa is Isa.T32), self._wide)
+                address = self._state.addresses[0]
+                if not self._state.told or self._automaton.place_of(address, self._wide) is not place:
+                    address = Address(place.address, place.isa is Isa.T32)
+                place = self._automaton.place_of(address, fields.sixty_four_bit)
+            self._wide = fields.sixty_four_bit
         self._set(place, told=self._state.told)
 
     def _arrive(self, address: Address, position: int) -> None:
@@ -492,21 +495,25 @@ class Decoding:
             self._arrive(address, position)
         else:
             self._set(self._state.place, push_address(self._state.addresses, address), told=self._state.told)
-            self._run_until(fields.number, address.address, position)
+            self._run_until(fields.number, self._virtual(address), position)
             if context is not None:
                 self._set_context(context, position)
         if self._config_refuses:
             return  # it may be cancelled
+        returns_to = self._virtual(address)
         name, vector = exceptions.exception_name(fields.number, m_profile)
         self._recorder.event(
             Exception_(
-                self._recorder.offset_of(position), fields.number, name, vector, None if reset else address.address
+                self._recorder.offset_of(position), fields.number, name, vector, None if reset else returns_to
             )
         )
         if exceptions.may_go_on(fields.number, m_profile):
             self._set(self._state.place, told=True)
         else:
             self._set(EXPECTED)
+
+    def _virtual(self, address: Address) -> int:
+        return address.address if self._wide else address.address & 0xFFFFFFFF
 
     def _run_until(self, number: int, stop: int, position: int) -> None:
         # Everything from the current place up to the return address ran, and crossed no branch (5.2.7).

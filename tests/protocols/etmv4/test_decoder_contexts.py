@@ -186,9 +186,25 @@ def test_exception_with_address_and_context() -> None:
 def test_high_addresses() -> None:
     # A 32-bit Long Address keeps bits 63:32 (L11100), a branch back at the bottom of a region too.
     high = program(Code(0xFFFFFFC000080000, "1f2003d5 ffffff17"))
-    stream = SYNC + CONTEXT_64 + "9d 00 00 08 00 c0 ff ff ff f7 04 9a 00 00 08 00 f7"
+    there = "9d 00 00 08 00 c0 ff ff ff "
+    stream = SYNC + CONTEXT_64 + there + "f7 04 9a 00 00 08 00 f7"
     assert story(A_PROFILE, high, stream)[2:] == [
         "ffffffc000080000-ffffffc000080008 2E",
         "gap: tracing was off",
         "ffffffc000080000-ffffffc000080008 2E",
+    ]
+    # Nor are they lost when the Context comes after the Address.
+    assert story(A_PROFILE, high, SYNC + there + CONTEXT_64 + "f7")[2:] == ["ffffffc000080000-ffffffc000080008 2E"]
+
+
+def test_addresses_in_32_bit_state_have_32_bits() -> None:
+    # From A64 code high up in memory to A32 code: what a Long Address leaves in bits 63:32 is of no consequence.
+    stream = CONTEXT_64 + "9d 00 00 08 00 c0 ff ff ff 06 1d 90 81 21 9a 00 10 00 00 f7 06 1d 96 81 30"
+    assert run(stream) == [
+        "EL1 NS 64",
+        "IRQ, return ffffffc000080000",
+        "EL1 NS",
+        "2000-200c 3E",
+        "3000-3002 1E",
+        "IRQ, return 3002",
     ]

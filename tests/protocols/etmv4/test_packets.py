@@ -1,6 +1,7 @@
 """Vectors worked by hand from chapter 6 of IHI 0064 H.a: packets and their fields.
 
-Lines are those of its text in ../shared/spec.  Each vector follows an A-Sync and a Trace Info; a bar separates its packets.
+Lines are those of its text in ../shared/spec.  Each vector follows an A-Sync and a Trace Info; a bar separates its
+packets.
 """
 
 from __future__ import annotations
