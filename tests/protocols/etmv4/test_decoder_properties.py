@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_, Gap, Range
+from gdb_etm.protocols.etmv4 import automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.etmv4.encoder import Encoder, EncoderConfig
@@ -161,6 +162,17 @@ def test_good_streams_in_any_split(seed: int) -> None:
         assert decode_pieces(decoder, pieces(data, cuts)) == whole
     assert decode_pieces(decoder, single_bytes(data)) == whole
     assert decode_pieces(Decoder(UNIT, memory), single_bytes(data)) == whole
+
+
+@pytest.mark.parametrize("remembered", [1, 7, 100])
+def test_forgetting_changes_nothing(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is remembered is bounded: trace that does not repeat must not take all memory.
+    memory, data = recorded(3)
+    expected = decode(UNIT, memory, data)
+    monkeypatch.setattr(automaton, "_MAX_REMEMBERED", remembered)
+    decoder = Decoder(UNIT, memory)
+    assert decode_pieces(decoder, [data]) == expected
+    assert decode_pieces(decoder, [data]) == expected
 
 
 def executed(elements: List[Element], begin: int, end: int) -> List[Tuple[int, object]]:
