@@ -18,8 +18,7 @@ What Unicorn does otherwise than a core, and what is done about it:
 from __future__ import annotations
 
 import ctypes
-from enum import Enum
-from typing import Any, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, FrozenSet, Iterable, List, Optional, Tuple
 
 from unicorn import Uc, UcError, arm_const
 from unicorn import unicorn_const as const
@@ -28,6 +27,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
 from gdb_etm.board.exceptions import HARD_FAULT
 from gdb_etm.board.path import Block, Path, WrongPath
+from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
 from gdb_etm.board.t32 import condition_passes
 
 # PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
@@ -35,8 +35,8 @@ _emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
 _emu_start.restype = ctypes.c_int
 _emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
 
-# Instructions on a page of the engine's own, each at its offset: what Unicorn has no function for. Programs that go there
-# fault, as they do around it.
+# Instructions on a page of the engine's own: what Unicorn has no function for, each at its offset. Programs that go
+# there fault, as they do around it.
 _STUBS = 0x1F000000
 _STUBS_SIZE = 0x1000
 _MSR_PSP_R0, _MRS_R0_MSPLIM, _MRS_R0_PSPLIM, _MSR_MSPLIM_R0, _MSR_PSPLIM_R0 = range(0, 40, 8)
@@ -55,50 +55,8 @@ _IPSR = 0x1FF
 _FOREVER = 1 << 30
 
 
-class Stop(Enum):
-    """Why a run ended; the program counter is at the next instruction unless said otherwise."""
-
-    LIMIT = "the wanted number of instructions ran, a breakpoint was met, or a device wants attention"
-    SVC = "SVC ran"
-    BKPT = "at a BKPT"
-    UNDEFINED = "at an undefined instruction"
-    NO_COPROCESSOR = "at an instruction for a coprocessor that is absent or disabled"
-    INVALID_STATE = "the T bit is clear"
-    STACK_LIMIT = "at an instruction that would take the stack pointer below its limit"
-    UNALIGNED = "at an instruction that needs an aligned address"
-    EXC_RETURN = "an EXC_RETURN-like value was loaded into the PC, which holds it without bit 0"
-    WFI = "WFI ran"
-    READ = "at an instruction that reads where nothing is"
-    WRITE = "at an instruction that writes where nothing can be written"
-    FETCH = "nothing is at the PC"
-    FETCH_DEVICE = "the PC is in a region that cannot be executed"
-
-
-_BY_INTERRUPT = {
-    2: Stop.SVC,
-    3: Stop.FETCH_DEVICE,
-    7: Stop.BKPT,
-    8: Stop.EXC_RETURN,
-    17: Stop.NO_COPROCESSOR,
-    18: Stop.INVALID_STATE,
-    19: Stop.STACK_LIMIT,
-    22: Stop.UNALIGNED,
-}
 _WRITES = (const.UC_MEM_WRITE_UNMAPPED, const.UC_MEM_WRITE_PROT)
 _FETCHES = (const.UC_MEM_FETCH_UNMAPPED, const.UC_MEM_FETCH_PROT)
-
-
-class Run(NamedTuple):
-    """What happened in a run.
-
-    :param executed: Addresses of the instructions that completed, in order.
-    :param stop: Why it ended.
-    :param address: The address of the access that failed, if one did.
-    """
-
-    executed: List[int]
-    stop: Stop
-    address: int = 0
 
 
 class Engine:
@@ -381,9 +339,9 @@ class Engine:
         if self._fault is not None:
             return Run(executed, self._fault[0], self._fault[1])
         if self._interrupt >= 0:
-            if self._interrupt not in _BY_INTERRUPT:
+            if self._interrupt not in BY_INTERRUPT:
                 raise WrongPath("Unicorn raised exception %d at 0x%08x" % (self._interrupt, self.pc))
-            return Run(executed, _BY_INTERRUPT[self._interrupt])
+            return Run(executed, BY_INTERRUPT[self._interrupt])
         if error == const.UC_ERR_OK:
             slept = bool(executed) and self._path.instruction(executed[-1]).is_wfi()
             return Run(executed, Stop.WFI if slept else Stop.LIMIT)

@@ -13,61 +13,40 @@ does not fault, unprivileged code reaches the System Control Space, and MRS CONT
 
 from __future__ import annotations
 
-from typing import Callable, Optional, Protocol, Sequence
+from typing import Callable, Optional, Sequence
 
 from unicorn import arm_const
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.bus import Bus, BusFault
 from gdb_etm.board.clock import Clock
-from gdb_etm.board.engine import XPSR_T, Engine, Run, Stop
+from gdb_etm.board.engine import XPSR_T, Engine
+from gdb_etm.board.events import (
+    DFSR_BKPT,
+    DFSR_HALTED,
+    DFSR_VCATCH,
+    VC_BUSERR,
+    VC_CORERESET,
+    VC_HARDERR,
+    VC_INTERR,
+    VC_MMERR,
+    VC_NOCPERR,
+    VC_STATERR,
+    Witness,
+)
 from gdb_etm.board.exceptions import Exceptions
 from gdb_etm.board.frame import Frame
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.status import Status
+from gdb_etm.board.stops import Run, Stop
 
 NO_EXECUTION = 0xFFFFFFFE
 LOCKUP_ADDRESS = 0xEFFFFFFE
-
-DFSR_HALTED = 1 << 0
-DFSR_BKPT = 1 << 1
-DFSR_VCATCH = 1 << 3
-
-# DEMCR vector catch, by what is caught.
-VC_CORERESET = 1 << 0
-_VC_MMERR = 1 << 4
-_VC_NOCPERR = 1 << 5
-_VC_STATERR = 1 << 7
-_VC_BUSERR = 1 << 8
-_VC_INTERR = 1 << 9
-_VC_HARDERR = 1 << 10
 
 _IPSR = 0x1FF
 _PRIMASK = arm_const.UC_ARM_REG_PRIMASK
 _BASEPRI = arm_const.UC_ARM_REG_BASEPRI
 _FAULTMASK = arm_const.UC_ARM_REG_FAULTMASK
-
-
-class Witness(Protocol):
-    """Who hears what the core does, in order."""
-
-    def executed(self, addresses: Sequence[int]) -> None:
-        """Take completed instructions."""
-
-    def exception(self, number: int, return_address: int) -> None:
-        """Take an exception entry."""
-
-    def exception_return(self) -> None:
-        """Take an exception return."""
-
-    def lockup(self, address: int) -> None:
-        """Take that the core locked up because of the instruction at `address`."""
-
-    def halt(self, pc: int) -> None:
-        """Take a halt."""
-
-    def resume(self, pc: int) -> None:
-        """Take the end of a halt."""
 
 
 class Core:
@@ -243,7 +222,7 @@ class Core:
         exc_return = self._frame.push(return_address)
         catch = 0
         if self.status.stacking_fault:
-            catch = _VC_INTERR
+            catch = VC_INTERR
             derived = self._escalate(self.status.stacking_fault)
             if derived is None or number in (exc.HARD_FAULT, exc.NMI):
                 self._witness.exception(number, return_address)
@@ -263,13 +242,13 @@ class Core:
             if number == exc.HARD_FAULT or self._priority() <= -1:
                 self._lock_up(NO_EXECUTION)
                 return
-            self._go_to_handler(exc.HARD_FAULT, exc_return, return_address, catch | _VC_INTERR)
+            self._go_to_handler(exc.HARD_FAULT, exc_return, return_address, catch | VC_INTERR)
             return
         self.exceptions.activate(number)
         self._frame.enter_handler(number, vector, exc_return)
         self._witness.exception(number, return_address)
         if number == exc.HARD_FAULT:
-            catch |= _VC_HARDERR
+            catch |= VC_HARDERR
         if self.debug_enabled and self.demcr & catch:
             self.halt(DFSR_VCATCH)
 
@@ -300,7 +279,7 @@ class Core:
         self._witness.lockup(address)
         self.engine.jump(LOCKUP_ADDRESS)
         self.locked_up = True
-        if self.debug_enabled and self.demcr & _VC_HARDERR:
+        if self.debug_enabled and self.demcr & VC_HARDERR:
             self.halt(DFSR_VCATCH)
 
     def _return(self, exc_return: int) -> None:
@@ -331,7 +310,7 @@ class Core:
         if taken is None:
             self._lock_up(NO_EXECUTION)
         else:
-            self._go_to_handler(taken, exc_return, NO_EXECUTION, _VC_INTERR)
+            self._go_to_handler(taken, exc_return, NO_EXECUTION, VC_INTERR)
 
     # What ended a run.
 
@@ -351,7 +330,7 @@ class Core:
             self._exc_return_loaded()
         elif stop in (Stop.READ, Stop.WRITE):
             self.status.data_bus_fault(run.address)
-            self._fault(exc.BUS_FAULT, self.engine.pc, _VC_BUSERR)
+            self._fault(exc.BUS_FAULT, self.engine.pc, VC_BUSERR)
         elif stop in (Stop.FETCH, Stop.FETCH_DEVICE):
             self._fetch_fault(stop is Stop.FETCH_DEVICE)
         else:
@@ -359,11 +338,11 @@ class Core:
 
     def _usage_fault(self, stop: Stop) -> None:
         name, catch = {
-            Stop.UNDEFINED: ("UNDEFINSTR", _VC_STATERR),
-            Stop.INVALID_STATE: ("INVSTATE", _VC_STATERR),
-            Stop.NO_COPROCESSOR: ("NOCP", _VC_NOCPERR),
-            Stop.STACK_LIMIT: ("STKOF", _VC_STATERR),
-            Stop.UNALIGNED: ("UNALIGNED", _VC_STATERR),
+            Stop.UNDEFINED: ("UNDEFINSTR", VC_STATERR),
+            Stop.INVALID_STATE: ("INVSTATE", VC_STATERR),
+            Stop.NO_COPROCESSOR: ("NOCP", VC_NOCPERR),
+            Stop.STACK_LIMIT: ("STKOF", VC_STATERR),
+            Stop.UNALIGNED: ("UNALIGNED", VC_STATERR),
         }[stop]
         self.status.usage_fault(name)
         self._fault(exc.USAGE_FAULT, self.engine.pc, catch)
@@ -395,7 +374,7 @@ class Core:
             self._usage_fault(Stop.INVALID_STATE)
         elif not_executable or 0x40000000 <= pc < 0x60000000 or pc >= 0xA0000000:
             self.status.fetch_memory_fault()
-            self._fault(exc.MEM_MANAGE, pc, _VC_MMERR)
+            self._fault(exc.MEM_MANAGE, pc, VC_MMERR)
         else:
             self.status.fetch_bus_fault()
-            self._fault(exc.BUS_FAULT, pc, _VC_BUSERR)
+            self._fault(exc.BUS_FAULT, pc, VC_BUSERR)

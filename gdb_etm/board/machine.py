@@ -25,6 +25,9 @@ _TRCENA = 1 << 24
 # How long the debugger may have to wait for the bus: some milliseconds.
 _SLICE = 5000
 _NAP = 50e-6
+# How many accesses in a row a busy debugger gets before the core, if it has anything to do, gets a slice.
+_TURNS = 64
+_PATIENCE = 0.1
 
 
 class ExecutionListener(Protocol):
@@ -73,6 +76,8 @@ class Machine:
         self._truth = Truth(options.truth)
         self._lock = threading.RLock()
         self._waiting = 0
+        self._turns = 0
+        self._ran = threading.Event()
         self._work = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="board m33", daemon=True)
@@ -138,6 +143,11 @@ class Machine:
     def _turn(self) -> _Turn:
         return _Turn(self)
 
+    def _is_waiting_to_run(self) -> bool:
+        """Tell whether the core's thread has something to do; it may be the one that asks, for the trace unit."""
+        here = self._thread is threading.current_thread()
+        return self._thread.is_alive() and not here and not self.core.is_idle()
+
     # The core's side.
 
     def start(self) -> None:
@@ -162,13 +172,14 @@ class Machine:
     def _run(self) -> None:
         """Run the core in slices, and let the debugger in between them."""
         while True:
-            while self._waiting:
+            if self._waiting and self._turns < _TURNS:
                 time.sleep(_NAP)
             # Cleared before looking at what is asked for, or a request in between would be missed.
             self._work.clear()
             if self._closing:
                 return
             with self._lock:
+                self._turns = 0
                 try:
                     self.core.run(_SLICE)
                 except WrongPath as failure:
@@ -178,6 +189,7 @@ class Machine:
                 idle = self.core.is_idle()
                 if idle:
                     self._truth.flush()
+                self._ran.set()
             if idle:
                 self._work.wait()
 
@@ -227,9 +239,14 @@ class _Turn:
         self._machine = machine
 
     def __enter__(self) -> None:
-        self._machine._waiting += 1
-        self._machine._lock.acquire()
-        self._machine._waiting -= 1
+        machine = self._machine
+        if machine._turns >= _TURNS and machine._is_waiting_to_run():
+            machine._ran.clear()
+            machine._ran.wait(_PATIENCE)
+        machine._waiting += 1
+        machine._lock.acquire()
+        machine._waiting -= 1
+        machine._turns += 1
 
     def __exit__(self, *_error: object) -> None:
         self._machine._lock.release()

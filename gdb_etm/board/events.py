@@ -1,0 +1,41 @@
+"""Debug events and their causes, and who hears what the core does (DDI 0553, D1.2.36 and D1.2.34)."""
+
+from __future__ import annotations
+
+from typing import Protocol, Sequence
+
+# DFSR.
+DFSR_HALTED = 1 << 0
+DFSR_BKPT = 1 << 1
+DFSR_VCATCH = 1 << 3
+
+# DEMCR vector catch, by what is caught.
+VC_CORERESET = 1 << 0
+VC_MMERR = 1 << 4
+VC_NOCPERR = 1 << 5
+VC_STATERR = 1 << 7
+VC_BUSERR = 1 << 8
+VC_INTERR = 1 << 9
+VC_HARDERR = 1 << 10
+
+
+class Witness(Protocol):
+    """Who hears what the core does, in order."""
+
+    def executed(self, addresses: Sequence[int]) -> None:
+        """Take completed instructions."""
+
+    def exception(self, number: int, return_address: int) -> None:
+        """Take an exception entry."""
+
+    def exception_return(self) -> None:
+        """Take an exception return."""
+
+    def lockup(self, address: int) -> None:
+        """Take that the core locked up because of the instruction at `address`."""
+
+    def halt(self, pc: int) -> None:
+        """Take a halt."""
+
+    def resume(self, pc: int) -> None:
+        """Take the end of a halt."""

@@ -1,0 +1,51 @@
+"""Why the instruction set engine stopped, and what ran until then."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import List, NamedTuple
+
+
+class Stop(Enum):
+    """Why a run ended; the program counter is at the next instruction unless said otherwise."""
+
+    LIMIT = "the wanted number of instructions ran, a breakpoint was met, or a device wants attention"
+    SVC = "SVC ran"
+    BKPT = "at a BKPT"
+    UNDEFINED = "at an undefined instruction"
+    NO_COPROCESSOR = "at an instruction for a coprocessor that is absent or disabled"
+    INVALID_STATE = "the T bit is clear"
+    STACK_LIMIT = "at an instruction that would take the stack pointer below its limit"
+    UNALIGNED = "at an instruction that needs an aligned address"
+    EXC_RETURN = "an EXC_RETURN-like value was loaded into the PC, which holds it without bit 0"
+    WFI = "WFI ran"
+    READ = "at an instruction that reads where nothing is"
+    WRITE = "at an instruction that writes where nothing can be written"
+    FETCH = "nothing is at the PC"
+    FETCH_DEVICE = "the PC is in a region that cannot be executed"
+
+
+# By the number that Unicorn gives an exception.
+BY_INTERRUPT = {
+    2: Stop.SVC,
+    3: Stop.FETCH_DEVICE,
+    7: Stop.BKPT,
+    8: Stop.EXC_RETURN,
+    17: Stop.NO_COPROCESSOR,
+    18: Stop.INVALID_STATE,
+    19: Stop.STACK_LIMIT,
+    22: Stop.UNALIGNED,
+}
+
+
+class Run(NamedTuple):
+    """What happened in a run.
+
+    :param executed: Addresses of the instructions that completed, in order.
+    :param stop: Why it ended.
+    :param address: The address of the access that failed, if one did.
+    """
+
+    executed: List[int]
+    stop: Stop
+    address: int = 0
