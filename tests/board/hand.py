@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
@@ -14,6 +15,7 @@ from gdb_etm.board.probe import BoardProbe
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRMWARE = ROOT / "tests" / "firmware"
+_SECONDS = 20.0
 
 ETM, FUNNEL, ETF = 0xE0041000, 0xE0042000, 0xE0043000
 LAR, KEY = 0xFB0, 0xC5ACCE55
@@ -86,8 +88,9 @@ def stop_trace(target: Target) -> Tuple[bytes, bool]:
 
 
 def poll(target: Target, address: int, mask: int, wanted: int) -> None:
-    """Read a register until it has a value."""
-    for _ in range(100):
+    """Read a register until it has a value; the core runs in a thread of its own, at its own pace."""
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
         if target.read32(address) & mask == wanted:
             return
     raise AssertionError("0x%08x stays 0x%x" % (address, target.read32(address)))
