@@ -30,10 +30,14 @@ class Line(NamedTuple):
         return self.file, self.line
 
 
+InlinedKey = Tuple[int, int, str]
+"""Start, end and name of an inlined function; the same for two instances only if they are the same code."""
+
+
 class Inlined(NamedTuple):
     """A function that was inlined around an address."""
 
-    key: Tuple[int, int, str]
+    key: InlinedKey
     """Names this instance; equal at all addresses inside it."""
     name: str
     call: Optional[Tuple[str, int]]

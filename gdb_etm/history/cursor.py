@@ -1,0 +1,202 @@
+"""A cursor in a history: where the user is, and every way to move.
+
+A move that is interrupted (KeyboardInterrupt) leaves the cursor where it was.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import AbstractSet, Callable, Deque, Dict, List, Optional
+
+from gdb_etm.history.activations import Activations
+from gdb_etm.history.calls import CallHistory
+from gdb_etm.history.frames import Frame
+from gdb_etm.history.lines import Places
+from gdb_etm.history.path import Path
+from gdb_etm.history.stack import Level, stack
+from gdb_etm.history.steps import Position, Range, Reason, Stepper, Steps, Stop
+from gdb_etm.history.store import History
+
+_UNDO = 100
+"""Moves that can be taken back."""
+
+NOWHERE: AbstractSet[int] = frozenset()
+"""No breakpoints."""
+
+
+class Cursor:
+    """A position in one history.  It begins at the live end.
+
+    :param history: The executed instructions.
+    :param calls: Gives the history's calls; asked at the first move that needs them.
+    :param places: The symbol tables.
+    """
+
+    def __init__(self, history: History, calls: Callable[[], CallHistory], places: Places) -> None:
+        self.path = Path(history)
+        self.end = self.path.length + 1
+        """The position after the last instruction: where the target is halted."""
+        self.position = Position(self.end)
+        self.selected = 0
+        """Level of the selected frame; 0 is the innermost."""
+        self.marks: Dict[str, int] = {}
+        """Named positions."""
+        self._make_calls = calls
+        self._places = places
+        self._stepper: Optional[Stepper] = None
+        self._activations: Optional[Activations] = None
+        self._before: Deque[Position] = deque(maxlen=_UNDO)
+
+    @property
+    def address(self) -> Optional[int]:
+        """Address of the instruction that is about to be executed; None at an end whose address is unknown."""
+        return self.path.address(self.position.number)
+
+    @property
+    def stepper(self) -> Stepper:
+        """The rules of stepping, with this history's calls."""
+        if self._stepper is None:
+            self._stepper = Stepper(self.path, self.activations, self._places)
+        return self._stepper
+
+    @property
+    def activations(self) -> Activations:
+        """The history's activations."""
+        if self._activations is None:
+            self._activations = Activations(self._make_calls(), self.path.length)
+        return self._activations
+
+    def stack(self) -> List[Level]:
+        """Give the frames at the position, innermost first."""
+        return stack(self.path, self.activations, self._places, self.position)
+
+    def goto(self, number: int) -> Stop:
+        """Go to an instruction, or to the end.
+
+        :param number: 1 up to :attr:`end`.
+        """
+        return self._arrive(Stop(Position(number), Reason.LOCATION))
+
+    def undo(self) -> bool:
+        """Go back to before the last move; False when there is none."""
+        if not self._before:
+            return False
+        self.position = self._before.pop()
+        self.selected = 0
+        return True
+
+    def step(self, size: Steps, count: int = 1, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> Stop:
+        """Make steps, as many as ``count`` unless something else stops before.
+
+        :param stops: Addresses of breakpoints.
+        """
+        stop = Stop(self.position, Reason.STEPPED)
+        for _ in range(count):
+            stop = self.stepper.step(stop.position, size, backward, stops)
+            if stop.reason is not Reason.STEPPED:
+                break
+        return self._arrive(stop)
+
+    def proceed(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> Stop:
+        """Run to a breakpoint, a gap or an end of the history."""
+        return self._arrive(self._run(self.position.number, backward, stops, Reason.BREAKPOINT))
+
+    def advance(self, addresses: AbstractSet[int], stops: AbstractSet[int] = NOWHERE, inside: bool = False) -> Stop:
+        """Run forward to one of ``addresses``, or until the selected frame has returned.
+
+        :param inside: Stop at ``addresses`` in the selected frame only (GDB's ``until``; ``advance`` stops anywhere).
+        """
+        frame = self.stack()[self.selected].frame
+        number = self.position.number
+        caller = frame.caller()
+        returned = self.activations.after_call(caller, number) if caller is not None else None
+        limit = self.end if returned is None else returned
+        while True:
+            found = self.path.next_at(addresses, number + 1, limit - 1)
+            if found is None or not inside or self.activations.frame(found) is frame:
+                break
+            number = found
+        to = limit if found is None else found
+        return self._arrive(self._run(self.position.number, False, stops, Reason.LOCATION, to))
+
+    def until(self, stops: AbstractSet[int] = NOWHERE) -> Stop:
+        """Step over calls, and not back in a loop (GDB's ``until`` without a location)."""
+        left = self.stepper.range_at(self.position)
+        function = left.frame[0].function
+        if function is not None:
+            left.start = min(left.start, function.start)
+        number = self.position.number
+        return self._arrive(self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, False, stops))
+
+    def finish(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> Stop:
+        """Run until the selected frame has returned, or back to its call."""
+        levels = self.stack()
+        level = levels[self.selected]
+        if level.inlined is not None:
+            return self._arrive(self._finish_inlined(levels[self.selected + 1], backward, stops))
+        frame: Frame = level.frame
+        number = self.position.number
+        if backward:
+            return self._arrive(self._back_to_call(frame, number, stops))
+        caller = frame.caller()
+        if caller is not None and caller.is_exception:
+            caller = caller.up
+        found = self.activations.after_call(caller, number) if caller is not None else None
+        to = self.end if found is None else found
+        return self._arrive(self._run(number, False, stops, Reason.LOCATION, to))
+
+    def _finish_inlined(self, outer: Level, backward: bool, stops: AbstractSet[int]) -> Stop:
+        # GDB steps over calls until it is in the outer frame.
+        number = self.position.number
+        left = Range((outer.frame, outer.inlined_keys), None)
+        return self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, backward, stops)
+
+    def _back_to_call(self, frame: Frame, number: int, stops: AbstractSet[int]) -> Stop:
+        to = frame.called_at
+        if to is None:
+            stop = self._run(number, True, stops, Reason.BREAKPOINT)
+            return stop
+        return self._run(number, True, stops, Reason.LOCATION, to)
+
+    def last(self, addresses: AbstractSet[int]) -> Optional[Stop]:
+        """Go to the last time before here at one of ``addresses``; None when there is none."""
+        found = self.path.last_at(addresses, 1, self.position.number - 1)
+        return self.goto(found) if found is not None else None
+
+    def next_hit(self, addresses: AbstractSet[int]) -> Optional[Stop]:
+        """Go to the next time after here at one of ``addresses``; None when there is none."""
+        found = self.path.next_at(addresses, self.position.number + 1, self.path.length)
+        return self.goto(found) if found is not None else None
+
+    def _run(
+        self, number: int, backward: bool, stops: AbstractSet[int], reason: Reason, to: Optional[int] = None
+    ) -> Stop:
+        # Run to instruction ``to`` or as far as the history goes.
+        path = self.path
+        if backward:
+            seam = path.seam_back(to or 1, number)
+            first = seam.after + 1 if seam is not None else to or 1
+            hit = path.last_at(stops, first, number - 1)
+            target = seam.after if seam is not None else to
+        else:
+            target = to if to is not None and to <= path.length else None
+            seam = path.seam(number, target or path.length)
+            hit = path.next_at(stops, number + 1, seam.after if seam is not None else target or path.length)
+            if seam is not None:
+                target = seam.after + 1
+        if hit is not None and hit != to:
+            return Stop(Position(hit), Reason.BREAKPOINT)
+        if seam is not None and target:
+            return Stop(Position(target), Reason.GAP, seam.gap)
+        if target is None:
+            last = path.seam(path.length, self.end)
+            gap = last.gap if last is not None and not backward else None
+            return Stop(Position(1 if backward else self.end), Reason.NO_HISTORY, gap)
+        return self.stepper.arrived(target, reason)
+
+    def _arrive(self, stop: Stop) -> Stop:
+        if stop.position != self.position:
+            self._before.append(self.position)
+        self.position = stop.position
+        self.selected = 0
+        return stop

@@ -1,0 +1,82 @@
+"""The call stack at a position, as far as the history shows it."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from gdb_etm.history.activations import Activations
+from gdb_etm.history.frames import Frame
+from gdb_etm.history.lines import Inlined, InlinedKey, Places
+from gdb_etm.history.path import Path
+from gdb_etm.history.steps import Position
+from gdb_etm.protocols.elements import Exception_
+
+DEEPEST = 10000
+"""Frames of one stack that are looked at."""
+
+
+class Level(NamedTuple):
+    """One frame of a stack."""
+
+    frame: Frame
+    name: Optional[str]
+    """Of the function or of the inlined function; None when unknown."""
+    address: Optional[int]
+    """Where execution goes on in this frame; None when unknown."""
+    place: Optional[Tuple[str, int]]
+    """File and line."""
+    is_exact: bool
+    """Whether ``address`` is where a line begins, so that it need not be shown."""
+    inlined: Optional[Inlined]
+    """For the frame of an inlined function."""
+    inlined_keys: Tuple[InlinedKey, ...]
+    """The inlined functions up to this one, outermost first."""
+    exception: Optional[Exception_] = None
+    """For a frame that stands for an exception."""
+    called_before: bool = False
+    """Whether its call lies before the history."""
+
+
+def stack(path: Path, activations: Activations, places: Places, position: Position) -> List[Level]:
+    """List the frames at a position, innermost first."""
+    frame: Optional[Frame] = activations.frame(position.number)
+    address = path.address(position.number)
+    result: List[Level] = []
+    is_call = False
+    hidden = position.hidden
+    while frame is not None and len(result) < DEEPEST:
+        if frame.is_exception:
+            result.append(Level(frame, None, None, None, False, None, (), frame.event))
+        else:
+            result += _levels(places, frame, address, is_call, hidden)
+        hidden = 0
+        if frame.is_tail_call and frame.called_at is not None:
+            address, is_call = path.address(frame.called_at), False
+        else:
+            address, is_call = frame.return_address, not frame.is_exception
+        frame = frame.up
+    return result
+
+
+def _levels(places: Places, frame: Frame, address: Optional[int], is_call: bool, hidden: int) -> List[Level]:
+    # One activation with the functions inlined where it is; a caller is looked up at its call.
+    name = frame.function.name if frame.function is not None else None
+    called_before = frame.called_at is None
+    if address is None:
+        return [Level(frame, name, None, None, False, None, (), None, called_before)]
+    looked_up = address - 1 if is_call else address
+    line = places.line_at(looked_up)
+    place = line.place if line is not None else None
+    exact = not is_call and line is not None and line.start == address
+    inlined = list(places.inlined_at(looked_up))
+    for outer in reversed(inlined[len(inlined) - hidden :] if hidden else []):
+        place, exact = outer.call, True
+    inlined = inlined[: len(inlined) - hidden]
+    result = []
+    while inlined:
+        keys = tuple(one.key for one in inlined)
+        inner = inlined.pop()
+        result.append(Level(frame, inner.name, address, place, exact, inner, keys))
+        place, exact = inner.call, True
+    result.append(Level(frame, name, address, place, exact, None, (), None, called_before))
+    return result

@@ -1,0 +1,383 @@
+"""Stepping through a history by GDB's rules, forward and backward.
+
+The rules are those of GDB's infrun.c (process_event_stop_test and what it calls), which single-steps and looks
+after each instruction whether to stop.  Here whole calls, exceptions and ranges of a line are passed in one go,
+to the same effect.  Exceptions are what signals are to GDB: only stepping by instruction goes into a handler.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import AbstractSet, NamedTuple, Optional, Tuple
+
+from gdb_etm.history.activations import Activations
+from gdb_etm.history.calls import Entered
+from gdb_etm.history.frames import Frame
+from gdb_etm.history.lines import InlinedKey, Line, Places, after_prologue
+from gdb_etm.history.path import Path
+from gdb_etm.protocols.elements import Gap
+
+
+class Position(NamedTuple):
+    """A place in a history."""
+
+    number: int
+    """Of the instruction that is about to be executed; one past the last at the live end."""
+    hidden: int = 0
+    """Inlined functions that begin here and are still to be stepped into (GDB: skipped frames)."""
+
+
+class Reason(Enum):
+    """Why a move ended where it ended."""
+
+    STEPPED = "end stepping range"
+    LOCATION = "location reached"
+    BREAKPOINT = "breakpoint hit"
+    GAP = "gap"
+    NO_HISTORY = "no history"
+
+
+class Stop(NamedTuple):
+    """Where a move ended, and why."""
+
+    position: Position
+    reason: Reason
+    gap: Optional[Gap] = None
+    """The gap that was come to."""
+
+
+class Steps(Enum):
+    """How big a step is."""
+
+    INSTRUCTION = "stepi"
+    LINE = "step"
+    LINE_OVER_CALLS = "next"
+
+
+FrameId = Tuple[Frame, Tuple[InlinedKey, ...]]
+"""An activation and the instances of functions inlined in it, outermost first."""
+
+
+class Range:
+    """The addresses that a step does not stop in, and the frame it is made from.
+
+    :param frame: The frame.
+    :param line: File and line that are left.
+    """
+
+    def __init__(self, frame: FrameId, line: Optional[Tuple[str, int]], start: int = 0, end: int = 0) -> None:
+        self.frame = frame
+        self.line = line
+        self.start = start
+        self.end = end
+
+
+class Stepper:
+    """Makes steps.
+
+    :param path: The way that execution took.
+    :param activations: Its activations.
+    :param places: The symbol tables.
+    """
+
+    def __init__(self, path: Path, activations: Activations, places: Places) -> None:
+        self._path = path
+        self._activations = activations
+        self._places = places
+        self._end = path.length + 1
+
+    def step(self, position: Position, size: Steps, backward: bool, breakpoints: AbstractSet[int]) -> Stop:
+        """Make one step."""
+        if size is Steps.INSTRUCTION:
+            number, stop = self._plain(position.number, backward)
+            return stop or self._stopped(number, breakpoints)
+        if size is Steps.LINE and position.hidden:
+            return Stop(position._replace(hidden=position.hidden - 1), Reason.STEPPED)
+        return self.leave(self.range_at(position), position.number, size, backward, breakpoints)
+
+    def range_at(self, position: Position) -> Range:
+        """Give the range that a step from ``position`` leaves: the line, or the function when it has no lines."""
+        frame = self.frame_id(position)
+        address = self._path.address(position.number)
+        line = self._places.line_at(address) if address is not None else None
+        if line is not None:
+            return Range(frame, self.place(position), line.start, line.end)
+        function = frame[0].function
+        return Range(frame, None, function.start, function.end) if function is not None else Range(frame, None)
+
+    def leave(
+        self, left: Range, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]
+    ) -> Stop:
+        """Go on from ``number`` until out of a range at the beginning of a line, or at the beginning of the range."""
+        move = _Move(self._path, self._activations, self._places, left, size, backward, breakpoints)
+        return move.run(number)
+
+    def frame_id(self, position: Position) -> FrameId:
+        """Name the innermost frame at a position."""
+        address = self._path.address(position.number)
+        return self._activations.frame(position.number), visible(self._places, address, position.hidden)
+
+    def place(self, position: Position) -> Optional[Tuple[str, int]]:
+        """Give file and line of the innermost frame: of the call where an inlined function is still to be entered."""
+        address = self._path.address(position.number)
+        if address is None:
+            return None
+        if position.hidden:
+            return self._places.inlined_at(address)[-position.hidden].call
+        line = self._places.line_at(address)
+        return line.place if line is not None else None
+
+    def arrived(self, number: int, reason: Reason, gap: Optional[Gap] = None) -> Stop:
+        """Stop at an instruction, before the inlined functions that begin there."""
+        return Stop(Position(number, hidden_at(self._places, self._path.address(number))), reason, gap)
+
+    def _stopped(self, number: int, breakpoints: AbstractSet[int]) -> Stop:
+        hit = self._path.address(number) in breakpoints
+        return Stop(Position(number), Reason.BREAKPOINT if hit else Reason.STEPPED)
+
+    def _plain(self, number: int, backward: bool) -> Tuple[int, Optional[Stop]]:
+        return plain_step(self._path, number, backward)
+
+
+def hidden_at(places: Places, address: Optional[int]) -> int:
+    """Count the inlined functions that begin at an address."""
+    count = 0
+    for inlined in reversed(places.inlined_at(address) if address is not None else ()):
+        if not inlined.begins_here:
+            break
+        count += 1
+    return count
+
+
+def visible(places: Places, address: Optional[int], hidden: int) -> Tuple[InlinedKey, ...]:
+    """Name the inlined functions at an address that were entered, outermost first."""
+    if address is None:
+        return ()
+    keys = tuple(inlined.key for inlined in places.inlined_at(address))
+    return keys[: len(keys) - hidden]
+
+
+def plain_step(path: Path, number: int, backward: bool) -> Tuple[int, Optional[Stop]]:
+    """Go one instruction on or back.
+
+    :returns: Where to, and the stop when it is the history's end or beyond a gap.
+    """
+    to = number - 1 if backward else number + 1
+    if to < 1 or to > path.length + 1:
+        return number, Stop(Position(number), Reason.NO_HISTORY)
+    seam = path.seam_back(to, number) if backward else path.seam(number, to)
+    if seam is not None and 1 <= to <= path.length:
+        return to, Stop(Position(to), Reason.GAP, seam.gap)
+    if to > path.length:
+        return to, Stop(Position(to), Reason.NO_HISTORY, seam.gap if seam is not None else None)
+    return to, None
+
+
+class _Move:
+    # One step by line on its way.
+
+    def __init__(
+        self,
+        path: Path,
+        activations: Activations,
+        places: Places,
+        left: Range,
+        size: Steps,
+        backward: bool,
+        breakpoints: AbstractSet[int],
+    ) -> None:
+        self._path = path
+        self._activations = activations
+        self._places = places
+        self._range = left
+        self._over = size is Steps.LINE_OVER_CALLS
+        self._backward = backward
+        self._breakpoints = breakpoints
+        self._number = 0
+        self._stop: Optional[Stop] = None
+
+    def run(self, number: int) -> Stop:
+        self._number = number
+        while self._stop is None:
+            self._pass_range()
+            self._advance()
+            while self._stop is None and self._test():
+                pass
+        return self._stop
+
+    def _at(self, number: int, reason: Reason) -> None:
+        hidden = 0 if reason is Reason.BREAKPOINT else hidden_at(self._places, self._path.address(number))
+        self._number = number
+        self._stop = Stop(Position(number, hidden), reason)
+
+    def _pass_range(self) -> None:
+        # Pass what lies wholly inside the range, as far as the segment goes.
+        left = self._range
+        if left.start >= left.end or any(left.start <= address < left.end for address in self._breakpoints):
+            return
+        number = self._number
+        if number > self._path.length or self._activations.frame(number) is not left.frame[0]:
+            return
+        if left.frame[1] or self._places.inlined_at(left.start):
+            return
+        if self._backward:
+            self._pass_back(left, max(self._activations.first(number), 1))
+        else:
+            self._pass_on(left, self._activations.last(number))
+
+    def _pass_on(self, left: Range, limit: int) -> None:
+        seam = self._path.seam(self._number, limit)
+        if seam is not None:
+            limit = seam.after
+        for span in self._path.onward(self._number):
+            last = span.number + span.range.instructions - 1
+            if last > limit or span.range.start < left.start or span.range.end > left.end:
+                return
+            self._number = last
+
+    def _pass_back(self, left: Range, limit: int) -> None:
+        seam = self._path.seam_back(limit, self._number)
+        if seam is not None:
+            limit = seam.after + 1
+        for span in self._path.back(self._number):
+            if span.number < limit or span.range.start <= left.start or span.range.end > left.end:
+                return
+            self._number = span.number
+
+    def _advance(self) -> None:
+        number = self._number
+        to, stop = plain_step(self._path, number, self._backward)
+        if stop is None or stop.position.number > self._path.length:
+            beyond = self._beyond_exception(number, to)
+            if beyond is not None:
+                self._go(beyond)
+                return
+        if stop is not None:
+            self._stop = stop
+            return
+        self._number = to
+        if self._path.address(to) in self._breakpoints:
+            self._at(to, Reason.BREAKPOINT)
+
+    def _beyond_exception(self, number: int, to: int) -> Optional[int]:
+        # Where the interrupted frame goes on, or was before, when an exception lies between.
+        activations = self._activations
+        if not self._backward:
+            if activations.entered(to) is not Entered.EXCEPTION or to != activations.first(to):
+                return None
+            taken = activations.frame(to) if activations.frame(to).is_exception else activations.frame(to).up
+            resumed = taken.up if taken is not None else None
+            found = activations.next_in(resumed, number) if resumed is not None else None
+            return found if found is not None else self._path.length + 1
+        if number != activations.first(number):
+            return None
+        entered = activations.entered(number)
+        frame: Optional[Frame] = activations.frame(number)
+        if entered is Entered.EXCEPTION and frame is not None:
+            taken = frame if frame.is_exception else frame.up
+            frame = taken.up if taken is not None else None
+        elif entered is not Entered.EXCEPTION_RETURN:
+            return None
+        if frame is None:
+            return None
+        last = activations.last_in(frame, number)
+        return frame.called_at if last is None else last
+
+    def _go(self, number: int) -> None:
+        # Run to an instruction, unless a breakpoint or a gap comes first.
+        path = self._path
+        if self._backward:
+            seam = path.seam_back(number, self._number)
+            first = seam.after + 1 if seam is not None else number
+            hit = path.last_at(self._breakpoints, first, self._number - 1)
+        else:
+            seam = path.seam(self._number, min(number, path.length))
+            first = seam.after if seam is not None else number
+            hit = path.next_at(self._breakpoints, self._number + 1, first)
+        if hit is not None:
+            self._at(hit, Reason.BREAKPOINT)
+        elif seam is not None:
+            self._stop = Stop(Position(seam.after + (not self._backward)), Reason.GAP, seam.gap)
+        elif number > path.length:
+            self._stop = Stop(Position(number), Reason.NO_HISTORY)
+        else:
+            self._number = number
+
+    def _test(self) -> bool:
+        # Decide at an instruction: stop, go on (False), or look again after a call was passed (True).
+        address = self._path.address(self._number)
+        assert address is not None
+        left = self._range
+        frame = self._activations.frame(self._number)
+        hidden = hidden_at(self._places, address)
+        here: FrameId = (frame, visible(self._places, address, hidden))
+        if left.start <= address < left.end and (not self._backward or here == left.frame):
+            at_start = frame.function is not None and address == frame.function.start
+            if self._backward and address == left.start and not at_start:
+                self._at(self._number, Reason.STEPPED)
+            return False
+        if frame is not left.frame[0] and frame.caller() is left.frame[0]:
+            return self._call(frame, address)
+        line = self._places.line_at(address)
+        if line is None:
+            self._at(self._number, Reason.STEPPED)
+            return False
+        if self._enters_inlined(here, hidden, address):
+            return False
+        self._line(here, line, address)
+        return False
+
+    def _call(self, frame: Frame, address: int) -> bool:
+        # In a function that was called from the frame that steps.
+        function = frame.function
+        has_lines = function is not None and self._places.line_at(function.start) is not None
+        if self._over or function is None or not has_lines:
+            if self._backward:
+                self._go(1 if frame.called_at is None else frame.called_at)
+                if frame.called_at is None and self._stop is None:
+                    self._stop = Stop(Position(1), Reason.NO_HISTORY)
+            else:
+                found = self._activations.after_call(self._range.frame[0], self._number)
+                self._go(self._path.length + 1 if found is None else found)
+            return True
+        if self._backward:
+            line = self._places.line_at(address)
+            if line is None or line.start == address:
+                self._at(self._number, Reason.STEPPED)
+            return False
+        body = after_prologue(self._places, function)
+        if body != address:
+            found = self._path.next_at({body}, self._number + 1, self._path.length)
+            self._go(self._path.length + 1 if found is None else found)
+        if self._stop is None:
+            self._at(self._number, Reason.STEPPED)
+        return False
+
+    def _enters_inlined(self, here: FrameId, hidden: int, address: int) -> bool:
+        # The two checks of infrun.c for "calls" of inlined functions; whether one of them decided.
+        left = self._range
+        if here == left.frame and hidden:
+            call = self._places.inlined_at(address)[-hidden].call
+            same = call == left.line
+            if not self._over:
+                self._stop = Stop(Position(self._number, hidden - same), Reason.STEPPED)
+            elif not same:
+                self._at(self._number, Reason.STEPPED)
+            return True
+        frame, inlined = here
+        outer = left.frame[1]
+        if frame is left.frame[0] and len(inlined) > len(outer) and inlined[: len(outer)] == outer:
+            if not self._over:
+                self._at(self._number, Reason.STEPPED)
+            return True
+        return False
+
+    def _line(self, here: FrameId, line: Line, address: int) -> None:
+        left = self._range
+        if address == line.start and line.place != left.line:
+            if line.is_statement:
+                self._at(self._number, Reason.STEPPED)
+                return
+            if here == left.frame:
+                return
+        self._range = Range(here, line.place, line.start, line.end)

@@ -1,0 +1,100 @@
+"""Histories of what the board, or another core, executed: from a list of addresses and exceptions."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Sequence, Union
+
+from gdb_etm.capture import BufferEnd, TraceSource
+from gdb_etm.history.calls import DEBUG_HALT, call_history
+from gdb_etm.history.cursor import Cursor
+from gdb_etm.history.exits import Exits
+from gdb_etm.history.lines import Places
+from gdb_etm.history.store import History
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.image import Program, load_elf
+from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
+from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
+from tests.board import witness
+
+
+class Taken(NamedTuple):
+    """An exception was taken."""
+
+    number: int
+    return_address: int
+
+
+class Returned(NamedTuple):
+    """An exception returned."""
+
+
+Item = Union[int, Taken, Returned, Gap]
+"""An executed address, or what happened between two."""
+
+
+def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
+    """Run a program on the board until it halts at a BKPT, and return what happened."""
+    recorder = witness.Recorder()
+    machine = witness.board(path, recorder)
+    machine.write(witness.DHCSR, 4, witness.RUN)
+    while not machine.core.halted and len(recorder.addresses) < limit:
+        machine.run(5000)
+    items: List[Item] = []
+    for item in recorder.stream:
+        if isinstance(item, int):
+            items.append(item)
+        elif isinstance(item, tuple) and item[0] == "exception" and items:
+            items.append(Taken(item[1], item[2]))
+        elif isinstance(item, tuple) and item[0] == "return":
+            items.append(Returned())
+    return items
+
+
+def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None) -> History:
+    """Make the history that a trace of ``items`` decodes to."""
+    images = load_elf(path)
+    program = Program(images)
+    blocks = Blocks(program)
+    recorder = Recorder(RunTable(), lambda position: position)
+    ranges: List[Range] = []
+    legs = {}
+    start = count = 0
+    for at, item in enumerate(items):
+        if not isinstance(item, int):
+            if isinstance(item, Taken):
+                name = {11: "SVC", 14: "PendSV", 15: "SysTick", 3: "HardFault"}.get(item.number, "exception")
+                recorder.event(Exception_(0, item.number, name, item.number, item.return_address))
+            else:
+                recorder.event(ExceptionReturn(0) if isinstance(item, Returned) else item)
+            continue
+        insn = blocks.instruction(item, Isa.T32)
+        assert insn is not None
+        start = start if count else item
+        count += 1
+        after = item + insn.size
+        following = items[at + 1] if at + 1 < len(items) else None
+        if insn.kind in (Kind.OTHER, Kind.WAIT) and isinstance(following, int) and count < 50:
+            assert following == after, (hex(item), hex(following))
+            continue
+        if isinstance(following, int):
+            taken = insn.kind is not Kind.OTHER and following != after or insn.kind is Kind.DIRECT and insn.target == after
+        else:
+            target = following.return_address if isinstance(following, Taken) else after
+            taken = insn.kind not in (Kind.OTHER, Kind.WAIT) and target != after
+            if isinstance(following, Returned):
+                taken = True
+        executed = Range(start, after, count, Isa.T32, taken or insn.kind is Kind.OTHER)
+        ranges = [executed]
+        recorder.add(legs.setdefault(executed, Leg(tuple(ranges))), 0)
+        count = 0
+    if halted_at is not None:
+        recorder.event(Exception_(0, 0x18, DEBUG_HALT, None, halted_at))
+    source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
+    return History(recorder, source, blocks, BufferEnd.STARTED)
+
+
+def cursor_of(history: History, places: Places) -> Cursor:
+    """Make a cursor."""
+    exits = Exits(history.program)
+    return Cursor(history, lambda: call_history(history, places.function_at, exits), places)
