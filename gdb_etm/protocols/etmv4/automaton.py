@@ -93,7 +93,7 @@ class Automaton:
         for index, taken in enumerate(atoms):
             if place is AFTER_BRANCH:
                 if not pushes:
-                    return Way(Leg(tuple(ranges)), place, (), deepest, index)
+                    return Way(Leg(tuple(ranges)), place, (), deepest, index, False)
                 entry = pushes.pop()
                 place = self.place(entry.address, entry.isa)
             block = place.block
@@ -111,7 +111,7 @@ class Automaton:
                 pushes.append(Entry(block.end, block.isa))
                 del pushes[:-STACK_DEPTH]
                 deepest = max(deepest, len(pushes))
-        return Way(Leg(tuple(ranges)), place, tuple(pushes), deepest, len(atoms))
+        return Way(Leg(tuple(ranges)), place, tuple(pushes), deepest, len(atoms), not deepest)
 
     def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         """Work out what the whole packets in the next eight bytes do, and remember it.
@@ -141,7 +141,13 @@ class Automaton:
             header = data[index]
             atoms = ATOMS.get(header)
             if atoms is not None:
-                if not walk.follow(atoms, index - at):
+                way = walk.place.ways.get(atoms)
+                if way is not None and way.plain:
+                    walk.positions.append(index - at)
+                    walk.legs.append(way.leg)
+                    walk.place = way.place
+                    walk.told = False
+                elif not walk.follow(atoms, index - at):
                     break
                 index += 1
                 continue

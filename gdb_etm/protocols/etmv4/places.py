@@ -67,6 +67,8 @@ class Way(NamedTuple):
     """How many entries were there at most, on top of those from before; a full stack loses its oldest for them."""
     atoms: int
     """How many of the atoms lead there; the others need an entry of the return stack from before."""
+    plain: bool
+    """Whether that is all of them, and none of them touches the return stack."""
 
 
 class State:
