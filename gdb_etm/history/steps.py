@@ -378,6 +378,8 @@ class _Move:
             if line.is_statement:
                 self._at(self._number, Reason.STEPPED)
                 return
-            if here == left.frame:
-                return
+            if here != left.frame:
+                # So that an entry of the same line that is a statement is a place to stop.
+                self._range = Range(here, None, line.start, line.end)
+            return
         self._range = Range(here, line.place, line.start, line.end)

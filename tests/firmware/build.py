@@ -24,6 +24,8 @@ PROGRAMS: Dict[str, List[str]] = {
     "branches": ["-O1"],
     "fpu": ["-O1", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"],
     "ticks": ["-O1"],
+    "steps": ["-O2"],
+    "faults": ["-O1"],
 }
 
 _FLAGS = (

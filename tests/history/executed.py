@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Sequence, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.calls import DEBUG_HALT, call_history
@@ -58,7 +58,7 @@ def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None
     blocks = Blocks(program)
     recorder = Recorder(RunTable(), lambda position: position)
     ranges: List[Range] = []
-    legs = {}
+    legs: Dict[Range, Leg] = {}
     start = count = 0
     for at, item in enumerate(items):
         if not isinstance(item, int):
@@ -78,7 +78,8 @@ def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None
             assert following == after, (hex(item), hex(following))
             continue
         if isinstance(following, int):
-            taken = insn.kind is not Kind.OTHER and following != after or insn.kind is Kind.DIRECT and insn.target == after
+            to_next = insn.kind is Kind.DIRECT and insn.target == after
+            taken = to_next or insn.kind is not Kind.OTHER and following != after
         else:
             target = following.return_address if isinstance(following, Taken) else after
             taken = insn.kind not in (Kind.OTHER, Kind.WAIT) and target != after
