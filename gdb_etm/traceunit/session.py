@@ -75,12 +75,14 @@ class TraceSession:
         :raises CaptureError: The hardware does not do as it should; tracing is off.
         """
         self._check_open()
+        plan = self.unit.plan(options, self.sink.size)
         if self.state is State.TRACING or self.unit.enabled:
             self._start_sink()
             self.unit.disable()
         self.state = State.READY
         self._enable_trace()
-        self.plan = self.unit.program(options, self.sink.size)
+        self.unit.program(plan)
+        self.plan = plan
         # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
         wanted = suitable_sync_bytes(self.sink.size)
         too_rare = options.sync_bytes is None and self.plan.sync_bytes > wanted

@@ -36,7 +36,10 @@ class TraceUnit(Protocol):
     def attach(self) -> None:
         """Power it, unlock it, claim it and read what it has."""
 
-    def program(self, options: TraceOptions, buffer_bytes: int) -> Plan:
+    def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
+        """Plan how to program it, without touching it."""
+
+    def program(self, plan: Plan) -> None:
         """Disable and program it."""
 
     def ensure(self, plan: Plan) -> None:

@@ -80,18 +80,21 @@ class EtmV4Unit:
                                % self._registers.base)
         self._claim()
 
-    def program(self, options: TraceOptions, buffer_bytes: int) -> Plan:
-        """Disable and program it.
+    def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
+        """Plan how to program it, without touching it.
 
         :param buffer_bytes: Size of the buffer that the trace goes to.
-        :returns: The plan that was carried out.
-        :raises UnsupportedError: It lacks what the options ask for; nothing was changed.
+        :raises UnsupportedError: It lacks what the options ask for.
+        """
+        return plan_program(options, self.capabilities, buffer_bytes)
+
+    def program(self, plan: Plan) -> None:
+        """Disable and program it.
+
         :raises CaptureError: It does not become idle, or does not take a value.
         """
-        plan = plan_program(options, self.capabilities, buffer_bytes)
         self._registers.remember(write.offset for write in plan.writes)
         self._apply(plan)
-        return plan
 
     def ensure(self, plan: Plan) -> None:
         """Program it again if it lost what ``plan`` wrote, as by a reset of the chip.
