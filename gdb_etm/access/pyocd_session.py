@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import pyocd
 from pyocd.core import exceptions
+from pyocd.core.options import OPTIONS_INFO
 from pyocd.core.session import Session
 from pyocd.core.target import Target
 from pyocd.coresight.ap import MEM_AP
@@ -197,7 +198,9 @@ def _cores(session: Session) -> List[CortexM]:
 
 def _make_session(options: SessionOptions) -> Session:
     """Create the session object, not yet open."""
-    settings = convert_session_options(list(options.options))
+    settings: Dict[str, Any] = {}
+    for text in options.options:
+        settings.update(_session_option(text))
     settings.update(
         connect_mode=options.connect_mode, gdbserver_port=options.gdb_port, serve_local_only=True, persist=True
     )
@@ -209,8 +212,22 @@ def _make_session(options: SessionOptions) -> Session:
         return Session(_choose_probe(options.probe), options=settings, option_defaults=_DEFAULTS)
     except exceptions.TargetSupportError:
         raise ConnectError(_unknown_target(str(settings.get("target_override", "of its configuration")))) from None
-    except exceptions.Error as error:
-        raise ConnectError(str(error)) from None
+    except (exceptions.Error, OSError) as error:
+        raise ConnectError("pyOCD cannot begin: %s" % error) from None
+
+
+def _session_option(text: str) -> Dict[str, Any]:
+    """Convert one ``NAME=VALUE``; pyOCD itself passes over what it does not know."""
+    try:
+        found: Dict[str, Any] = convert_session_options([text])
+    except (KeyError, ValueError):
+        found = {}
+    if found and OPTIONS_INFO.keys() >= found.keys():
+        return found
+    name = text.partition("=")[0].strip().lower()
+    near = difflib.get_close_matches(name, OPTIONS_INFO.keys(), n=1)
+    likely = "; did you mean %s?" % near[0] if near and near[0] != name else ""
+    raise ConnectError('pyOCD takes no session option "%s"%s' % (text, likely))
 
 
 def _choose_probe(uid: Optional[str]) -> DebugProbe:
@@ -253,6 +270,8 @@ def _open(session: Session) -> None:
     try:
         session.open()
     except (exceptions.Error, OSError) as error:
+        if probe.unique_id.startswith("board:") and not probe.is_open:
+            raise ConnectError(str(error)) from None
         if not probe.is_open:
             raise ConnectError(
                 "cannot open debug probe %s; is another program using it? (%s)" % (probe.unique_id, error)

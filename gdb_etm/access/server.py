@@ -53,6 +53,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         return 1
     except _Stop:
         pass
+    except (KeyError, TypeError, ValueError) as error:  # from pyOCD, as for an option's value that it cannot use
+        _report(ConnectError("pyOCD failed: %s" % error), streams)
+        return 1
     finally:
         if session is not None:
             _close_in_time(session)

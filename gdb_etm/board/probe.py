@@ -102,9 +102,10 @@ class BoardProbe(DebugProbe):
         from gdb_etm.board.board import Board
 
         faults = str(self._option("board.faults") or "")
+        size = self._option("board.etb_size")
         options = BoardOptions(
             elf=self._option("board.elf"),
-            etb_size=int(self._option("board.etb_size") or BoardOptions().etb_size),
+            etb_size=BoardOptions().etb_size if size is None else int(size),
             truth=self._option("board.truth"),
             faults=tuple(name for name in faults.split(",") if name),
         )

@@ -134,9 +134,9 @@ def test_close_ends_the_process(client: Client) -> None:
 
 
 def test_a_process_that_dies_is_lost_with_its_last_words(forever: Path) -> None:
-    client = start_board(forever, "noise=1")
+    client = start_board(forever, "user_script=/nowhere/x.py")
     os.kill(_pid(client), signal.SIGKILL)
-    with pytest.raises(AccessError, match="the process beside GDB ended: .*unknown session option 'noise'") as caught:
+    with pytest.raises(AccessError, match="the process beside GDB ended: .*user script '/nowhere/x.py'") as caught:
         client.port().read32(CPUID)
     assert caught.value.kind == "lost"
     client.close()
@@ -301,12 +301,15 @@ def test_a_control_port_that_is_taken(by_hand: ByHand) -> None:
         (server_arguments(probe="cmsisdap:12345"), 'no debug probe "cmsisdap:12345"'),
         (server_arguments(probe="nonsense:1"), "unknown debug probe type"),
         (server_arguments(), "no debug probe is connected; .*board:m33"),
-        (server_arguments(probe="board:m33", options=["board.faults=busy"]), "is another program using it"),
+        (server_arguments(probe="board:m33", options=["board.faults=busy"]), "^board:m33 is in use by another program"),
         (server_arguments(probe="board:m33", target="stm32f4"), 'unknown target "stm32f4"; .*pyocd pack find'),
         (server_arguments(probe="board:m33", target="nrf53"), "did you mean nrf5"),
         (server_arguments(probe="board:m33", core=3), r"no core 3; cores: 0 \(Cortex-M33\)"),
         (server_arguments(probe="board:m33", options=["board.elf=/nowhere/x.elf"]), "/nowhere/x.elf"),
         (server_arguments(probe="board:m33", options=["board.faults=hang:20"]), "the target is not: "),
+        (server_arguments(options=["noise=1"]), 'pyOCD takes no session option "noise=1"'),
+        (server_arguments(probe="board:m33", options=["vector_catch=z"]), "pyOCD failed: "),
+        (server_arguments(probe="board:m33", options=["pack=/x.pack"]), "pyOCD cannot begin: .*/x.pack"),
         (server_arguments(frequency="fast"), "invalid _frequency value: 'fast'"),
     ],
 )
