@@ -12,6 +12,7 @@ from gdb_etm.commands.session import KEPT, Session
 from gdb_etm.errors import CommandError
 from gdb_etm.program.image import load_elf
 from gdb_etm.views.captures import CaptureRow, capture_lines
+from gdb_etm.views.text import plural
 
 NUMBER = Argument("N", count, "make capture N the one that is shown")
 DIRECTORY = Argument("DIR", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
@@ -53,7 +54,7 @@ def run_save(session: Session, values: Values) -> Iterable[str]:
     record = session.look()
     if os.path.isdir(path) and os.listdir(path) and not os.path.isfile(os.path.join(path, "snapshot.ini")):
         raise CommandError("%s is not empty and no snapshot; name a new folder" % path)
-    capture = with_images(record.capture, () if record.is_live else session.images())
+    capture = with_images(record.capture, session.images_for(record))
     written = write_snapshot(capture, path)
     return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
 
@@ -75,7 +76,8 @@ def run_load(session: Session, values: Values) -> Iterable[str]:
     session.current = records[0]
     for record in records:
         names = ", ".join("%s (%s)" % (source.name, source.protocol) for source in record.capture.sources)
-        yield "capture %d: %d bytes of %s" % (record.number, len(record.capture.buffer), names or "no source")
+        size = plural(len(record.capture.buffer), "byte")
+        yield "capture %d: %s of %s" % (record.number, size, names or "no source")
 
 
 CAPTURES = Command(

@@ -10,6 +10,7 @@ from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, hertz, one_of, size
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+from gdb_etm.program.image import load_elf
 
 if TYPE_CHECKING:
     from gdb_etm.commands.live import Wishes
@@ -71,8 +72,9 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     for name in files:
         if not os.path.isfile(name):
             raise CommandError("--elf: no file %s" % name)
+        load_elf(name)  # GDB takes the program of another processor, and then no target of ours
     session.debugger.load_files(files)
-    session.files += [name for name in files if name not in session.files]
+    images = session.images()
     connection = session.debugger.connection()
     choice = Choice(unit=values.get(UNIT), sink=values.get(SINK))
     if where == _OWN or (not where and connection is not None):
@@ -87,7 +89,9 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     yield live.title
     live.find(choice)
     yield from live.greeting()
-    if not session.images():
+    if where == _BOARD and not files and not values.all(OPTION):
+        yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
+    if not images:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
 
 

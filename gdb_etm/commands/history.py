@@ -18,7 +18,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.protocols.elements import Event, Gap, GapReason
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import InstructionRow, Row, SourceRow, instruction_lines
-from gdb_etm.views.text import end_text
+from gdb_etm.views.text import end_text, plural
 
 RANGE = Argument(
     "RANGE",
@@ -40,11 +40,11 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
     decoded = session.decode(session.look(), values.get(TRACE_ID))
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "history-size")
+    if not len(decoded.history):
+        yield from _events_alone(decoded, limit)
+        return
     shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
-    if len(decoded.doubt.addresses):
-        yield "the program and the target's memory differ: instructions marked ! are not what the target holds now"
-    elif decoded.doubt.unread is not None:
-        yield "the code was not compared with the target's: %s" % decoded.doubt.unread
+    yield from _doubts(decoded, "instructions marked ! are not what the target holds now")
     batch: List[Row] = []
     for row in history_rows(session.debugger, decoded, shown, values.modifiers, _is_next(text), text.strip() == "-"):
         batch.append(row)
@@ -102,7 +102,11 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     calls = decoded.calls(session.debugger.function_at)
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "function-call-history-size")
+    if not len(calls):
+        yield from _events_alone(decoded, limit)
+        return
     shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
+    yield from _doubts(decoded, "some of what is listed may never have run")
     if shown.first == 1:
         yield end_text(decoded.history.end_reason)
     lines = _Lines(session.debugger, decoded) if "l" in values.modifiers else None
@@ -117,6 +121,26 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
             batch = []
     yield from function_lines(batch, "c" in values.modifiers, "i" in values.modifiers)
     decoded.functions_shown = shown
+
+
+def _doubts(decoded: Decoded, consequence: str) -> Iterator[str]:
+    # Decoding with code that did not run gives a history that did not happen.
+    if decoded.doubt.addresses:
+        yield "the program and the target's memory differ: %s" % consequence
+    elif decoded.doubt.unread is not None:
+        yield "the code was not compared with the target's: %s" % decoded.doubt.unread
+
+
+def _events_alone(decoded: Decoded, limit: Optional[int]) -> Iterator[str]:
+    # Without instructions the events still say why there are none.
+    rows: List[Row] = [event for event in decoded.history.events if not is_start(decoded, event)]
+    newest = rows[-limit:] if limit else rows
+    if len(newest) == len(rows):
+        yield end_text(decoded.history.end_reason)
+    else:
+        yield "[%s before these]" % plural(len(rows) - len(newest), "event")
+    yield from instruction_lines(newest)
+    yield "no instructions" if decoded.program.images else 'no instructions, for want of a program: "file" or --elf'
 
 
 def _origin(decoded: Decoded, entry: Entry) -> str:

@@ -58,6 +58,11 @@ class Live:
         self.is_tracing = False
         """Whether the user wants halts to give captures; after an interruption the hardware may lag behind."""
 
+    @property
+    def has_trace(self) -> bool:
+        """Whether a trace unit and a buffer are ours."""
+        return self._trace is not None
+
     def find(self, choice: Choice) -> None:
         """Find trace unit and buffer and make them ours.
 

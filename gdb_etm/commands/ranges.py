@@ -32,7 +32,7 @@ def window(text: str, length: int, size: Optional[int], before: Optional[Window]
     if not length:
         raise CommandError("the history holds no %s" % what)
     limit = length if size is None else size
-    text = "".join(text.split())
+    text = re.sub(r"\s*,\s*", ",", text.strip())
     if text in ("", "+", "-"):
         return _onwards(text, length, limit, before, what)
     start, comma, end = text.partition(",")

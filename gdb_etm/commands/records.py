@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage, TraceSource
 from gdb_etm.commands.ranges import Window
@@ -15,6 +15,9 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.protocols.packet import Packet
+
+if TYPE_CHECKING:
+    from gdb_etm.commands.walk import Walk  # which needs this module
 
 ReadMemory = Callable[[int, int], bytes]
 """Reads the target's memory: address, size in bytes."""
@@ -50,7 +53,15 @@ class Decoded:
         """What ``etm history`` showed last."""
         self.functions_shown: Optional[Window] = None
         """What ``etm functions`` showed last."""
+        self.walk: Optional[Walk] = None
+        """The user's walk through it, see :mod:`gdb_etm.commands.walk`."""
         self._calls: Optional[CallHistory] = None
+
+    def forget_symbols(self) -> None:
+        """Make the call history anew at the next look: the symbols have changed."""
+        self._calls = None
+        if self.walk is not None:
+            self.walk.cursor.forget()
 
     def calls(self, resolve: Resolver) -> CallHistory:
         """Give the call history, made at the first look."""
@@ -113,17 +124,27 @@ class Record:
         """Tell whether somebody has looked already."""
         return self._decoded is not None
 
+    @property
+    def has_program(self) -> bool:
+        """Tell whether the capture holds code that it can be decoded with."""
+        return any(source.images for source in self.capture.sources)
+
+    def forget_symbols(self) -> None:
+        """Name functions anew at the next look."""
+        for decoded in (self._decoded or {}).values():
+            decoded.forget_symbols()
+
     def decoded(
         self, images: Sequence[MemoryImage], cache: DecoderCache, read: Optional[ReadMemory]
     ) -> Dict[int, Decoded]:
-        """Give the histories by trace ID, decoded at the first look.
+        """Give the histories by trace ID, decoded at the first look, and again once there is a program at all.
 
         :param images: Program memory beside what the capture holds; it comes after the capture's own.
         :param cache: Decoders of earlier captures.
         :param read: Reads the target's memory for comparing; None where there is no target.
         :raises CaptureError: Nothing in it can be decoded.
         """
-        if self._decoded is None:
+        if self._decoded is None or (images and not self.has_program):
             capture = with_images(self.capture, images)
             result: Dict[int, Decoded] = {}
             for trace_id, history in build(capture, cache=cache).items():

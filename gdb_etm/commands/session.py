@@ -9,8 +9,9 @@ from gdb_etm.capture import Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.overview import overview, standing
+from gdb_etm.commands.places import ReplayPlaces
 from gdb_etm.commands.records import Decoded, Record
-from gdb_etm.errors import AccessError, CommandError, EtmError
+from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.program.image import load_elf
 from gdb_etm.views.captures import counts_text, size_text
@@ -22,6 +23,10 @@ KEPT = 16
 """Captures that stay at hand."""
 _SUMMARY_BYTES = 1 << 16
 """Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB."""
+_LEFT_PROGRAMMED = (
+    "GDB's connection ended while the trace unit was ours, and nothing can be put back now;"
+    ' next time "etm disconnect" before "detach" or "disconnect"'
+)
 
 
 class Session:
@@ -40,12 +45,13 @@ class Session:
         """Captures, oldest first."""
         self.current: Optional[Record] = None
         """The capture that history, functions and packets show."""
-        self.files: List[str] = []
-        """ELF files given by the user, beside those that the debugger knows."""
         self.progress: Callable[[float], None] = lambda seconds: None
         """Called about every second while something starts, with the seconds so far."""
+        self.places: Optional[ReplayPlaces] = None
+        """What the debugger knows for walking through a history; None where it cannot."""
         self._taken = 0
         self._undrained = False
+        self._program_ended = False
         self._server_is_gone = False
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
@@ -104,22 +110,31 @@ class Session:
     def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture unless that was done before, and give one core's history."""
         can_read = record.is_live and self.live is not None and not self.debugger.is_running()
-        images = () if record.is_live else self.images()
-        decoded = record.decoded(images, self._cache, self.debugger.read_memory if can_read else None)
+        read = self.debugger.read_memory if can_read else None
+        decoded = record.decoded(self.images_for(record), self._cache, read)
         return record.choose(decoded, trace_id)
 
+    def images_for(self, record: Record) -> Sequence[MemoryImage]:
+        """Read the program that a capture is to be decoded with; a live one keeps the program of its time."""
+        return () if record.is_live and record.has_program else self.images()
+
     def images(self) -> Sequence[MemoryImage]:
-        """Read the program: the ELF files given by the user, then those that the debugger knows."""
+        """Read the program: the ELF files that the debugger knows.
+
+        :raises ImageError: One of them cannot be read, or is for another processor.
+        """
         result: List[MemoryImage] = []
-        for path in dict.fromkeys(self.files + self.debugger.program_files()):
+        for path in dict.fromkeys(self.debugger.program_files()):
             if path not in self._images:
                 self._images[path] = load_elf(path)
             result += self._images[path]
         return result
 
-    def forget_images(self) -> None:
-        """Read the ELF files anew when they are next needed: they may have changed."""
+    def forget_program(self) -> None:
+        """Read ELF files and symbols anew when they are next needed: the debugger has others now."""
         self._images.clear()
+        for record in self.records:
+            record.forget_symbols()
 
     def on_halt(self) -> Iterator[str]:
         """React to a halt of the target: drain, unless the user wants that later.
@@ -137,13 +152,15 @@ class Session:
 
     def summary(self, record: Record) -> str:
         """Say in a line what a capture holds; a big one is not decoded for it."""
-        if not record.is_decoded and len(record.capture.buffer) > _SUMMARY_BYTES:
-            return size_text(record.capture)
-        if not record.capture.buffer:
+        is_big = not record.is_decoded and len(record.capture.buffer) > _SUMMARY_BYTES
+        if is_big or not record.capture.buffer:
             return size_text(record.capture)
         decoded = self.decode(record)
+        if not record.has_program:
+            return size_text(record.capture) + '; no program: "file PROGRAM" lets them be decoded'
         calls = decoded.calls(self.debugger.function_at)
-        return counts_text(record.capture, len(decoded.history), calls.calls, calls.exceptions)
+        counts = counts_text(record.capture, len(decoded.history), calls.calls, calls.exceptions)
+        return counts + ("; the program and the target's memory differ" if decoded.doubt.addresses else "")
 
     def disconnect(self) -> None:
         """Stop tracing, put the target back as it was and end the connection; GDB's own connection stays.
@@ -160,23 +177,36 @@ class Session:
                 self.debugger.disconnect()
             live.close()
 
-    def on_target_gone(self) -> None:
-        """React to the debugger letting go of its target.
+    def on_program_end(self) -> None:
+        """Take note that the debugger's program ended: it may have let go of the target, or be about to run it anew."""
+        self._program_ended = True
+
+    def settle(self) -> None:
+        """End our connection if the debugger turned out to have let go of the target.
 
         :raises EtmError: The target could not be put back as it was.
         """
+        ended, self._program_ended = self._program_ended, False
+        if not ended or self.debugger.connection() is not None:
+            return
         live = self._let_go()
-        if live is not None and live.has_process:
-            try:
-                live.release()
-            finally:
-                live.close()
+        if live is None:
+            return
+        if not live.has_process:
+            if live.has_trace:
+                raise CaptureError(_LEFT_PROGRAMMED)
+            return
+        try:
+            live.release()
+        finally:
+            live.close()
 
     def on_exit(self) -> None:
         """React to the debugger's end, while it still holds the target; the process beside it ends after it.
 
         :raises EtmError: The target could not be put back as it was.
         """
+        self.settle()
         live = self._let_go()
         if live is not None and (live.has_process or not self.debugger.is_running()):
             live.release()

@@ -136,6 +136,7 @@ _prefixes: Dict[str, _SettingPrefix] = {}
 def _show(session: Session, run: Callable[[], Iterable[str]]) -> None:
     # The one place where errors become GDB's: one line, no traceback.
     try:
+        session.settle()
         for line in run():
             gdb.write(line + "\n")
     except EtmError as error:

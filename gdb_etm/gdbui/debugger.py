@@ -104,7 +104,7 @@ class GdbDebugger:
             return None
         connection = getattr(inferior, "connection", None)  # new in GDB 12
         if connection is not None:
-            return "%s %s" % (connection.type, connection.details or "")
+            return ("%s %s" % (connection.type, connection.details or "")).strip()
         return "the current target"
 
     def connect(self, where: str) -> None:

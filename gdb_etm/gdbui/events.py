@@ -9,6 +9,7 @@ import gdb
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
+from gdb_etm.gdbui.places import GdbPlaces
 
 
 class Events:
@@ -19,16 +20,19 @@ class Events:
 
     :param session: The session.
     :param debugger: Its debugger, which keeps what it learns of symbols.
+    :param places: The same for walking through a history.
     """
 
-    def __init__(self, session: Session, debugger: GdbDebugger) -> None:
+    def __init__(self, session: Session, debugger: GdbDebugger, places: GdbPlaces) -> None:
         self._session = session
         self._debugger = debugger
+        self._places = places
 
     def connect(self) -> None:
         """Ask GDB to tell."""
         gdb.events.stop.connect(self._on_stop)
         gdb.events.exited.connect(self._on_exited)
+        gdb.events.before_prompt.connect(self._on_prompt)
         gdb.events.new_objfile.connect(self._on_symbols)
         gdb.events.clear_objfiles.connect(self._on_symbols)
         if hasattr(gdb.events, "gdb_exiting"):  # GDB 12; before, the process beside it sees its input end
@@ -38,7 +42,12 @@ class Events:
         self._report(self._session.on_halt)
 
     def _on_exited(self, event: Any) -> None:
-        self._report(_quietly(self._session.on_target_gone))
+        # "run" kills the program first; whether it has a successor shows when GDB is done with the command.
+        # (Not by gdb.post_event: GDB 13 crashes at its end when such an event is still waiting.)
+        self._session.on_program_end()
+
+    def _on_prompt(self) -> None:
+        self._report(_quietly(self._session.settle))
 
     def _on_exiting(self, event: Any) -> None:
         self._report(_quietly(self._session.on_exit))
@@ -55,7 +64,8 @@ class Events:
 
     def _on_symbols(self, event: Any) -> None:
         self._debugger.forget()
-        self._session.forget_images()
+        self._places.forget()
+        self._session.forget_program()
 
 
 def _quietly(action: Callable[[], None]) -> Callable[[], Iterable[str]]:

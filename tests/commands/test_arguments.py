@@ -147,6 +147,7 @@ def test_ranges_go_on(text: str, before: Window, expected: tuple) -> None:
         ("x", None, '"x" is no range'),
         ("5,", None, '"5," is no range'),
         ("1,2,3", None, '"1,2,3" is no range'),
+        ("1 2", None, '"1 2" is no range'),
     ],
 )
 def test_ranges_outside(text: str, before: Optional[Window], message: str) -> None:

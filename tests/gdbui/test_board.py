@@ -171,24 +171,6 @@ def test_lazy_draining_waits_for_a_look() -> None:
     assert [step[2] for step in steps][-2:] == ["<dispatch>", "<dispatch+2>"]
 
 
-def test_gdbs_own_connection_serves_too() -> None:
-    # GDB stays connected to pyOCD's server, as it would to OpenOCD's or J-Link's; only its packets are used.
-    output = run(
-        [
-            CONNECT,
-            "python import gdb_etm.gdbui.start as s; s._session.live.release(); s._session.live = None",
-            "etm connect",
-            "etm start",
-            "continue",
-            "etm history -1",
-            "etm disconnect",
-        ]
-    )
-    assert "GDB is connected already: using its connection" in output
-    assert output.count("Trace: ETMv4.2 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000") == 2
-    assert "<HardFault (exception 3), return address 0x00163332>" in output
-
-
 @pytest.mark.parametrize(
     "fault, message",
     [("no-etm", "no trace unit found"), ("no-sink", "no trace buffer"), ("busy", "in use")],
