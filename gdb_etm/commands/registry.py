@@ -7,8 +7,10 @@ from typing import Tuple
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
 from gdb_etm.commands.connect import CONNECT, DISCONNECT, INFO
 from gdb_etm.commands.declare import Command, Setting
+from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
 from gdb_etm.commands.packets import PACKETS
+from gdb_etm.commands.replay import REPLAY_COMMANDS
 from gdb_etm.commands.trace import START, STATUS, STOP
 
 COMMANDS: Tuple[Command, ...] = (
@@ -24,6 +26,8 @@ COMMANDS: Tuple[Command, ...] = (
     CAPTURES,
     SAVE,
     LOAD,
+    *FRAME_COMMANDS,
+    *REPLAY_COMMANDS,
 )
 
 SETTINGS: Tuple[Setting, ...] = (

@@ -11,6 +11,7 @@ from gdb_etm.commands.session import Session
 from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_setting
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import Events
+from gdb_etm.gdbui.places import Calls, GdbPlaces
 
 _session: Optional[Session] = None
 
@@ -22,13 +23,15 @@ def start() -> None:
         return
     debugger = GdbDebugger()
     session = Session(debugger)
+    session.places = places = GdbPlaces(debugger)
     session.progress = _wait
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:
         register_command(session, command)
     for setting in SETTINGS:
         register_setting(session, setting)
-    Events(session, debugger).connect()
+    Calls(session)
+    Events(session, debugger, places).connect()
     _session = session
 
 

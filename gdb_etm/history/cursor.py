@@ -13,7 +13,7 @@ from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.frames import Frame
 from gdb_etm.history.lines import Places
 from gdb_etm.history.path import Path
-from gdb_etm.history.stack import Level, stack
+from gdb_etm.history.stack import Level, innermost, stack
 from gdb_etm.history.steps import Position, Range, Reason, Stepper, Steps, Stop
 from gdb_etm.history.store import History
 
@@ -69,6 +69,16 @@ class Cursor:
     def stack(self) -> List[Level]:
         """Give the frames at the position, innermost first."""
         return stack(self.path, self.activations, self._places, self.position)
+
+    def innermost(self) -> Level:
+        """Give the innermost frame; its callers are not looked for."""
+        if self._activations is not None or self.position.number == self.end:
+            return self.stack()[0]
+        return innermost(self.path, self._places, self.position)
+
+    def forget(self) -> None:
+        """Look at symbols anew: they have changed."""
+        self._stepper = self._activations = None
 
     def goto(self, number: int) -> Stop:
         """Go to an instruction, or to the end.

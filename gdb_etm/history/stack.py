@@ -54,8 +54,23 @@ def stack(path: Path, activations: Activations, places: Places, position: Positi
             address, is_call = path.address(frame.called_at), False
         else:
             address, is_call = frame.return_address, not frame.is_exception
+        if frame.is_exception and not _is_inside(frame.up, address) and frame.called_at is not None:
+            address = path.address(frame.called_at)  # a branch to nowhere faulted
         frame = frame.up
     return result
+
+
+def _is_inside(frame: Optional[Frame], address: Optional[int]) -> bool:
+    if frame is None or frame.function is None or address is None:
+        return False
+    return frame.function.start <= address < frame.function.end
+
+
+def innermost(path: Path, places: Places, position: Position) -> Level:
+    """Give the innermost frame at a position of the history, without looking for its callers."""
+    address = path.address(position.number)
+    function = places.function_at(address) if address is not None else None
+    return _levels(places, Frame(0, function, None, None), address, False, position.hidden)[0]
 
 
 def _levels(places: Places, frame: Frame, address: Optional[int], is_call: bool, hidden: int) -> List[Level]:

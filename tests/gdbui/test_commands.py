@@ -67,7 +67,9 @@ def test_settings_are_checked() -> None:
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ("connect", "save", "load", "captures", "status")])
 def test_without_target_or_capture_each_command_says_so_in_a_line(name: str) -> None:
-    (line,) = run_gdb(["etm " + name]).splitlines()
+    command = next(one for one in COMMANDS if one.name == name)
+    words = ["etm", name] + ["main" for argument in command.arguments if argument.required]
+    (line,) = run_gdb([" ".join(words)]).splitlines()
     assert "not connected" in line and '"etm connect"' in line
 
 

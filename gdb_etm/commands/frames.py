@@ -1,0 +1,75 @@
+"""Looking around at a position of the history: ``etm where``, ``etm backtrace``, ``etm list``."""
+
+from __future__ import annotations
+
+from typing import Callable, Iterable
+
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.session import Session
+from gdb_etm.commands.walk import walk
+from gdb_etm.errors import CommandError
+
+LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
+LEVELS = Argument("COUNT", count, "how many frames; 1 when absent")
+
+_LISTED = 10
+
+
+def run_where(session: Session, values: Values) -> Iterable[str]:
+    """Say where the cursor is."""
+    return walk(session).where()
+
+
+def run_backtrace(session: Session, values: Values) -> Iterable[str]:
+    """Print the stack."""
+    return walk(session).backtrace(values.get(LIMIT))
+
+
+def run_list(session: Session, values: Values) -> Iterable[str]:
+    """Print source lines."""
+    return walk(session).source(_LISTED)
+
+
+def _select(by: int) -> Callable[[Session, Values], Iterable[str]]:
+    def run(session: Session, values: Values) -> Iterable[str]:
+        walked = walk(session)
+        times = values.get(LEVELS)
+        level = walked.cursor.selected + by * (1 if times is None else times)
+        last = len(walked.cursor.stack()) - 1
+        if walked.cursor.selected == (last if by > 0 else 0) and times != 0:
+            raise CommandError("Initial frame selected; you can't go %s." % ("up" if by > 0 else "down"))
+        return walked.select(max(0, min(last, level)))
+
+    return run
+
+
+FRAME_COMMANDS = (
+    Command(
+        "where",
+        "Show the position in the history.",
+        run_where,
+        "At first that is the end: where the target is halted.",
+        examples=(("where", "frame, source line, number of the instruction"),),
+    ),
+    Command(
+        "backtrace",
+        "Print the call stack at the position, as far as the history shows it.",
+        run_backtrace,
+        "Callers are known by the calls and returns that were traced; exceptions take a line.",
+        (LIMIT,),
+        examples=(("backtrace", "all of it"), ("backtrace 3", "the three innermost frames")),
+    ),
+    Command(
+        "list",
+        "List source around the position; typed again, the lines after.",
+        run_list,
+        examples=(("list", "ten lines"),),
+    ),
+    Command(
+        "up", "Select the frame that called this one.", _select(1), "", (LEVELS,), {}, (("up", "for list and finish"),)
+    ),
+    Command(
+        "down", "Select the frame that this one called.", _select(-1), "", (LEVELS,), {}, (("down 2", "two levels"),)
+    ),
+)

@@ -1,0 +1,32 @@
+"""What walking through a history needs of the debugger, beside what all commands need."""
+
+from __future__ import annotations
+
+from typing import Dict, Mapping, Optional, Protocol, Sequence
+
+from gdb_etm.history.lines import Places
+
+
+class ReplayPlaces(Places, Protocol):
+    """Line tables, locations, breakpoints and source text."""
+
+    def locate(self, text: str) -> Sequence[int]:
+        """Find the addresses of a location such as ``dispatch``, ``rx.c:121`` or ``*0x304``.
+
+        :raises CommandError: There is no such place.
+        """
+
+    def breakpoints(self) -> Dict[int, int]:
+        """Give the numbers of the enabled breakpoints by their addresses."""
+
+    def shown(self, file: str) -> str:
+        """Name a file of a :class:`~gdb_etm.history.lines.Line` for the user."""
+
+    def text(self, file: str, line: int) -> Optional[str]:
+        """Read a line of source with its leading blanks; None when it is not there."""
+
+    def has_arguments(self, address: int, name: str) -> bool:
+        """Tell whether the function of that name around an address takes any."""
+
+    def publish(self, values: Mapping[str, Optional[int]]) -> None:
+        """Set convenience variables; None makes one void."""

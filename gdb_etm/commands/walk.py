@@ -1,0 +1,166 @@
+"""One user's walk through one history: the cursor, and what stops look like."""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Optional, Tuple
+
+from gdb_etm.commands.places import ReplayPlaces
+from gdb_etm.commands.records import Decoded
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+from gdb_etm.history.cursor import Cursor
+from gdb_etm.history.stack import Level
+from gdb_etm.history.steps import FrameId, Reason, Stop
+from gdb_etm.views.stops import NO_MORE, FrameRow, frame_text, level_text, source_text
+from gdb_etm.views.text import end_text, gap_text
+
+LIVE_END = "[the live end: here the target is halted]"
+CAPTURE_END = "[the capture ends here]"
+
+
+class Walk:
+    """A cursor with the debugger's view of where it is.
+
+    :param decoded: The history.
+    :param places: The debugger's symbols.
+    :param is_live: Whether the end of the history is where the target is halted.
+    """
+
+    def __init__(self, decoded: Decoded, places: ReplayPlaces, is_live: bool) -> None:
+        self.places = places
+        self.cursor = Cursor(decoded.history, lambda: decoded.calls(places.function_at), places)
+        self.listed: Optional[Tuple[str, int]] = None
+        """File and line of the last source line that ``etm list`` showed since the last move."""
+        self._decoded = decoded
+        self._is_live = is_live
+
+    def where(self) -> Iterator[str]:
+        """Print the position with its frame and its number."""
+        cursor = self.cursor
+        if cursor.address is None and cursor.position.number == cursor.end:
+            yield self._end()
+        else:
+            yield from self._frame(self.row(cursor.selected), cursor.selected)
+        if cursor.position.number == cursor.end:
+            yield "after instruction {:,}, the last".format(cursor.end - 1)
+        else:
+            yield "instruction {:,} of {:,}".format(cursor.position.number, cursor.end - 1)
+
+    def backtrace(self, limit: Optional[int]) -> Iterator[str]:
+        """Print the call stack."""
+        levels = self.cursor.stack()
+        shown = levels if limit is None else levels[:limit]
+        for number, level in enumerate(shown):
+            yield level_text(number, self._row(level))
+        if len(shown) < len(levels):
+            yield "(More stack frames follow...)"
+
+    def source(self, count: int) -> List[str]:
+        """List source lines around the selected frame, or those after the ones listed before."""
+        row = self.row(self.cursor.selected)
+        level = self.cursor.stack()[self.cursor.selected]
+        if level.place is None:
+            raise CommandError("no line number information for 0x%08x" % (row.address or 0))
+        file, line = level.place
+        first = max(1, line - count // 2) if self.listed is None else self.listed[1] + 1
+        result = []
+        for number in range(first, first + count):
+            text = self.places.text(file, number)
+            if text is None:
+                break
+            result.append("%d\t%s" % (number, text))
+        if not result:
+            raise CommandError("%s has no line %d here" % (row.path, first))
+        self.listed = file, first + len(result) - 1
+        return result
+
+    def select(self, level: int) -> Iterator[str]:
+        """Select a frame."""
+        self.cursor.selected = level
+        self.listed = None
+        yield from self._frame(self.row(level), level)
+
+    def stop(self, stop: Stop, before: Optional[FrameId], level: Optional[int] = None) -> Iterator[str]:
+        """Print a stop as GDB does: the frame when it is another one, then the source line.
+
+        :param before: The frame before the move; None has the frame printed in any case.
+        :param level: Level to print before the frame.
+        """
+        self.listed = None
+        cursor = self.cursor
+        row = self.row(0)
+        yield from self._reason(stop)
+        if cursor.address is None and cursor.position.number == cursor.end:
+            return
+        same = before is not None and cursor.stepper.frame_id(cursor.position) == before
+        if same and row.path and stop.reason is Reason.STEPPED:
+            yield source_text(row, self._text(0), not row.is_exact)
+            return
+        number = self.places.breakpoints().get(cursor.address or 0) if stop.reason is Reason.BREAKPOINT else None
+        prefix = "Breakpoint %d, " % number if number is not None else ""
+        if prefix:
+            yield ""
+        lines = list(self._frame(row, level))
+        yield prefix + lines[0]
+        yield from lines[1:]
+
+    def publish(self) -> None:
+        """Set ``$etm_pc``, ``$etm_index`` and ``$etm_count``."""
+        cursor = self.cursor
+        values = {"etm_pc": cursor.address, "etm_index": cursor.position.number, "etm_count": cursor.end - 1}
+        self.places.publish(values)
+
+    def row(self, level: int) -> FrameRow:
+        """Describe a frame; the innermost needs no call history unless a callee is about to be entered."""
+        return self._row(self.cursor.stack()[level] if level else self.cursor.innermost())
+
+    def _row(self, level: Level) -> FrameRow:
+        name = level.name
+        asked = level.address is not None and name is not None
+        arguments = asked and self.places.has_arguments(level.address or 0, name or "")
+        path, line = level.place if level.place is not None else ("", 0)
+        shown = self.places.shown(path) if path else ""
+        before = level.called_before and level.exception is None
+        return FrameRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, before)
+
+    def _frame(self, row: FrameRow, level: Optional[int]) -> Iterator[str]:
+        yield ("#%-2d " % level if level is not None else "") + frame_text(row)
+        if row.path:
+            yield source_text(row, self._text(level or 0))
+
+    def _text(self, level: int) -> Optional[str]:
+        place = (self.cursor.stack()[level] if level else self.cursor.innermost()).place
+        return self.places.text(*place) if place is not None else None
+
+    def _reason(self, stop: Stop) -> Iterator[str]:
+        if stop.reason is Reason.GAP and stop.gap is not None:
+            yield gap_text(stop.gap)
+        if stop.reason is not Reason.NO_HISTORY:
+            return
+        yield ""
+        yield NO_MORE
+        if stop.gap is not None:
+            yield gap_text(stop.gap)
+        if stop.position.number == self.cursor.end:
+            yield self._end()
+        else:
+            yield end_text(self._decoded.history.end_reason)
+
+    def _end(self) -> str:
+        return LIVE_END if self._is_live else CAPTURE_END
+
+
+def walk(session: Session) -> Walk:
+    """Give the walk through the current capture, begun at its end.
+
+    :raises CommandError: There is no capture, or nothing in it.
+    """
+    record = session.look()
+    decoded = session.decode(record)
+    if session.places is None:
+        raise CommandError("this needs a debugger's symbols")
+    if not len(decoded.history):
+        raise CommandError("the history holds no instructions")
+    if decoded.walk is None:
+        decoded.walk = Walk(decoded, session.places, record.is_live)
+    return decoded.walk

@@ -1,0 +1,201 @@
+"""GDB's symbol tables as walking through a history needs them, its breakpoints, and its convenience variables."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+
+import gdb
+
+from gdb_etm.commands.session import Session
+from gdb_etm.commands.walk import walk
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.gdbui.debugger import GdbDebugger
+from gdb_etm.history.calls import Entered
+from gdb_etm.history.frames import Function
+from gdb_etm.history.lines import Inlined, Line
+
+_ROW = re.compile(r"\d+\s+(\d+)\s+0x([0-9a-f]+)((?:\s+[YN])?)")
+_CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
+
+
+class GdbPlaces:
+    """The :class:`~gdb_etm.commands.places.ReplayPlaces` that GDB is.
+
+    What is learnt from symbols is kept until :meth:`forget` is called.
+
+    :param debugger: Finds functions.
+    """
+
+    def __init__(self, debugger: GdbDebugger) -> None:
+        self._debugger = debugger
+        self._lines: Dict[int, Optional[Line]] = {}
+        self._inlined: Dict[int, Sequence[Inlined]] = {}
+        self._tables: Set[str] = set()
+        self._rows: Dict[Tuple[str, int], List[Tuple[int, bool]]] = {}
+        self._shown: Dict[str, str] = {}
+
+    def forget(self) -> None:
+        """Drop what was learnt from symbols: GDB read others."""
+        self._lines.clear()
+        self._inlined.clear()
+        self._tables.clear()
+        self._rows.clear()
+
+    def line_at(self, address: int) -> Optional[Line]:
+        """Find a line-table entry by ``gdb.find_pc_line``."""
+        if address not in self._lines:
+            self._lines[address] = self._find_line(address)
+        return self._lines[address]
+
+    def function_at(self, address: int) -> Optional[Function]:
+        """Find a function."""
+        return self._debugger.function_at(address)
+
+    def inlined_at(self, address: int) -> Sequence[Inlined]:
+        """List the inlined functions around an address, outermost first."""
+        if address not in self._inlined:
+            before = {_key(block) for block in _inlined_blocks(address - 1)}
+            found = [self._instance(block, _key(block) not in before) for block in _inlined_blocks(address)]
+            self._inlined[address] = found[::-1]
+        return self._inlined[address]
+
+    def locate(self, text: str) -> Sequence[int]:
+        """Resolve a location as ``break`` does."""
+        try:
+            rest, found = gdb.decode_line(text)
+        except gdb.error as error:
+            raise CommandError(str(error).rstrip("."))
+        if rest:
+            raise CommandError('"%s" is left over behind the location' % rest)
+        return [int(sal.pc) for sal in found or () if sal.pc]
+
+    def breakpoints(self) -> Dict[int, int]:
+        """List where enabled breakpoints are."""
+        found: Dict[int, int] = {}
+        for breakpoint_ in gdb.breakpoints() or ():
+            kinds = (gdb.BP_BREAKPOINT, getattr(gdb, "BP_HARDWARE_BREAKPOINT", gdb.BP_BREAKPOINT))
+            if breakpoint_.enabled and breakpoint_.type in kinds:
+                for address in self._addresses(breakpoint_):
+                    found.setdefault(address, breakpoint_.number)
+        return found
+
+    def shown(self, file: str) -> str:
+        """Name a file as ``set filename-display`` says."""
+        style = gdb.parameter("filename-display")
+        if style == "basename":
+            return os.path.basename(file)
+        return file if style == "absolute" else self._shown.get(file, file)
+
+    def text(self, file: str, line: int) -> Optional[str]:
+        """Read a source line."""
+        linecache.checkcache(file)
+        text = linecache.getline(file, line)
+        return text.rstrip("\n") if text else None
+
+    def has_arguments(self, address: int, name: str) -> bool:
+        """Look for arguments among the symbols of a function's block."""
+        block = _block(address)
+        while block is not None and not block.is_static and not block.is_global:
+            if block.function is not None and block.function.print_name == name:
+                return any(symbol.is_argument for symbol in block)
+            block = block.superblock
+        return False
+
+    def publish(self, values: Mapping[str, Optional[int]]) -> None:
+        """Set convenience variables."""
+        for name, value in values.items():
+            gdb.set_convenience_variable(name, value)
+
+    def _addresses(self, breakpoint_: gdb.Breakpoint) -> Sequence[int]:
+        locations = getattr(breakpoint_, "locations", None)  # new in GDB 13
+        if locations is not None:
+            return [int(location.address) for location in locations if location.enabled]
+        try:
+            return self.locate(breakpoint_.location or "")
+        except CommandError:
+            return []
+
+    def _find_line(self, address: int) -> Optional[Line]:
+        found = gdb.find_pc_line(address)
+        if found.symtab is None or not found.line or found.last is None:
+            return None
+        file = found.symtab.fullname()
+        self._shown[file] = found.symtab.filename
+        base = os.path.basename(file)
+        if base not in self._tables:
+            self._tables.add(base)
+            self._read_table(base)
+        rows = self._rows.get((base, found.pc), [])
+        is_statement = any(line == found.line and stmt for line, stmt in rows) or not rows
+        return Line(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
+
+    def _read_table(self, base: str) -> None:
+        # GDB's Python does not tell which entries are statements.
+        try:
+            text = gdb.execute("maint info line-table %s$" % re.escape(base), False, True)
+        except gdb.error:
+            return
+        for line in text.splitlines():
+            row = _ROW.match(line)
+            if row:
+                entry = int(row.group(1)), row.group(3).strip() == "Y"
+                self._rows.setdefault((base, int(row.group(2), 16)), []).append(entry)
+
+    def _instance(self, block: gdb.Block, begins: bool) -> Inlined:
+        function = block.function
+        call = (function.symtab.fullname(), function.line) if function.symtab is not None and function.line else None
+        return Inlined(_key(block), function.print_name, call, begins)
+
+
+class Calls(gdb.Function):
+    """Count the calls of a function in the history: $_etm_calls("NAME")."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("_etm_calls")
+        self._session = session
+
+    def invoke(self, name: gdb.Value) -> int:
+        """Count."""
+        wanted = name.string()
+        try:
+            calls = self._session.decode(self._session.look()).calls(self._session.debugger.function_at)
+        except EtmError as error:
+            raise gdb.GdbError(str(error))
+        found = 0
+        for one in calls.activations():
+            found += one.frame.function is not None and one.frame.function.name == wanted and one.entered in _CALLS
+        return found
+
+
+def publish(session: Session) -> None:
+    """Set the convenience variables after a halt; without a history they are void."""
+    try:
+        walk(session).publish()
+    except EtmError:
+        if session.places is not None:
+            session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None})
+
+
+def _block(address: int) -> Optional[gdb.Block]:
+    try:
+        return gdb.block_for_pc(address)
+    except RuntimeError:
+        return None  # GDB 10 raises where later ones give None
+
+
+def _inlined_blocks(address: int) -> List[gdb.Block]:
+    # Innermost first.
+    found = []
+    block = _block(address)
+    while block is not None and not block.is_global and not block.is_static:
+        if block.function is not None:
+            found.append(block)
+        block = block.superblock
+    return found[:-1]  # the outermost is the function itself
+
+
+def _key(block: gdb.Block) -> Tuple[int, int, str]:
+    return int(block.start), int(block.end), str(block.function.print_name)

@@ -1,0 +1,53 @@
+"""Where a cursor stands, as GDB prints a stop and a frame."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from gdb_etm.protocols.elements import Exception_
+from gdb_etm.views.text import exception_text
+
+NO_MORE = "No more reverse-execution history."
+"""What GDB 13 says at both ends."""
+
+
+class FrameRow(NamedTuple):
+    """A frame with what the debugger knows of it."""
+
+    name: Optional[str]
+    """Of the function; None when unknown."""
+    has_arguments: bool
+    address: Optional[int]
+    is_exact: bool
+    """Whether the address is where the line begins, so that it is not shown."""
+    path: str
+    """Source file as shown; empty when unknown."""
+    line: int
+    exception: Optional[Exception_] = None
+    called_before: bool = False
+    """Whether its call lies before the history."""
+
+
+def frame_text(row: FrameRow) -> str:
+    """Write a frame: ``dispatch (...) at rx.c:121``.  Arguments were not traced, so dots stand for them."""
+    if row.exception is not None:
+        return "<%s>" % exception_text(row.exception)
+    words = "%s (%s)" % (row.name or "??", "..." if row.has_arguments else "")
+    if row.address is not None and not (row.is_exact and row.path):
+        words = "0x%08x in %s" % (row.address, words)
+    return words + (" at %s:%d" % (row.path, row.line) if row.path else "")
+
+
+def level_text(level: int, row: FrameRow) -> str:
+    """Write a frame with its level, as a line of a backtrace."""
+    note = "   [called before the history begins]" if row.called_before else ""
+    return "#%-2d %s%s" % (level, frame_text(row), note)
+
+
+def source_text(row: FrameRow, text: Optional[str], mid_line: bool = False) -> str:
+    """Write a source line with its number; without its text name the file.
+
+    :param mid_line: Whether to write the address before it.
+    """
+    address = "0x%08x\t" % row.address if mid_line and row.address is not None else ""
+    return "%s%d\t%s" % (address, row.line, text if text is not None else "in " + row.path)
