@@ -36,8 +36,8 @@ def varied() -> Iterator[int]:
         yield length
 
 
-# In "ticks" SysTick comes at another instruction in QEMU.
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "ticks"])
+# In "ticks" SysTick comes at another instruction in QEMU; of "faults" QEMU lists the loads that fault as well.
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("ticks", "faults")])
 def test_path_is_qemus(name: str) -> None:
     end = symbol(elf(name), "finished")
     assert path(name, always(5000)).addresses + [end] == executed(elf(name), end)
