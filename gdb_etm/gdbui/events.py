@@ -9,7 +9,7 @@ import gdb
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
-from gdb_etm.gdbui.places import GdbPlaces
+from gdb_etm.gdbui.places import GdbPlaces, publish
 
 
 class Events:
@@ -40,6 +40,7 @@ class Events:
 
     def _on_stop(self, event: Any) -> None:
         self._report(self._session.on_halt)
+        publish(self._session)
 
     def _on_exited(self, event: Any) -> None:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.

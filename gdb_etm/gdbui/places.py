@@ -171,12 +171,16 @@ class Calls(gdb.Function):
 
 
 def publish(session: Session) -> None:
-    """Set the convenience variables after a halt; without a history they are void."""
+    """Set the convenience variables after a halt; they are void until its capture is decoded."""
+    record = session.current
     try:
-        walk(session).publish()
+        if record is not None and record.is_decoded and session.settings.get("drain") != "lazy":
+            walk(session).publish()
+            return
     except EtmError:
-        if session.places is not None:
-            session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None})
+        pass  # nothing was captured, which the line after the halt has said
+    if session.places is not None:
+        session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None})
 
 
 def _block(address: int) -> Optional[gdb.Block]:

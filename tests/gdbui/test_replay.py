@@ -10,6 +10,7 @@ import pytest
 from tests.gdbui.test_board import CONNECT, run
 
 COMMANDS = (
+    "print $etm_index == $etm_count + 1",
     "etm where",
     "etm backtrace",
     "etm reverse-step",
@@ -104,7 +105,8 @@ def test_reverse_continue_stops_at_gdbs_breakpoints(session: Dict[str, List[str]
     assert session["etm reverse-finish"][0] == "Run back to call of #0  crc16 (...) at app.c:62"
     assert "report () at app.c:" in session["etm reverse-finish"][1]
     assert session["etm next-hit crc16"][0] == "#0  crc16 (...) at app.c:62"
-    assert session["print $etm_pc"] == ["$1 = 890"]
+    assert session["print $etm_index == $etm_count + 1"] == ["$1 = 1"]
+    assert session["print $etm_pc"] == ["$2 = 890"]
     assert int(session['print $_etm_calls("dispatch")'][0].split("= ")[1]) > 0
 
 
