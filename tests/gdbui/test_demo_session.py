@@ -19,7 +19,10 @@ def test_the_transcript_explains_the_fault() -> None:
     lines = done.stdout.splitlines()
     typed = [line[len("(gdb) ") :].split()[:2] for line in lines if line.startswith("(gdb) ")]
     expected = ["source gdb_etm", "etm connect", "etm start", "continue", "etm functions", "etm history", "etm status"]
+    expected += ["etm backtrace", "etm reverse-step", "etm last", "etm backtrace", "etm list"]
     assert [" ".join(words) for words in typed] == expected
+    assert "dispatch (...) at rx.c:121" in lines[lines.index("(gdb) etm reverse-step") :]
+    assert "#0  parse_values (...) at rx.c:78" in lines[lines.index("(gdb) etm last parse_values") :]
     assert any(line.endswith("<HardFault (exception 3), from 0x00163332: not in the program>") for line in lines)
     assert any("subscription->handler(message);" in line for line in lines)
     assert not [line for line in lines if "Traceback" in line or "rror" in line]
