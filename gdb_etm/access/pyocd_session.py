@@ -198,6 +198,10 @@ def _cores(session: Session) -> List[CortexM]:
 
 def _make_session(options: SessionOptions) -> Session:
     """Create the session object, not yet open."""
+    try:
+        probe = _choose_probe(options.probe)
+    except exceptions.Error as error:
+        raise ConnectError("pyOCD cannot look for debug probes: %s" % error) from None
     settings: Dict[str, Any] = {}
     for text in options.options:
         settings.update(_session_option(text))
@@ -209,7 +213,7 @@ def _make_session(options: SessionOptions) -> Session:
     if options.frequency is not None:
         settings["frequency"] = options.frequency
     try:
-        return Session(_choose_probe(options.probe), options=settings, option_defaults=_DEFAULTS)
+        return Session(probe, options=settings, option_defaults=_DEFAULTS)
     except exceptions.TargetSupportError:
         raise ConnectError(_unknown_target(str(settings.get("target_override", "of its configuration")))) from None
     except (exceptions.Error, OSError) as error:

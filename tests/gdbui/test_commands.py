@@ -119,6 +119,14 @@ def test_a_copy_without_its_package_says_so(tmp_path: Path) -> None:
     assert line.startswith("gdb_etm: no package beside %s/gdb_etm" % tmp_path)
 
 
+def test_missing_libraries_are_told(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(str(SCRIPT), str(tmp_path / "scripts" / "gdb_etm"))
+    (tmp_path / "gdb_etm").symlink_to(SCRIPT.parents[1] / "gdb_etm")
+    (line,) = run_gdb(["source %s/scripts/gdb_etm" % tmp_path], source=False).splitlines()
+    assert line.startswith("gdb_etm: no elftools, capstone, construct in %s; try " % tmp_path)
+
+
 def test_source_is_quick_because_libraries_wait() -> None:
     output = run_gdb(
         ["python import sys; print([m for m in ('capstone', 'construct', 'elftools') if m in sys.modules])"]
