@@ -39,7 +39,9 @@ def _capture(arguments: argparse.Namespace) -> Capture:
     # The first buffer that can be decoded; any other one when there is none, so that decoding says why not.
     captures = _captures(arguments)
     decodable = (one for one in captures if any(source.protocol == "etmv4" for source in one.sources))
-    return next(decodable, captures[0])
+    capture = next(decodable, captures[0])
+    arguments.notes = capture.notes
+    return capture
 
 
 def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
@@ -170,7 +172,8 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     formats = "; ".join("%s%s" % (word, " (default)" if word == "text" else "") for word in listing.formats)
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if listing.text is _session_lines:
-        parser.add_argument("words", nargs="*", metavar="RANGE", help='as after "etm %s"; default: everything' % name)
+        about = 'as after "etm %s"; default: everything' % name
+        parser.add_argument("words", nargs="*", default=[], metavar="RANGE", help=about)
 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:
@@ -213,6 +216,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
     try:
         _print(make(arguments))
+        for note in arguments.notes:
+            print("gdb-etm: note: %s" % note, file=sys.stderr)
     except EtmError as error:
         print("gdb-etm: %s" % error, file=sys.stderr)
         return 1

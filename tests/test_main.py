@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -248,3 +249,19 @@ def test_every_capture_gives_output_or_one_line() -> None:
                 assert result.err.startswith("gdb-etm: ") and result.err.count("\n") == 1, (folder, command)
             else:
                 assert result.out and not result.err, (folder, command)
+
+
+def test_a_missing_dump_is_told_beside_the_listing(tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(capture_folder("armv8_1m_branches"), str(copy))
+    (copy / "range1.bin").unlink()
+    result = run("history", str(copy))
+    assert result.err == "gdb-etm: note: %s/cpu_0.ini:13: range1.bin: no such file\n" % copy
+    assert (result.status, result.lines[0]) == (0, "[the capture begins here]")
+
+
+def test_a_capture_without_a_program_shows_its_events() -> None:
+    for command in ("history", "functions"):
+        result = well(command, capture_folder("rp2350-m33-0"))
+        assert "[gap: no code at 0x1000032e]" in result.out
+        assert result.lines[-1] == 'no instructions, for want of a program: "file" or --elf'

@@ -78,6 +78,8 @@ def run_load(session: Session, values: Values) -> Iterable[str]:
         names = ", ".join("%s (%s)" % (source.name, source.protocol) for source in record.capture.sources)
         size = plural(len(record.capture.buffer), "byte")
         yield "capture %d: %s of %s" % (record.number, size, names or "no source")
+    for note in captures[0].notes:
+        yield "note: " + note
 
 
 CAPTURES = Command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import List
 
@@ -79,6 +80,15 @@ def test_save_writes_what_load_reads(session: Session, tmp_path: Path) -> None:
     other = Session(OfflineDebugger())
     run(other, "load '%s/new folder'" % tmp_path)
     assert run(other, "history 1,200") == before
+
+
+def test_load_tells_what_a_snapshot_lacks(session: Session, tmp_path: Path) -> None:
+    shutil.copytree(capture_folder("armv8_1m_branches"), str(tmp_path / "copy"))
+    (tmp_path / "copy" / "range1.bin").unlink()
+    assert run(session, "load %s/copy" % tmp_path) == [
+        "capture 1: 33 bytes of etm_0 (etmv4)",
+        "note: %s/copy/cpu_0.ini:13: range1.bin: no such file" % tmp_path,
+    ]
 
 
 def test_save_does_not_litter(session: Session, tmp_path: Path) -> None:
