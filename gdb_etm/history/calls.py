@@ -273,7 +273,10 @@ class _Reader:
             move = self._branch(self._before, target, event.return_address) if target is not None else None
             if move is not None:
                 self._move(move.frame)
-        taken = Frame(self._frame.level + 1, None, self._frame, event.return_address)
+        # Of a tail-chained exception the trace need not say where it returns to: there, where the one before would.
+        chained = self._entered is Entered.EXCEPTION_RETURN and self._expected is not None
+        returns_to = self._expected if chained else event.return_address
+        taken = Frame(self._frame.level + 1, None, self._frame, returns_to)
         taken.event = event
         taken.called_at = self._next - 1 or None
         self._move(taken)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
+from gdb_etm.board.frame import PSP
+from gdb_etm.board.machine import Machine
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.calls import DEBUG_HALT, call_history
 from gdb_etm.history.cursor import Cursor
@@ -23,20 +25,41 @@ class Taken(NamedTuple):
 
     number: int
     return_address: int
+    stack: int = 0
+    """The process stack pointer, behind the frame that was pushed."""
 
 
 class Returned(NamedTuple):
     """An exception returned."""
+
+    stack: int = 0
+    """The process stack pointer, before a frame is popped or after."""
 
 
 Item = Union[int, Taken, Returned, Gap]
 """An executed address, or what happened between two."""
 
 
+class _StackRecorder(witness.Recorder):
+    # Remembers the process stack pointer as well.
+
+    machine: Optional[Machine] = None
+
+    def exception(self, number: int, return_address: int) -> None:
+        self.stream.append(Taken(number, return_address, self._stack()))
+
+    def exception_return(self) -> None:
+        self.stream.append(Returned(self._stack()))
+
+    def _stack(self) -> int:
+        return self.machine.core.engine.read(PSP) if self.machine is not None else 0
+
+
 def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
     """Run a program on the board until it halts at a BKPT, and return what happened."""
-    recorder = witness.Recorder()
+    recorder = _StackRecorder()
     machine = witness.board(path, recorder)
+    recorder.machine = machine
     machine.write(witness.DHCSR, 4, witness.RUN)
     while not machine.core.halted and len(recorder.addresses) < limit:
         machine.run(5000)
@@ -44,10 +67,8 @@ def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
     for item in recorder.stream:
         if isinstance(item, int):
             items.append(item)
-        elif isinstance(item, tuple) and item[0] == "exception" and items:
-            items.append(Taken(item[1], item[2]))
-        elif isinstance(item, tuple) and item[0] == "return":
-            items.append(Returned())
+        elif isinstance(item, (Taken, Returned)) and items:
+            items.append(item)
     return items
 
 

@@ -1,0 +1,207 @@
+"""GDB's process_event_stop_test, one instruction at a time, over the truth of :mod:`tests.history.reference`."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from tests.history.reference import Act, Truth
+
+
+class Place(NamedTuple):
+    """Where a stepper is: index of the instruction, and inlined functions still to be entered."""
+
+    at: int
+    hidden: int
+
+
+Frame = Tuple[Act, Tuple[object, ...]]
+
+
+class Left:
+    """What a step leaves: the frame, file and line, and a range of addresses."""
+
+    def __init__(self, frame: Frame, current: Optional[Tuple[str, int]], bounds: Tuple[int, int]) -> None:
+        self.frame = frame
+        self.current = current
+        self.bounds = bounds
+
+
+class Plain:
+    """Steps through the truth.
+
+    :param truth: What was executed.
+    """
+
+    def __init__(self, truth: Truth) -> None:
+        self._truth = truth
+        self._places = truth.places
+
+    def step(self, place: Place, over: bool, back: bool) -> Optional[Place]:
+        """Make a step by line; None when the history ends before."""
+        if place.hidden and not over:
+            return place._replace(hidden=place.hidden - 1)
+        left = self._left(place)
+        at = self._move(place.at, back)
+        while at is not None:
+            address = self._truth.addresses[at]
+            act = self._truth.acts[at]
+            inside = left.bounds[0] <= address < left.bounds[1]
+            if inside and (not back or self._here(at) == left.frame):
+                if back and address == left.bounds[0] and not self._starts(address):
+                    return self._place(at)
+            elif act is not left.frame[0] and act.caller() is left.frame[0]:
+                if over or not self._has_lines(address):
+                    at = self._leave(at, act, left.frame[0], back)
+                    continue
+                if not back:
+                    return self._body(at)
+                line = self._places.line_at(address)
+                if line is None or line.start == address:
+                    return self._place(at)
+            else:
+                found = self._elsewhere(left, at, over)
+                if found is not None:
+                    return found
+            at = self._move(at, back)
+        return None
+
+    def _left(self, place: Place) -> Left:
+        address = self._truth.addresses[place.at]
+        line = self._places.line_at(address)
+        frame = self._frame(place)
+        if line is None:
+            function = self._places.function_at(address)
+            assert function is not None
+            return Left(frame, None, (function.start, function.end))
+        inlined = self._places.inlined_at(address)
+        return Left(frame, inlined[-place.hidden].call if place.hidden else line.place, (line.start, line.end))
+
+    def _elsewhere(self, left: Left, at: int, over: bool) -> Optional[Place]:
+        # Out of the range, and not in a callee.
+        address = self._truth.addresses[at]
+        line = self._places.line_at(address)
+        hidden, here = self._hidden(address), self._here(at)
+        if line is None:
+            return self._place(at)
+        if here == left.frame and hidden:
+            same = self._places.inlined_at(address)[-hidden].call == left.current
+            if not over:
+                return Place(at, hidden - same)
+            return None if same else self._place(at)
+        outer = left.frame[1]
+        if here[0] is left.frame[0] and len(here[1]) > len(outer) and here[1][: len(outer)] == outer:
+            return None if over else self._place(at)
+        current: Optional[Tuple[str, int]] = line.place
+        if address == line.start and line.place != left.current:
+            if line.is_statement:
+                return self._place(at)
+            if here == left.frame:
+                return None
+            current = None
+        left.frame, left.current, left.bounds = here, current, (line.start, line.end)
+        return None
+
+    def _place(self, at: int) -> Place:
+        return Place(at, self._hidden(self._truth.addresses[at]))
+
+    def _here(self, at: int) -> Frame:
+        return self._frame(self._place(at))
+
+    def _has_lines(self, address: int) -> bool:
+        function = self._places.function_at(address)
+        return function is not None and self._places.line_at(function.start) is not None
+
+    def finish(self, place: Place, back: bool) -> Optional[Place]:
+        """Run until the function returns, or back to its call; None when the history ends before."""
+        act = self._truth.acts[place.at]
+        if back:
+            if act.called is None:
+                return None
+            return Place(act.called, self._hidden(self._truth.addresses[act.called]))
+        caller = act.caller()
+        if caller is not None and caller.is_exception:
+            caller = caller.up
+        callers = []
+        while caller is not None:
+            callers.append(caller)
+            caller = caller.up
+        for index in range(place.at + 1, len(self._truth.acts)):
+            if any(self._truth.acts[index] is one for one in callers):
+                return Place(index, self._hidden(self._truth.addresses[index]))
+        return None
+
+    def _frame(self, place: Place) -> Frame:
+        inlined = self._places.inlined_at(self._truth.addresses[place.at])
+        return self._truth.acts[place.at], tuple(one.key for one in inlined[: len(inlined) - place.hidden])
+
+    def _hidden(self, address: int) -> int:
+        count = 0
+        for inlined in reversed(self._places.inlined_at(address)):
+            if not inlined.begins_here:
+                break
+            count += 1
+        return count
+
+    def _starts(self, address: int) -> bool:
+        function = self._places.function_at(address)
+        return function is not None and function.start == address
+
+    def _move(self, index: int, back: bool) -> Optional[int]:
+        truth = self._truth
+        if not back:
+            if index + 1 >= len(truth.acts):
+                return None
+            if not truth.after_exception[index + 1]:
+                return index + 1
+            exception = truth.acts[index + 1].up
+            assert exception is not None
+            return next((at for at in range(index + 1, len(truth.acts)) if truth.acts[at] is exception.up), None)
+        if index == 0:
+            return None
+        act: Optional[Act] = truth.acts[index]
+        if truth.after_exception[index]:
+            assert act is not None and act.up is not None
+            act = act.up.up
+        elif not truth.after_return[index]:
+            return index - 1
+        if act is None:
+            return index - 1
+        found = [at for at in range(index - 1, -1, -1) if truth.acts[at] is act][:1]
+        return found[0] if found else act.called if act.called is not None else index - 1
+
+    def _leave(self, index: int, act: Act, frame: Act, back: bool) -> Optional[int]:
+        if back:
+            return act.called
+        outer: List[Act] = []
+        up: Optional[Act] = frame
+        while up is not None:
+            outer.append(up)
+            up = up.up
+        acts = self._truth.acts
+        return next((at for at in range(index + 1, len(acts)) if any(acts[at] is one for one in outer)), None)
+
+    def _body(self, index: int) -> Optional[Place]:
+        address = self._truth.addresses[index]
+        function = self._places.function_at(address)
+        assert function is not None
+        body = self._after_prologue(function.start, function.end)
+        addresses = self._truth.addresses
+        found = next((at for at in range(index, len(addresses)) if addresses[at] == body), None)
+        return None if found is None else Place(found, self._hidden(body))
+
+    def _after_prologue(self, start: int, end: int) -> int:
+        line = self._places.line_at(start)
+        assert line is not None
+        if line.file.endswith(".S") or line.is_doubled or line.end >= end:
+            return start
+        first = line
+        while line.end < end:
+            following = self._places.line_at(line.end)
+            if following is None or following.line >= first.line or following.file != line.file:
+                break
+            if self._places.inlined_at(line.end):
+                break
+            first = line = following
+        body = line.end if line.end < end else line.start
+        last = self._places.line_at(body)
+        return last.end if last is not None and last.start != body and last.end < end else body
