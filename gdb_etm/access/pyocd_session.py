@@ -24,8 +24,6 @@ from gdb_etm.access.pyocd_port import PyocdPort, ap_name
 from gdb_etm.access.wire import PROTOCOL, ApInfo, CoreInfo, Hello
 from gdb_etm.errors import AccessError, ConnectError
 
-_CPUID = 0xE000ED00
-
 _DEFAULTS: Dict[str, Any] = {
     # pyOCD's own default would erase a locked chip on connecting.
     "auto_unlock": False,
@@ -185,7 +183,7 @@ class PyocdSession:
         raise ConnectError("the target has no core %s; cores: %s" % (wanted, there or "none"))
 
     def _describe(self, core: CortexM, gdb_port: int) -> CoreInfo:
-        cpuid = int(core.read_memory(_CPUID))
+        cpuid = int(core.read_memory(CortexM.CPUID))
         # CPUID.Variant is the r of a core's revision, CPUID.Revision its p (ARM DDI 0553).
         name = "%s r%dp%d" % (core.name, cpuid >> 20 & 15, cpuid & 15)
         return CoreInfo(int(core.core_number), name, cpuid, int(core.ap.address.nominal_address), gdb_port)

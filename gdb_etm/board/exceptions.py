@@ -102,7 +102,3 @@ class Exceptions:
         self.active[number] = False
         if self._lines.get(number):
             self.pending[number] = True
-
-    def only_active(self) -> bool:
-        """Tell whether exactly one exception is active, so that the return goes to Thread mode."""
-        return sum(self.active) == 1

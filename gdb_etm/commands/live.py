@@ -14,13 +14,12 @@ from gdb_etm.commands.records import with_images
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.topology import Choice, CoreLocation, find_path
 from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
 
-_CORTEX_M_ROM = 0xE00FF000
-"""Where every Armv7-M and Armv8-M processor has its ROM table (Armv8-M ARM, "External private peripherals")."""
-_CPUID = 0xE000ED00
+_CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
 class Wishes(NamedTuple):
@@ -198,7 +197,8 @@ def over_debugger(debugger: Debugger) -> Live:
     """
     port = debugger.access_port()
     name = core_type(_cpuid(port))
-    return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [Space(port, _CORTEX_M_ROM)], None)
+    space = Space(port, cortex_m.ROM_TABLE_BASE)
+    return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
 def options_from(include: Sequence[Tuple[int, int]], cycles: Optional[int]) -> TraceOptions:

@@ -69,11 +69,6 @@ class Capabilities:
         return (self.field("TRCIDR3.NUMPROC_HIGH") << 3 | self.field("TRCIDR3.NUMPROC_LOW")) + 1
 
     @property
-    def data_trace(self) -> bool:
-        """Whether the unit traces data; that needs both fields (TRCIDR0.INSTP0)."""
-        return self.field("TRCIDR0.TRCDATA") == 3 and self.field("TRCIDR0.INSTP0") == 3
-
-    @property
     def address_bits(self) -> int:
         """Width of the address comparators in bits: 32 or 64."""
         return 8 * max(self.field("TRCIDR2.IASIZE"), self.field("TRCIDR2.DASIZE"), 4)
