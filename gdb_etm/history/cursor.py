@@ -72,7 +72,7 @@ class Cursor:
 
     def innermost(self) -> Level:
         """Give the innermost frame; its callers are not looked for."""
-        if self._activations is not None or self.position.number == self.end:
+        if self._activations is not None or self.address is None:
             return self.stack()[0]
         return innermost(self.path, self._places, self.position)
 

@@ -93,6 +93,7 @@ class DwarfPlaces:
         if program is None:
             return
         before: Optional[Row] = None
+        discriminated = False
         for entry in program.get_entries():
             state = entry.state
             if state is None:
@@ -102,8 +103,10 @@ class DwarfPlaces:
                 before = None
                 continue
             row = Row(state.address, _file(program, state.file), state.line, bool(state.is_stmt))
-            # GDB leaves out a row of the same line when discriminators tell blocks apart.
-            if before is None or before[1:3] != row[1:3] or not state.discriminator:
+            # GDB leaves out a row of the same line as the one before if discriminators have told blocks apart.
+            same = before is not None and before[1:3] == row[1:3]
+            discriminated = bool(state.discriminator) or (same and discriminated)
+            if not same or not discriminated:
                 self.rows.append(row)
             before = row
 
