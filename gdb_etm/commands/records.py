@@ -8,8 +8,9 @@ from gdb_etm.capture import Capture, MemoryImage, TraceSource
 from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, build, streams
-from gdb_etm.history.calls import CallHistory, Resolver, call_history
+from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.exits import Exits
+from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config

@@ -13,9 +13,9 @@ from gdb_etm.commands.session import Session
 from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
-from gdb_etm.history.calls import Entered
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
+from gdb_etm.history.reader import Entered
 
 _ROW = re.compile(r"\d+\s+(\d+)\s+0x([0-9a-f]+)((?:\s+[YN])?)")
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)

@@ -6,8 +6,9 @@ from array import array
 from bisect import bisect_right
 from typing import List, Optional
 
-from gdb_etm.history.calls import CallHistory, Entered
+from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.frames import Frame
+from gdb_etm.history.reader import Entered
 
 
 class Activations:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.history.calls import DEBUG_HALT
+from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import History, Span
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason, Range
 from gdb_etm.protocols.recorder import Leg

@@ -1,4 +1,4 @@
-"""Differential run: what a real GDB says of lines and inlined functions against pyelftools' reading of the same file."""
+"""Differential run: what a real GDB says of lines and inlined functions, against pyelftools and the same file."""
 
 from __future__ import annotations
 

@@ -7,10 +7,11 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 from gdb_etm.board.frame import PSP
 from gdb_etm.board.machine import Machine
 from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.calls import DEBUG_HALT, call_history
+from gdb_etm.history.calls import call_history
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.lines import Places
+from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import History
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gdb_etm.history.calls import Break, Entered, Segment, call_history
+from gdb_etm.history.calls import Break, Segment, call_history
 from gdb_etm.history.exits import Exits
+from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import ExceptionReturn, Gap, GapReason
 from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, POP_PC, TBB, B, Path
 

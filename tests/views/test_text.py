@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture
-from gdb_etm.history.calls import Break, Entered, Interrupt, Segment
+from gdb_etm.history.calls import Break, Interrupt, Segment
 from gdb_etm.history.frames import Function
+from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,

@@ -1,0 +1,302 @@
+"""Follows the flow of control through a history and tells which activation of which function runs.
+
+Reading costs work per executed range, not per instruction, and little for the steps that stay in a function.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
+
+from gdb_etm.history.exits import Exit
+from gdb_etm.history.frames import Frame, Function, Stretch, exception_of, interrupted, returned_to
+from gdb_etm.history.store import History, Instruction, Span
+from gdb_etm.history.switches import Switches
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import Exception_, Gap, Range
+
+Resolver = Callable[[int], Optional[Function]]
+"""Finds the function that holds an address."""
+
+DEBUG_HALT = "Debug halt"
+"""Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14)."""
+
+
+class Entered(Enum):
+    """How execution came into a segment."""
+
+    START = "start"
+    """The history, or what follows a gap, begins here."""
+    CALL = "call"
+    TAIL_CALL = "tail call"
+    RETURN = "return"
+    JUMP = "jump"
+    """Went on in another function without call or return."""
+    EXCEPTION = "exception"
+    EXCEPTION_RETURN = "exception return"
+
+
+class Row(NamedTuple):
+    """An entry before levels are stitched; a segment has no event."""
+
+    stretch: int
+    level: int
+    function: Optional[Function]
+    address: int
+    first: int
+    entered: Entered
+    event: Union[Exception_, Gap, None]
+    frame: Frame
+
+
+_SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
+# Functions that a longjmp returns from once more.
+_BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
+# Exits whose meaning depends on the frames.
+
+
+class Reader:
+    """Goes from range to range and keeps the frame that execution is in.
+
+    :param history: The executed instructions.
+    :param resolve: Finds the function at an address.
+    :param exits: Tells how a range is left.
+    """
+
+    def __init__(self, history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> None:
+        self.rows: List[Row] = []
+        """Entries so far."""
+        self.stretches: List[Stretch] = []
+        """Histories between gaps, to be stitched."""
+        self.calls = 0
+        """Calls so far, tail calls included."""
+        self._history = history
+        self._functions = _FunctionCache(resolve)
+        self._exits = exits
+        self._frame = Frame(0, None, None, None)
+        self._before: Optional[Range] = None
+        self._entered = Entered.START
+        self._resumes: Optional[int] = None
+        self._expected: Optional[int] = None
+        self._next = 1
+        self._halt: Optional[int] = None
+        self._switches = Switches(history.program)
+        self._quiet: Set[Tuple[int, bool, int, int]] = set()
+        # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
+
+    def span(self, span: Span) -> None:
+        """Go through an executed range."""
+        executed = span.range
+        before = self._before
+        if before is not None:
+            step = (before.end, before.taken, executed.start, executed.end)
+            if step in self._quiet:
+                self._before = executed
+                self._next = span.number + executed.instructions
+                return
+            rows = len(self.rows)
+            self._follow(span)
+            by_frames = before.taken and self._exits(before) in _BY_FRAMES
+            if len(self.rows) == rows and not by_frames and not self._switches.writes_stack(executed):
+                self._quiet.add(step)
+        else:
+            self._follow(span)
+
+    def _follow(self, span: Span) -> None:
+        executed = span.range
+        self._next = span.number
+        self._halt = None
+        self._switches.execute(executed)
+        self._enter(executed, self._functions.at(executed.start))
+        last = span.number + executed.instructions - 1
+        function = self._frame.function
+        while function is not None and executed.end > function.end:
+            # Code ran on over the end of a function into the next one.
+            step = self._first_at(self._next + 1, last, function.end)
+            if step is None:
+                break
+            function = self._functions.at(step.address)
+            executed = executed._replace(start=step.address)
+            self._next = step.number
+            self._begin(_Move(self._renamed(function), Entered.JUMP), step.address)
+        self._before = executed
+        self._entered = Entered.JUMP
+        self._next = last + 1
+
+    def gap(self, gap: Gap) -> None:
+        """Note that what ran next is unknown."""
+        self._row(self._frame.level, None, gap.address or 0, Entered.START, gap)
+        if self._before is not None and not self._before.taken:
+            self._resumes = self._before.end
+        self._before = None
+        self._entered = Entered.START
+
+    def exception(self, event: Exception_) -> None:
+        """Take an exception; a debug halt only marks a place."""
+        if event.name == DEBUG_HALT:
+            self._resumes = self._halt = event.return_address
+            return
+        if self._entered is Entered.START:
+            self._start(Frame(0, None, None, None))
+        elif self._before is not None and self._before.taken and event.return_address is not None:
+            # Interrupted between a branch and its target; a branch to nowhere leads to no frame.
+            target = self._functions.at(event.return_address)
+            move = self._branch(self._before, target, event.return_address) if target is not None else None
+            if move is not None:
+                self._move(move.frame)
+        # Of a tail-chained exception the trace need not say where it returns to: there, where the one before would.
+        chained = self._entered is Entered.EXCEPTION_RETURN and self._expected is not None
+        returns_to = self._expected if chained else event.return_address
+        taken = Frame(self._frame.level + 1, None, self._frame, returns_to)
+        taken.event = event
+        taken.called_at = self._next - 1 or None
+        self._move(taken)
+        self._row(taken.level, None, 0, Entered.EXCEPTION, event)
+        self._before = None
+        self._entered = Entered.EXCEPTION
+
+    def exception_return(self) -> None:
+        """Return from an exception."""
+        if self._entered is Entered.START:
+            return
+        exception = exception_of(self._frame)
+        self._expected = exception.return_address if exception is not None else None
+        self._move(interrupted(self._frame))
+        self._before = None
+        self._entered = Entered.EXCEPTION_RETURN
+
+    def end(self) -> Frame:
+        """Find the activation that goes on where the core was halted."""
+        if self._halt is None or not self.rows:
+            return self._frame
+        rows, stretches, calls = len(self.rows), len(self.stretches), self.calls
+        ahead = Range(self._halt, self._halt + 2, 1, Isa.T32, False)
+        self._enter(ahead, self._functions.at(self._halt))
+        frame = self._frame
+        del self.rows[rows:], self.stretches[stretches:]
+        self.calls = calls
+        return frame
+
+    def _enter(self, executed: Range, function: Optional[Function]) -> None:
+        frame = self._frame
+        before = self._before
+        start = executed.start
+        move: Optional[_Move] = None
+        if self._entered is Entered.START:
+            if not self.stretches or start != self._resumes or function != frame.function:
+                self._start(Frame(0, function, None, None))
+            move = _Move(self._frame, Entered.START)
+        elif self._entered is Entered.EXCEPTION:
+            handler = Frame(frame.level, function, frame, None)
+            handler.called_at = frame.called_at
+            move = _Move(handler, Entered.EXCEPTION)
+        elif self._entered is Entered.EXCEPTION_RETURN:
+            move = _Move(self._resumed(function, start), Entered.EXCEPTION_RETURN)
+        elif before is not None and before.taken:
+            move = self._branch(before, function, start)
+        elif function != frame.function:
+            move = _Move(self._renamed(function), Entered.JUMP)
+        if move is not None:
+            self._begin(move, start)
+
+    def _branch(self, before: Range, function: Optional[Function], start: int) -> Optional[_Move]:
+        # Where a taken branch from ``before`` to ``start`` leads; None: on in the same activation.
+        frame = self._frame
+        leaves = self._exits(before)
+        starts = function is not None and function.start == start
+        other = function != frame.function
+        if leaves is Exit.CALL:
+            if start == before.end:
+                return None
+            self.calls += 1
+            return _Move(self._called(function, before.end), Entered.CALL)
+        if leaves is Exit.RETURN or (leaves is Exit.INDIRECT and not starts and (other or _expects(frame, start))):
+            caller = returned_to(frame, start, function)
+            if frame.function is not None and frame.function.name in _SET_JUMPS and start not in caller.set_jumps:
+                caller.set_jumps += (start,)
+            return _Move(caller, Entered.RETURN)
+        if starts and other:
+            self.calls += 1
+            called = self._called(function, None)
+            called.is_tail_call = True
+            return _Move(called, Entered.TAIL_CALL)
+        return _Move(self._renamed(function), Entered.JUMP) if other else None
+
+    def _called(self, function: Optional[Function], return_address: Optional[int]) -> Frame:
+        called = Frame(self._frame.level + 1, function, self._frame, return_address)
+        called.called_at = self._next - 1 or None
+        return called
+
+    def _renamed(self, function: Optional[Function]) -> Frame:
+        # Same depth and same caller, another function: GDB's ftrace_new_switch.
+        frame = Frame(self._frame.level, function, self._frame.up, self._frame.return_address)
+        frame.is_tail_call = self._frame.is_tail_call
+        frame.called_at = self._frame.called_at
+        return frame
+
+    def _resumed(self, function: Optional[Function], start: int) -> Frame:
+        frame = self._frame
+        if frame.is_exception:
+            return Frame(frame.level, function, frame, None)
+        if frame.function is None:
+            frame.function = function  # interrupted where the history did not see it
+        if frame.function == function and exception_of(frame) is not None:
+            return frame  # to a handler that was interrupted: handlers share one stack
+        return self._switches.resume(frame, self._expected, start, function)
+
+    def _start(self, frame: Frame) -> None:
+        self._frame = frame
+        self.stretches.append(Stretch(frame))
+
+    def _begin(self, move: _Move, address: int) -> None:
+        self._move(move.frame)
+        self._row(move.frame.level, move.frame.function, address, move.entered, None)
+
+    def _move(self, frame: Frame) -> None:
+        self._frame = frame
+        self.stretches[-1].last = frame
+
+    def _row(
+        self,
+        level: int,
+        function: Optional[Function],
+        address: int,
+        entered: Entered,
+        event: Union[Exception_, Gap, None],
+    ) -> None:
+        stretch = max(len(self.stretches) - 1, 0)
+        self.rows.append(Row(stretch, level, function, address, self._next, entered, event, self._frame))
+
+    def _first_at(self, first: int, last: int, address: int) -> Optional[Instruction]:
+        for item in self._history.walk(first, last):
+            if isinstance(item, Instruction) and item.address >= address and first <= item.number <= last:
+                return item
+        return None
+
+
+class _Move(NamedTuple):
+    # Execution goes on in this frame.
+    frame: Frame
+    entered: Entered
+
+
+def _expects(frame: Frame, address: int) -> bool:
+    # Whether some caller waits for a return to this address.
+    if frame.return_address == address:
+        return True
+    return any(caller.return_address == address for caller in frame.callers())
+
+
+class _FunctionCache:
+    # One question to the symbol tables for each place where a range begins.
+
+    def __init__(self, resolve: Resolver) -> None:
+        self._resolve = resolve
+        self._known: Dict[int, Optional[Function]] = {}
+
+    def at(self, address: int) -> Optional[Function]:
+        try:
+            return self._known[address]
+        except KeyError:
+            found = self._known[address] = self._resolve(address)
+            return found
