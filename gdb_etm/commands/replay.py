@@ -37,11 +37,26 @@ def _moved(walked: Walk, move: Move, keeps_frame: bool = True) -> Iterator[str]:
 
 def _step(size: Steps, backward: bool) -> Callable[[Session, Values], Iterable[str]]:
     def run(session: Session, values: Values) -> Iterable[str]:
+        walked = walk(session)
         times = values.get(COUNT)
         wanted = 1 if times is None else times
-        return _moved(walk(session), lambda cursor, stops: cursor.step(size, wanted, backward, stops))
+        if size is not Steps.INSTRUCTION:
+            yield from _without_lines(walked)
+        yield from _moved(walked, lambda cursor, stops: cursor.step(size, wanted, backward, stops))
 
     return run
+
+
+def _without_lines(walked: Walk) -> Iterator[str]:
+    # A step by line in code without lines goes out of the function; GDB says so.
+    address = walked.cursor.address
+    if address is None or walked.places.line_at(address) is not None:
+        return
+    function = walked.places.function_at(address)
+    if function is None:
+        raise CommandError("Cannot find bounds of current function")
+    yield "Single stepping until exit from function %s," % function.name
+    yield "which has no line number information."
 
 
 def _continue(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
@@ -80,14 +95,14 @@ def run_until(session: Session, values: Values) -> Iterable[str]:
     text = " ".join(values.all(WHERE))
     if not text:
         return _moved(walked, lambda cursor, stops: cursor.until(stops))
-    addresses = frozenset(walked.places.locate(text))
+    addresses = walked.locate(text)
     return _moved(walked, lambda cursor, stops: cursor.advance(addresses, stops, True), False)
 
 
 def run_advance(session: Session, values: Values) -> Iterable[str]:
     """Run to a location."""
     walked = walk(session)
-    addresses = frozenset(walked.places.locate(" ".join(values.all(LOCATION))))
+    addresses = walked.locate(" ".join(values.all(LOCATION)))
     return _moved(walked, lambda cursor, stops: cursor.advance(addresses, stops), False)
 
 
@@ -100,7 +115,7 @@ def run_goto(session: Session, values: Values) -> Iterable[str]:
     if number is not None:
         stop = cursor.goto(number)
     else:
-        addresses = frozenset(walked.places.locate(text))
+        addresses = walked.locate(text)
         found = cursor.last(addresses) or cursor.next_hit(addresses)
         if found is None:
             raise CommandError("%s is not in this history" % text)
@@ -141,7 +156,7 @@ def _search(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
     def run(session: Session, values: Values) -> Iterable[str]:
         walked = walk(session)
         text = " ".join(values.all(LOCATION))
-        addresses = frozenset(walked.places.locate(text))
+        addresses = walked.locate(text)
         stop = walked.cursor.last(addresses) if backward else walked.cursor.next_hit(addresses)
         if stop is None:
             raise CommandError("%s did not run %s here, as far as the history goes" % (text, _side(backward)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, Optional, Tuple
+from typing import FrozenSet, Iterator, List, Optional, Tuple
 
 from gdb_etm.commands.places import ReplayPlaces
 from gdb_etm.commands.records import Decoded
@@ -103,6 +103,16 @@ class Walk:
         lines = list(self._frame(row, level))
         yield prefix + lines[0]
         yield from lines[1:]
+
+    def locate(self, text: str) -> FrozenSet[int]:
+        """Find the addresses of a location; a number alone is a line of the file that the cursor is in.
+
+        :raises CommandError: There is no such place.
+        """
+        place = self.cursor.stack()[self.cursor.selected].place if text.isdigit() else None
+        if place is not None:
+            text = "%s:%s" % (self.places.shown(place[0]), text)
+        return frozenset(self.places.locate(text))
 
     def publish(self) -> None:
         """Set ``$etm_pc``, ``$etm_index`` and ``$etm_count``."""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Dict, List
 
 import pytest
 
+from tests.firmware.build import elf
 from tests.gdbui.test_board import CONNECT, run
 
 COMMANDS = (
@@ -115,3 +119,18 @@ def test_mistakes_get_one_line() -> None:
     assert "nothing captured: not connected" in output
     assert "7 is outside the history: the instructions are numbered 1 to 1" in output
     assert "report did not run before here, as far as the history goes" in output
+
+
+@pytest.mark.skipif(shutil.which("arm-none-eabi-objcopy") is None, reason="no arm-none-eabi-objcopy")
+def test_code_without_lines_is_left_as_gdb_leaves_it(tmp_path: Path) -> None:
+    # The assembler functions of "branches" have lines, those of a stripped copy only symbols.
+    stripped = tmp_path / "stripped.elf"
+    subprocess.run(["arm-none-eabi-objcopy", "--strip-debug", elf("branches"), str(stripped)], check=True)
+    connect = "etm connect board:m33 --option board.elf=%s --elf %s" % (stripped, stripped)
+    output = run([connect, "etm start", "continue", "etm goto 1000", "etm where", "etm reverse-next", "etm step"])
+    lines = output.splitlines()
+    assert "which has no line number information." in lines
+    where = next(line for line in lines if line.startswith("#0"))
+    assert re.match(r"#0  0x[0-9a-f]{8} in \w+ \(\)$", where)
+    function = where.split()[3]
+    assert "Single stepping until exit from function %s," % function in lines
