@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import pytest
 from pyocd.probe.aggregator import DebugProbeAggregator
@@ -29,6 +29,7 @@ class PoweredBoard:
         self._options = ("board.elf=%s" % elf,)
         session = self.open()
         self._probe: Any = session._session.probe
+        self.switch_off = self._probe.close
         for name in ("open", "close"):
             monkeypatch.setattr(self._probe, name, lambda: None)
         monkeypatch.setattr(DebugProbeAggregator, "get_all_connected_probes", lambda unique_id=None: [self._probe])
@@ -45,9 +46,11 @@ class PoweredBoard:
 
 
 @pytest.fixture
-def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PoweredBoard:
-    """A powered board whose program runs for ever."""
-    return PoweredBoard(write_forever(tmp_path / "forever.elf"), monkeypatch)
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoweredBoard]:
+    """A powered board whose program runs for ever, until the test ends."""
+    powered = PoweredBoard(write_forever(tmp_path / "forever.elf"), monkeypatch)
+    yield powered
+    powered.switch_off()
 
 
 @pytest.mark.parametrize("mode", ["attach", "halt", "pre-reset", "under-reset"])
