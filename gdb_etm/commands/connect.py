@@ -109,8 +109,11 @@ def run_info(session: Session, values: Values) -> Iterable[str]:
 
 def _check(where: str, values: Values) -> None:
     # What belongs to one way of connecting means nothing to another.
-    if where and where not in (_BOARD, _OWN) and not _ADDRESS.match(where):
+    address = _ADDRESS.match(where)
+    if where and where not in (_BOARD, _OWN) and not address:
         raise CommandError('"%s" is none of: %s, HOST:PORT, %s' % (where, _BOARD, _OWN))
+    if address and not 0 < int(address.group(2)) < 65536:
+        raise CommandError("%s: ports are numbered 1 to 65535" % where)
     board: Tuple[Argument[Any], ...] = (ETB_SIZE, TRUTH)
     probe: Tuple[Argument[Any], ...] = (PROBE, TARGET, FREQUENCY, MODE)
     for argument in board if where != _BOARD else ():

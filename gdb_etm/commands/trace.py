@@ -35,7 +35,7 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
 
 
 def run_stop(session: Session, values: Values) -> Iterator[str]:
-    """Stop, keep what is in the buffer, and put the target back as it was."""
+    """Stop, and keep what is in the buffer."""
     live = session.connected()
     if not live.is_tracing:
         raise CommandError('tracing is off. "etm start" starts it')

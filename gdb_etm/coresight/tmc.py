@@ -115,9 +115,11 @@ class TraceMemoryController:
     def status(self) -> SinkStatus:
         """Look, without changing anything."""
         registers = self._registers
-        wrapped = bool(tmc.STS.get(registers.read(tmc.STS), "Full"))
-        filled = self._size if wrapped else registers.read(tmc.RWP) % self._size
-        return SinkStatus(bool(registers.read(tmc.CTL)), filled, wrapped)
+        status = tmc.STS.decode(registers.read(tmc.STS))
+        filled = self._size if status["Full"] else registers.read(tmc.RWP) % self._size
+        # A flush that stops it leaves TraceCaptEn set.
+        capturing = bool(registers.read(tmc.CTL)) and not status["TMCReady"]
+        return SinkStatus(capturing, filled, bool(status["Full"]))
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""

@@ -120,6 +120,7 @@ def test_not_connected(session: Session, line: str) -> None:
         ("connect board:m33 --probe x", "--probe is for a debug probe"),
         ("connect localhost:3344 --frequency 4M", "--frequency is for a debug probe"),
         ("connect localhost:3344 --option a=b", "--option is for pyOCD started here"),
+        ("connect localhost:65536", "localhost:65536: ports are numbered 1 to 65535"),
         ("connect --mode slowly", '--mode: "slowly" is none of'),
         ("start --include 5", "not connected|no range"),
         ("load /nowhere/else", "/nowhere/else/snapshot.ini: no such file"),

@@ -149,6 +149,7 @@ def test_status(live: Live) -> None:
     assert status.inputs == (3,) and status.trace_enabled and status.size == 4096 and status.plan is session.plan
     session.stop()
     assert session.status().state is State.STOPPED and session.status().unit.idle
+    assert not session.status().sink.capturing
     session.close()
     for act in (session.status, session.start, session.stop, session.drain, session.resume):
         with pytest.raises(CaptureError, match="is closed"):
