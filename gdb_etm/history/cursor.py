@@ -131,10 +131,7 @@ class Cursor:
 
     def until(self, stops: AbstractSet[int] = NOWHERE) -> Stop:
         """Step over calls, and not back in a loop (GDB's ``until`` without a location)."""
-        left = self.stepper.range_at(self.position)
-        function = left.frame[0].function
-        if function is not None:
-            left.start = min(left.start, function.start)
+        left = self.stepper.past_loop(self.position)
         number = self.position.number
         return self._arrive(self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, False, stops))
 

@@ -105,6 +105,24 @@ class Stepper:
         function = frame[0].function
         return Range(frame, None, function.start, function.end) if function is not None else Range(frame, None)
 
+    def past_loop(self, position: Position) -> Range:
+        """Give the range that GDB's ``until`` leaves: from the function's beginning to the end of the line."""
+        left = self.range_at(position)
+        function = left.frame[0].function
+        if function is None:
+            return left
+        address = self._path.address(position.number)
+        line = self._places.line_at(address) if address is not None else None
+        following = self._places.line_at(left.end)
+        while line is not None and following is not None and following.place == line.place:
+            # Entries of the same line that are no statements belong to it.
+            if following.is_statement:
+                break
+            left.end = following.end
+            following = self._places.line_at(left.end)
+        left.start = min(left.start, function.start)
+        return left
+
     def leave(
         self, left: Range, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]
     ) -> Stop:

@@ -24,6 +24,7 @@ COMMANDS: Dict[str, Callable[[Cursor], object]] = {
     "step": lambda cursor: cursor.step(Steps.LINE),
     "next": lambda cursor: cursor.step(Steps.LINE_OVER_CALLS),
     "finish": lambda cursor: cursor.finish(),
+    "until": lambda cursor: cursor.until(),
     "reverse-stepi": lambda cursor: cursor.step(Steps.INSTRUCTION, backward=True),
     "reverse-step": lambda cursor: cursor.step(Steps.LINE, backward=True),
     "reverse-next": lambda cursor: cursor.step(Steps.LINE_OVER_CALLS, backward=True),
