@@ -1,0 +1,1 @@
+"""Values to lines of text; nothing is printed here."""
