@@ -77,6 +77,7 @@ def info_lines(discovery: Discovery, trace: Optional[TraceSession]) -> Iterator[
     """Describe what was found on the chip, and the path that is used."""
     if trace is not None:
         yield path_line(trace)
+        yield "The trace unit has: " + ", ".join(trace.unit.abilities)
         for note in trace.unit.notes:
             yield "note: " + note
     rows: List[List[str]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, Sequence
+from typing import Callable, Iterable, List, Sequence
 
 import gdb
 
@@ -62,9 +62,15 @@ def register_command(session: Session, command: Command) -> None:
     _GdbCommand(session, command)
 
 
-def register_setting(session: Session, setting: Setting) -> None:
-    """Make a declared setting GDB's ``set etm NAME`` and ``show etm NAME``."""
-    _register_set_and_show()
+def register_settings(session: Session, settings: Sequence[Setting]) -> None:
+    """Make declared settings GDB's ``set etm NAME`` and ``show etm NAME``."""
+    for verb in ("set", "show"):
+        _SettingPrefix(verb, settings)
+    for setting in settings:
+        _register_setting(session, setting)
+
+
+def _register_setting(session: Session, setting: Setting) -> None:
     if setting.choices:
         _Choice(session, setting)
     else:
@@ -115,22 +121,20 @@ def _sentence(setting: Setting) -> str:
     return setting.summary[0].upper() + setting.summary[1:]
 
 
-def _register_set_and_show() -> None:
-    for verb in ("set", "show"):
-        name = "%s %s" % (verb, _PREFIX)
-        if name not in _prefixes:
-            _prefixes[name] = _SettingPrefix(name)
-
-
 class _SettingPrefix(gdb.Command):
-    # "set etm" and "show etm"; without invoke, GDB itself says what may follow.
+    # "set etm" and "show etm": all of them, as with GDB's own.
 
-    def __init__(self, name: str) -> None:
-        self.__doc__ = "%s how gdb_etm works." % name.split()[0].capitalize()
-        super().__init__(name, gdb.COMMAND_RUNNING, gdb.COMPLETE_NONE, True)
+    def __init__(self, verb: str, settings: Sequence[Setting]) -> None:
+        self._settings = settings
+        self.__doc__ = "%s how gdb_etm works." % verb.capitalize()
+        super().__init__("%s %s" % (verb, _PREFIX), gdb.COMMAND_RUNNING, gdb.COMPLETE_NONE, True)
 
-
-_prefixes: Dict[str, _SettingPrefix] = {}
+    def invoke(self, text: str, from_tty: bool) -> None:
+        if text.strip():
+            names = ", ".join(setting.name for setting in self._settings)
+            raise gdb.GdbError('"%s" is no setting; there are: %s' % (text.split()[0], names))
+        for setting in self._settings:
+            gdb.execute("show %s %s" % (_PREFIX, setting.name))
 
 
 def _show(session: Session, run: Callable[[], Iterable[str]]) -> None:

@@ -8,7 +8,7 @@ import gdb
 
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
-from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_setting
+from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_settings
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import Events
 from gdb_etm.gdbui.places import Calls, GdbPlaces
@@ -28,8 +28,7 @@ def start() -> None:
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:
         register_command(session, command)
-    for setting in SETTINGS:
-        register_setting(session, setting)
+    register_settings(session, SETTINGS)
     Calls(session)
     Events(session, debugger, places).connect()
     _session = session

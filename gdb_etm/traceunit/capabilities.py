@@ -74,6 +74,20 @@ class Capabilities:
         return 8 * max(self.field("TRCIDR2.IASIZE"), self.field("TRCIDR2.DASIZE"), 4)
 
     @property
+    def words(self) -> Tuple[str, ...]:
+        """What the unit can do, a few words each."""
+        bits = {6: "48-bit timestamps", 8: "64-bit timestamps"}.get(self.field("TRCIDR0.TSSIZE"), "")
+        cycles = "cycle counts of %d and more" % self.field("TRCIDR3.CCITMIN") if self.field("TRCIDR0.TRCCCI") else ""
+        found = (
+            "return stack" if self.field("TRCIDR0.RETSTACK") else "", cycles, bits,
+            "branch broadcast" if self.field("TRCIDR0.TRCBB") else "",
+            "context IDs" if self.field("TRCIDR2.CIDSIZE") else "",
+            "conditional instructions" if self.field("TRCIDR0.TRCCOND") else "",
+            "data" if self.field("TRCIDR0.TRCDATA") else "",
+            "%d address ranges" % self.field("TRCIDR4.NUMACPAIRS"))
+        return tuple(word for word in found if word)
+
+    @property
     def fixed_sync_bytes(self) -> int:
         """Bytes between synchronisation points where TRCSYNCPR is read-only; 0 where it can be chosen."""
         if not self.field("TRCIDR3.SYNCPR"):

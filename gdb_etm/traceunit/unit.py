@@ -26,6 +26,10 @@ class TraceUnit(Protocol):
         """Architecture and version, such as ``"ETMv4.2"``."""
 
     @property
+    def abilities(self) -> Tuple[str, ...]:
+        """What it can do, a few words each."""
+
+    @property
     def notes(self) -> Tuple[str, ...]:
         """What the user should know about this unit, one line each."""
 

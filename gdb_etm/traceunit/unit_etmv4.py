@@ -49,6 +49,11 @@ class EtmV4Unit:
         return "ETMv%d.%d" % self.capabilities.version
 
     @property
+    def abilities(self) -> Tuple[str, ...]:
+        """What it can do, a few words each."""
+        return self.capabilities.words
+
+    @property
     def notes(self) -> Tuple[str, ...]:
         """What the user should know about this unit, one line each."""
         secure = self.capabilities.field("TRCAUTHSTATUS.SNID")

@@ -32,6 +32,13 @@ def test_help_for_settings() -> None:
     assert "Traceback" not in output
 
 
+def test_show_alone_shows_every_setting() -> None:
+    lines = run_gdb(["show etm", "set etm", "set etm nosuch 1"]).splitlines()
+    assert lines[: len(SETTINGS)] == lines[len(SETTINGS) : -1] and len(lines) == 2 * len(SETTINGS) + 1
+    assert lines[0] == "When the trace buffer is read is eager."
+    assert lines[-1].startswith('"nosuch" is no setting; there are: drain, history-size, ')
+
+
 def test_completion_of_commands() -> None:
     assert run_gdb(["complete etm "]).split() == [word for name in sorted(NAMES) for word in ("etm", name)]
 
