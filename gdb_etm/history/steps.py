@@ -268,7 +268,9 @@ class _Move:
         if stop is None or stop.position.number > self._path.length:
             beyond = self._beyond_exception(number, to)
             if beyond is not None:
-                self._go(beyond)
+                self._go(max(beyond, 1))
+                if not beyond and self._stop is None:
+                    self._stop = Stop(Position(1), Reason.NO_HISTORY)
                 return
         if stop is not None:
             self._stop = stop
@@ -278,7 +280,7 @@ class _Move:
             self._at(to, Reason.BREAKPOINT)
 
     def _beyond_exception(self, number: int, to: int) -> Optional[int]:
-        # Where the interrupted frame goes on, or was before, when an exception lies between.
+        # Where the interrupted frame goes on, or was before, when an exception lies between; 0 is before the history.
         activations = self._activations
         if not self._backward:
             if activations.entered(to) is not Entered.EXCEPTION or to != activations.first(to):
@@ -299,7 +301,11 @@ class _Move:
         if frame is None:
             return None
         last = activations.last_in(frame, number)
-        return frame.called_at if last is None else last
+        if last is not None or frame.called_at is not None:
+            return frame.called_at if last is None else last
+        # It began before the history, unless this is the first instruction of a new stack.
+        begins = frame.function is not None and self._path.address(number) == frame.function.start
+        return None if begins else 0
 
     def _go(self, number: int) -> None:
         # Run to an instruction, unless a breakpoint or a gap comes first.

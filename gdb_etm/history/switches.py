@@ -56,8 +56,8 @@ class Switches:
     def resume(self, frame: Frame, expected: Optional[int], start: int, function: Optional[Function]) -> Frame:
         """Find, or invent, the frame that goes on after an exception.
 
-        A handler that has set the stack pointer goes to another stack, if one waits at that address: of several
-        the one that has waited longest.
+        A handler that has set the stack pointer goes to another stack that waits at that address: of several to the
+        one that has waited longest.  When no stack was left so far, the other one was left before the history.
 
         :param frame: The frame that was interrupted.
         :param expected: The return address of the exception, when known.
@@ -68,7 +68,7 @@ class Switches:
         others = [one for one in self._waiting if one.address == start and one.frame.function == function]
         if frame.function == function:
             same = expected is None or expected == start
-            if not others and (same or not written) or same and not written:
+            if not written and (same or not others) or same and self._waiting and not others:
                 return frame
         if expected is not None:
             self._waiting = self._waiting[1 - _WAITING :] + [_Waiting(expected, frame)]
