@@ -104,7 +104,8 @@ class Client:
             self._stream.close()
             raise AccessError("the process beside GDB ended%s" % self._last_words(), address, "lost") from None
         except TimeoutError:
-            raise AccessError("no answer from pyOCD in %.0f s" % seconds, address, "timeout") from None
+            message = "no answer from pyOCD in %.0f s; check the target's power and the cable" % seconds
+            raise AccessError(message, address, "timeout") from None
         if "error" in reply:
             raise error_from(reply["error"])
         return reply

@@ -204,8 +204,8 @@ class TraceSession:
             try:
                 step()
             except AccessError as error:
-                if error.kind == "lost":
-                    return error
+                if error.kind in ("lost", "timeout"):
+                    return error  # each further access might take as many seconds, for nothing
                 first = first or error
             except EtmError as error:
                 first = first or error
