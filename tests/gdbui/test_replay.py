@@ -134,3 +134,21 @@ def test_code_without_lines_is_left_as_gdb_leaves_it(tmp_path: Path) -> None:
     assert re.match(r"#0  0x[0-9a-f]{8} in \w+ \(\)$", where)
     function = where.split()[3]
     assert "Single stepping until exit from function %s," % function in lines
+
+
+def test_ctrl_c_ends_a_long_run_and_leaves_the_cursor() -> None:
+    # A real signal, sent in the middle of the run.
+    watch = (
+        "python import os, signal, gdb_etm.history.steps as steps; plain = steps.plain_step; calls = []; "
+        "steps.plain_step = lambda *a: (calls.append(1), len(calls) == 500 and os.kill(os.getpid(), signal.SIGINT), "
+        "plain(*a))[2]"
+    )
+    output = run(
+        [CONNECT, "etm start", "continue", "etm goto -5", watch, "etm reverse-stepi 10000", "etm where", "etm undo"]
+    )
+    lines = output.splitlines()
+    here = next(line for line in lines if line.startswith("instruction "))
+    assert "Quit" in lines
+    assert lines[lines.index("Quit") + 1 :].count(here) == 1
+    assert [line for line in lines if line.startswith(("instruction ", "after "))] == [here, here, lines[-2]]
+    assert lines[-2].startswith("after instruction ")
