@@ -48,14 +48,18 @@ def run(
     configuration: int = PLAIN,
     size: int = 1 << 20,
     more: Tuple[Tuple[int, int], ...] = (),
+    sync: int = 9,
     **options: Any
 ) -> Run:
-    """Run a test program to its end with the trace unit on; `more` are register writes, `options` the board's."""
+    """Run a test program to its end with the trace unit on; `more` are register writes, `options` the board's.
+
+    :param sync: A synchronisation point every 2 ** sync bytes.
+    """
     elf = str(hand.FIRMWARE / (program + ".elf"))
     truth = folder / "truth"
     with hand.board(elf=elf, truth=str(truth), etb_size=size, **options) as session:
         skip = len(hand.read_truth(truth))
-        hand.start_trace(session.target, configuration, more=more)
+        hand.start_trace(session.target, configuration, sync, more)
         hand.run_to_halt(session)
         buffer, wrapped = hand.stop_trace(session.target)
         registers = read_registers(session.target)
@@ -154,13 +158,15 @@ def test_opencsd_agrees(program: str, configuration: int, tmp_path: Path) -> Non
     assert_ranges(listed(str(tmp_path / "snapshot")), result.truth)
 
 
-@pytest.mark.parametrize("program", ["sort", "interrupts"])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> None:
-    result = run(program, tmp_path, hand.BROADCAST, 1024)
-    assert result.wrapped and len(result.capture.buffer) == 1024
+    result = run(program, tmp_path, FULL | hand.BROADCAST, 512, sync=7)
+    assert result.wrapped and len(result.capture.buffer) == 512
     found = decoded(result.capture)
     assert len(found) > 100
     assert found == result.truth[-len(found) :]
+    write_snapshot(result.capture, str(tmp_path / "snapshot"))
+    assert_ranges(listed(str(tmp_path / "snapshot")), found)
 
 
 def test_the_buffer_asks_for_synchronisation(tmp_path: Path) -> None:
