@@ -13,6 +13,7 @@ from gdb_etm.commands.places import ReplayPlaces
 from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
+from gdb_etm.history.store import History
 from gdb_etm.program.image import load_elf
 from gdb_etm.views.captures import counts_text, size_text
 
@@ -159,8 +160,13 @@ class Session:
         if not record.has_program:
             return size_text(record.capture) + '; no program: "file PROGRAM" lets them be decoded'
         calls = decoded.calls(self.debugger.function_at)
-        counts = counts_text(record.capture, len(decoded.history), calls.calls, calls.exceptions)
+        span = self._function_of(decoded.history, 1), self._function_of(decoded.history, len(decoded.history))
+        counts = counts_text(record.capture, len(decoded.history), span, calls.calls, calls.exceptions)
         return counts + ("; the program and the target's memory differ" if decoded.doubt.addresses else "")
+
+    def _function_of(self, history: History, number: int) -> str:
+        function = self.debugger.function_at(history.instruction(number).address) if len(history) else None
+        return function.name if function is not None else ""
 
     def disconnect(self) -> None:
         """Stop tracing, put the target back as it was and end the connection; GDB's own connection stays.

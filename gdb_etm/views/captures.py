@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterable, List, NamedTuple
+from typing import Iterable, List, NamedTuple, Tuple
 
 from gdb_etm.capture import Capture
 from gdb_etm.views.text import align, plural
@@ -26,9 +26,14 @@ def size_text(capture: Capture) -> str:
     return "%s; %s" % (plural(len(capture.buffer), "byte"), capture.end.value)
 
 
-def counts_text(capture: Capture, instructions: int, calls: int, exceptions: int) -> str:
-    """Say what a decoded capture holds."""
+def counts_text(capture: Capture, instructions: int, span: Tuple[str, str], calls: int, exceptions: int) -> str:
+    """Say what a decoded capture holds.
+
+    :param span: Names of the functions of the oldest and of the newest instruction; empty where unknown.
+    """
     parts = [plural(instructions, "instruction")]
+    if all(span):
+        parts[0] += " in %s" % span[0] if span[0] == span[1] else " from %s to %s" % span
     if instructions:
         parts += [plural(calls, "call"), plural(exceptions, "exception")]
     return "%s in %s" % (", ".join(parts), size_text(capture))

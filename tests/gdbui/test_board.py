@@ -157,7 +157,7 @@ def test_continue_resumes_with_an_empty_buffer() -> None:
         ]
     )
     assert output.count("\netm: ") == 3
-    assert "etm: 1 instruction, 0 calls, 0 exceptions in" in output
+    assert "etm: 1 instruction in dispatch, 0 calls, 0 exceptions in" in output
     assert len(re.findall(r"^[ *] \d  ", output, re.M)) == 3
 
 

@@ -63,7 +63,8 @@ def test_run_starts_anew_and_is_traced(own: bool, pyocd_port: int) -> None:
     output = run(
         (server if own else [CONNECT]) + ["etm start", "tbreak dispatch", "run", "start", "etm functions -2", "etm"]
     )
-    assert "etm: 1,782 instructions, 52 calls, 11 exceptions in 240 bytes; tracing started here" in output
+    counts = "etm: 1,782 instructions from Reset_Handler to main, 52 calls, 11 exceptions in 240 bytes"
+    assert counts + "; tracing started here" in output
     assert "[tracing started here]\n1   Reset_Handler\n2   main\n" in output
     assert "tracing is on; 2 captures at hand" in output
 
@@ -115,7 +116,7 @@ def test_names_follow_the_symbols_that_gdb_has(tmp_path: Path) -> None:
 def test_a_start_that_the_unit_cannot_do_leaves_tracing_on() -> None:
     output = run([CONNECT, "etm start", "etm start --include 0-0xff", "etm status", "continue"])
     assert "this unit has 0 address-range comparator pairs (TRCIDR4.NUMACPAIRS); the filter needs 1" in output
-    assert "\ntrace unit: on, " in output and "etm: 18,364 instructions, " in output
+    assert "\ntrace unit: on, " in output and "etm: 18,364 instructions from " in output
 
 
 @pytest.mark.parametrize(

@@ -133,11 +133,14 @@ def test_captures() -> None:
 
 
 def test_counts() -> None:
-    assert counts_text(capture(4096, BufferEnd.WRAPPED), 21904, 47, 3) == (
-        "21,904 instructions, 47 calls, 3 exceptions in 4,096 bytes; before them the buffer wrapped"
+    wrapped, started = capture(4096, BufferEnd.WRAPPED), capture(16, BufferEnd.STARTED)
+    assert counts_text(wrapped, 21904, ("main", "dispatch"), 47, 3) == (
+        "21,904 instructions from main to dispatch, 47 calls, 3 exceptions"
+        " in 4,096 bytes; before them the buffer wrapped"
     )
-    assert counts_text(capture(16, BufferEnd.STARTED), 0, 0, 0) == "0 instructions in 16 bytes; tracing started here"
-    assert counts_text(capture(16, BufferEnd.STARTED), 1, 1, 1).startswith("1 instruction, 1 call, 1 exception in")
+    assert counts_text(started, 0, ("", ""), 0, 0) == "0 instructions in 16 bytes; tracing started here"
+    assert counts_text(started, 1, ("", "main"), 1, 1).startswith("1 instruction, 1 call, 1 exception in")
+    assert counts_text(started, 2, ("main", "main"), 0, 0).startswith("2 instructions in main, 0 calls")
     assert size_text(capture(0, BufferEnd.STARTED)) == "the trace buffer is empty"
 
 
