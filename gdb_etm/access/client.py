@@ -82,12 +82,14 @@ class Client:
         """Return pyOCD's last warnings, oldest first."""
         return [str(line) for line in self.request({"op": "log"}).get("lines", [])]
 
-    def at_end(self, writes: Sequence[Tuple[int, int, int]]) -> None:
-        """Leave writes that put the target back as it was, done in order when this client is gone, however it goes.
+    def at_end(self, steps: Sequence[Tuple[int, int, int, int]]) -> None:
+        """Leave steps that put the target back as it was, done in order when this client is gone, however it goes.
 
-        :param writes: ``(ap, address, value)`` each; replaces what was left before, so ``()`` cancels it.
+        :param steps: ``(ap, address, value, mask)`` each: a write when the mask is 0, otherwise a wait until the word's
+            bits under the mask are those of the value, for a second at most.  They replace what was left before, so
+            ``()`` cancels it.
         """
-        self.request({"op": "at_end", "writes": [list(write) for write in writes]})
+        self.request({"op": "at_end", "steps": [list(step) for step in steps]})
 
     def request(self, request: Message, seconds: float = REPLY_SECONDS) -> Message:
         """Send one request and return its reply.

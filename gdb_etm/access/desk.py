@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Callable, Dict, List, Tuple
 
 from gdb_etm.access.logs import LogKeeper
+from gdb_etm.access.port import AccessPort
 from gdb_etm.access.pyocd_session import PyocdSession
 from gdb_etm.access.wire import (
     MAX_AT_END,
@@ -19,6 +21,8 @@ from gdb_etm.access.wire import (
 from gdb_etm.errors import AccessError, EtmError
 
 _WORD_MAX = 0xFFFFFFFF
+_WAIT_SECONDS = 1.0
+_Step = Tuple[int, int, int, int]
 _AP_MAX = (1 << 64) - 1
 
 
@@ -32,7 +36,7 @@ class Desk:
     def __init__(self, session: PyocdSession, log: LogKeeper) -> None:
         self._session = session
         self._log = log
-        self._at_end: List[Tuple[int, int, int]] = []
+        self._at_end: List[_Step] = []
         self.closed = False
         """Whether the client has said that it is done."""
         self._operations: Dict[str, Callable[[Message], Message]] = {
@@ -69,9 +73,13 @@ class Desk:
     def finish(self) -> None:
         """Do what the client left to be done when it is gone: put the registers back that it changed."""
         pending, self._at_end = self._at_end, []
-        for ap, address, value in pending:
+        for ap, address, value, mask in pending:
+            port = self._session.port(ap)
             try:
-                self._session.port(ap).write32(address, value)
+                if mask:
+                    _wait(port, address, value, mask)
+                else:
+                    port.write32(address, value)
             except AccessError:
                 pass  # one register out of reach must not keep the others from being put back
 
@@ -107,21 +115,28 @@ class Desk:
         return {"lines": self._log.lines()}
 
     def _set_at_end(self, request: Message) -> Message:
-        writes = request.get("writes")
-        if not isinstance(writes, list) or len(writes) > MAX_AT_END:
-            raise EtmError('"writes" must be a list of at most %d' % MAX_AT_END)
+        steps = request.get("steps")
+        if not isinstance(steps, list) or len(steps) > MAX_AT_END:
+            raise EtmError('"steps" must be a list of at most %d' % MAX_AT_END)
         checked = []
-        for write in writes:
-            if not isinstance(write, list) or len(write) != 3:
-                raise EtmError('each of "writes" must be [ap, address, value]')
-            fields = dict(zip(("ap", "address", "value"), write))
-            checked.append((_ap(fields), _address(fields), _integer(fields, "value", _WORD_MAX)))
+        for step in steps:
+            if not isinstance(step, list) or len(step) != 4:
+                raise EtmError('each of "steps" must be [ap, address, value, mask]')
+            fields = dict(zip(("ap", "address", "value", "mask"), step))
+            value, mask = _integer(fields, "value", _WORD_MAX), _integer(fields, "mask", _WORD_MAX)
+            checked.append((_ap(fields), _address(fields), value, mask))
         self._at_end = checked
         return {}
 
     def _close(self, request: Message) -> Message:
         self.closed = True
         return {}
+
+
+def _wait(port: AccessPort, address: int, value: int, mask: int) -> None:
+    end = time.monotonic() + _WAIT_SECONDS
+    while port.read32(address) & mask != value and time.monotonic() < end:
+        pass
 
 
 def _ap(request: Message) -> int:

@@ -157,12 +157,12 @@ class Live:
     def _leave_restoration(self) -> None:
         # If GDB dies, the process beside it puts the registers back.
         if self._client is not None and self._trace is not None:
-            writes = []
-            for port, address, value in self._trace.restoration():
-                ap = getattr(port, "ap", None)
+            steps = []
+            for step in self._trace.restoration():
+                ap = getattr(step.port, "ap", None)
                 if ap is not None:
-                    writes.append((int(ap), address, value))
-            self._client.at_end(writes)
+                    steps.append((int(ap), *step[1:]))
+            self._client.at_end(steps)
 
 
 def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable[[float], None]] = None) -> Live:

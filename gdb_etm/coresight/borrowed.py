@@ -10,11 +10,21 @@ from gdb_etm.registers.page import Register
 
 
 class Restoration(NamedTuple):
-    """One write that puts something back as it was found."""
+    """One write that puts something back as it was found, or a wait between such writes."""
 
     port: AccessPort
     address: int
     value: int
+    mask: int = 0
+    """0: write the value.  Otherwise wait until the word's bits under this mask are those of the value."""
+
+
+class Settled(NamedTuple):
+    """When a component that was told to stop takes writes to its other registers."""
+
+    register: Register
+    mask: int
+    """The bits of ``register`` that are then all 1."""
 
 
 class Borrowed:
@@ -65,27 +75,32 @@ class Borrowed:
             values = self.port.read_block(self.base + first, words)
             self._found.update((first + 4 * n, value) for n, value in enumerate(values))
 
-    def restoration(self, enable: Optional[Register] = None) -> List[Restoration]:
-        """List the writes that put everything back.
+    def restoration(self, enable: Optional[Register] = None, settled: Optional[Settled] = None) -> List[Restoration]:
+        """List what puts everything back, in order.
 
         :param enable: The register that starts the component: written 0 first, and put back when the others are.
+        :param settled: What to wait for after that first write.
         """
-        writes = []
+        steps = []
         found = dict(self._found)
         if enable is not None and enable.offset in found:
-            writes.append((enable.offset, 0))
+            steps.append(self._step(enable.offset, 0))
+            if settled is not None:
+                steps.append(self._step(settled.register.offset, settled.mask, settled.mask))
             # Moved to the end.
             found[enable.offset] = found.pop(enable.offset)
-        writes += [*found.items(), *reversed(self._undo)]
-        return [Restoration(self.port, self.base + offset, value) for offset, value in writes]
+        return steps + [self._step(offset, value) for offset, value in (*found.items(), *reversed(self._undo))]
 
     def restore(self, enable: Optional[Register] = None) -> None:
-        """Put everything back and forget it."""
-        writes = self.restoration(enable)
+        """Put everything back and forget it; the component has stopped."""
+        steps = self.restoration(enable)
         self._found.clear()
         self._undo.clear()
-        for port, address, value in writes:
-            port.write32(address, value)
+        for step in steps:
+            step.port.write32(step.address, step.value)
+
+    def _step(self, offset: int, value: int, mask: int = 0) -> Restoration:
+        return Restoration(self.port, self.base + offset, value, mask)
 
 
 def runs(offsets: Iterable[int]) -> List[Tuple[int, int]]:

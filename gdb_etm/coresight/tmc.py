@@ -10,7 +10,7 @@ from typing import List, Optional
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
-from gdb_etm.coresight.borrowed import Borrowed, Restoration
+from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.sink import Drained, SinkStatus
 from gdb_etm.errors import CaptureError
@@ -123,7 +123,8 @@ class TraceMemoryController:
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
-        return self._registers.restoration(tmc.CTL)
+        ready = Settled(tmc.STS, tmc.STS.encode(TMCReady=1))
+        return self._registers.restoration(tmc.CTL, ready)
 
     def release(self) -> None:
         """Put its registers back as they were found."""

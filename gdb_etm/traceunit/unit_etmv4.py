@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Dict, List, NoReturn, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.coresight.borrowed import Borrowed, Restoration
+from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_id
@@ -150,7 +150,8 @@ class EtmV4Unit:
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
-        return self._registers.restoration(etmv4.TRCPRGCTLR)
+        idle = Settled(etmv4.TRCSTATR, etmv4.TRCSTATR.encode(IDLE=1))
+        return self._registers.restoration(etmv4.TRCPRGCTLR, idle)
 
     def release(self) -> None:
         """Disable it and put its registers back as they were found.

@@ -186,8 +186,8 @@ BAD_REQUESTS = [
     (b'{"op": "read32", "ap": 9, "address": 4}', "no memory access port 9"),
     (b'{"op": "write32", "ap": 0, "address": 4, "value": 4294967296}', '"value" must be'),
     (b'{"op": "read_fifo", "ap": 0, "address": 4, "words": 1000000000}', '"words" must be'),
-    (b'{"op": "at_end", "writes": [[0, 4]]}', "must be [ap, address, value]"),
-    (b'{"op": "at_end", "writes": 5}', "must be a list"),
+    (b'{"op": "at_end", "steps": [[0, 4]]}', "must be [ap, address, value, mask]"),
+    (b'{"op": "at_end", "steps": 5}', "must be a list"),
     (b"[" * 100000, "nested too deep"),
 ]
 
@@ -225,8 +225,9 @@ def test_what_a_client_leaves_to_be_done_is_done_when_it_goes(by_hand: ByHand) -
         leaving = attach("localhost", by_hand.control_port)
         port = leaving.port()
         port.write32(SPARE, 0)
-        # The second is nowhere; the third must be done all the same, and in order.
-        leaving.at_end([(port.ap, SPARE, 1), (port.ap, 0x60000000, 1), (port.ap, SPARE, 2)])
+        # The second is nowhere; the others must be done all the same, and in order.
+        ap = port.ap
+        leaving.at_end([(ap, SPARE, 1, 0), (ap, 0x60000000, 1, 0), (ap, SPARE, 1, 0xFF), (ap, SPARE, 2, 0)])
         assert watcher.port().read32(SPARE) == 0
         if goodbye:
             leaving.close()
@@ -234,7 +235,7 @@ def test_what_a_client_leaves_to_be_done_is_done_when_it_goes(by_hand: ByHand) -
             del leaving, port  # its socket closes with it
         assert wait_until(lambda: watcher.port().read32(SPARE) == 2)
     cancelled = attach("localhost", by_hand.control_port)
-    cancelled.at_end([(0, SPARE, 3)])
+    cancelled.at_end([(0, SPARE, 3, 0)])
     cancelled.at_end([])
     cancelled.close()
     assert watcher.port().read32(SPARE) == 2
