@@ -36,6 +36,7 @@ class EtmV4Unit:
         self._registers = Borrowed(port, base)
         self._deadline = deadline
         self._lost_power = False
+        self._taken_over = False
         self.capabilities = Capabilities({})
 
     @property
@@ -56,10 +57,12 @@ class EtmV4Unit:
     @property
     def notes(self) -> Tuple[str, ...]:
         """What the user should know about this unit, one line each."""
-        secure = self.capabilities.field("TRCAUTHSTATUS.SNID")
-        if secure == _IMPLEMENTED:
-            return ("Secure code is not traced: the chip's debug authentication forbids it (TRCAUTHSTATUS.SNID)",)
-        return ()
+        notes: Tuple[str, ...] = ()
+        if self._taken_over:
+            notes += ("another debugger had claimed the trace unit; if it is still there, it loses its trace",)
+        if self.capabilities.field("TRCAUTHSTATUS.SNID") == _IMPLEMENTED:
+            notes += ("Secure code is not traced: the chip's debug authentication forbids it (TRCAUTHSTATUS.SNID)",)
+        return notes
 
     @property
     def enabled(self) -> bool:
@@ -208,6 +211,7 @@ class EtmV4Unit:
             raise CaptureError("the trace unit at 0x%08x is in use by software on the target (claim tags 0x%02x):"
                                " stop that software, or reset the chip" % (self._registers.base, tags))
         if implemented & etmv4_id.CLAIM_EXTERNAL:
-            # Our own tag may still be there from a session that was killed.
+            # The tag may be that of a session that was killed.
+            self._taken_over = bool(tags & etmv4_id.CLAIM_EXTERNAL)
             self._registers.undo_by(etmv4_id.TRCCLAIMCLR, etmv4_id.CLAIM_EXTERNAL)
             self._registers.command(etmv4_id.TRCCLAIMSET, etmv4_id.CLAIM_EXTERNAL)

@@ -201,6 +201,7 @@ def test_after_a_session_that_was_killed(live: Live) -> None:
     live.run_for(0.05)
     session = live.trace_session()
     assert session.unit.enabled
+    assert any("another debugger had claimed" in note for note in session.unit.notes)
     session.start()
     live.core.step()
     capture = session.drain()
