@@ -88,10 +88,12 @@ class Walk:
         """
         self.listed = None
         cursor = self.cursor
-        row = self.row(0)
         yield from self._reason(stop)
         if cursor.address is None and cursor.position.number == cursor.end:
+            if stop.reason is not Reason.NO_HISTORY:
+                yield self._end()
             return
+        row = self.row(0)
         same = before is not None and cursor.stepper.frame_id(cursor.position) == before
         if same and row.path and stop.reason is Reason.STEPPED:
             yield source_text(row, self._text(0), not row.is_exact)
