@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import List
+from typing import List, NamedTuple, Union
 
 import pytest
+
+from tests.execution import EXCEPTION_RETURN, Event
+
+_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\] num_i\((\d+)\)")
+_EXCEPTION = re.compile(r"pref ret addr:0x([0-9a-f]+).*excep num \(0x([0-9a-f]+)\)")
+
+
+class ListedRange(NamedTuple):
+    """A range of executed instructions as OpenCSD tells it."""
+
+    start: int
+    end: int
+    """Address just past the last instruction."""
+    instructions: int
 
 
 def list_packets(folder: str, *options: str) -> List[str]:
@@ -26,3 +41,22 @@ def list_packets(folder: str, *options: str) -> List[str]:
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=300)
         lines = log.read_text("utf-8", "replace").splitlines()
     return [line for line in lines if line.startswith("Idx:")]
+
+
+def list_execution(folder: str) -> List[Union[ListedRange, Event]]:
+    """Return what OpenCSD says was executed; what it could not decode stands there as its line."""
+    found: List[Union[ListedRange, Event]] = []
+    for line in list_packets(folder):
+        if "ELEM_INSTR_RANGE" in line:
+            match = _RANGE.search(line)
+            assert match is not None
+            found.append(ListedRange(int(match[1], 16), int(match[2], 16), int(match[3])))
+        elif "ELEM_EXCEPTION(" in line:
+            match = _EXCEPTION.search(line)
+            assert match is not None
+            found.append(("exception", int(match[2], 16), int(match[1], 16)))
+        elif "ELEM_EXCEPTION_RET" in line:
+            found.append(EXCEPTION_RETURN)
+        elif "ADDR_NACC" in line or "BAD" in line or "RESERVED" in line:
+            found.append(line)
+    return found

@@ -14,22 +14,17 @@ from pyocd.core.target import Target
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
 from gdb_etm.program.image import load_elf
-from gdb_etm.protocols import elements
+from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, LOCKUP
 from gdb_etm.protocols.etmv4.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.board import hand
-from tests.lister import list_packets
-
-Event = Union[int, Tuple[str, int, int], str]
-"""An executed instruction's address, an exception with traced type and return address, or an exception return."""
+from tests.execution import Event, decoded
+from tests.lister import ListedRange, list_execution
 
 _REGISTERS = {"TRCCONFIGR": 0x010, "TRCTRACEIDR": 0x040, "TRCIDR8": 0x180}
 _REGISTERS.update({"TRCIDR%d" % number: 0x1E0 + 4 * number for number in range(6)})
-_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\] num_i\((\d+)\)")
-_EXCEPTION = re.compile(r"pref ret addr:0x([0-9a-f]+).*excep num \(0x([0-9a-f]+)\)")
 PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks")
 PLAIN, STACKED, FULL = 0, hand.RETURN_STACK, hand.RETURN_STACK | hand.TIMESTAMPS | hand.CYCLES
 
@@ -87,55 +82,20 @@ def event(line: str) -> Event:
     return words[0]
 
 
-def decoded(capture: Capture) -> List[Event]:
-    (history,) = build(capture).values()
-    found: List[Event] = []
-    for item in history.walk(1, len(history)):
-        if isinstance(item, Instruction):
-            found.append(item.address)
-        elif isinstance(item, elements.Exception_):
-            assert item.return_address is not None
-            found.append(("exception", item.number, item.return_address))
-        elif isinstance(item, elements.ExceptionReturn):
-            found.append("exception-return")
-        elif isinstance(item, elements.Gap) and item.reason not in (
-            elements.GapReason.TRACE_ON,
-            elements.GapReason.NOT_SYNCHRONISED,
-        ):
-            found.append(str(item))
-    return found
+def told(capture: Capture) -> List[Event]:
+    """Decode; a wrapped buffer begins before its first synchronisation point."""
+    return decoded(capture, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED))
 
 
-def listed(folder: str) -> List[Event]:
-    """Return what OpenCSD tells, each range of instructions as its first address, last address and count."""
-    found: List[Event] = []
-    for line in list_packets(folder):
-        if "ELEM_INSTR_RANGE" in line:
-            match = _RANGE.search(line)
-            assert match is not None
-            found.append("%s-%s %s" % match.groups())
-        elif "ELEM_EXCEPTION(" in line:
-            match = _EXCEPTION.search(line)
-            assert match is not None
-            found.append(("exception", int(match[2], 16), int(match[1], 16)))
-        elif "ELEM_EXCEPTION_RET" in line:
-            found.append("exception-return")
-        elif "ADDR_NACC" in line or "BAD" in line or "RESERVED" in line:
-            found.append(line)
-    return found
-
-
-def assert_ranges(found: List[Event], real: List[Event]) -> None:
+def assert_ranges(found: List[Union[ListedRange, Event]], real: List[Event]) -> None:
     """Compare OpenCSD's ranges with instructions."""
     at = 0
     for item in found:
-        if isinstance(item, str) and "-" in item and " " in item:
-            ends, count = item.split()
-            start, end = (int(part, 16) for part in ends.split("-"))
-            part = real[at : at + int(count)]
-            assert part[0] == start and part[-1] in (end - 2, end - 4), (item, part)
+        if isinstance(item, ListedRange):
+            part = real[at : at + item.instructions]
+            assert part[0] == item.start and part[-1] in (item.end - 2, item.end - 4), (item, part)
             assert all(isinstance(address, int) for address in part)
-            at += int(count)
+            at += item.instructions
         else:
             assert real[at] == item
             at += 1
@@ -147,7 +107,7 @@ def assert_ranges(found: List[Event], real: List[Event]) -> None:
 def test_executed_is_decoded(program: str, configuration: int, tmp_path: Path) -> None:
     result = run(program, tmp_path, configuration)
     assert not result.wrapped
-    assert decoded(result.capture) == result.truth
+    assert told(result.capture) == result.truth
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -155,18 +115,18 @@ def test_executed_is_decoded(program: str, configuration: int, tmp_path: Path) -
 def test_opencsd_agrees(program: str, configuration: int, tmp_path: Path) -> None:
     result = run(program, tmp_path, configuration)
     write_snapshot(result.capture, str(tmp_path / "snapshot"))
-    assert_ranges(listed(str(tmp_path / "snapshot")), result.truth)
+    assert_ranges(list_execution(str(tmp_path / "snapshot")), result.truth)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> None:
     result = run(program, tmp_path, FULL | hand.BROADCAST, 512, sync=7)
     assert result.wrapped and len(result.capture.buffer) == 512
-    found = decoded(result.capture)
+    found = told(result.capture)
     assert len(found) > 100
     assert found == result.truth[-len(found) :]
     write_snapshot(result.capture, str(tmp_path / "snapshot"))
-    assert_ranges(listed(str(tmp_path / "snapshot")), found)
+    assert_ranges(list_execution(str(tmp_path / "snapshot")), found)
 
 
 def test_the_buffer_asks_for_synchronisation(tmp_path: Path) -> None:
@@ -185,7 +145,7 @@ def test_an_include_range(tmp_path: Path) -> None:
     last = first + symbols["quick_sort"].entry.st_size - 2
     more = ((0x400, first), (0x408, last), (0x480, 0), (0x488, 0), (0x084, 1), (0x088, 0), (0x03C, 0))
     result = run("sort", tmp_path, STACKED, more=more, comparators=1)
-    found = [item for item in decoded(result.capture) if isinstance(item, int)]
+    found = [item for item in told(result.capture) if isinstance(item, int)]
     inside = [item for item in result.truth if isinstance(item, int) and first <= item <= last]
     assert [address for address in found if first <= address <= last] == inside
     assert 0 < len(inside) < len(result.truth) / 2
@@ -196,9 +156,9 @@ def test_an_include_range(tmp_path: Path) -> None:
 def test_an_overflow_is_a_gap(tmp_path: Path) -> None:
     result = run("sort", tmp_path, STACKED, faults="overflow:500")
     (history,) = build(result.capture).values()
-    reasons = [item.reason for item in history.events if isinstance(item, elements.Gap)]
-    assert reasons.count(elements.GapReason.OVERFLOW) == 1
-    found = [item for item in decoded(result.capture) if not isinstance(item, str)]
+    reasons = [item.reason for item in history.events if isinstance(item, Gap)]
+    assert reasons.count(GapReason.OVERFLOW) == 1
+    found = [item for item in told(result.capture) if not isinstance(item, str)]
     before = next(n for n, (left, right) in enumerate(zip(found, result.truth)) if left != right)
     rest = found[before:]
     assert before > 100 and len(rest) > 100
@@ -227,9 +187,9 @@ def test_a_lockup(tmp_path: Path) -> None:
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), (image,))
     capture = Capture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
     assert [number for kind, number, _ in filter(is_exception, real)] == [3, LOCKUP, DEBUG_HALT]
-    assert decoded(capture) == real
+    assert told(capture) == real
     write_snapshot(capture, str(tmp_path / "snapshot"))
-    assert_ranges(listed(str(tmp_path / "snapshot")), real)
+    assert_ranges(list_execution(str(tmp_path / "snapshot")), real)
 
 
 def is_exception(item: Event) -> bool:

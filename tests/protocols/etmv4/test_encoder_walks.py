@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import random
-import re
 from pathlib import Path
-from typing import List, Optional, Tuple, Union
+from typing import List, Optional, Tuple
 
 import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
 from gdb_etm.program.isa import Kind
-from gdb_etm.protocols import elements
 from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
 from gdb_etm.protocols.etmv4.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot
-from tests.lister import list_packets
+from tests.execution import EXCEPTION_RETURN, Event, decoded
+from tests.lister import ListedRange, list_execution
 from tests.protocols.etmv4.walker import RandomProgram, Step, Walk
 
-Event = Union[int, Tuple[str, int, int], str]
-"""An executed instruction's address, an exception with traced type and return address, or something else."""
-
-_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\]")
-_EXCEPTION = re.compile(r"pref ret addr:0x([0-9a-f]+).*excep num \(0x([0-9a-f]+)\)")
 # A branch at the very end waits for its successor, and packets for more atoms.
 _UNTOLD = 60
 
@@ -89,45 +81,22 @@ def truth(step: Step) -> Event:
     if step.kind == "i":
         return step.address
     if step.kind == "r":
-        return "return"
+        return EXCEPTION_RETURN
     number = DEBUG_HALT if step.kind == "h" else exception_type(step.number)
     return ("exception", number, step.address)
 
 
-def decoded(capture: Capture) -> List[Event]:
-    (history,) = build(capture).values()
-    found: List[Event] = []
-    for item in history.walk(1, len(history)):
-        if isinstance(item, Instruction):
-            found.append(item.address)
-        elif isinstance(item, elements.Exception_):
-            assert item.return_address is not None
-            found.append(("exception", item.number, item.return_address))
-        elif isinstance(item, elements.ExceptionReturn):
-            found.append("return")
-        elif isinstance(item, elements.Gap) and item.reason is not elements.GapReason.TRACE_ON:
-            found.append(str(item))
-    return found
-
-
 def listed(program: RandomProgram, folder: str) -> List[Event]:
+    """Return what OpenCSD tells, instruction by instruction."""
     found: List[Event] = []
-    for line in list_packets(folder):
-        if "ELEM_INSTR_RANGE" in line:
-            match = _RANGE.search(line)
-            assert match is not None
-            address, end = int(match[1], 16), int(match[2], 16)
-            while address < end:
-                found.append(address)
-                address += program.decode(address).size
-        elif "ELEM_EXCEPTION(" in line:
-            match = _EXCEPTION.search(line)
-            assert match is not None
-            found.append(("exception", int(match[2], 16), int(match[1], 16)))
-        elif "ELEM_EXCEPTION_RET" in line:
-            found.append("return")
-        elif "ADDR_NACC" in line or "BAD" in line or "RESERVED" in line:
-            found.append(line)
+    for item in list_execution(folder):
+        if not isinstance(item, ListedRange):
+            found.append(item)
+            continue
+        address = item.start
+        while address < item.end:
+            found.append(address)
+            address += program.decode(address).size
     return found
 
 

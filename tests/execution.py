@@ -1,0 +1,36 @@
+"""Executions as plain lists, so that truth, our decoder and OpenCSD can be compared."""
+
+from __future__ import annotations
+
+from typing import Collection, List, Tuple, Union
+
+from gdb_etm.capture import Capture
+from gdb_etm.history.build import build
+from gdb_etm.history.store import Instruction
+from gdb_etm.protocols import elements
+from gdb_etm.protocols.elements import GapReason
+
+Event = Union[int, Tuple[str, int, int], str]
+"""An executed instruction's address, an exception with traced type and return address, or something else in words."""
+
+EXCEPTION_RETURN = "exception-return"
+
+
+def decoded(capture: Capture, passed_over: Collection[GapReason] = (GapReason.TRACE_ON,)) -> List[Event]:
+    """Decode a capture of one core.
+
+    :param passed_over: Reasons of gaps that are expected; every other gap stands in the list.
+    """
+    (history,) = build(capture).values()
+    found: List[Event] = []
+    for item in history.walk(1, len(history)):
+        if isinstance(item, Instruction):
+            found.append(item.address)
+        elif isinstance(item, elements.Exception_):
+            assert item.return_address is not None
+            found.append(("exception", item.number, item.return_address))
+        elif isinstance(item, elements.ExceptionReturn):
+            found.append(EXCEPTION_RETURN)
+        elif isinstance(item, elements.Gap) and item.reason not in passed_over:
+            found.append(str(item))
+    return found
