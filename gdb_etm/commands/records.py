@@ -43,12 +43,10 @@ class Decoded:
     """One core's history with what is derived from it.
 
     :param history: The executed instructions.
-    :param program: The program that it was decoded with.
     """
 
-    def __init__(self, history: History, program: Program) -> None:
+    def __init__(self, history: History) -> None:
         self.history = history
-        self.program = program
         self.doubt = NO_DOUBT
         self.instructions_shown: Optional[Window] = None
         """What ``etm history`` showed last."""
@@ -57,6 +55,11 @@ class Decoded:
         self.walk: Optional[Walk] = None
         """The user's walk through it, see :mod:`gdb_etm.commands.walk`."""
         self._calls: Optional[CallHistory] = None
+
+    @property
+    def program(self) -> Program:
+        """The program that it was decoded with."""
+        return self.history.program
 
     def forget_symbols(self) -> None:
         """Make the call history anew at the next look: the symbols have changed."""
@@ -149,7 +152,7 @@ class Record:
             capture = with_images(self.capture, images)
             result: Dict[int, Decoded] = {}
             for trace_id, history in build(capture, cache=cache).items():
-                result[trace_id] = Decoded(history, Program(history.source.images))
+                result[trace_id] = Decoded(history)
                 if read is not None and self.is_live:
                     result[trace_id].compare(read)
             self._decoded = result
