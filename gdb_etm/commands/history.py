@@ -14,7 +14,6 @@ from gdb_etm.commands.records import Decoded
 from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.store import Instruction, Span
-from gdb_etm.program.blocks import Blocks
 from gdb_etm.protocols.elements import Event, Gap, GapReason
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import InstructionRow, Row, SourceRow, instruction_lines
@@ -159,7 +158,6 @@ class _Lines:
     def __init__(self, debugger: Debugger, decoded: Decoded) -> None:
         self._debugger = debugger
         self._decoded = decoded
-        self._blocks = Blocks(decoded.program)
         self._known: Dict[Tuple[int, int], Set[Tuple[str, int]]] = {}
 
     def of(self, entry: Entry) -> Tuple[str, int, int]:
@@ -178,7 +176,7 @@ class _Lines:
     def _lines(self, span: Span) -> Set[Tuple[str, int]]:
         key = (span.range.start, span.range.end)
         if key not in self._known:
-            found = (self._debugger.line_at(at) for at in self._blocks.addresses(*key, span.range.isa))
+            found = (self._debugger.line_at(at) for at in self._decoded.history.addresses(span.range))
             self._known[key] = {(line.path, line.line) for line in found if line is not None}
         return self._known[key]
 

@@ -119,8 +119,7 @@ class History:
                 yield item
                 continue
             executed = item.range
-            addresses = self._blocks.addresses(executed.start, executed.end, executed.isa)
-            addresses.append(executed.end)
+            addresses = self.addresses(executed) + [executed.end]
             for index in range(len(addresses) - 1):
                 address = addresses[index]
                 yield Instruction(item.number + index, address, addresses[index + 1] - address, executed.isa)
@@ -131,8 +130,7 @@ class History:
         Events directly before, between and after them are included.
         """
         ends = self._totals()
-        entry = bisect_left(ends, first)
-        number = ends[entry - 1] + 1 if entry else 1
+        entry, number = self.entry(first)
         at = bisect_left(self._event_places, entry)
         while True:
             if first <= number <= last + 1:
@@ -157,7 +155,7 @@ class History:
         number, executed = span
         skip = max(0, first - number)
         keep = min(last, number + executed.instructions - 1) - number - skip + 1
-        addresses = self._blocks.addresses(executed.start, executed.end, executed.isa) + [executed.end]
+        addresses = self.addresses(executed) + [executed.end]
         whole = skip + keep == executed.instructions
         cut = executed._replace(
             start=addresses[skip],
