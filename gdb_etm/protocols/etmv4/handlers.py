@@ -19,8 +19,7 @@ from gdb_etm.protocols.etmv4.packets import (
     push_address,
     read_address,
     read_context,
-    read_continued,
-    read_count,
+    read_cycle_count,
     read_exception,
     read_timestamp,
     read_trace_info,
@@ -136,18 +135,9 @@ class Handlers:
         self._recorder.event(Timestamp(self._recorder.offset_of(position), self._timestamp, count))
 
     def _on_cycle_count(self, data: bytes, at: int, position: int) -> None:
-        header = data[at]
-        count: Optional[int]
-        if header >= 0x10:
-            count = self._threshold + (header & 3)
-        elif header <= 0x0D:
-            count = self._threshold + (data[at + 1] & 0xF)
-        else:
-            count = None
-            if not header & 1:
-                after = at + 1 if self._config.commit_mode else read_continued(data, at + 1)[1]
-                count = self._threshold + read_count(data, after)[0]
-        self._recorder.event(Cycles(self._recorder.offset_of(position), count))
+        count = read_cycle_count(data, at, self._config.commit_mode)
+        cycles = self._threshold + count if count >= 0 else None
+        self._recorder.event(Cycles(self._recorder.offset_of(position), cycles))
 
     def _on_event(self, data: bytes, at: int, position: int) -> None:
         for number in range(4):

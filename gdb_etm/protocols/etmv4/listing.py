@@ -21,7 +21,7 @@ from gdb_etm.protocols.etmv4.packets import (
     read_address,
     read_context,
     read_continued,
-    read_count,
+    read_cycle_count,
     read_exception,
     read_timestamp,
     read_trace_info,
@@ -78,9 +78,9 @@ class _Fields:
             Kind.TRACE_INFO: self._trace_info,
             Kind.TIMESTAMP: self._timestamp_packet,
             Kind.EXCEPTION: self._exception,
-            Kind.CYCLE_COUNT_1: self._cycle_count_1,
-            Kind.CYCLE_COUNT_2: self._cycle_count_2,
-            Kind.CYCLE_COUNT_3: lambda data, at: "%d cycles" % (self._threshold + (data[at] & 3)),
+            Kind.CYCLE_COUNT_1: self._cycle_count,
+            Kind.CYCLE_COUNT_2: self._cycle_count,
+            Kind.CYCLE_COUNT_3: self._cycle_count,
             Kind.COMMIT: lambda data, at: "%d" % read_continued(data, at + 1)[0],
             Kind.CANCEL_1: lambda data, at: "%d" % read_continued(data, at + 1)[0],
             Kind.EVENT: lambda data, at: "event %s" % ", ".join(str(n) for n in range(4) if data[at] >> n & 1),
@@ -115,14 +115,9 @@ class _Fields:
         self._timestamp, cycles, _ = read_timestamp(data, at, self._timestamp)
         return "0x%x" % self._timestamp + (", %d cycles" % cycles if cycles >= 0 else "")
 
-    def _cycle_count_1(self, data: bytes, at: int) -> str:
-        if data[at] & 1:
-            return "unknown"
-        after = at + 1 if self._config.commit_mode else read_continued(data, at + 1)[1]
-        return "%d cycles" % (self._threshold + read_count(data, after)[0])
-
-    def _cycle_count_2(self, data: bytes, at: int) -> str:
-        return "%d cycles" % (self._threshold + (data[at + 1] & 0xF))
+    def _cycle_count(self, data: bytes, at: int) -> str:
+        count = read_cycle_count(data, at, self._config.commit_mode)
+        return "%d cycles" % (self._threshold + count) if count >= 0 else "unknown"
 
     def _push(self, address: Address) -> str:
         self._addresses = push_address(self._addresses, address)

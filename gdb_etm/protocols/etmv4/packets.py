@@ -232,6 +232,23 @@ def read_count(data: bytes, at: int) -> Tuple[int, int]:
     return value, at + 1
 
 
+def read_cycle_count(data: bytes, at: int, commit_mode: int) -> int:
+    """Read a Cycle Count packet of any format (6.4.6).
+
+    :param at: Index of the header.
+    :param commit_mode: TRCIDR0.COMMOPT; with 0, format 1 has a commit field before its count.
+    :returns: The count above the threshold, -1 when the unit does not know it.
+    """
+    header = data[at]
+    if header >= 0x10:
+        return header & 3
+    if header <= 0x0D:
+        return data[at + 1] & 0xF
+    if header & 1:
+        return -1
+    return read_count(data, at + 1 if commit_mode else read_continued(data, at + 1)[1])[0]
+
+
 class ExceptionFields(NamedTuple):
     """The payload of an Exception packet before its address (6.4.5)."""
 
