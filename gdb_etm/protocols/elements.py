@@ -40,6 +40,7 @@ class GapReason(Enum):
     BAD_IMAGE = "trace and program disagree"
     NO_ADDRESS = "address unknown"
     CUT = "the buffer ends inside a packet"
+    UNCOMMITTED = "not committed when the trace ended"
 
 
 class Gap(NamedTuple):
@@ -105,6 +106,23 @@ class TraceEvent(NamedTuple):
 
     offset: int
     number: int
+
+
+class Transfer(NamedTuple):
+    """A load or a store that the trace unit reported; it belongs to an instruction or to an exception."""
+
+    offset: int
+    """Of the packet with the address, or with the value where there is no such packet."""
+    store: Optional[bool]
+    """False for a load; None when the instruction does not tell."""
+    size: Optional[int]
+    """In bytes, 1 to 16; None when the instruction does not tell."""
+    address: Optional[int]
+    """None when it was not traced and does not follow from the other transfers of the instruction."""
+    value: Optional[int]
+    """As in the register, not in memory order (IHI 0064, F.2.3); None when not traced."""
+    certain: bool
+    """Whether the trace leaves no doubt about the instruction it belongs to."""
 
 
 Event = Union[Gap, Exception_, ExceptionReturn, Context, Timestamp, Cycles, TraceEvent]

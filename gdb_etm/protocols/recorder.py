@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from typing import Callable, Dict, Iterator, List, Tuple
 
-from gdb_etm.protocols.elements import Event, Range
+from gdb_etm.protocols.elements import Event, Range, Transfer
 
 
 class Leg:
@@ -77,6 +77,10 @@ class Recorder:
         self.events: List[Event] = []
         self.event_places: List[int] = []
         """For each event the number of entries of ``order`` before it."""
+        self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
+        """Loads and stores of the last instruction of an entry of ``order``, by the entry's index."""
+        self.event_transfers: Dict[int, Tuple[Transfer, ...]] = {}
+        """Loads and stores of an exception's entry or return, by the index of its event."""
 
     def add(self, leg: Leg, position: int) -> None:
         """Append the leg of the packet at ``position``."""

@@ -36,12 +36,42 @@ class Etmv4Config(NamedTuple):
     """Whether branch-future instructions are traced (TRCIDR0.BF, from 4.5)."""
     max_speculation: int
     """How many P0 elements may be uncommitted (TRCIDR8.MAXSPEC)."""
+    loads: bool = False
+    """Whether loads are P0 instructions (TRCCONFIGR.INSTP0)."""
+    stores: bool = False
+    """Whether stores are P0 instructions (TRCCONFIGR.INSTP0)."""
+    conditional: int = 0
+    """Which conditional non-branch instructions are traced (TRCCONFIGR.COND): 0 none, 1 loads, 2 stores, 3 both,
+    7 all."""
+    condition_flags: bool = False
+    """Whether their results are the APSR flags and not just pass or fail (TRCIDR0.CONDTYPE)."""
+    data_addresses: bool = False
+    """Whether the data stream has addresses (TRCCONFIGR.DA)."""
+    data_values: bool = False
+    """Whether the data stream has values (TRCCONFIGR.DV)."""
+    data_trace_id: int = 0
+    """ATB trace ID of the data stream (TRCTRACEIDR; before 4.5 the instruction stream's plus one)."""
+    p0_keys: int = 1
+    """How many keys P0 elements count through (TRCIDR9.NUMP0KEY; 0 and 1 both mean one)."""
+    p1_keys: int = 1
+    """How many right keys P1 elements count through (TRCIDR10.NUMP1KEY less TRCIDR11.NUMP1SPC); higher ones are
+    special."""
+    condition_keys: int = 1
+    """How many keys conditional elements count through (TRCIDR12.NUMCONDKEY less TRCIDR13.NUMCONDSPC); higher ones are
+    special."""
+    marked_timestamps: bool = False
+    """Whether a Timestamp's place is that of the Timestamp Marker before it (TRCIDR0.TSMARK, from 4.6)."""
+
+    @property
+    def data_trace(self) -> bool:
+        """Whether the unit has a data stream beside the instruction stream."""
+        return self.data_addresses or self.data_values
 
     @classmethod
     def from_registers(cls, registers: Mapping[str, int], m_profile: bool) -> "Etmv4Config":
         """Read the configuration from register values by datasheet name.
 
-        :param registers: TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, and TRCIDR8 when not zero.
+        :param registers: TRCCONFIGR, TRCTRACEIDR, TRCIDR0, TRCIDR1, TRCIDR2, and TRCIDR8 to TRCIDR13 where not zero.
         :param m_profile: Whether the core is an M-profile one; no trace register says so.
         :raises KeyError: When a needed register is missing.
         """
@@ -49,8 +79,15 @@ class Etmv4Config(NamedTuple):
         idr0 = registers["TRCIDR0"]
         idr2 = registers["TRCIDR2"]
         version = registers["TRCIDR1"] >> 4 & 0xF
+        loads_stores = config >> 1 & 3 if idr0 >> 1 & 3 == 3 else 0
+        data = config >> 16 & 3 if idr0 >> 3 & 3 == 3 else 0
+        trace_id = registers["TRCTRACEIDR"] & 0x7F
+
+        def keys(total: str, special: str) -> int:
+            return max(registers.get(total, 0) - registers.get(special, 0), 1)
+
         return cls(
-            trace_id=registers["TRCTRACEIDR"] & 0x7F,
+            trace_id=trace_id,
             version=version,
             m_profile=m_profile,
             return_stack=bool(config >> 12 & 1),
@@ -60,6 +97,17 @@ class Etmv4Config(NamedTuple):
             waits=bool(idr2 >> 31) and version >= 3,
             futures=idr0 >> 18 & 3 == 1 and version >= 5,
             max_speculation=registers.get("TRCIDR8", 0),
+            loads=bool(loads_stores & 1),
+            stores=bool(loads_stores & 2),
+            conditional=config >> 8 & 7 if idr0 >> 6 & 1 else 0,
+            condition_flags=idr0 >> 12 & 3 == 1,
+            data_addresses=bool(data & 1),
+            data_values=bool(data & 2),
+            data_trace_id=registers["TRCTRACEIDR"] >> 8 & 0x7F if version >= 5 else trace_id + 1,
+            p0_keys=max(registers.get("TRCIDR9", 0), 1),
+            p1_keys=keys("TRCIDR10", "TRCIDR11"),
+            condition_keys=keys("TRCIDR12", "TRCIDR13"),
+            marked_timestamps=bool(idr0 >> 23 & 1) and version >= 6,
         )
 
     @classmethod

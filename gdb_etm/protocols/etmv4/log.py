@@ -1,0 +1,60 @@
+"""What the analysis of data and of conditional instructions needs of the instruction stream, in stream order.
+
+Kept only for units that trace data or conditional instructions.  Cancelled P0 elements stay in the log, for a
+cancelled one can own data (IHI 0064, 2.4.4).
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Union
+
+
+class Parent:
+    """A P0 element: what data address elements refer to by its key."""
+
+    __slots__ = ("key", "entry", "event")
+
+    def __init__(self, key: int) -> None:
+        self.key = key
+        """0 up to TRCIDR9.NUMP0KEY."""
+        self.entry = -1
+        """The entry of the recording whose last instruction it is; -1 while or when it is not known to have run."""
+        self.event = -1
+        """The index of the recording's event that it is, for exceptions and returns; otherwise -1."""
+
+
+class Marker(NamedTuple):
+    """A data synchronisation marker, in either stream."""
+
+    number: Optional[int]
+    """0 to 7; None for an unnumbered one."""
+
+
+class Time(NamedTuple):
+    """A timestamp, in either stream."""
+
+    value: int
+
+
+class Cancelled(NamedTuple):
+    """The youngest P0 elements were cancelled."""
+
+    elements: int
+    """How many, at least 1."""
+
+
+class Lost(NamedTuple):
+    """Trace was lost: an overflow, a discard, or bytes that could not be read."""
+
+
+Item = Union[Parent, Marker, Time, Cancelled, Lost]
+
+
+class Log:
+    """The log of one instruction stream."""
+
+    def __init__(self) -> None:
+        self.items: List[Item] = []
+        """In stream order, cancelled P0 elements included."""
+        self.flushes: List[int] = []
+        """For each Conditional Flush element, stated or implied, the number of the recording's entries before it."""
