@@ -9,6 +9,17 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Optional
 
+from gdb_etm.protocols.etmv4.encodings import (
+    A_SYNC,
+    EXCEPTION_RETURN,
+    OVERFLOW,
+    TRACE_ON,
+    count20,
+    cycle_count_1,
+    cycle_count_3,
+    trace_info,
+)
+
 Sink = Callable[[bytes], None]
 """Takes the next bytes of the stream."""
 
@@ -18,7 +29,6 @@ HANDLER = 3
 """The exception level that stands for Handler mode (Table 5-8)."""
 
 _BURST = 64
-_A_SYNC = bytes(11) + b"\x80"
 _MOST_ATOMS = 24
 _SHORT_PATTERNS: Dict[str, int] = {
     # Atom Format 5 and Format 4 (6.4.13); Format 6 is better for runs that begin with three or more E.
@@ -60,6 +70,11 @@ class PacketWriter:
             self._out.clear()
             self._sink(data)
 
+    def put(self, data: bytes) -> None:
+        """Write a packet of ``encodings.py`` after the waiting atoms."""
+        self.flush_atoms()
+        self._put(data)
+
     def _put(self, data: bytes) -> None:
         self._out += data
         self.count += len(data)
@@ -98,26 +113,23 @@ class PacketWriter:
         self._atoms = atoms[used:]
         self._put(bytes((header,)))
 
-    def synchronise(self, threshold: Optional[int]) -> None:
+    def synchronise(self, threshold: Optional[int], info: bytes = b"") -> None:
         """Write A-Sync and Trace Info (6.4.2), which resets the compression state.
 
         :param threshold: Cycle count threshold, or None when cycle counting is off.
+        :param info: The Trace Info packet to write, when it has to tell more than the threshold.
         """
-        if threshold is None:
-            info = b"\x01\x01\x00"
-        else:
-            info = b"\x01\x09\x01" + _continued(threshold)
-        self._put(_A_SYNC + info)
+        self._put(A_SYNC + (info or trace_info(threshold)))
         self._recent = [0, 0, 0]
         self._timestamp = 0
 
     def trace_on(self) -> None:
         """Write Trace On (6.4.2): what ran just before is not in the trace."""
-        self._put(b"\x04")
+        self._put(TRACE_ON)
 
     def overflow(self) -> None:
         """Write Overflow (6.4.2): packets were lost."""
-        self._put(b"\x00\x05")
+        self._put(OVERFLOW)
 
     def location(self, address: int, level: Optional[int]) -> None:
         """Write where execution goes on.
@@ -148,19 +160,14 @@ class PacketWriter:
 
     def exception_return(self) -> None:
         """Write Exception Return (6.4.5)."""
-        self._put(b"\x07")
+        self._put(EXCEPTION_RETURN)
 
     def cycle_count(self, cycles: Optional[int]) -> None:
         """Write a Cycle Count packet (6.4.6) in commit mode 1, where it says nothing about commits.
 
         :param cycles: Cycles above the threshold, or None when unknown.
         """
-        if cycles is None:
-            self._put(b"\x0f")
-        elif cycles < 4:
-            self._put(bytes((0x10 | cycles,)))
-        else:
-            self._put(b"\x0e" + _count20(cycles))
+        self._put(cycle_count_3(cycles) if cycles is not None and cycles < 4 else cycle_count_1(cycles))
 
     def timestamp(self, value: int, cycles: Optional[int]) -> None:
         """Write a Timestamp packet (6.4.3), only the low bytes that changed.
@@ -178,7 +185,7 @@ class PacketWriter:
                 break
         else:
             data.append(value >> 56)
-        self._put(bytes(data) if cycles is None else bytes(data) + _count20(cycles))
+        self._put(bytes(data) if cycles is None else bytes(data) + count20(cycles))
 
     def _is_far(self, address: int) -> bool:
         return address | 1 not in self._recent and (address ^ self._recent[0]) >> 16 != 0
@@ -214,18 +221,3 @@ def exception_type(number: int) -> int:
 
 def _long(address: int) -> bytes:
     return bytes((address >> 1 & 0x7F, address >> 8 & 0xFF, address >> 16 & 0xFF, address >> 24 & 0xFF))
-
-
-def _continued(value: int) -> bytes:
-    # Seven bits a byte, low bits first; bit 7 says that another byte follows (6.4.2).
-    data = bytearray()
-    while value > 0x7F:
-        data.append(0x80 | (value & 0x7F))
-        value >>= 7
-    data.append(value)
-    return bytes(data)
-
-
-def _count20(value: int) -> bytes:
-    # A cycle count: at most three bytes of 7, 7 and 6 bits (6.4.3, 6.4.6).
-    return _continued(value & 0xFFFFF)
