@@ -10,7 +10,7 @@ bytes a look-up.  All others, and everything that cannot be followed, go through
 from __future__ import annotations
 
 import gc
-from typing import Callable
+from typing import Callable, Optional
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
@@ -23,6 +23,9 @@ from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.packets import ASYNC, ATOMS, Kind
 from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH
 from gdb_etm.protocols.recorder import Recorder
+
+_PIECE = 1 << 18
+# Bytes fed at a time, so that somebody who waits can be told how far it is.
 
 
 class Decoder:
@@ -45,14 +48,24 @@ class Decoder:
         """
         return Decoding(self, offset_of)
 
-    def decode(self, data: bytes, offset_of: Callable[[int], int]) -> Recorder:
-        """Decode a whole stream."""
+    def decode(
+        self, data: bytes, offset_of: Callable[[int], int], progress: Optional[Callable[[int], None]] = None
+    ) -> Recorder:
+        """Decode a whole stream.
+
+        :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
+            ends the work, and this decoder must not be used again.
+        """
         decoding = self.begin(offset_of)
         collecting = gc.isenabled()
         # Nothing made here becomes garbage, and looking for it in ever more objects takes longer than decoding.
         gc.disable()
         try:
-            decoding.feed(data)
+            for at in range(0, len(data), _PIECE):
+                piece = data[at : at + _PIECE]
+                decoding.feed(piece)
+                if progress is not None:
+                    progress(len(piece))
         finally:
             if collecting:
                 gc.enable()
