@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import BufferFormat, Capture, TraceSource
 from gdb_etm.errors import CaptureError
@@ -11,6 +11,7 @@ from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
+from gdb_etm.protocols.recorder import Recorder
 
 
 class SourceStream(NamedTuple):
@@ -67,12 +68,64 @@ class DecoderCache:
             decoder = self._decoders[key] = Decoder(config, program)
         return decoder
 
+    def drop(self, decoder: Decoder) -> None:
+        """Forget a decoder whose work was broken off: what it had in hand is half done."""
+        self._decoders = {key: kept for key, kept in self._decoders.items() if kept is not decoder}
+
+
+Progress = Callable[[int], None]
+"""Called now and then with the number of bytes decoded since the last call; what it raises ends the work."""
+
+
+class Part(NamedTuple):
+    """What one unit contributed to a capture, with what decoding it takes."""
+
+    stream: SourceStream
+    config: Etmv4Config
+    program: Program
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are to decode."""
+        return len(self.stream.data)
+
+
+def parts(capture: Capture, program: Optional[Program] = None, trace_id: Optional[int] = None) -> List[Part]:
+    """Take a capture apart by units.
+
+    :param program: The program that ran; None takes each source's own memory images.
+    :param trace_id: Only this trace ID; None takes all.
+    :raises CaptureError: When nothing in the capture can be decoded.
+    """
+    found = []
+    for stream in streams(capture):
+        if trace_id in (None, stream.trace_id):
+            memory = program if program is not None else Program(stream.source.images)
+            found.append(Part(stream, Etmv4Config.from_source(stream.source), memory))
+    return found
+
+
+def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = None) -> Recorder:
+    """Decode one unit's bytes."""
+    decoder = cache.get(part.config, part.program)
+    try:
+        return decoder.decode(part.stream.data, part.stream.offset_of, progress)
+    except BaseException:
+        cache.drop(decoder)
+        raise
+
+
+def decode_parts(todo: Sequence[Part], cache: DecoderCache, progress: Optional[Progress] = None) -> List[Recorder]:
+    """Decode every unit's bytes, one after the other."""
+    return [decode_part(part, cache, progress) for part in todo]
+
 
 def build(
     capture: Capture,
     program: Optional[Program] = None,
     trace_id: Optional[int] = None,
     cache: Optional[DecoderCache] = None,
+    decode: Callable[[Sequence[Part], DecoderCache], Sequence[Recorder]] = decode_parts,
 ) -> Dict[int, History]:
     """Decode a capture.
 
@@ -80,16 +133,14 @@ def build(
     :param program: The program that ran; None takes each source's own memory images.
     :param trace_id: Only this trace ID; None takes all.
     :param cache: Decoders of earlier captures.
+    :param decode: Decodes the parts, in their order; the default does it here, one after the other.
     :returns: Histories by trace ID, in the capture's order of sources.
     :raises CaptureError: When nothing in the capture can be decoded.
     """
     decoders = cache if cache is not None else DecoderCache()
+    todo = parts(capture, program, trace_id)
     histories = {}
-    for stream in streams(capture):
-        if trace_id is not None and stream.trace_id != trace_id:
-            continue
-        memory = program if program is not None else Program(stream.source.images)
-        decoder = decoders.get(Etmv4Config.from_source(stream.source), memory)
-        recorder = decoder.decode(stream.data, stream.offset_of)
-        histories[stream.trace_id] = History(recorder, stream.source, decoder.automaton.blocks, capture.end)
+    for part, recorder in zip(todo, decode(todo, decoders)):
+        blocks = decoders.get(part.config, part.program).automaton.blocks
+        histories[part.stream.trace_id] = History(recorder, part.stream.source, blocks, capture.end)
     return histories
