@@ -10,6 +10,7 @@ bytes a look-up.  All others, and everything that cannot be followed, go through
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import Callable, Optional
 
 from gdb_etm.program.blocks import Blocks
@@ -20,8 +21,9 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
-from gdb_etm.protocols.etmv4.packets import ASYNC, ATOMS, Kind
+from gdb_etm.protocols.etmv4.packets import ATOMS, Kind
 from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH
+from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.recorder import Recorder
 
 _PIECE = 1 << 18
@@ -72,22 +74,15 @@ class Decoder:
         return decoding.finish()
 
 
-class Decoding:
+class Decoding(PacketStream):
     """One stream being decoded; its bytes may be fed in any split."""
 
     def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
-        self._config = decoder.config
-        self._table = decoder.table
+        super().__init__(decoder.table, partial(packet_kind, config=decoder.config))
         self._automaton = decoder.automaton
         self._recorder = Recorder(decoder.automaton.runs, offset_of)
         self._execution = Execution(decoder.automaton, self._recorder)
         self._handlers = Handlers(decoder.config, self._execution)
-        # Whether an A-Sync is looked for; whether a Trace Info has come since.
-        self._hunting = True
-        self._informed = False
-        self._skipped = 0
-        self._rest = b""
-        self._base = 0
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream; a packet that is not whole waits for more."""
@@ -111,13 +106,7 @@ class Decoding:
 
     def finish(self) -> Recorder:
         """End the stream and give what was recorded."""
-        if self._hunting or not self._informed:
-            self._skipped += len(self._rest)
-            if self._skipped:
-                detail = "no synchronisation in %d bytes" % self._skipped
-                self._execution.gap(self._base, GapReason.NOT_SYNCHRONISED, detail)
-        elif self._rest.strip(b"\0"):
-            self._execution.gap(self._base, GapReason.CUT, self._rest[:8].hex(" "))
+        self._end()
         return self._recorder
 
     def _follow(self, data: bytes, at: int, end: int) -> int:
@@ -154,45 +143,15 @@ class Decoding:
         execution.state = state
         return at
 
-    def _hunt(self, data: bytes, at: int, end: int) -> int:
-        found = data.find(ASYNC, at)
-        if found < 0:
-            # Keep what may be the beginning of the packet.
-            following = max(at, end - len(ASYNC) + 1)
-            self._skipped += following - at
-            return following
-        self._skipped += found - at
-        self._hunting = False
-        return found
+    def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
+        self._handlers.handle(kind, data, at, position)
 
-    def _packet(self, data: bytes, at: int, end: int) -> int:
-        # Handles one packet and returns the index after it; ``at`` when it is not whole.
-        header = self._table[data[at]]
-        size = header.length(data, at, end)
-        if size == 0:
-            return at
-        position = self._base + at
-        kind = packet_kind(header, data, at, self._config) if size > 0 else Kind.RESERVED
-        if kind is Kind.RESERVED:
-            # Only bytes that were needed to tell: others may not have come yet.
-            self._execution.gap(position, GapReason.BAD_PACKET, data[at : at + max(size, 1)].hex(" "))
-            self._execution.lose()
-            self._hunting = True
-            self._informed = False
-            return at + 1
-        if kind is Kind.TRACE_INFO and not self._informed:
-            self._inform(position)
-        if self._informed:
-            self._handlers.handle(kind, data, at, position)
-        elif kind is not Kind.ASYNC:
-            self._skipped += size
-        return at + size
+    def _gap(self, position: int, reason: GapReason, detail: str) -> None:
+        self._execution.gap(position, reason, detail)
 
-    def _inform(self, position: int) -> None:
-        self._informed = True
-        if self._skipped:
-            self._execution.gap(position, GapReason.NOT_SYNCHRONISED, "%d bytes before it" % self._skipped)
-        self._skipped = 0
+    def _bad(self, position: int, detail: str) -> None:
+        self._execution.gap(position, GapReason.BAD_PACKET, detail)
+        self._execution.lose()
 
     def _pending(self, at: int) -> int:
         # Follows the atoms left over of the packet before ``at`` one by one.

@@ -5,13 +5,13 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable, Dict, Iterator, List
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.exceptions import exception_name
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.packets import (
-    ASYNC,
     ATOMS,
     NO_ADDRESSES,
     Address,
@@ -26,10 +26,8 @@ from gdb_etm.protocols.etmv4.packets import (
     read_timestamp,
     read_trace_info,
 )
+from gdb_etm.protocols.etmv4.stream import list_stream
 from gdb_etm.protocols.packet import Packet
-
-_UNSYNCHRONISED = "not synchronised"
-_CHUNK = 16
 
 
 def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
@@ -41,29 +39,8 @@ def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], in
     :param data: The stream's bytes.
     :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
     """
-    table = build_table(config)
-    fields = _Fields(config)
-    at, end = 0, len(data)
-    hunting = True
-    while at < end:
-        if hunting:
-            found = data.find(ASYNC, at)
-            for start in range(at, end if found < 0 else found, _CHUNK):
-                raw = data[start : min(start + _CHUNK, end if found < 0 else found)]
-                yield Packet(offset_of(start), raw, _UNSYNCHRONISED, "")
-            if found < 0:
-                return
-            at, hunting = found, False
-        header = table[data[at]]
-        size = header.length(data, at, end)
-        if size == 0:
-            yield Packet(offset_of(at), data[at:end], header.kind.value, "cut by the end of the buffer")
-            return
-        kind = packet_kind(header, data, at, config) if size > 0 else Kind.RESERVED
-        size = max(size, 1)
-        yield Packet(offset_of(at), data[at : at + size], kind.value, fields.words(kind, data, at))
-        hunting = kind is Kind.RESERVED
-        at += size
+    kind_of = partial(packet_kind, config=config)
+    return list_stream(build_table(config), kind_of, _Fields(config).words, data, offset_of)
 
 
 class _Fields:
