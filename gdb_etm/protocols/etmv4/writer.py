@@ -1,13 +1,16 @@
 """ETMv4 instruction-trace packets, written: the compression state of one stream and the bytes it gives.
 
-The encodings are IHI 0064 chapter 6.4; each method names its paragraph.  Only what a unit on an M-profile core can
-emit is here: T32 code (instruction set IS1), 32-bit addresses, always Secure, exception level 0 (Thread) or 3
-(Handler), no Context ID and no VMID.
+The encodings are IHI 0064 chapter 6.4; each method names its paragraph.  Packets that are compressed against others or
+gather are methods here; all others are made by ``encodings.py`` and written by :meth:`PacketWriter.put`.
+
+Some methods are for units on M-profile cores: T32 code (instruction set IS1), 32-bit addresses, always Secure,
+exception level 0 (Thread) or 3 (Handler), no Context ID and no VMID.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional
+from itertools import islice
+from typing import Callable, Dict, Iterator, List, Optional
 
 from gdb_etm.protocols.etmv4.encodings import (
     A_SYNC,
@@ -187,28 +190,56 @@ class PacketWriter:
             data.append(value >> 56)
         self._put(bytes(data) if cycles is None else bytes(data) + count20(cycles))
 
+    def place(self, address: int, is1: bool, form: int = 0) -> bytes:
+        """Make an address packet (6.4.12), which from then on others may refer to.
+
+        :param address: Instruction address, up to 64 bits.
+        :param is1: The instruction set field: True for T32.
+        :param form: How many of the shorter forms to pass over, of Exact Match, Short, Long 32-bit and Long 64-bit, as
+            far as they can tell this address.
+        """
+        forms = list(islice(self._forms(address, is1), form + 1))
+        self._push(address, is1)
+        return forms[-1]
+
+    def place_with_context(self, address: int, is1: bool, context: bytes, form: int = 0) -> bytes:
+        """Make an Address with Context packet (6.4.12), to which others may then refer.
+
+        :param context: A payload of :func:`~gdb_etm.protocols.etmv4.encodings.context_payload`.
+        :param form: 0 for the shorter form that can tell this address, 1 for the 64-bit one.
+        """
+        wide = form > 0 or (address ^ self._recent[0]) >> 32 != 0
+        self._push(address, is1)
+        return bytes((0x82 + is1 + 3 * wide,)) + _long(address, is1, wide) + context
+
+    def _push(self, address: int, is1: bool) -> None:
+        self._recent = [address | is1, self._recent[0], self._recent[1]]
+
+    def _forms(self, address: int, is1: bool) -> Iterator[bytes]:
+        # The packets that tell an address, shortest first.
+        recent = self._recent
+        if address | is1 in recent:
+            yield bytes((0x90 | recent.index(address | is1),))
+        shift = 1 if is1 else 2
+        changed = (address ^ recent[0]) >> shift
+        if changed >> 15 == 0:
+            low = address >> shift & 0x7F
+            header = 0x95 + is1
+            if changed >> 7 == 0:
+                yield bytes((header, low))
+            yield bytes((header, 0x80 | low, address >> shift + 7 & 0xFF))
+        if changed >> 32 - shift == 0:
+            yield bytes((0x9A + is1,)) + _long(address, is1, False)
+        yield bytes((0x9D + is1,)) + _long(address, is1, True)
+
     def _is_far(self, address: int) -> bool:
         return address | 1 not in self._recent and (address ^ self._recent[0]) >> 16 != 0
 
     def _address(self, address: int) -> bytes:
-        # The shortest of Exact Match, Short IS1 and Long 32-bit IS1 (6.4.12).
-        recent = self._recent
-        key = address | 1
-        changed = address ^ recent[0]
-        if key in recent:
-            data = bytes((0x90 | recent.index(key),))
-        elif changed >> 8 == 0:
-            data = bytes((0x96, address >> 1 & 0x7F))
-        elif changed >> 16 == 0:
-            data = bytes((0x96, 0x80 | (address >> 1 & 0x7F), address >> 8 & 0xFF))
-        else:
-            data = b"\x9b" + _long(address)
-        self._recent = [key, recent[0], recent[1]]
-        return data
+        return self.place(address, True)
 
     def _address_with_context(self, address: int, level: int) -> bytes:
-        self._recent = [address | 1, self._recent[0], self._recent[1]]
-        return b"\x83" + _long(address) + bytes((level,))
+        return self.place_with_context(address, True, bytes((level,)))
 
 
 def exception_type(number: int) -> int:
@@ -219,5 +250,7 @@ def exception_type(number: int) -> int:
     return number if number < 24 else 0x200 + number - 16
 
 
-def _long(address: int) -> bytes:
-    return bytes((address >> 1 & 0x7F, address >> 8 & 0xFF, address >> 16 & 0xFF, address >> 24 & 0xFF))
+def _long(address: int, is1: bool, wide: bool) -> bytes:
+    # The payload of the long address forms (6.4.12).
+    low = (address >> 1 & 0x7F, address >> 8 & 0xFF) if is1 else (address >> 2 & 0x7F, address >> 9 & 0x7F)
+    return bytes(low) + (address >> 16).to_bytes(6, "little")[: 6 if wide else 2]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 import pytest
 
@@ -350,3 +350,29 @@ def test_cycle_counting() -> None:
     unit.flush()
     # The first count is unknown (L7965): it comes when four cycles have passed, here after the second BEQ.
     assert text(out)[len(A_SYNC) + 1 :] == "01 09 01 04 04 81 00 96 80 10 db 0f f6"
+
+
+def places(*wanted: Tuple[int, bool, int]) -> str:
+    packets = writer(bytearray())
+    return text(b"".join(packets.place(*place) for place in wanted))
+
+
+def test_addresses_of_every_form() -> None:
+    # Exact Match, L11151; Short IS0 and IS1, L10957; Long 32-bit and 64-bit, L11034: IS0 tells bits 8:2, then 15:9.
+    assert places((0x1FC, False, 0), (0x1FC, False, 0), (0x1FC, False, 1)) == "95 7f 90 95 7f"
+    assert places((0x200, False, 0), (0x200, True, 0)) == "95 80 01 96 00"
+    assert places((0x200, False, 1), (0x2FE, True, 2)) == "9a 00 01 00 00 9b 7f 02 00 00"
+    assert places((0x81020304, True, 9)) == "9e 02 03 02 81 00 00 00 00"
+    # Where a shorter form cannot tell the address the longer ones come first.
+    high = 0xFFFFFFC000081234
+    assert places((high, False, 0), (high + 4, False, 0)) == "9d 0d 09 08 00 c0 ff ff ff 95 0e"
+
+
+def test_addresses_with_context_of_every_form() -> None:
+    # L12039: 82 and 83 are 32-bit, 85 and 86 64-bit.
+    packets = writer(bytearray())
+    found = [packets.place_with_context(0x1234, is1, b"\x21", form) for form in (0, 1) for is1 in (False, True)]
+    assert text(b"|".join(found)) == (
+        "82 0d 09 00 00 21 7c 83 1a 12 00 00 21 7c 85 0d 09 00 00 00 00 00 00 21 7c 86 1a 12 00 00 00 00 00 00 21"
+    )
+    assert packets.place_with_context(0x100001234, False, b"\x00")[0] == 0x85
