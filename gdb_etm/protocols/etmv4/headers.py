@@ -15,12 +15,13 @@ _MAX_CONTINUED = 10
 _ASYNC_LENGTH = 12
 
 
-def _fixed(length: int) -> Length:
+def fixed(length: int) -> Length:
+    """Make the length function of a packet that has always the same length in bytes."""
     return lambda data, start, end: length if end - start >= length else NEED_MORE
 
 
-def _after_continued(data: bytes, at: int, end: int) -> int:
-    # Index after a field of continuation-coded bytes, NEED_MORE or MALFORMED.
+def after_continued(data: bytes, at: int, end: int) -> int:
+    """Give the index after a field of continuation-coded bytes, NEED_MORE or MALFORMED."""
     for index in range(at, min(end, at + _MAX_CONTINUED)):
         if not data[index] & 0x80:
             return index + 1
@@ -36,18 +37,19 @@ def _after_count(data: bytes, at: int, end: int) -> int:
 
 
 def _continued(data: bytes, start: int, end: int) -> int:
-    after = _after_continued(data, start + 1, end)
+    after = after_continued(data, start + 1, end)
     return after - start if after > 0 else after
 
 
 def _two_continued(data: bytes, start: int, end: int) -> int:
-    after = _after_continued(data, start + 1, end)
+    after = after_continued(data, start + 1, end)
     if after > 0:
-        after = _after_continued(data, after, end)
+        after = after_continued(data, after, end)
     return after - start if after > 0 else after
 
 
-def _extension(data: bytes, start: int, end: int) -> int:
+def extension_length(data: bytes, start: int, end: int) -> int:
+    """Give the length of an A-Sync, or 2 for every other extension packet (6.4.2)."""
     if end - start < 2:
         return NEED_MORE
     if data[start + 1]:
@@ -63,7 +65,7 @@ def _extension(data: bytes, start: int, end: int) -> int:
 
 
 def _trace_info(data: bytes, start: int, end: int) -> int:
-    after = _after_continued(data, start + 1, end)
+    after = after_continued(data, start + 1, end)
     if after <= 0:
         return after
     sections, _ = read_continued(data, start + 1)
@@ -71,13 +73,14 @@ def _trace_info(data: bytes, start: int, end: int) -> int:
         return MALFORMED  # reserved bits stand for sections of unknown length
     for bit in range(4):
         if sections >> bit & 1:
-            after = _after_continued(data, after, end)
+            after = after_continued(data, after, end)
             if after <= 0:
                 return after
     return after - start
 
 
-def _timestamp(data: bytes, start: int, end: int) -> int:
+def timestamp_length(data: bytes, start: int, end: int) -> int:
+    """Give the length of a Timestamp packet of either stream (6.4.3, 6.5.4)."""
     at = start + 1
     while True:
         if at >= end:
@@ -99,7 +102,7 @@ def _short_address(data: bytes, start: int, end: int) -> int:
 
 def _cycle_count_1(commit_mode: int) -> Length:
     def length(data: bytes, start: int, end: int) -> int:
-        after = start + 1 if commit_mode else _after_continued(data, start + 1, end)
+        after = start + 1 if commit_mode else after_continued(data, start + 1, end)
         if after > 0 and not data[start] & 1:
             after = _after_count(data, after, end)
         return after - start if after > 0 else after
@@ -152,7 +155,7 @@ def _q(header: int) -> Length:
             at = start + short
         elif header & 0xF in (0xA, 0xB):
             at += 4
-        after = _after_continued(data, at, end)
+        after = after_continued(data, at, end)
         return after - start if after > 0 else after
 
     return length
@@ -163,17 +166,17 @@ def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
 
     Encodings that the unit's architecture version reserves are RESERVED.
     """
-    reserved = Header(Kind.RESERVED, _fixed(1))
+    reserved = Header(Kind.RESERVED, fixed(1))
     table = [reserved] * 256
 
     def put(kind: Kind, length: Length, *headers: int) -> None:
         for header in headers:
             table[header] = Header(kind, length)
 
-    one, two = _fixed(1), _fixed(2)
-    put(Kind.ASYNC, _extension, 0x00)
+    one, two = fixed(1), fixed(2)
+    put(Kind.ASYNC, extension_length, 0x00)
     put(Kind.TRACE_INFO, _trace_info, 0x01)
-    put(Kind.TIMESTAMP, _timestamp, 0x02, 0x03)
+    put(Kind.TIMESTAMP, timestamp_length, 0x02, 0x03)
     put(Kind.TRACE_ON, one, 0x04)
     put(Kind.EXCEPTION, _exception(table), 0x06)
     put(Kind.EXCEPTION_RETURN, one, 0x07)
@@ -193,7 +196,7 @@ def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
 
 
 def _put_versioned(table: List[Header], config: Etmv4Config) -> None:
-    one = _fixed(1)
+    one = fixed(1)
     if config.version >= 2:
         table[0x05] = Header(Kind.FUNCTION_RETURN, one)
     if config.version >= 3:
@@ -205,7 +208,7 @@ def _put_versioned(table: List[Header], config: Etmv4Config) -> None:
 
 
 def _put_speculation(table: List[Header]) -> None:
-    one = _fixed(1)
+    one = fixed(1)
     for header in range(0x20, 0x28):
         table[header] = Header(Kind.NUMBERED_SYNC, one)
     for header in range(0x28, 0x2D):
@@ -220,7 +223,7 @@ def _put_speculation(table: List[Header]) -> None:
 
 
 def _put_conditional(table: List[Header]) -> None:
-    one, two = _fixed(1), _fixed(2)
+    one, two = fixed(1), fixed(2)
     for header in (0x40, 0x41, 0x42):
         table[header] = Header(Kind.CONDITIONAL_2, one)
     table[0x43] = Header(Kind.CONDITIONAL_FLUSH, one)
@@ -242,10 +245,10 @@ def _put_addresses(table: List[Header], config: Etmv4Config) -> None:
     table[0x82] = table[0x83] = Header(Kind.ADDRESS_CONTEXT, _context(config, 4))
     table[0x85] = table[0x86] = Header(Kind.ADDRESS_CONTEXT, _context(config, 8))
     for header in (0x90, 0x91, 0x92):
-        table[header] = Header(Kind.EXACT_MATCH, _fixed(1))
+        table[header] = Header(Kind.EXACT_MATCH, fixed(1))
     table[0x95] = table[0x96] = Header(Kind.SHORT_ADDRESS, _short_address)
-    table[0x9A] = table[0x9B] = Header(Kind.LONG_ADDRESS, _fixed(5))
-    table[0x9D] = table[0x9E] = Header(Kind.LONG_ADDRESS, _fixed(9))
+    table[0x9A] = table[0x9B] = Header(Kind.LONG_ADDRESS, fixed(5))
+    table[0x9D] = table[0x9E] = Header(Kind.LONG_ADDRESS, fixed(9))
 
 
 def packet_kind(header: Header, data: bytes, start: int, config: Etmv4Config) -> Kind:

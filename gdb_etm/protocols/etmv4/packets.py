@@ -22,7 +22,7 @@ ASYNC = b"\x00" * 11 + b"\x80"
 
 
 class Kind(Enum):
-    """Packet kinds by the specification's names."""
+    """Packet kinds of the instruction and the data stream, by the specification's names."""
 
     ASYNC = "A-Sync"
     DISCARD = "Discard"
@@ -63,6 +63,20 @@ class Kind(Enum):
     LONG_ADDRESS = "Long Address"
     Q = "Q"
     ATOM = "Atom"
+    SUPPRESSION = "Suppression"
+    P1_1 = "P1 format 1"
+    P1_2 = "P1 format 2"
+    P1_3 = "P1 format 3"
+    P1_4 = "P1 format 4"
+    P1_5 = "P1 format 5"
+    P1_6 = "P1 format 6"
+    P1_7 = "P1 format 7"
+    P2_1 = "P2 format 1"
+    P2_2 = "P2 format 2"
+    P2_3 = "P2 format 3"
+    P2_4 = "P2 format 4"
+    P2_5 = "P2 format 5"
+    P2_6 = "P2 format 6"
     RESERVED = "reserved"
 
 
