@@ -16,6 +16,8 @@ from gdb_etm.errors import CommandError, EtmError
 
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.
+    from gdb_etm.commands.progress import Meter
+    from gdb_etm.history.build import SourceStream
     from gdb_etm.history.store import History
     from gdb_etm.protocols.elements import Event, Range
 
@@ -51,27 +53,48 @@ def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
         raise CommandError("no trace with ID 0x%02x; the snapshot has: %s" % (wanted, names))
 
 
-def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, History]:
-    from gdb_etm.history.build import build, streams
+def _meter() -> Meter:
+    from gdb_etm.commands.progress import Meter, TerminalLine
 
-    histories = build(capture, trace_id=arguments.id)
+    return Meter(TerminalLine(sys.stderr))
+
+
+def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, History]:
+    from gdb_etm.commands.decoding import decode_capture
+    from gdb_etm.history.build import streams
+
+    histories = decode_capture(capture, _meter(), trace_id=arguments.id)
     if not histories:
         _check_id(arguments.id, [stream.trace_id for stream in streams(capture)])
     return histories
 
 
-def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
+def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
     from gdb_etm.history.build import streams
-    from gdb_etm.protocols.etmv4.config import Etmv4Config
-    from gdb_etm.protocols.etmv4.listing import list_packets
-    from gdb_etm.views.elements import packet_object
 
     found = streams(_capture(arguments))
     _check_id(arguments.id, [stream.trace_id for stream in found])
-    for stream in found:
-        if arguments.id in (None, stream.trace_id):
-            for packet in list_packets(Etmv4Config.from_source(stream.source), stream.data, stream.offset_of):
-                yield json.dumps(packet_object(stream.trace_id, packet))
+    return [stream for stream in found if arguments.id in (None, stream.trace_id)]
+
+
+def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.commands.listing import packets_of
+    from gdb_etm.views.elements import packet_object
+
+    for trace_id, packet in packets_of(_streams(arguments)):
+        yield json.dumps(packet_object(trace_id, packet))
+
+
+def _packets(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.commands.listing import packets_of
+    from gdb_etm.views.packets import packet_lines
+
+    if arguments.words:
+        yield from _session_lines(arguments)
+        return
+    # All of them: there is no need to count them first.
+    chosen = _streams(arguments)
+    yield from packet_lines(packets_of(chosen), 1, len(chosen) > 1)
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
@@ -119,13 +142,11 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.commands.registry import COMMANDS
     from gdb_etm.commands.session import Session
 
-    session = Session(OfflineDebugger(arguments.elf))
+    session = Session(OfflineDebugger(arguments.elf), _meter())
     session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
     session.add(_capture(arguments), "loaded from " + arguments.snapshot, is_live=False)
     command = next(command for command in COMMANDS if command.name == arguments.command)
     words = list(arguments.words)
-    if arguments.command == "packets" and not words:
-        words = ["1,+%d" % sys.maxsize]  # how many packets are listed is no setting
     if arguments.id is not None:
         words += ["--id", "%d" % arguments.id]
     yield from command.run(session, parse(command, words))
@@ -139,7 +160,7 @@ class _Listing(NamedTuple):
 
 
 _LISTINGS: Dict[str, _Listing] = {
-    "packets": _Listing("list a snapshot's trace packets", _session_lines, _packet_objects, ("text", "jsonl")),
+    "packets": _Listing("list a snapshot's trace packets", _packets, _packet_objects, ("text", "jsonl")),
     "elements": _Listing("list what the packets say", _elements, _elements, ("text", "jsonl", "none")),
     "history": _Listing("list the executed instructions", _session_lines, _history_objects, ("text", "jsonl")),
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
@@ -171,7 +192,7 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
     formats = "; ".join("%s%s" % (word, " (default)" if word == "text" else "") for word in listing.formats)
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
-    if listing.text is _session_lines:
+    if listing.text is not _elements:
         about = 'as after "etm %s"; default: everything' % name
         parser.add_argument("words", nargs="*", default=[], metavar="RANGE", help=about)
 
@@ -225,7 +246,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         # The reader has seen enough, as with "| head"; nothing more can be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        print(("gdb-etm: interrupted %s" % stop).rstrip(), file=sys.stderr)
         return 130
     return 0
 

@@ -1,34 +1,40 @@
-"""``etm packets``: the trace stream itself."""
+"""``etm packets``: the trace streams themselves."""
 
 from __future__ import annotations
 
 from typing import Iterable
 
-from gdb_etm.commands.declare import Command, Values
-from gdb_etm.commands.history import RANGE, TRACE_ID
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.history import RANGE
+from gdb_etm.commands.parse import count
 from gdb_etm.commands.ranges import window
 from gdb_etm.commands.session import Session
 from gdb_etm.views.packets import packet_lines
+
+TRACE_ID = Argument("--id", count, "only the stream with this trace ID, numbered by itself", "ID")
 
 _SHOWN = 10
 
 
 def run_packets(session: Session, values: Values) -> Iterable[str]:
     """List packets."""
-    record = session.look()
-    packets = record.packets(values.get(TRACE_ID))
-    shown = window(" ".join(values.all(RANGE)), len(packets.all), _SHOWN, packets.shown, "packets")
+    packets = session.look().packets(values.get(TRACE_ID))
+    shown = window(" ".join(values.all(RANGE)), len(packets), _SHOWN, packets.shown, "packets")
     packets.shown = shown
-    numbered = enumerate(packets.all[shown.first - 1 : shown.last], shown.first)
-    return packet_lines(numbered)
+    return packet_lines(packets.rows(shown), shown.first, packets.are_several)
 
 
 PACKETS = Command(
     "packets",
-    "Print the packets of the trace stream.",
+    "Print the packets of the trace streams.",
     run_packets,
-    details="Each line has the packet's number, its offset in the trace buffer, its bytes, its kind and its fields by\n"
-    "the names of the architecture specification.",
+    details="Each line has the packet's number, its offset in the trace buffer, its trace ID where the buffer holds\n"
+    "several, its bytes, and its kind and fields by the names of the architecture specification.  A unit that\n"
+    "traces data has a second trace ID for it.",
     arguments=(RANGE, TRACE_ID),
-    examples=(("packets 1,+20", "the oldest twenty"), ("packets -20", "the newest twenty")),
+    examples=(
+        ("packets 1,+20", "the oldest twenty"),
+        ("packets -20", "the newest twenty"),
+        ("packets --id 0x11 -20", "of one trace ID"),
+    ),
 )

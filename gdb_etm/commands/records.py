@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage, TraceSource
+from gdb_etm.commands.decoding import decode_capture
+from gdb_etm.commands.listing import Packets
+from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
-from gdb_etm.history.build import DecoderCache, build, streams
+from gdb_etm.history.build import DecoderCache, streams
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.listing import list_packets
-from gdb_etm.protocols.packet import Packet
+from gdb_etm.views.text import plural
 
 if TYPE_CHECKING:
     from gdb_etm.commands.walk import Walk  # which needs this module
@@ -43,10 +44,12 @@ class Decoded:
     """One core's history with what is derived from it.
 
     :param history: The executed instructions.
+    :param meter: Watches what takes long.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, meter: Meter) -> None:
         self.history = history
+        self._meter = meter
         self.doubt = NO_DOUBT
         self.instructions_shown: Optional[Window] = None
         """What ``etm history`` showed last."""
@@ -70,7 +73,9 @@ class Decoded:
     def calls(self, resolve: Resolver) -> CallHistory:
         """Give the call history, made at the first look."""
         if self._calls is None:
-            self._calls = call_history(self.history, resolve, Exits(self.program))
+            size = len(self.history)
+            with self._meter.task("finding the calls in %s" % plural(size, "instruction"), size) as task:
+                self._calls = call_history(self.history, resolve, Exits(self.program), task.advance)
         return self._calls
 
     def compare(self, read: ReadMemory) -> None:
@@ -80,30 +85,20 @@ class Decoded:
             for item in self.history.spans(1, len(self.history))
             if isinstance(item, Span)
         }
+        pieces = [(at, min(_PIECE, end - at)) for start, end in _joined(ranges) for at in range(start, end, _PIECE)]
         different: Set[int] = set()
         try:
-            for start, end in _joined(ranges):
-                for at in range(start, end, _PIECE):
-                    expected = self.program.read(at, min(_PIECE, end - at))
+            with self._meter.task("comparing the code that ran with the target's", len(pieces)) as task:
+                for at, size in pieces:
+                    expected = self.program.read(at, size)
                     found = read(at, len(expected))
                     if found != expected:
                         different.update(at + i for i, (a, b) in enumerate(zip(expected, found)) if a != b)
+                    task.advance(1)
         except AccessError as error:
             self.doubt = Doubt(different, str(error))
         else:
             self.doubt = Doubt(different, None)
-
-
-class Packets:
-    """One trace stream's packets.
-
-    :param packets: In the stream's order.
-    """
-
-    def __init__(self, packets: List[Packet]) -> None:
-        self.all = packets
-        self.shown: Optional[Window] = None
-        """What ``etm packets`` showed last."""
 
 
 class Record:
@@ -113,15 +108,17 @@ class Record:
     :param capture: The buffer and what decoding needs.
     :param origin: Where it was taken, such as ``"halt in main"``.
     :param is_live: Whether it comes from the target, so that its code can be compared with the target's.
+    :param meter: Watches what takes long.
     """
 
-    def __init__(self, number: int, capture: Capture, origin: str, is_live: bool) -> None:
+    def __init__(self, number: int, capture: Capture, origin: str, is_live: bool, meter: Meter) -> None:
+        self._meter = meter
         self.number = number
         self.capture = capture
         self.origin = origin
         self.is_live = is_live
         self._decoded: Optional[Dict[int, Decoded]] = None
-        self._packets: Dict[int, Packets] = {}
+        self._packets: Dict[Optional[int], Packets] = {}
 
     @property
     def is_decoded(self) -> bool:
@@ -151,8 +148,8 @@ class Record:
         if self._decoded is None or (images and not self.has_program):
             capture = with_images(self.capture, images)
             result: Dict[int, Decoded] = {}
-            for trace_id, history in build(capture, cache=cache).items():
-                result[trace_id] = Decoded(history)
+            for trace_id, history in decode_capture(capture, self._meter, cache).items():
+                result[trace_id] = Decoded(history, self._meter)
                 if read is not None and self.is_live:
                     result[trace_id].compare(read)
             self._decoded = result
@@ -160,21 +157,19 @@ class Record:
         return self._decoded
 
     def packets(self, trace_id: Optional[int]) -> Packets:
-        """Give the packets with a trace ID; None takes the first that has any.
+        """Give the packets with a trace ID; None takes all, in the buffer's order.
 
         :raises CommandError: There is no such trace ID.
         """
-        found = streams(self.capture)
-        chosen = [stream for stream in found if trace_id is None or stream.trace_id == trace_id]
-        if not chosen and trace_id is not None:
-            raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])
-        if not chosen:
-            raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
-        stream = chosen[0]
-        if stream.trace_id not in self._packets:
-            config = Etmv4Config.from_source(stream.source)
-            self._packets[stream.trace_id] = Packets(list(list_packets(config, stream.data, stream.offset_of)))
-        return self._packets[stream.trace_id]
+        if trace_id not in self._packets:
+            found = streams(self.capture)
+            chosen = [stream for stream in found if trace_id in (None, stream.trace_id)]
+            if not chosen and trace_id is not None:
+                raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])
+            if not chosen:
+                raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
+            self._packets[trace_id] = Packets(chosen, self._meter)
+        return self._packets[trace_id]
 
     def choose(self, decoded: Dict[int, Decoded], trace_id: Optional[int]) -> Decoded:
         """Take the history with a trace ID; None takes the first that holds instructions.

@@ -10,6 +10,7 @@ from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.overview import overview, standing
 from gdb_etm.commands.places import ReplayPlaces
+from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
@@ -34,10 +35,12 @@ class Session:
     """One user's work: connect, trace, look.
 
     :param debugger: Symbols and target.
+    :param meter: Watches what takes long.
     """
 
-    def __init__(self, debugger: Debugger) -> None:
+    def __init__(self, debugger: Debugger, meter: Optional[Meter] = None) -> None:
         self.debugger = debugger
+        self._meter = meter if meter is not None else Meter()
         self.settings: Dict[str, str] = {}
         """Values of ``set etm`` by name; what is absent has its default."""
         self.live: Optional[Live] = None
@@ -60,7 +63,7 @@ class Session:
     def add(self, capture: Capture, origin: str, is_live: bool) -> Record:
         """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
         self._taken += 1
-        self.current = Record(self._taken, capture, origin, is_live)
+        self.current = Record(self._taken, capture, origin, is_live, self._meter)
         self.records.append(self.current)
         return self.current
 

@@ -147,5 +147,5 @@ def _show(session: Session, run: Callable[[], Iterable[str]]) -> None:
         raise gdb.GdbError(session.explain(error))
     except gdb.error as error:
         raise gdb.GdbError(str(error))
-    except KeyboardInterrupt:
-        raise gdb.GdbError("Quit")
+    except KeyboardInterrupt as stop:
+        raise gdb.GdbError(("Quit %s" % stop).rstrip())

@@ -6,12 +6,14 @@ from typing import Optional
 
 import gdb
 
+from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
 from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_settings
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import Events
 from gdb_etm.gdbui.places import Calls, GdbPlaces
+from gdb_etm.gdbui.terminal import Terminal
 
 _session: Optional[Session] = None
 
@@ -22,7 +24,7 @@ def start() -> None:
     if _session is not None:
         return
     debugger = GdbDebugger()
-    session = Session(debugger)
+    session = Session(debugger, Meter(Terminal().line()))
     session.places = places = GdbPlaces(debugger)
     session.progress = _wait
     PrefixCommand(session, COMMANDS)

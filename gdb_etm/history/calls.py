@@ -15,6 +15,9 @@ from gdb_etm.history.reader import Entered, Reader, Resolver, Row
 from gdb_etm.history.store import History, Span
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
+_TOLD = 1 << 14
+# Instructions between two calls of a progress function.
+
 
 class Segment(NamedTuple):
     """Instructions that ran one after the other in one activation of a function."""
@@ -133,17 +136,28 @@ def _shifts(rows: List[Row], stretches: List[Stretch]) -> List[int]:
     return [stretch.shift - base.get(stretch.group, 0) for stretch in stretches] or [0]
 
 
-def call_history(history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> CallHistory:
+def call_history(
+    history: History,
+    resolve: Resolver,
+    exits: Callable[[Range], Exit],
+    progress: Optional[Callable[[int], None]] = None,
+) -> CallHistory:
     """Cut a history into function segments.
 
     :param history: The executed instructions.
     :param resolve: Finds the function at an address; asked once for every executed range that is new.
     :param exits: Tells how a range is left, see :class:`~gdb_etm.history.exits.Exits`.
+    :param progress: Called now and then with the number of instructions read since the last call; what it raises ends
+        the work.
     """
+    due = told = 0
     reader = Reader(history, resolve, exits)
     for item in history.spans(1, len(history)):
         if isinstance(item, Span):
             reader.span(item)
+            if progress is not None and item.number > due:
+                progress(item.number - told)
+                told, due = item.number, item.number + _TOLD
         elif isinstance(item, Gap):
             reader.gap(item)
         elif isinstance(item, Exception_):

@@ -1,4 +1,4 @@
-"""Trace packets as text, one a line: number, offset in the buffer, bytes, name and fields."""
+"""Trace packets as text, one a line: number, offset in the buffer, trace ID, bytes, name and fields."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ _RAW_BYTES = 12
 _NAME_WIDTH = 24
 
 
-def packet_lines(packets: Iterable[Tuple[int, Packet]]) -> Iterator[str]:
-    """Write packets with their numbers in columns of fixed width, so that a listing of any length streams."""
-    for number, packet in packets:
+def packet_lines(packets: Iterable[Tuple[int, Packet]], first: int, ids: bool) -> Iterator[str]:
+    """Write packets in columns of fixed width, so that a listing of any length streams.
+
+    :param packets: Each with its trace ID.
+    :param first: The number of the first one.
+    :param ids: Whether to show the trace IDs.
+    """
+    for number, (trace_id, packet) in enumerate(packets, first):
         raw = packet.raw[:_RAW_BYTES].hex(" ") + (" .." if len(packet.raw) > _RAW_BYTES else "")
-        line = "%-6d 0x%06x  %-*s  %-*s  %s"
-        yield (
-            line % (number, packet.offset, 3 * _RAW_BYTES + 2, raw, _NAME_WIDTH, packet.name, packet.fields)
-        ).rstrip()
+        where = "%-6d 0x%06x  " % (number, packet.offset) + ("0x%02x  " % trace_id if ids else "")
+        yield (where + "%-*s  %-*s  %s" % (3 * _RAW_BYTES + 2, raw, _NAME_WIDTH, packet.name, packet.fields)).rstrip()

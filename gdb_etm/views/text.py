@@ -22,6 +22,14 @@ def bytes_text(size: int) -> str:
     return plural(size, "byte")
 
 
+def about_text(size: int) -> str:
+    """Write a buffer's size roughly: ``"14.7 MiB"``."""
+    for shift, unit in ((20, "MiB"), (10, "KiB")):
+        if size >= 1 << shift:
+            return "%.3g %s" % (size / (1 << shift), unit)
+    return plural(size, "byte")
+
+
 def exception_text(event: Exception_) -> str:
     """Name an exception: ``"SysTick (exception 15)"``."""
     if event.vector is None:

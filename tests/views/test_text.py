@@ -108,13 +108,16 @@ def test_functions() -> None:
 
 
 def test_packets() -> None:
-    rows = [(1, Packet(0, b"\x00" * 11 + b"\x80", "A-Sync", "")), (12, Packet(12, b"\xf7", "Atom", "E"))]
-    assert [" ".join(line.split()) for line in packet_lines(rows)] == [
-        "1 0x000000 00 00 00 00 00 00 00 00 00 00 00 80 A-Sync",
+    rows = [(0x10, Packet(0, b"\x00" * 11 + b"\x80", "A-Sync", "")), (0x11, Packet(12, b"\xf7", "Atom", "E"))]
+    assert [" ".join(line.split()) for line in packet_lines(rows, 11, False)] == [
+        "11 0x000000 00 00 00 00 00 00 00 00 00 00 00 80 A-Sync",
         "12 0x00000c f7 Atom E",
     ]
+    # Where there are several trace IDs, each line tells its own.
+    both = [line.split()[:4] for line in packet_lines(rows, 11, True)]
+    assert both == [["11", "0x000000", "0x10", "00"], ["12", "0x00000c", "0x11", "f7"]]
     long = Packet(0, bytes(range(16)), "not synchronised", "")
-    assert next(packet_lines([(1, long)])).endswith(".. not synchronised") or " .. " in next(packet_lines([(1, long)]))
+    assert " .. " in next(packet_lines([(1, long)], 1, False))
 
 
 def capture(size: int, end: BufferEnd) -> Capture:

@@ -1,0 +1,31 @@
+"""From a capture to histories, watched by a meter."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Sequence
+
+from gdb_etm.capture import Capture
+from gdb_etm.commands.progress import Meter
+from gdb_etm.history.build import DecoderCache, Part, build, decode_parts
+from gdb_etm.history.store import History
+from gdb_etm.protocols.recorder import Recorder
+from gdb_etm.views.text import about_text
+
+
+def decode_capture(
+    capture: Capture, meter: Meter, cache: Optional[DecoderCache] = None, trace_id: Optional[int] = None
+) -> Dict[int, History]:
+    """Decode a capture.
+
+    :param cache: Decoders of earlier captures.
+    :param trace_id: Only this trace ID; None takes all.
+    :returns: Histories by trace ID, in the capture's order of sources.
+    :raises CaptureError: When nothing in the capture can be decoded.
+    """
+
+    def decode(todo: Sequence[Part], decoders: DecoderCache) -> List[Recorder]:
+        size = sum(part.size for part in todo)
+        with meter.task("decoding %s of trace" % about_text(size), size) as task:
+            return decode_parts(todo, decoders, task.advance)
+
+    return build(capture, trace_id=trace_id, cache=cache, decode=decode)

@@ -1,0 +1,89 @@
+"""The packets of a capture's streams, numbered in the order of the buffer."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import merge
+from itertools import islice
+from typing import ContextManager, Deque, Iterator, List, Optional, Sequence, Tuple
+
+from gdb_etm.commands.progress import Meter, Task
+from gdb_etm.commands.ranges import Window
+from gdb_etm.history.build import SourceStream
+from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.listing import list_packets
+from gdb_etm.protocols.packet import Packet
+from gdb_etm.views.text import about_text
+
+_KEPT = 1 << 15
+"""Packets at either end that are kept once they were listed: a big buffer has more than fit in memory."""
+_TOLD = 1 << 12
+# Bytes listed between two looks at the clock.
+
+Row = Tuple[int, Packet]
+"""A packet with its trace ID."""
+
+
+def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
+    """Go through the packets of some streams, in the order in which they begin in the buffer."""
+    return merge(*[_of(stream) for stream in chosen], key=lambda row: row[1].offset)
+
+
+def _of(stream: SourceStream) -> Iterator[Row]:
+    config = Etmv4Config.from_source(stream.source)
+    return ((stream.trace_id, packet) for packet in list_packets(config, stream.data, stream.offset_of))
+
+
+class Packets:
+    """The packets of some streams of a capture.
+
+    :param chosen: The streams.
+    :param meter: Watches what takes long.
+    """
+
+    def __init__(self, chosen: Sequence[SourceStream], meter: Meter) -> None:
+        self.shown: Optional[Window] = None
+        """What ``etm packets`` showed last."""
+        self.are_several = len(chosen) > 1
+        """Whether there are several trace IDs to tell apart."""
+        self._chosen = chosen
+        self._meter = meter
+        self._size = sum(len(stream.data) for stream in chosen)
+        with self._task() as task:
+            rows = _watched(packets_of(chosen), task)
+            self._first: List[Row] = list(islice(rows, _KEPT))
+            self._count = len(self._first)
+            self._last: Deque[Row] = deque(maxlen=_KEPT)
+            for row in rows:
+                self._last.append(row)
+                self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def rows(self, shown: Window) -> Iterator[Row]:
+        """Give the packets of a window."""
+        skipped = self._count - len(self._last)
+        if shown.last <= len(self._first):
+            yield from self._first[shown.first - 1 : shown.last]
+        elif shown.first > skipped:
+            yield from islice(self._last, shown.first - 1 - skipped, shown.last - skipped)
+        else:
+            rows = packets_of(self._chosen)
+            with self._task() as task:
+                for _ in islice(_watched(rows, task), shown.first - 1):
+                    pass
+            yield from islice(rows, shown.last - shown.first + 1)
+
+    def _task(self) -> ContextManager[Task]:
+        return self._meter.task("listing the packets of %s" % about_text(self._size), self._size)
+
+
+def _watched(rows: Iterator[Row], task: Task) -> Iterator[Row]:
+    size = 0
+    for row in rows:
+        yield row
+        size += len(row[1].raw)
+        if size > _TOLD:
+            task.advance(size)
+            size = 0

@@ -1,0 +1,133 @@
+"""How far a piece of work is, on a line that goes away: shown when it takes over a second."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from typing import Callable, Iterator, Optional, Protocol, TextIO
+
+_PATIENCE = 1.0
+"""Seconds before the line is shown."""
+_BETWEEN = 0.2
+"""Seconds between two changes of it."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a piece of work; the message says which, as in ``"while decoding 64 MiB of trace, at 43%"``."""
+
+
+class Screen(Protocol):
+    """A place for one line that is replaced and taken away."""
+
+    def show(self, text: str) -> None:
+        """Put ``text`` in the place of what is shown."""
+
+    def clear(self) -> None:
+        """Take away what is shown."""
+
+
+class TerminalLine:
+    """A :class:`Screen` on a terminal.
+
+    The line is no output: neither a log nor a pipe nor a caller that collects what a command prints is to see it, so it
+    goes to the terminal itself, and nowhere when there is none.
+
+    :param stream: Standard error; None when the process has none.
+    :param is_free: Whether the terminal shows plain lines at the moment.
+    """
+
+    def __init__(self, stream: Optional[TextIO], is_free: Callable[[], bool] = lambda: True) -> None:
+        self._stream = stream if stream is not None and stream.isatty() else None
+        self._is_free = is_free
+        self._shown = 0
+
+    def show(self, text: str) -> None:
+        """Write over the line; it is cut to the terminal's width."""
+        if self._stream is None or not (self._shown or self._is_free()):
+            return
+        text = text[: self._width() - 1]
+        self._write("\r" + text.ljust(self._shown))
+        self._shown = len(text)
+
+    def clear(self) -> None:
+        """Write blanks over the line."""
+        if self._shown:
+            self._write("\r%s\r" % (" " * self._shown))
+            self._shown = 0
+
+    def _width(self) -> int:
+        assert self._stream is not None
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or 80
+        except OSError:
+            return 80
+
+    def _write(self, text: str) -> None:
+        assert self._stream is not None
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._stream = None  # the terminal is gone; whoever prints next will say so
+            self._shown = 0
+
+
+class Task:
+    """A piece of work that is being done.
+
+    :param what: It, as in ``"decoding 64 MiB of trace"``.
+    :param total: Its size, in whatever :meth:`advance` counts.
+    :param screen: Where to show it.
+    """
+
+    def __init__(self, what: str, total: int, screen: Optional[Screen]) -> None:
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._screen = screen
+        self._next = time.monotonic() + _PATIENCE
+
+    def advance(self, size: int) -> None:
+        """Take note that more of it is done."""
+        self._done += size
+        if self._screen is not None and time.monotonic() >= self._next:
+            self._screen.show("%s: %s (Ctrl-C ends it)" % (self._what[:1].upper() + self._what[1:], self.share))
+            self._next = time.monotonic() + _BETWEEN
+
+    @property
+    def what(self) -> str:
+        """What is being done."""
+        return self._what
+
+    @property
+    def share(self) -> str:
+        """How much of it is done, as in ``"43%"``."""
+        return "%d%%" % (100 * min(self._done, self._total) // max(self._total, 1))
+
+
+class Meter:
+    """Watches pieces of work.
+
+    :param screen: Where to show how far they are; None shows nothing.
+    """
+
+    def __init__(self, screen: Optional[Screen] = None) -> None:
+        self._screen = screen
+
+    @contextmanager
+    def task(self, what: str, total: int) -> Iterator[Task]:
+        """Watch a piece of work, which tells by :meth:`Task.advance` how far it is.
+
+        :raises Interrupted: In the place of a KeyboardInterrupt out of the work.
+        """
+        task = Task(what, total, self._screen)
+        try:
+            yield task
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:
+            raise Interrupted("while %s, at %s" % (task.what, task.share)) from None
+        finally:
+            if self._screen is not None:
+                self._screen.clear()
