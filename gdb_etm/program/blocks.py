@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from enum import Enum
-from struct import unpack_from
+from struct import unpack, unpack_from
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.program.futures import Future, decode_future
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32, decode_a64, decode_t16, decode_t32, is_wide, skip_plain
+from gdb_etm.program.isa import (
+    Insn,
+    Isa,
+    Kind,
+    always_taken,
+    decode_a32,
+    decode_a64,
+    decode_t16,
+    decode_t32,
+    is_wide,
+    skip_plain,
+)
 
 _MAX_INSTRUCTIONS = 1 << 16
 
@@ -18,7 +30,6 @@ class Stop(Enum):
     BRANCH = "branch"
     NO_CODE = "no code"
     TOO_LONG = "no branch found"
-    NOT_DECODED = "instruction not decoded"
 
 
 class Block(NamedTuple):
@@ -33,6 +44,8 @@ class Block(NamedTuple):
     stop: Stop
     last: Optional[Insn]
     """The branch at the end, when ``stop`` is BRANCH."""
+    replaced: int = 0
+    """Size in bytes of the instruction just past ``end`` that a branch future replaces by ``last``; 0 otherwise."""
 
 
 class Blocks:
@@ -84,6 +97,43 @@ class Blocks:
             count += 1
         return Block(address, at, count, isa, Stop.TOO_LONG, None)
 
+    def before(self, address: int, isa: Isa, future: Future) -> Block:
+        """Give the block at ``address`` while a branch future is in effect: it may end at that one's branch point."""
+        block = self.at(address, isa)
+        ends = block.end - (block.last.size if block.last is not None else 0)
+        if future.end < address or ends < future.end:
+            return block
+        walked = self.until(address, isa, future.end)
+        if walked.end != future.end:
+            return block
+        branch = Insn(0, Kind.INDIRECT if future.indirect else Kind.DIRECT, future.target, isa, future.link)
+        return Block(address, future.end, walked.instructions, isa, Stop.BRANCH, branch, future.size)
+
+    def future(self, address: int) -> Future:
+        """Decode the branch future instruction at ``address``."""
+        first, second = unpack("<HH", self.program.read(address, 4))
+        return decode_future(address, first, second)
+
+    def some(self, address: int, isa: Isa, count: int) -> Block:
+        """Walk at most ``count`` instructions from ``address``, and follow no branch.
+
+        :returns: A block whose ``last`` is the branch at its end when that is always taken and its target is known;
+            before any other traced instruction the block ends.
+        """
+        at = address
+        walked = 0
+        while walked < min(count, _MAX_INSTRUCTIONS):
+            insn = self.instruction(at, isa)
+            if insn is None:
+                return Block(address, at, walked, isa, Stop.NO_CODE, None)
+            if self._is_traced(insn):
+                if not always_taken(int.from_bytes(self.program.read(at, 4), "little"), isa):
+                    return Block(address, at, walked, isa, Stop.BRANCH, None)
+                return Block(address, at + insn.size, walked + 1, isa, Stop.BRANCH, insn)
+            at += insn.size
+            walked += 1
+        return Block(address, at, walked, isa, Stop.TOO_LONG, None)
+
     def addresses(self, start: int, end: int, isa: Isa) -> List[int]:
         """List the addresses of the instructions in an executed range."""
         if isa is not Isa.T32:
@@ -121,8 +171,6 @@ class Blocks:
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)
             if insn.kind is not Kind.OTHER and self._is_traced(insn):
-                if insn.kind is Kind.FUTURE:
-                    return Block(address, at, count, isa, Stop.NOT_DECODED, None)
                 at += insn.size
                 if insn.kind is Kind.WAIT:
                     insn = Insn(insn.size, Kind.DIRECT, at, isa, False)

@@ -254,6 +254,16 @@ def decode_a64(address: int, word: int) -> Insn:
     return _A64
 
 
+def always_taken(word: int, isa: Isa) -> bool:
+    """Tell whether an instruction is a direct branch that is taken whenever it runs; never in T32, for its IT blocks.
+
+    :param word: The instruction word.
+    """
+    if isa is Isa.A64:
+        return word & 0x7C000000 == 0x14000000
+    return isa is Isa.A32 and (word & 0xFE000000 == 0xEA000000 or word & 0xFE000000 == 0xFA000000)
+
+
 def _sizes_t32() -> bytes:
     # By the high byte of the first halfword: the size of an instruction that is certainly plain, else 0.
     branches = {0x44, 0x46, 0x47, 0xB1, 0xB3, 0xB9, 0xBB, 0xBD, 0xBF, *range(0xD0, 0xDE), *range(0xE0, 0xE8)}

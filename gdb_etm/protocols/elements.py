@@ -41,6 +41,7 @@ class GapReason(Enum):
     NO_ADDRESS = "address unknown"
     CUT = "the buffer ends inside a packet"
     UNCOMMITTED = "not committed when the trace ended"
+    COUNTED = "instructions whose path the trace unit did not tell"
 
 
 class Gap(NamedTuple):

@@ -8,6 +8,7 @@ import pytest
 
 from gdb_etm.program.blocks import Block, Blocks, Stop
 from gdb_etm.program.image import Program
+from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Insn, Isa, Kind
 from tests.protocols.etmv4.streams import Code, program
 
@@ -93,10 +94,16 @@ def test_waits_in_other_instruction_sets(isa: Isa, text: str) -> None:
 
 
 def test_branch_futures() -> None:
-    # movs r0, #1 | bf 100a, 1000 | movs r0, #1 | b 1000
-    code = Code(0x1000, "0120 c1f0fdef 0120 fae7")
+    # movs r0, #1 | bf 1008, 1000 | movs r0, #1 | b 1000
+    code = Code(0x1000, "0120 dff0fdef 0120 fae7")
     assert short(blocks(code).at(0x1000, Isa.T32)) == (0x1000, 0x100A, 4, "branch")
-    assert short(blocks(code, futures=True).at(0x1000, Isa.T32)) == (0x1000, 0x1002, 1, "instruction not decoded")
+    traced = blocks(code, futures=True)
+    assert short(traced.at(0x1000, Isa.T32)) == (0x1000, 0x1006, 2, "branch")
+    future = traced.future(0x1002)
+    assert future == Future(end=0x1008, target=0x1000, indirect=False, link=False, size=4)
+    # In its effect, the block ends before the instruction that it replaces; a branch on the way ends it earlier.
+    assert short(traced.before(0x1006, Isa.T32, future)) == (0x1006, 0x1008, 1, "branch")
+    assert short(traced.before(0x1006, Isa.T32, future._replace(end=0x100A))) == (0x1006, 0x100A, 2, "branch")
 
 
 def test_until() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.blocks import Block, Blocks
+from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses, Header
@@ -13,8 +14,10 @@ from gdb_etm.protocols.etmv4.packets import push_address, read_address
 from gdb_etm.protocols.etmv4.places import (
     AFTER_BRANCH,
     LOST,
+    RESERVED,
     STACK_DEPTH,
     Entry,
+    FuturePlace,
     Place,
     State,
     Stretch,
@@ -44,11 +47,18 @@ class Automaton:
         self._table = table
         self._return_stack = return_stack
         self._places: Dict[Tuple[int, Isa], Place] = {}
+        self._future_places: Dict[Tuple[int, Isa, Future], FuturePlace] = {}
         self._states: Dict[Tuple[Place, Addresses, bool, bool, bool, Tuple[bool, ...]], State] = {}
         self._remembered = 0
 
-    def place(self, address: int, isa: Isa) -> Place:
-        """Give the place at ``address``."""
+    def place(self, address: int, isa: Isa, future: Optional[Future] = None) -> Place:
+        """Give the place at ``address``.
+
+        :param future: What a branch future instruction has said of the code that follows.
+        """
+        if future is not None:
+            wanted = (address, isa, future)
+            return self._future_places.setdefault(wanted, FuturePlace(*wanted))
         key = (address, isa)
         place = self._places.get(key)
         if place is None:
@@ -58,7 +68,8 @@ class Automaton:
     def place_of(self, address: Address, wide: bool) -> Place:
         """Give the place that an address packet names, under the context's SF bit ``wide``."""
         if wide:
-            return self.place(address.address, Isa.T32 if address.is1 else Isa.A64)
+            # IS1 with SF set is reserved (Table 6-19).
+            return RESERVED if address.is1 else self.place(address.address, Isa.A64)
         # The address registers have 64 bits in any state; the upper ones may be from before.
         return self.place(address.address & 0xFFFFFFFF, Isa.T32 if address.is1 else Isa.A32)
 
@@ -96,22 +107,47 @@ class Automaton:
                     return Way(Leg(tuple(ranges)), place, (), deepest, index, False)
                 entry = pushes.pop()
                 place = self.place(entry.address, entry.isa)
-            block = place.block
-            if block is None:
-                block = place.block = self.blocks.at(place.address, place.isa)
+            block = place.block or self.block(place)
             last = block.last
             if last is None:
                 return None
-            ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
-            if not taken:
-                place = self.place(block.end, block.isa)
-                continue
-            place = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
-            if last.link and self._return_stack:
-                pushes.append(Entry(block.end, block.isa))
+            if block.instructions:
+                ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
+            following = block.end + block.replaced
+            if isinstance(place, FuturePlace) or last.kind is Kind.FUTURE:
+                place = self._after_future(place, block, taken)
+            elif not taken:
+                place = self.place(following, block.isa)
+            else:
+                place = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
+            if taken and last.link and self._return_stack:
+                pushes.append(Entry(following, block.isa))
                 del pushes[:-STACK_DEPTH]
                 deepest = max(deepest, len(pushes))
         return Way(Leg(tuple(ranges)), place, tuple(pushes), deepest, len(atoms), not deepest)
+
+    def block(self, place: Place) -> Block:
+        """Give the block that begins at a place."""
+        block = place.block
+        if block is None:
+            blocks = self.blocks
+            if isinstance(place, FuturePlace):
+                block = blocks.before(place.address, place.isa, place.future)
+            else:
+                block = blocks.at(place.address, place.isa)
+            place.block = block
+        return block
+
+    def _after_future(self, place: Place, block: Block, taken: bool) -> Place:
+        # Where an atom leads at a branch future instruction, or while one is in effect: up to its branch point, or to
+        # another branch that is taken, which the unit follows with a Branch Future Flush (5.2.11).
+        last = block.last
+        future = place.future if isinstance(place, FuturePlace) else None
+        if last is None or last.kind is Kind.FUTURE:
+            return self.place(block.end, block.isa, self.blocks.future(block.end - 4) if taken else future)
+        if not taken or last.target == block.end:
+            return self.place(block.end + block.replaced, block.isa, None if block.replaced else future)
+        return AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
 
     def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         """Work out what the whole packets in the next eight bytes do, and remember it.
@@ -233,7 +269,10 @@ class _Walk:
         self.pushes = self.pushes[len(self.pushes) - kept :] + way.pushes
 
     def address(self, address: Address) -> bool:
-        # False when the address contradicts the program; the caller then tells a gap.
+        # False when the address contradicts the program, and the caller then tells a gap; or in the reach of a branch
+        # future, which is too rare to be remembered.
+        if isinstance(self.place, FuturePlace):
+            return False
         place = self._automaton.place_of(address, self._wide)
         if place is not self.place and not self.told and not isinstance(self.place, Unplaced):
             return False

@@ -21,8 +21,10 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
+from gdb_etm.protocols.etmv4.log import Log
 from gdb_etm.protocols.etmv4.packets import ATOMS, Kind
 from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH
+from gdb_etm.protocols.etmv4.speculation import Speculation
 from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.recorder import Recorder
 
@@ -81,8 +83,14 @@ class Decoding(PacketStream):
         super().__init__(decoder.table, partial(packet_kind, config=decoder.config))
         self._automaton = decoder.automaton
         self._recorder = Recorder(decoder.automaton.runs, offset_of)
-        self._execution = Execution(decoder.automaton, self._recorder)
-        self._handlers = Handlers(decoder.config, self._execution)
+        config = decoder.config
+        self.log = Log() if config.data_trace or config.conditional else None
+        """What the analysis of data and of conditional instructions needs of this stream; None when it has neither."""
+        self._execution = Execution(decoder.automaton, self._recorder, config.m_profile, self.log)
+        self._speculation: Optional[Speculation] = None
+        if config.max_speculation or self.log is not None:
+            self._speculation = Speculation(config, self._execution, self.log)
+        self._handlers = Handlers(config, self._execution, self._speculation, self.log)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream; a packet that is not whole waits for more."""
@@ -94,7 +102,7 @@ class Decoding(PacketStream):
                 at = self._hunt(data, at, end)
                 if self._hunting:
                     break
-            if self._informed and not self._execution.refused and self._execution.context is not None:
+            if self._may_follow():
                 following = self._follow(data, at, end)
             else:
                 following = self._packet(data, at, end)
@@ -106,8 +114,15 @@ class Decoding(PacketStream):
 
     def finish(self) -> Recorder:
         """End the stream and give what was recorded."""
+        if self._speculation is not None:
+            self._speculation.end(self._base)
         self._end()
         return self._recorder
+
+    def _may_follow(self) -> bool:
+        # The memory of stretches is of no use where atoms are not certain yet, or where each is wanted by itself.
+        certain = self._speculation is None and self._execution.context is not None
+        return certain and self._informed and not self._execution.refused
 
     def _follow(self, data: bytes, at: int, end: int) -> int:
         # The hot loop.  Returns where it stopped: at the end, or where synchronisation was lost.
@@ -150,8 +165,8 @@ class Decoding(PacketStream):
         self._execution.gap(position, reason, detail)
 
     def _bad(self, position: int, detail: str) -> None:
-        self._execution.gap(position, GapReason.BAD_PACKET, detail)
-        self._execution.lose()
+        elements = self._execution if self._speculation is None else self._speculation
+        elements.lose(position, GapReason.BAD_PACKET, detail)
 
     def _pending(self, at: int) -> int:
         # Follows the atoms left over of the packet before ``at`` one by one.

@@ -6,22 +6,47 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Stop
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Context, Gap, GapReason, Range
+from gdb_etm.protocols.elements import Context, Cycles, Event, Exception_, ExceptionReturn, Gap, GapReason, Range
+from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import Automaton
+from gdb_etm.protocols.etmv4.log import Log, Parent
 from gdb_etm.protocols.etmv4.packets import (
     NO_ADDRESSES,
-    NO_CONTEXT,
     Address,
     Addresses,
     ContextFields,
+    ExceptionFields,
+    TraceInfo,
     push_address,
 )
-from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, EXPECTED, LOST, STACK_DEPTH, Entry, Place, Unplaced
+from gdb_etm.protocols.etmv4.places import (
+    AFTER_BRANCH,
+    EXPECTED,
+    LOST,
+    RESERVED,
+    STACK_DEPTH,
+    Entry,
+    FuturePlace,
+    Place,
+    Unplaced,
+)
 from gdb_etm.protocols.recorder import Leg, Recorder
+
+
+class TakenException(NamedTuple):
+    """An Exception element and what its packet says besides."""
+
+    fields: ExceptionFields
+    address: Address
+    """The preferred return address."""
+    context: Optional[ContextFields]
+    """The context that the exception was taken from, where the packet tells it."""
+    arrived: bool
+    """Whether the address was an Address element as well, before this one."""
 
 
 class Execution:
@@ -29,11 +54,17 @@ class Execution:
 
     :param automaton: Places and states of the program.
     :param recorder: Takes what ran, and the events.
+    :param m_profile: Whether the core has the M-profile exception model.
+    :param log: Takes the places of Conditional Flush elements; None when nobody needs them.
     """
 
-    def __init__(self, automaton: Automaton, recorder: Recorder) -> None:
+    def __init__(
+        self, automaton: Automaton, recorder: Recorder, m_profile: bool = False, log: Optional[Log] = None
+    ) -> None:
         self.automaton = automaton
         self.recorder = recorder
+        self._m_profile = m_profile
+        self._log = log
         self.state = automaton.state(LOST, NO_ADDRESSES, False, False)
         self.stack: List[Entry] = []
         """The return stack, its top last."""
@@ -43,8 +74,11 @@ class Execution:
         """The last context told since synchronisation."""
         self.wide = False
         """That context's SF bit."""
-        # What Context packets are compressed against; a Trace Info resets it, but not the context (table 6-4).
-        self._fields = NO_CONTEXT
+
+    @property
+    def addresses(self) -> Addresses:
+        """The address registers."""
+        return self.state.addresses
 
     def set(
         self,
@@ -71,36 +105,52 @@ class Execution:
         """Tell a gap found at ``position`` in the stream."""
         self.recorder.event(Gap(self.recorder.offset_of(position), reason, detail, address))
 
-    def lose(self) -> None:
-        """Forget everything, as when synchronisation is lost."""
+    def event(self, event: Event) -> None:
+        """Take an element that is only recorded."""
+        self.recorder.event(event)
+
+    def cycle_count(self, event: Cycles) -> None:
+        """Take a Cycle Count element."""
+        self.recorder.event(event)
+
+    def lose(self, position: int, reason: GapReason, detail: str) -> None:
+        """Tell a gap and forget everything, as when synchronisation is lost."""
+        self.gap(position, reason, detail)
         self.stack.clear()
         self.context = None
+        self.flush_conditions()
         self.set(LOST)
 
-    def synchronise(self) -> None:
+    def synchronise(self, info: TraceInfo, position: int) -> None:
         """Reset what packets are compressed against, and nothing else, as a Trace Info does (table 6-4)."""
-        self._fields = NO_CONTEXT._replace(
-            vmid=min(self._fields.vmid, 0), context_id=min(self._fields.context_id, 0)
-        )
         self.set(self.state.place, NO_ADDRESSES, quiet=True, told=self.state.told)
 
-    def same_context(self, position: int) -> None:
-        """Take a Context packet without a payload: the fields of the last one again."""
-        self.set_context(self._fields, position)
+    def trace_on(self, position: int) -> None:
+        """Take a Trace On element: what ran before it was not traced (5.2.2)."""
+        self.gap(position, GapReason.TRACE_ON)
+        self.flush_conditions()
+        self.set(EXPECTED)
+
+    def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
+        """Tell a gap after which only the place is unknown, as a Discard and an Overflow make one (5.2.4, 5.2.5)."""
+        self.gap(position, reason, detail)
+        self.flush_conditions()
+        self.set(LOST)
+
+    def flush_conditions(self) -> None:
+        """Take a Conditional Flush element, stated or implied (2.6.2)."""
+        if self._log is not None:
+            self._log.flushes.append(len(self.recorder.order))
 
     def set_context(self, fields: ContextFields, position: int) -> None:
         """Take a Context element; the code from here on runs in it."""
-        old = self._fields
-        vmid = fields.vmid if fields.vmid >= 0 else old.vmid
-        context_id = fields.context_id if fields.context_id >= 0 else old.context_id
-        self._fields = fields._replace(vmid=vmid, context_id=context_id)
         context = Context(
             self.recorder.offset_of(position),
             fields.exception_level,
             fields.non_secure,
             fields.sixty_four_bit,
-            context_id if context_id >= 0 else None,
-            vmid if vmid >= 0 else None,
+            fields.context_id if fields.context_id >= 0 else None,
+            fields.vmid if fields.vmid >= 0 else None,
         )
         if self.context is None or self.context[1:] != context[1:]:
             self.recorder.event(context)
@@ -108,7 +158,7 @@ class Execution:
         place = self.state.place
         if self.wide != fields.sixty_four_bit:
             # The instruction set is decided by the address and the context together, in either order (6.4.12).
-            if not isinstance(place, Unplaced):
+            if place is RESERVED or not isinstance(place, Unplaced):
                 address = self.state.addresses[0]
                 if not self.state.told or self.automaton.place_of(address, self.wide) is not place:
                     address = Address(place.address, place.isa is Isa.T32)
@@ -120,44 +170,164 @@ class Execution:
         """Take an Address element; one that the program contradicts is told as a gap."""
         here = self.state.place
         place = self.automaton.place_of(address, self.wide)
+        if isinstance(here, FuturePlace) and not isinstance(place, Unplaced):
+            place = self.automaton.place(place.address, place.isa, here.future)
         if place is not here and not self.state.told and not isinstance(here, Unplaced):
             detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, place.address)
             self.gap(position, GapReason.BAD_IMAGE, detail)
         self.set(place, push_address(self.state.addresses, address), quiet=False, told=True)
 
-    def atoms(self, atoms: Tuple[bool, ...], position: int) -> None:
-        """Follow atoms one by one as far as that is possible; a gap says why it is not."""
-        for taken in atoms:
-            self._branch_target(position)
-            place = self.state.place
-            if place is LOST:
-                return
-            if place is EXPECTED:
-                self.gap(position, GapReason.NO_ADDRESS)
-                self.set(LOST)
-                return
-            if self._needs_context(place, position):
-                return
-            way = self.automaton.way(place, (taken,))
-            if way is None:
-                self._unfollowable(place, position)
-                return
-            self.recorder.add(way.leg, position)
-            if not self.state.quiet:
-                self.stack.extend(way.pushes)
-                del self.stack[:-STACK_DEPTH]
-            self.set(way.place)
+    def flush_future(self) -> None:
+        """Take a Branch Future Flush element, stated or implied: no implicit branch will come (5.2.11)."""
+        place = self.state.place
+        if isinstance(place, FuturePlace):
+            self.set(self.automaton.place(place.address, place.isa), told=self.state.told)
 
-    def run_until(self, stop: int, position: int) -> None:
-        """Take an exception's preferred return address: all up to it ran, and crossed no branch (5.2.7)."""
+    def resynchronise(self, position: int) -> None:
+        """Take a Resynchronization element: a branch future that was not traced may take effect (5.2.12)."""
+        place = self.state.place
+        if isinstance(place, FuturePlace) or place is LOST:
+            return
+        self.gap(position, GapReason.NO_ADDRESS, "a branch future instruction was not traced")
+        self.set(LOST)
+
+    # P0 elements.
+
+    def atoms(self, atoms: Tuple[bool, ...], position: int) -> None:
+        """Take Atom elements, oldest first."""
+        for taken in atoms:
+            self.atom(taken, taken, position)
+
+    def atom(self, taken: bool, traced: bool, position: int, parent: Optional[Parent] = None) -> None:
+        """Follow one Atom element; where that is not possible a gap says why.
+
+        :param taken: Whether it is an E in the end.
+        :param traced: Whether it was one at first: that decides what the return stack does (5.3.1).
+        """
+        place = self._begin(position)
+        if place is None:
+            return
+        way = self.automaton.way(place, (taken,))
+        if way is None:
+            self._stopped(self.automaton.block(place), position)
+            self.set(LOST)
+            return
+        if way.leg.instructions:
+            self.recorder.add(way.leg, position)
+            if parent is not None:
+                parent.entry = len(self.recorder.order) - 1
+        if not self.state.quiet:
+            if taken == traced:
+                self.stack.extend(way.pushes)
+            elif traced:
+                wrong = self.automaton.way(place, (traced,))
+                self.stack.extend(wrong.pushes if wrong is not None else ())
+            del self.stack[:-STACK_DEPTH]
+        self.set(way.place)
+
+    def q(self, count: Optional[int], following: Optional[Address], position: int) -> None:
+        """Take a Q element: so many instructions ran, and the directions of branches among them are not told (5.2.6).
+
+        :param following: Where execution went on, when that is known already.
+        """
+        place = self._begin(position)
+        if place is None:
+            self.set(LOST if self.state.place is LOST else EXPECTED)
+            return
+        left = count or 0
+        while left:
+            block = self.automaton.blocks.some(place.address, place.isa, left)
+            last = block.last
+            if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1 and following is not None:
+                # It ends with a branch, and the address tells its direction.
+                block = self.automaton.block(place)
+                self._ran(block, self._virtual(following) != block.end, position)
+                self.set(EXPECTED)
+                return
+            self._ran(block, True, position)
+            left -= block.instructions
+            if block.stop is Stop.NO_CODE:
+                self.gap(position, GapReason.NO_CODE, "", block.end)
+                self.set(EXPECTED)
+                return
+            place = self.automaton.place(last.target, last.isa) if last else self.automaton.place(block.end, block.isa)
+            if last is None:
+                break
+        if count is None or left:
+            detail = "an unknown number" if count is None else "%d of %d" % (left, count)
+            self.gap(position, GapReason.COUNTED, detail)
+            place = EXPECTED
+        self.set(place)
+
+    def exception(self, taken: TakenException, position: int, parent: Optional[Parent] = None) -> None:
+        """Take an Exception element (5.2.7)."""
+        number = taken.fields.number
+        address = self._virtual(taken.address)
+        reset = number == exceptions.reset(self._m_profile)
+        if not taken.arrived:
+            state = self.state
+            self.set(state.place, push_address(state.addresses, taken.address), told=state.told)
+            if not reset and not (self._m_profile and exceptions.nothing_ran(address)):
+                self._run_until(address, position)
+            if taken.context is not None:
+                self.set_context(taken.context, position)
+        name, vector = exceptions.exception_name(number, self._m_profile)
+        offset = self.recorder.offset_of(position)
+        self.recorder.event(Exception_(offset, number, name, vector, None if reset else address))
+        if parent is not None:
+            parent.event = len(self.recorder.events) - 1
+        self.flush_conditions()
+        if exceptions.may_go_on(number, self._m_profile):
+            self.set(self.state.place, told=True)
+        else:
+            self.set(EXPECTED)
+
+    def exception_return(self, position: int, parent: Optional[Parent] = None) -> None:
+        """Take an Exception Return element (5.2.8)."""
+        self.recorder.event(ExceptionReturn(self.recorder.offset_of(position)))
+        if parent is not None:
+            parent.event = len(self.recorder.events) - 1
+        self._returned()
+
+    def function_return(self, position: int, parent: Optional[Parent] = None) -> None:
+        """Take a Function Return element: the branch before it went back to the other security state (5.2.13)."""
+        if parent is not None:
+            parent.entry = len(self.recorder.order) - 1
+        self._returned()
+
+    def _returned(self) -> None:
+        # The target is told by an Address element, never by the return stack (5.3.1).
+        if self.state.place is AFTER_BRANCH:
+            self.set(EXPECTED)
+        elif self._m_profile:
+            self.flush_future()
+
+    def _virtual(self, address: Address) -> int:
+        return address.address if self.wide else address.address & 0xFFFFFFFF
+
+    def _begin(self, position: int) -> Optional[Place]:
+        # The place from where a P0 element is followed; None, and a gap unless one was told, when that is not known.
+        self._branch_target(position)
+        place = self.state.place
+        if not isinstance(place, Unplaced):
+            return None if self._needs_context(place, position) else place
+        if place is EXPECTED:
+            self.gap(position, GapReason.NO_ADDRESS)
+        elif place is RESERVED:
+            self.gap(position, GapReason.BAD_PACKET, "an address with instruction set IS1 in AArch64 state")
+        self.set(LOST)
+        return None
+
+    def _run_until(self, stop: int, position: int) -> None:
+        # An exception's preferred return address: all up to it ran, and crossed no branch.
         self._branch_target(position)
         place = self.state.place
         if isinstance(place, Unplaced) or place.address == stop or self._needs_context(place, position):
             return
         block = self.automaton.blocks.until(place.address, place.isa, stop)
-        if place.address < stop and block.end >= stop:
-            executed = Range(block.start, block.end, block.instructions, block.isa, True)
-            self.recorder.add(Leg((executed,)), position)
+        crossed = isinstance(place, FuturePlace) and place.address <= place.future.end < stop
+        if place.address < stop and block.end >= stop and not crossed:
+            self._ran(block, True, position)
             self.set(self.automaton.place(block.end, block.isa))
         elif block.stop is Stop.NO_CODE and place.address < stop:
             self._stopped(block, position)
@@ -184,18 +354,16 @@ class Execution:
         self.set(LOST)
         return True
 
-    def _unfollowable(self, place: Place, position: int) -> None:
-        self._stopped(self.automaton.blocks.at(place.address, place.isa), position)
-        self.set(LOST)
+    def _ran(self, block: Block, taken: bool, position: int) -> None:
+        if block.instructions:
+            executed = Range(block.start, block.end, block.instructions, block.isa, taken)
+            self.recorder.add(Leg((executed,)), position)
 
     def _stopped(self, block: Block, position: int) -> None:
         # Records what ran before the place where the code cannot be followed, and the gap.
-        if block.instructions and block.stop is not Stop.TOO_LONG:
-            executed = Range(block.start, block.end, block.instructions, block.isa, True)
-            self.recorder.add(Leg((executed,)), position)
+        if block.stop is not Stop.TOO_LONG:
+            self._ran(block, True, position)
         if block.stop is Stop.NO_CODE:
             self.gap(position, GapReason.NO_CODE, "", block.end)
-        elif block.stop is Stop.NOT_DECODED:
-            self.gap(position, GapReason.NOT_DECODED, "branch future instruction", block.end)
         else:
             self.gap(position, GapReason.BAD_IMAGE, "no branch where the trace has one", block.end)

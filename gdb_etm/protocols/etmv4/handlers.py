@@ -1,66 +1,78 @@
-"""What each kind of packet means: its fields, read and handed to the execution.
+"""What each kind of packet means: its fields, read and handed on as elements.
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Optional
+from typing import Callable, Dict, Optional, Union
 
-from gdb_etm.protocols.elements import Cycles, Exception_, ExceptionReturn, GapReason, Timestamp, TraceEvent
+from gdb_etm.protocols.elements import Cycles, GapReason, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.execution import Execution
+from gdb_etm.protocols.etmv4.execution import Execution, TakenException
+from gdb_etm.protocols.etmv4.log import Log, Marker, Time
 from gdb_etm.protocols.etmv4.packets import (
     ATOMS,
-    Address,
+    NO_CONTEXT,
+    ContextFields,
     Kind,
-    push_address,
     read_address,
     read_context,
+    read_continued,
     read_cycle_count,
     read_exception,
     read_timestamp,
     read_trace_info,
 )
-from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, EXPECTED, LOST
+from gdb_etm.protocols.etmv4.resolution import (
+    read_cancel,
+    read_commit,
+    read_cycle_commit,
+    read_mispredict,
+    read_sync_mark,
+)
+from gdb_etm.protocols.etmv4.speculation import Speculation
 
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
-# Packets that change which instructions ran, or whose P0 elements are not understood: the place is lost.
-_SPECULATIVE = (
-    Kind.COMMIT,
-    Kind.CANCEL_1,
-    Kind.CANCEL_2,
-    Kind.CANCEL_3,
-    Kind.MISPREDICT,
-    Kind.UNNUMBERED_SYNC,
-    Kind.FUNCTION_RETURN,
-    Kind.RESYNCHRONIZATION,
-    Kind.Q,
-)
-_SILENT = (Kind.ASYNC, Kind.IGNORE, Kind.TIMESTAMP_MARKER, Kind.BRANCH_FUTURE_FLUSH)
+Elements = Union[Execution, Speculation]
+"""What takes the elements of a stream."""
+
 _CYCLE_COUNTS = (Kind.CYCLE_COUNT_1, Kind.CYCLE_COUNT_2, Kind.CYCLE_COUNT_3)
+_NO_SPECULATION = "%s, from a unit that does not speculate (TRCIDR8.MAXSPEC is 0)"
 
 
 class Handlers:
     """One handler for each kind of packet.
 
+    It keeps what packets are compressed against (Table 6-4), but for the address registers, which the taker of the
+    elements has: they are part of what its memory of the stream goes by.
+
     :param config: The unit's configuration.
-    :param execution: What the packets act on.
+    :param execution: What is certain.
+    :param speculation: What is not certain yet; None for a unit whose elements all are, and which keeps no log.
+    :param log: Takes what the analysis of data needs besides P0 elements; None when nobody needs it.
     """
 
-    def __init__(self, config: Etmv4Config, execution: Execution) -> None:
+    def __init__(
+        self,
+        config: Etmv4Config,
+        execution: Execution,
+        speculation: Optional[Speculation] = None,
+        log: Optional[Log] = None,
+    ) -> None:
         self._config = config
         self._execution = execution
-        self._recorder = execution.recorder
+        self._speculation = speculation if config.max_speculation else None
+        self._elements: Elements = execution if speculation is None else speculation
+        self._log = log
+        self._offset_of = execution.recorder.offset_of
         self._timestamp = 0
         self._threshold = 0
-        self._speculates = ""
-        if config.max_speculation:
-            self._speculates = "speculative execution (TRCIDR8.MAXSPEC is %d)" % config.max_speculation
+        self._fields = NO_CONTEXT
         self._by_kind = self._all()
 
     def handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
@@ -68,20 +80,25 @@ class Handlers:
         handler = self._by_kind.get(kind)
         if handler is not None:
             handler(data, at, position)
-        else:
-            self._not_decoded(kind, position)
+        elif not self._execution.refused:
+            self._elements.gap(position, GapReason.NOT_DECODED, kind.value)
 
     def _all(self) -> Dict[Kind, Handler]:
-        handlers: Dict[Kind, Handler] = {kind: self._on_nothing for kind in _SILENT}
+        handlers: Dict[Kind, Handler] = {kind: self._on_nothing for kind in (Kind.ASYNC, Kind.IGNORE)}
         handlers.update({kind: self._on_cycle_count for kind in _CYCLE_COUNTS})
         handlers.update({kind: self._on_address for kind in ADDRESS_KINDS})
+        handlers.update({kind: self._on_cancel for kind in (Kind.CANCEL_1, Kind.CANCEL_2, Kind.CANCEL_3)})
+        handlers.update({kind: self._on_sync_mark for kind in (Kind.NUMBERED_SYNC, Kind.UNNUMBERED_SYNC)})
         handlers.update(
             {
                 Kind.TRACE_INFO: self._on_trace_info,
                 Kind.TRACE_ON: self._on_trace_on,
                 Kind.DISCARD: self._on_discard,
                 Kind.OVERFLOW: self._on_overflow,
+                Kind.BRANCH_FUTURE_FLUSH: self._on_branch_future_flush,
+                Kind.RESYNCHRONIZATION: self._on_resynchronization,
                 Kind.TIMESTAMP: self._on_timestamp,
+                Kind.TIMESTAMP_MARKER: self._on_nothing,
                 Kind.EVENT: self._on_event,
                 Kind.CONTEXT: self._on_context,
                 Kind.ADDRESS_CONTEXT: self._on_address_context,
@@ -89,129 +106,168 @@ class Handlers:
                 Kind.Q: self._on_q,
                 Kind.EXCEPTION: self._on_exception,
                 Kind.EXCEPTION_RETURN: self._on_exception_return,
+                Kind.FUNCTION_RETURN: self._on_function_return,
+                Kind.COMMIT: self._on_commit,
+                Kind.MISPREDICT: self._on_mispredict,
+                Kind.CONDITIONAL_FLUSH: self._on_conditional_flush,
             }
         )
         return handlers
 
-    def _not_decoded(self, kind: Kind, position: int) -> None:
-        if not self._execution.refused:
-            self._execution.gap(position, GapReason.NOT_DECODED, kind.value)
-        if kind in _SPECULATIVE:
-            self._execution.set(LOST)
-
-    # Synchronisation and discontinuity (6.4.2).
+    # Synchronisation and discontinuity (6.4.2, 6.4.15).
 
     def _on_trace_info(self, data: bytes, at: int, position: int) -> None:
         info, _ = read_trace_info(data, at)
         self._timestamp = 0
         self._threshold = info.cycle_threshold
-        execution = self._execution
-        refused = self._speculates or ("loads and stores traced as branches" if info.info & 0x30 else "")
-        if refused and refused != execution.refused:
-            execution.gap(position, GapReason.NOT_DECODED, refused)
-        execution.refused = refused
-        execution.synchronise()
+        self._fields = NO_CONTEXT._replace(
+            vmid=min(self._fields.vmid, 0), context_id=min(self._fields.context_id, 0)
+        )
+        traced = bool(info.info & 0x10), bool(info.info & 0x20)
+        refused = ""
+        if traced != (self._config.loads, self._config.stores):
+            refused = "loads or stores are traced as branches, and TRCCONFIGR.INSTP0 says otherwise"
+        if refused and refused != self._execution.refused:
+            self._elements.gap(position, GapReason.NOT_DECODED, refused)
+        self._execution.refused = refused
+        self._elements.synchronise(info, position)
 
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:
         pass
 
     def _on_trace_on(self, data: bytes, at: int, position: int) -> None:
-        self._execution.gap(position, GapReason.TRACE_ON)
-        self._execution.set(EXPECTED)
+        self._elements.trace_on(position)
 
     def _on_discard(self, data: bytes, at: int, position: int) -> None:
-        self._execution.gap(position, GapReason.DISCARD)
-        self._execution.set(LOST)
+        self._elements.cut(position, GapReason.DISCARD)
 
     def _on_overflow(self, data: bytes, at: int, position: int) -> None:
-        self._execution.gap(position, GapReason.OVERFLOW)
-        self._execution.set(LOST)
+        self._elements.cut(position, GapReason.OVERFLOW)
 
-    # Time and events (6.4.3, 6.4.6, 6.4.11).
+    def _on_branch_future_flush(self, data: bytes, at: int, position: int) -> None:
+        self._elements.flush_future()
+
+    def _on_resynchronization(self, data: bytes, at: int, position: int) -> None:
+        self._elements.resynchronise(position)
+
+    # Time and events (6.4.3, 6.4.6, 6.4.7, 6.4.11).
 
     def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
         self._timestamp, cycles, _ = read_timestamp(data, at, self._timestamp)
         count = cycles if cycles >= 0 else None
-        self._recorder.event(Timestamp(self._recorder.offset_of(position), self._timestamp, count))
+        self._elements.event(Timestamp(self._offset_of(position), self._timestamp, count))
+        if self._log is not None:
+            self._log.items.append(Time(self._timestamp))
 
     def _on_cycle_count(self, data: bytes, at: int, position: int) -> None:
+        # A unit that does not speculate commits every P0 element at once, whatever the packet says of it.
+        commits = read_cycle_commit(data, at, self._config)
+        if self._speculation is not None and commits:
+            self._speculation.commit(commits, position)
         count = read_cycle_count(data, at, self._config.commit_mode)
         cycles = self._threshold + count if count >= 0 else None
-        self._recorder.event(Cycles(self._recorder.offset_of(position), cycles))
+        self._elements.cycle_count(Cycles(self._offset_of(position), cycles))
 
     def _on_event(self, data: bytes, at: int, position: int) -> None:
         for number in range(4):
             if data[at] >> number & 1:
-                self._recorder.event(TraceEvent(self._recorder.offset_of(position), number))
+                self._elements.event(TraceEvent(self._offset_of(position), number))
+
+    def _on_sync_mark(self, data: bytes, at: int, position: int) -> None:
+        mark = read_sync_mark(data, at)
+        self._elements.atoms(mark.atoms, position)
+        if self._log is not None:
+            self._log.items.append(Marker(mark.number))
+
+    # Place and context (6.4.12).
 
     def _on_context(self, data: bytes, at: int, position: int) -> None:
-        if data[at] & 1:
-            self._execution.set_context(read_context(self._config, data, at + 1)[0], position)
-        else:
-            self._execution.same_context(position)
+        fields = self._context(data, at + 1) if data[at] & 1 else self._fields
+        self._elements.set_context(fields, position)
+
+    def _context(self, data: bytes, at: int) -> ContextFields:
+        # What a packet leaves out is as it was.
+        fields = read_context(self._config, data, at)[0]
+        vmid = fields.vmid if fields.vmid >= 0 else self._fields.vmid
+        context_id = fields.context_id if fields.context_id >= 0 else self._fields.context_id
+        self._fields = fields._replace(vmid=vmid, context_id=context_id)
+        return self._fields
 
     def _on_address(self, data: bytes, at: int, position: int) -> None:
-        address, _ = read_address(data[at], data, at + 1, self._execution.state.addresses)
-        self._execution.arrive(address, position)
+        address, _ = read_address(data[at], data, at + 1, self._elements.addresses)
+        self._elements.arrive(address, position)
 
     def _on_address_context(self, data: bytes, at: int, position: int) -> None:
-        address, after = read_address(data[at], data, at + 1, self._execution.state.addresses)
-        self._execution.set_context(read_context(self._config, data, after)[0], position)
-        self._execution.arrive(address, position)
+        address, after = read_address(data[at], data, at + 1, self._elements.addresses)
+        self._elements.set_context(self._context(data, after), position)
+        self._elements.arrive(address, position)
 
-    # Execution (6.4.5, 6.4.13, 6.4.14).
+    # P0 elements (6.4.4, 6.4.5, 6.4.13, 6.4.14).
 
     def _on_atom(self, data: bytes, at: int, position: int) -> None:
-        self._execution.atoms(ATOMS[data[at]], position)
+        self._elements.atoms(ATOMS[data[at]], position)
 
     def _on_q(self, data: bytes, at: int, position: int) -> None:
-        # Which instructions ran is not decoded, but the address registers have to follow (6.4.14).
+        # The address comes before the count, but the element before the Address element.
         form = data[at] & 0xF
-        self._not_decoded(Kind.Q, position)
-        if form not in (0xC, 0xF):
-            address, _ = read_address(0x90 | form, data, at + 1, self._execution.state.addresses)
-            self._execution.arrive(address, position)
-
-    def _on_exception_return(self, data: bytes, at: int, position: int) -> None:
-        if self._speculates:
-            return  # it may be cancelled
-        self._recorder.event(ExceptionReturn(self._recorder.offset_of(position)))
-        if self._execution.state.place is AFTER_BRANCH:
-            self._execution.set(EXPECTED)
+        if form == 0xF:
+            self._elements.q(None, None, position)
+            return
+        address, after = None, at + 1
+        if form != 0xC:
+            address, after = read_address(0x90 | form, data, after, self._elements.addresses)
+        self._elements.q(read_continued(data, after)[0], address, position)
+        if address is not None:
+            self._elements.arrive(address, position)
 
     def _on_exception(self, data: bytes, at: int, position: int) -> None:
         fields, after = read_exception(data, at)
         header = data[after]
-        execution = self._execution
-        state = execution.state
-        address, after = read_address(header, data, after + 1, state.addresses)
-        context = read_context(self._config, data, after)[0] if header < 0x90 else None
-        reset = fields.number == exceptions.reset(self._config.m_profile)
-        if fields.elements == 2 and not reset:
+        elements = self._elements
+        address, after = read_address(header, data, after + 1, elements.addresses)
+        context = self._context(data, after) if header < 0x90 else None
+        # The address of a PE reset means nothing, so it does not say either where the branch before it went (5.2.7).
+        arrived = fields.elements == 2 and fields.number != exceptions.reset(self._config.m_profile)
+        if arrived:
             if context is not None:
-                execution.set_context(context, position)
-            execution.arrive(address, position)
+                elements.set_context(context, position)
+            elements.arrive(address, position)
+        elements.exception(TakenException(fields, address, None if arrived else context, arrived), position)
+
+    def _on_exception_return(self, data: bytes, at: int, position: int) -> None:
+        self._elements.exception_return(position)
+
+    def _on_function_return(self, data: bytes, at: int, position: int) -> None:
+        self._elements.function_return(position)
+
+    # What becomes of P0 elements (6.4.8).
+
+    def _on_commit(self, data: bytes, at: int, position: int) -> None:
+        if self._speculation is not None:
+            self._speculation.commit(read_commit(data, at), position)
         else:
-            execution.set(state.place, push_address(state.addresses, address), told=state.told)
-            if not reset and not self._nothing_ran(self._virtual(address)):
-                execution.run_until(self._virtual(address), position)
-            if context is not None:
-                execution.set_context(context, position)
-        if not self._speculates:  # else it may be cancelled
-            self._tell_exception(fields.number, None if reset else self._virtual(address), position)
+            self._unspeculative("Commit", position)
 
-    def _tell_exception(self, number: int, return_address: Optional[int], position: int) -> None:
-        m_profile = self._config.m_profile
-        name, vector = exceptions.exception_name(number, m_profile)
-        offset = self._recorder.offset_of(position)
-        self._recorder.event(Exception_(offset, number, name, vector, return_address))
-        if exceptions.may_go_on(number, m_profile):
-            self._execution.set(self._execution.state.place, told=True)
+    def _on_cancel(self, data: bytes, at: int, position: int) -> None:
+        cancel = read_cancel(data, at)
+        self._elements.atoms(cancel.atoms, position)
+        if self._speculation is None:
+            self._unspeculative("Cancel", position)
+            return
+        self._speculation.cancel(cancel.elements, position)
+        if cancel.mispredict:
+            self._speculation.mispredict(position)
+
+    def _on_mispredict(self, data: bytes, at: int, position: int) -> None:
+        self._elements.atoms(read_mispredict(data, at), position)
+        if self._speculation is not None:
+            self._speculation.mispredict(position)
         else:
-            self._execution.set(EXPECTED)
+            self._unspeculative("Mispredict", position)
 
-    def _virtual(self, address: Address) -> int:
-        return address.address if self._execution.wide else address.address & 0xFFFFFFFF
+    def _unspeculative(self, name: str, position: int) -> None:
+        # Something else than the configuration's unit wrote this: where execution stands is no longer certain.
+        self._elements.cut(position, GapReason.BAD_PACKET, _NO_SPECULATION % name)
 
-    def _nothing_ran(self, return_address: int) -> bool:
-        return self._config.m_profile and exceptions.nothing_ran(return_address)
+    def _on_conditional_flush(self, data: bytes, at: int, position: int) -> None:
+        self._elements.flush_conditions()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block
+from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.etmv4.packets import Addresses
 from gdb_etm.protocols.recorder import Leg
@@ -42,6 +43,16 @@ class Place:
         """What atoms do here, by the atoms of a packet; None where they cannot be followed."""
 
 
+class FuturePlace(Place):
+    """A place from where the program runs into the branch point of a branch future instruction (5.2.5)."""
+
+    __slots__ = ("future",)
+
+    def __init__(self, address: int, isa: Isa, future: Future) -> None:
+        super().__init__(address, isa)
+        self.future = future
+
+
 class Unplaced(Place):
     """The execution stands somewhere unknown until an address packet tells."""
 
@@ -54,6 +65,9 @@ EXPECTED = Unplaced(0, Isa.T32)
 """An address packet has to come before anything else that executes, as after an exception."""
 LOST = Unplaced(0, Isa.T32)
 """A gap has been told; what is traced until the next address packet cannot be followed."""
+
+RESERVED = Unplaced(0, Isa.T32)
+"""An address packet named an instruction set that does not exist in the context's state."""
 
 
 class Way(NamedTuple):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.elements import Exception_, Gap, Range
+from gdb_etm.protocols.elements import Cycles, Exception_, Gap, Range
 from gdb_etm.protocols.etmv4 import automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
@@ -97,7 +97,9 @@ def test_no_bytes_make_it_fail(config: Etmv4Config, data: bytes) -> None:
 @given(configs, any_streams)
 @settings(max_examples=200, deadline=None)
 def test_offsets_never_go_back(config: Etmv4Config, data: bytes) -> None:
-    offsets = [offset for offset, _ in decode(config, MEMORY, data)]
+    # But for cycle counts of a unit that speculates: they stand at the last commit.
+    found = decode(config, MEMORY, data)
+    offsets = [offset for offset, element in found if not (config.max_speculation and isinstance(element, Cycles))]
     assert offsets == sorted(offsets)
 
 
