@@ -1,4 +1,4 @@
-"""The board `m33` put together: the machine, its trace components and its debug port."""
+"""A board put together: the machine, its trace components and its debug port."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
-
-ROM_TABLE = 0xE00FF000
-SCS = 0xE000E000
-DWT = 0xE0001000
-FPB = 0xE0002000
-ETM = 0xE0041000
-FUNNEL = 0xE0042000
-ETF = 0xE0043000
+from gdb_etm.board.variants import DWT, VARIANTS
 
 _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
@@ -34,29 +27,32 @@ class Board:
     """A board with power.
 
     :param options: What the user chose.
-    :param comparators: Address comparator pairs of the trace unit; a Cortex-M33 has none.
     :raises ValueError: an option is wrong.
     :raises OSError: a file cannot be read or written.
     """
 
-    def __init__(self, options: BoardOptions, comparators: int = 0) -> None:
+    def __init__(self, options: BoardOptions) -> None:
+        variant = VARIANTS[options.board]
         faults = self.faults = parse_faults(options.faults)
         machine = self.machine = Machine(options)
-        self.buffer = TraceBuffer(ETF, options.etb_size)
-        self.funnel = Funnel(FUNNEL, self.buffer.take)
-        self.unit = TraceUnit(ETM, self._read_code, self._pe_input, self._to_funnel, comparators, faults.overflow)
+        self.buffer = TraceBuffer(variant.etf, options.etb_size)
+        self.funnel = Funnel(variant.funnel, self.buffer.take)
+        self.unit = TraceUnit(
+            variant.unit, variant.etm, self._read_code, self._pe_input, self._to_funnel, options, faults.overflow
+        )
         self.unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         self.buffer.flush = self.unit.flush
         self.buffer.request_sync = self.unit.request_sync
-        present = {SCS: True, DWT: True, FPB: True}
-        present.update({ETM: not faults.no_etm, FUNNEL: not faults.no_funnel, ETF: not faults.no_sink})
-        machine.add_device(RomTable(ROM_TABLE, tuple(present.items())))
+        missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.etf: faults.no_sink}
+        for table in variant.tables:
+            listed = tuple((address, not missing.get(address)) for address in table.components)
+            machine.add_device(RomTable(table.base, table.part, listed))
         for device in (self.unit, self.funnel, self.buffer):
-            if present[device.base]:
+            if not missing[device.base]:
                 machine.add_device(device)
         if not faults.no_etm:
             machine.trace = self.unit
-        self.dp = DebugPort(AhbAccessPort(machine, ROM_TABLE), self.reset, faults)
+        self.dp = DebugPort(AhbAccessPort(machine, variant.tables[0].base), self.reset, faults)
         machine.start()
 
     def is_unplugged(self, transfers: int) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from unicorn import arm_const
 
 from gdb_etm.board import frame
+from gdb_etm.board.cortex_m import Core
 from gdb_etm.board.events import DFSR_HALTED
-from gdb_etm.board.m33 import Core
 
 _DFSR = 0xD30
 _DHCSR = 0xDF0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable
+from typing import Callable, Mapping
 
 from gdb_etm.board.clock import Clock
-from gdb_etm.board.identity import PART_CORTEX_M33, identification
 
 _CTRL = 0x000
 _CYCCNT = 0x004
@@ -19,17 +18,18 @@ class Dwt:
 
     :param clock: What it counts.
     :param enabled: Tells DEMCR.TRCENA.
+    :param identity: Its identification registers by offset.
     """
 
     base = 0xE0001000
     size = 0x1000
 
-    def __init__(self, clock: Clock, enabled: Callable[[], bool]) -> None:
+    def __init__(self, clock: Clock, enabled: Callable[[], bool], identity: Mapping[int, int]) -> None:
         self._clock = clock
         self._enabled = enabled
         self._counting = False
         self._offset = 0
-        self._fixed = identification(PART_CORTEX_M33, devarch=0x47701A02)
+        self._identity = identity
 
     def read32(self, offset: int) -> int:
         """Read a register."""
@@ -37,7 +37,7 @@ class Dwt:
             return _ABSENT | self._counting
         if offset == _CYCCNT:
             return self._count()
-        return self._fixed.get(offset, 0)
+        return self._identity.get(offset, 0)
 
     def write32(self, offset: int, value: int) -> None:
         """Write a register; nothing happens while DEMCR.TRCENA is clear."""

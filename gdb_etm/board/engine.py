@@ -1,4 +1,4 @@
-"""The instruction set of a Cortex-M33, run by Unicorn 2.1.4 and made exact.
+"""The instruction set of a Cortex-M, run by Unicorn 2.1.4 and made exact.
 
 What Unicorn does otherwise than a core, and what is done about it:
 
@@ -26,6 +26,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 
 from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
 from gdb_etm.board.exceptions import HARD_FAULT
+from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import Block, Path, WrongPath
 from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
 from gdb_etm.board.t32 import condition_passes
@@ -63,12 +64,14 @@ class Engine:
     """The core's registers and instructions.
 
     :param bus: What the core reaches.
+    :param model: Which core it is.
     """
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, model: CoreModel) -> None:
         self._bus = bus
         self._uc: Any = Uc(const.UC_ARCH_ARM, const.UC_MODE_THUMB | const.UC_MODE_MCLASS)
-        self._uc.ctl_set_cpu_model(arm_const.UC_CPU_ARM_CORTEX_M33)
+        self._uc.ctl_set_cpu_model(getattr(arm_const, "UC_CPU_ARM_" + model.unicorn))
+        self._has_stack_limits = model.has_stack_limits
         self._path = Path(self._read_code)
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
@@ -208,12 +211,14 @@ class Engine:
 
     def stack_limit(self, process: bool) -> int:
         """Return PSPLIM or MSPLIM."""
-        if not self._path.sets_limits:
+        if not self._path.sets_limits or not self._has_stack_limits:
             return 0
         return self._run_privileged(_MRS_R0_PSPLIM if process else _MRS_R0_MSPLIM, 0)
 
     def set_stack_limit(self, process: bool, value: int) -> None:
-        """Set PSPLIM or MSPLIM."""
+        """Set PSPLIM or MSPLIM, where there are any."""
+        if not self._has_stack_limits:
+            return
         self._path.sets_limits = True
         self._run_privileged(_MSR_PSPLIM_R0 if process else _MSR_MSPLIM_R0, value)
 

@@ -1,8 +1,7 @@
-"""The trace unit: a Cortex-M33's ETMv4.2 as a debugger programs it and as it traces what the core runs.
+"""The trace unit: an ETMv4 as a debugger programs it and as it traces what the core runs (IHI 0064, chapter 7.3).
 
-The registers are those of the unit in the Cortex-M33 r0p4 (TRCIDR0 to TRCIDR5), with IHI 0064 chapter 7.3 for their
-fields.  Left out are the tracing of conditional instructions (TRCCONFIGR.COND reads as zero although TRCIDR0.TRCCOND
-is 1) and what the event resources would do.  With `comparators` it has address comparators, which the real one has not.
+Which registers it has is its model's affair.  Left out is what the event resources would do.  With
+``options.comparators`` it has address comparators, which the real ones have not.
 """
 
 from __future__ import annotations
@@ -10,7 +9,8 @@ from __future__ import annotations
 import random
 from typing import Callable, Dict, Optional, Sequence
 
-from gdb_etm.board.identity import PART_CORTEX_M33, identification
+from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.units import UnitModel
 from gdb_etm.board.viewinst import (
     ACATR,
     ACVR,
@@ -33,52 +33,15 @@ _CCCTLR = 0x038
 _BBCTLR = 0x03C
 _TRACEIDR = 0x040
 _IDR4 = 0x1F0
-_SSCSR0 = 0x2A0
+_IDR8 = 0x180
 _PDCR = 0x310
 _PDSR = 0x314
 _CLAIMSET = 0xFA0
 _CLAIMCLR = 0xFA4
 
-_FIXED: Dict[int, int] = {
-    0x180: 0,  # TRCIDR8: no speculation
-    0x184: 0,
-    0x188: 0,
-    0x18C: 0,
-    0x190: 1,
-    0x194: 0,
-    0x1C0: 0,  # TRCIMSPEC0
-    0x1E0: 0x280006E1,  # TRCIDR0: return stack, cycle counts, branch broadcast, 64-bit timestamps, commit mode 1
-    0x1E4: 0x4100F421,  # TRCIDR1: Arm, ETMv4.2
-    0x1E8: 0x00000004,  # TRCIDR2: 32-bit addresses, no Context ID, 12-bit cycle counter
-    0x1EC: 0x0F090004,  # TRCIDR3: Thread and Handler, read-only TRCSYNCPR, least threshold 4
-    _IDR4: 0x00114000,  # TRCIDR4: four DWT inputs, two selector pairs, one single-shot control, no comparators
-    0x1F4: 0x90C70004,  # TRCIDR5: one reduced counter, no sequencer, 7-bit trace ID, four external inputs
-    _SYNCPR: 0xA,
-    0xFB8: 0xCC,  # TRCAUTHSTATUS: non-invasive debug is on
-}
-_FIXED.update(identification(PART_CORTEX_M33, devtype=0x13, devarch=0x47724A13))
-
-# Trace registers and their implemented bits; after a reset of the unit their contents are UNKNOWN (Table 3-1).
-_MASKS: Dict[int, int] = {
-    _CONFIGR: 0x00001818,
-    0x020: 0x00008F8F,  # TRCEVENTCTL0R
-    0x024: 0x00001803,  # TRCEVENTCTL1R
-    0x02C: 0x0000010C,  # TRCSTALLCTLR
-    0x030: 0x0000008F,  # TRCTSCTLR
-    _CCCTLR: 0x00000FFF,
-    _TRACEIDR: 0x0000007F,
-    VICTLR: 0x00090E8F,
-    0x08C: 0x000F000F,  # TRCVIPCSSCTLR
-    0x140: 0x0000FFFF,  # TRCCNTRLDVR0
-    0x208: 0x003700FF,  # TRCRSCTLR2
-    0x20C: 0x001700FF,  # TRCRSCTLR3
-    0x280: 0x01000000,  # TRCSSCCR0
-    _SSCSR0: 0x80000000,
-    0x2C0: 0x0000000F,  # TRCSSPCICR0
-}
-_ONES: Dict[int, int] = {_CONFIGR: 1, _SSCSR0: 1 << 3}
 _CLAIM_TAGS = 0xF
 _POLLS_TO_SETTLE = 2
+_MOST_SPECULATION = 128
 
 _RS = 1 << 12
 _TS = 1 << 11
@@ -89,28 +52,34 @@ _BB = 1 << 3
 class TraceUnit:
     """The trace unit of the core.
 
+    :param model: Which one.
     :param base: Address of its registers.
     :param read_code: Reads program memory.
     :param pe_inputs: The core's DWT comparators.
     :param out: Takes trace ID and trace bytes.
-    :param comparators: Number of address comparator pairs, 0 to 8.
+    :param options: What the user chose.
     :param overflow: Number of trace bytes after which its FIFO overflows once; 0 for never.
-    :raises ValueError: it cannot have so many comparators.
+    :raises ValueError: it cannot have so many comparators, or cannot speculate so.
     """
 
     size = 0x1000
 
     def __init__(
         self,
+        model: UnitModel,
         base: int,
         read_code: ReadCode,
         pe_inputs: PeInputs,
         out: Callable[[int, bytes], None],
-        comparators: int = 0,
+        options: BoardOptions = BoardOptions(),
         overflow: int = 0,
     ) -> None:
+        comparators, speculation = options.comparators, options.speculation
         if not 0 <= comparators <= 8:
             raise ValueError("%d address comparator pairs: an ETMv4 has 0 to 8" % comparators)
+        if not 0 <= speculation <= (_MOST_SPECULATION if model.speculates else 0):
+            raise ValueError("a speculation depth of %d: this trace unit can have %s"
+                             % (speculation, "0 to %d" % _MOST_SPECULATION if model.speculates else "none"))
         self.base = base
         self.handler_mode: Callable[[], bool] = lambda: False
         self._read_code = read_code
@@ -119,9 +88,11 @@ class TraceUnit:
         self._overflow_in = overflow
         self._encoder: Optional[Encoder] = None
         self._view: Optional[ViewInst] = None
-        self._fixed = dict(_FIXED)
+        self._fixed = dict(model.fixed)
         self._fixed[_IDR4] |= comparators
-        self._masks = dict(_MASKS)
+        self._fixed[_IDR8] = speculation
+        self._ones = model.ones
+        self._masks = dict(model.masks)
         self._masks.update(_comparator_masks(comparators))
         junk = random.Random(base)
         self._values = {offset: junk.getrandbits(32) & mask for offset, mask in self._masks.items()}
@@ -147,7 +118,7 @@ class TraceUnit:
             return self._claims
         if offset == VICTLR and self._view is not None:
             return (self._values[VICTLR] & ~SSSTATUS) | self._view.started * SSSTATUS
-        return self._values.get(offset, 0) | _ONES.get(offset, 0)
+        return self._values.get(offset, 0) | self._ones.get(offset, 0)
 
     def write32(self, offset: int, value: int) -> None:
         """Write a register; trace registers take writes only while the unit is disabled and idle (7.1.1)."""
@@ -247,7 +218,7 @@ class TraceUnit:
             broadcast=self._broadcast() if configuration & _BB else None,
             timestamps=bool(configuration & _TS),
             threshold=self._values[_CCCTLR] if configuration & _CCI else None,
-            sync_period=1 << self._fixed[_SYNCPR],
+            sync_period=1 << self.read32(_SYNCPR) if self.read32(_SYNCPR) else 0,
             view=None if self._view.is_open else self._view,
             separate_address=bool(configuration & _RS),
         )

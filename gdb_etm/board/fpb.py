@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Sequence
-
-from gdb_etm.board.identity import PART_CORTEX_M33, identification
+from typing import Callable, List, Mapping, Sequence
 
 _COMPARATORS = 8
 _FP_CTRL = 0x000
@@ -18,16 +16,17 @@ class Fpb:
     """The breakpoint unit.
 
     :param changed: Takes the addresses at which to stop.
+    :param identity: Its identification registers by offset.
     """
 
     base = 0xE0002000
     size = 0x1000
 
-    def __init__(self, changed: Callable[[Sequence[int]], None]) -> None:
+    def __init__(self, changed: Callable[[Sequence[int]], None], identity: Mapping[int, int]) -> None:
         self._changed = changed
         self._enabled = False
         self._comparators: List[int] = [0] * _COMPARATORS
-        self._fixed = identification(PART_CORTEX_M33, devarch=0x47701A03)
+        self._identity = identity
 
     def read32(self, offset: int) -> int:
         """Read a register."""
@@ -35,7 +34,7 @@ class Fpb:
             return _REVISION_2 | _COMPARATORS << 4 | self._enabled
         if _FP_COMP0 <= offset < _FP_COMP0 + 4 * _COMPARATORS:
             return self._comparators[(offset - _FP_COMP0) // 4]
-        return self._fixed.get(offset, 0)
+        return self._identity.get(offset, 0)
 
     def write32(self, offset: int, value: int) -> None:
         """Write a register."""

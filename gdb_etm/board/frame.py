@@ -9,6 +9,7 @@ from unicorn import arm_const
 from gdb_etm.board.bus import Bus, BusFault
 from gdb_etm.board.engine import XPSR_T, Engine
 from gdb_etm.board.exceptions import BUS_FAULT, HARD_FAULT, USAGE_FAULT
+from gdb_etm.board.models import CoreModel
 from gdb_etm.board.status import Status
 
 R = [arm_const.UC_ARM_REG_R0 + number for number in range(13)]
@@ -26,16 +27,14 @@ _IT_BITS = 0x0600FC00
 _NPRIV = 1
 _SPSEL = 2
 _FPCA = 4
-# Unicorn's core is in Secure state, where a floating-point context also needs SFPA.
-_FLOATING_POINT_CONTEXT = _FPCA | 8
 _SPREALIGN = 1 << 9
 _BASIC = 0x20
 _EXTENDED = 0x68
 
-# EXC_RETURN without the Security Extension (D1.2.95): DCRS is 1, S and ES are 0.
-_EXC_RETURN = 0xFFFFFFA0
+# EXC_RETURN (D1.2.95).
 _EXC_NO_FLOATING_POINT = 1 << 4
-_EXC_THREAD = 1 << 3
+THREAD_MODE = 1 << 3
+"""In EXC_RETURN: the return is to Thread mode."""
 _EXC_PROCESS_STACK = 1 << 2
 
 
@@ -45,12 +44,14 @@ class Frame:
     :param engine: The core's registers.
     :param bus: The memory that the stacks are in.
     :param status: Takes the faults.
+    :param model: Which core it is.
     """
 
-    def __init__(self, engine: Engine, bus: Bus, status: Status) -> None:
+    def __init__(self, engine: Engine, bus: Bus, status: Status, model: CoreModel) -> None:
         self._engine = engine
         self._bus = bus
         self._status = status
+        self._model = model
 
     def reset(self, sp: int, vector: int) -> None:
         """Give the registers their values after reset.
@@ -89,9 +90,9 @@ class Frame:
         else:
             self._store(frame, words)
         engine.write(SP, frame)
-        value = _EXC_RETURN
+        value = self._model.exc_return
         value |= 0 if extended else _EXC_NO_FLOATING_POINT
-        value |= _EXC_THREAD if thread else 0
+        value |= THREAD_MODE if thread else 0
         value |= _EXC_PROCESS_STACK if process else 0
         return value
 
@@ -123,13 +124,13 @@ class Frame:
             engine.refresh_privilege()
 
     def is_legal(self, exc_return: int) -> bool:
-        """Tell whether a value is an EXC_RETURN of a core without the Security Extension."""
-        return exc_return & 0xFFFFFFE3 == _EXC_RETURN
+        """Tell whether a value is an EXC_RETURN of this core."""
+        return exc_return in self._model.exc_returns
 
     def pop(self, exc_return: int) -> Optional[int]:
         """Pop a frame and go where it leads; return the fault to take when that fails."""
         engine = self._engine
-        thread = bool(exc_return & _EXC_THREAD)
+        thread = bool(exc_return & THREAD_MODE)
         process = thread and bool(exc_return & _EXC_PROCESS_STACK)
         extended = not exc_return & _EXC_NO_FLOATING_POINT
         frame = engine.read(PSP if process else MSP)
@@ -147,7 +148,7 @@ class Frame:
         if extended:
             self._restore_floating_point(words[8:])
         unprivileged = engine.read(CONTROL) & _NPRIV
-        context = _FLOATING_POINT_CONTEXT if extended else 0
+        context = self._model.floating_point_context if extended else 0
         engine.write(CONTROL, unprivileged | context | (_SPSEL if process else 0))
         sp = (frame + (_EXTENDED if extended else _BASIC)) | (4 if xpsr & _SPREALIGN else 0)
         engine.write(PSP if process else MSP, sp)

@@ -6,6 +6,7 @@ from typing import Dict
 
 CLASS_ROM_TABLE = 0x1
 CLASS_CORESIGHT = 0x9
+CLASS_GENERIC = 0xE
 PART_CORTEX_M33 = 0xD21
 
 

@@ -9,16 +9,17 @@ from typing import Optional, Protocol, Sequence
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.bus import Bus, Device
 from gdb_etm.board.clock import Clock
+from gdb_etm.board.cortex_m import Core
 from gdb_etm.board.dwt import Dwt
 from gdb_etm.board.fpb import Fpb
 from gdb_etm.board.loader import load_elf
-from gdb_etm.board.m33 import Core
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.scs import SystemControlSpace
 from gdb_etm.board.systick import SysTick
 from gdb_etm.board.truth import Truth
 from gdb_etm.board.uart import Uart
+from gdb_etm.board.variants import VARIANTS
 
 _UART_IRQ = exc.IRQ0
 _TRCENA = 1 << 24
@@ -61,7 +62,7 @@ class ExecutionListener(Protocol):
 
 
 class Machine:
-    """The simulated board `m33`.
+    """The simulated board without its trace components.
 
     :param options: What the user chose.
     :raises OSError: the program cannot be read or the truth file cannot be written.
@@ -80,9 +81,9 @@ class Machine:
         self._ran = threading.Event()
         self._work = threading.Event()
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="board m33", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="board " + options.board, daemon=True)
         self.clock = Clock()
-        self.core = Core(self.bus, self.clock, self)
+        self.core = Core(VARIANTS[options.board].core, self.bus, self.clock, self)
         self._add_devices()
         if options.elf is not None:
             load_elf(self.bus, options.elf)
@@ -96,7 +97,9 @@ class Machine:
         self.clock.add(systick)
         self.clock.add(uart)
         self.core.on_reset = (systick.reset, uart.reset, scs.reset)
-        for device in (scs, Dwt(self.clock, self._trace_enabled), Fpb(self.core.set_breakpoints), uart):
+        model = self.core.model
+        dwt = Dwt(self.clock, self._trace_enabled, model.dwt)
+        for device in (scs, dwt, Fpb(self.core.set_breakpoints, model.fpb), uart):
             self.add_device(device)
 
     def _trace_enabled(self) -> bool:

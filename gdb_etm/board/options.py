@@ -8,13 +8,20 @@ from typing import NamedTuple, Optional, Tuple
 class BoardOptions(NamedTuple):
     """The choices for one simulated board.
 
+    :param board: Which board, by its name in ``variants.py``.
     :param elf: Path of the program put into flash and RAM at power-up, or None for blank flash.
     :param etb_size: Size of the trace buffer in bytes.
     :param truth: Path of the file that receives what really ran, or None.
     :param faults: Names of the faults that the probe side injects on demand.
+    :param comparators: Address comparator pairs of the trace unit; the real ones have none.
+    :param speculation: How many P0 elements the trace unit may leave uncommitted (TRCIDR8.MAXSPEC), where that can be
+        chosen.
     """
 
+    board: str = "m33"
     elf: Optional[str] = None
     etb_size: int = 4096
     truth: Optional[str] = None
     faults: Tuple[str, ...] = ()
+    comparators: int = 0
+    speculation: int = 0

@@ -1,4 +1,4 @@
-"""Simulated boards as pyOCD debug probes: unique ID ``board:m33``.
+"""Simulated boards as pyOCD debug probes: unique IDs ``board:m33`` and so on.
 
 Opening the probe powers the board up, closing it ends the board.  The probe counts its transfers as they would be on
 the wire: one for each access to a port register, and one more to fetch the last of a series of posted reads (ADIv5.2,
@@ -16,31 +16,37 @@ from pyocd.probe.debug_probe import DebugProbe
 from gdb_etm.board.dap import FaultResponse, WaitResponse
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.variants import VARIANTS, Variant
 
 if TYPE_CHECKING:
     from gdb_etm.board.board import Board
 
 LOG = logging.getLogger(__name__)
 
-_NAME = "m33"
 _WAIT_RETRIES = 100
 
 
 class BoardProbe(DebugProbe):
-    """The debug probe on a simulated board."""
+    """The debug probe on a simulated board.
+
+    :param variant: Which board.
+    """
 
     @classmethod
     def get_all_connected_probes(cls, unique_id: Optional[str] = None, is_explicit: bool = False) -> List[DebugProbe]:
-        """Return the one board there is."""
-        return [cls()]
+        """Return a probe for each board there is."""
+        return [cls(variant) for variant in VARIANTS.values()]
 
     @classmethod
     def get_probe_with_id(cls, unique_id: str, is_explicit: bool = False) -> Optional[DebugProbe]:
         """Return the board of a name, which pyOCD gives with or without the probe type before it."""
-        return cls() if unique_id.lower() in (_NAME, "board:" + _NAME) else None
+        kind, _, name = unique_id.lower().rpartition(":")
+        variant = VARIANTS.get(name) if kind in ("", "board") else None
+        return cls(variant) if variant is not None else None
 
-    def __init__(self) -> None:
+    def __init__(self, variant: Variant) -> None:
         super().__init__()
+        self._variant = variant
         self.transfers = 0
         self._board: Optional[Board] = None
         self._protocol: Optional[DebugProbe.Protocol] = None
@@ -56,12 +62,12 @@ class BoardProbe(DebugProbe):
     @property
     def product_name(self) -> str:
         """What it is."""
-        return "simulated board " + _NAME
+        return "simulated board " + self._variant.name
 
     @property
     def unique_id(self) -> str:
         """The name that selects it."""
-        return "board:" + _NAME
+        return "board:" + self._variant.name
 
     @property
     def supported_wire_protocols(self) -> Collection[DebugProbe.Protocol]:
@@ -104,15 +110,18 @@ class BoardProbe(DebugProbe):
         faults = str(self._option("board.faults") or "")
         size = self._option("board.etb_size")
         options = BoardOptions(
+            board=self._variant.name,
             elf=self._option("board.elf"),
             etb_size=BoardOptions().etb_size if size is None else int(size),
             truth=self._option("board.truth"),
             faults=tuple(name for name in faults.split(",") if name),
+            comparators=int(self._option("board.comparators") or 0),
+            speculation=int(self._option("board.speculation") or 0),
         )
         try:
             if parse_faults(options.faults).busy:
                 raise exceptions.ProbeError("%s is in use by another program" % self.unique_id)
-            self._board = Board(options, int(self._option("board.comparators") or 0))
+            self._board = Board(options)
         except (OSError, ValueError) as error:
             raise exceptions.ProbeError("%s: %s" % (self.unique_id, error)) from error
 

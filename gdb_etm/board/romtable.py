@@ -6,7 +6,6 @@ from typing import Dict, Sequence, Tuple
 
 from gdb_etm.board.identity import CLASS_ROM_TABLE, identification
 
-_PART_M33_ROM_TABLE = 0x4C9
 _MEMTYPE = 0xFCC
 
 
@@ -14,14 +13,15 @@ class RomTable:
     """A class 0x1 ROM table (ADIv5.2, D3).
 
     :param base: Address of the table.
+    :param part: Its part number.
     :param components: Address of each component, and whether it is present on this board.
     """
 
     size = 0x1000
 
-    def __init__(self, base: int, components: Sequence[Tuple[int, bool]]) -> None:
+    def __init__(self, base: int, part: int, components: Sequence[Tuple[int, bool]]) -> None:
         self.base = base
-        self._registers: Dict[int, int] = identification(_PART_M33_ROM_TABLE, component_class=CLASS_ROM_TABLE)
+        self._registers: Dict[int, int] = identification(part, component_class=CLASS_ROM_TABLE)
         # System memory is on the same bus.
         self._registers[_MEMTYPE] = 1
         for index, (address, present) in enumerate(components):

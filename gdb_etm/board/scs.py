@@ -5,36 +5,12 @@ from __future__ import annotations
 from typing import Callable, Dict
 
 from gdb_etm.board import exceptions as exc
+from gdb_etm.board.cortex_m import Core
 from gdb_etm.board.debug import DebugRegisters
-from gdb_etm.board.identity import PART_CORTEX_M33, identification
-from gdb_etm.board.m33 import Core
 from gdb_etm.board.systick import SysTick
 
 _VECTKEY = 0x05FA
 _SYSRESETREQ = 1 << 2
-
-# Read-only registers: a Cortex-M33 r0p4 with DSP and single-precision floating point, and without Security Extension,
-# MPU and caches.
-_FIXED = {
-    0x004: 0x00000000,  # ICTR: 32 interrupts
-    0xD00: 0x410FD214,  # CPUID
-    0xD14: 0x00000201,  # CCR
-    0xD40: 0x00000030,  # ID_PFR0
-    0xD44: 0x00000200,  # ID_PFR1
-    0xD48: 0x00200000,  # ID_DFR0
-    0xD50: 0x00101F40,  # ID_MMFR0
-    0xD58: 0x01000000,  # ID_MMFR2
-    0xD60: 0x01101110,  # ID_ISAR0
-    0xD64: 0x02212000,  # ID_ISAR1
-    0xD68: 0x20232232,  # ID_ISAR2
-    0xD6C: 0x01111131,  # ID_ISAR3
-    0xD70: 0x01310132,  # ID_ISAR4
-    0xD7C: 0x8000C000,  # CTR
-    0xF40: 0x10110021,  # MVFR0
-    0xF44: 0x11000011,  # MVFR1
-    0xF48: 0x00000040,  # MVFR2
-    **identification(PART_CORTEX_M33, devarch=0x47702A04),
-}
 
 # ICSR, CFSR, HFSR and DFSR.
 _ZERO_HAS_NO_EFFECT = frozenset((0xD04, 0xD28, 0xD2C, 0xD30))
@@ -70,6 +46,7 @@ class SystemControlSpace:
 
     def __init__(self, core: Core, systick: SysTick) -> None:
         self._core = core
+        self._fixed = core.model.scs
         self._systick = systick
         self._debug = DebugRegisters(core)
         self._prigroup = 0
@@ -112,8 +89,8 @@ class SystemControlSpace:
 
     def read32(self, offset: int) -> int:
         """Read a register."""
-        if offset in _FIXED:
-            return _FIXED[offset]
+        if offset in self._fixed:
+            return self._fixed[offset]
         if 0x010 <= offset < 0x020:
             return self._systick.read(offset - 0x010)
         if 0x100 <= offset < 0x3F0:

@@ -15,7 +15,7 @@ from gdb_etm.program.image import load_elf
 if TYPE_CHECKING:
     from gdb_etm.commands.live import Wishes
 
-_BOARD = "board:m33"
+_BOARDS = ("board:m33", "board:m7")
 _OWN = "target"
 _MODES = ("attach", "halt", "pre-reset", "under-reset")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
@@ -24,8 +24,8 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 WHERE = Argument(
     "WHERE",
     str,
-    "board:m33 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a debug probe",
-    choices=(_BOARD, _OWN),
+    "board:m33 or board:m7 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a debug probe",
+    choices=(*_BOARDS, _OWN),
 )
 ELF = Argument(
     "--elf",
@@ -89,7 +89,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     yield live.title
     live.find(choice)
     yield from live.greeting()
-    if where == _BOARD and not files and not values.all(OPTION):
+    if where in _BOARDS and not files and not values.all(OPTION):
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
     if not images:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
@@ -110,19 +110,19 @@ def run_info(session: Session, values: Values) -> Iterable[str]:
 def _check(where: str, values: Values) -> None:
     # What belongs to one way of connecting means nothing to another.
     address = _ADDRESS.match(where)
-    if where and where not in (_BOARD, _OWN) and not address:
-        raise CommandError('"%s" is none of: %s, HOST:PORT, %s' % (where, _BOARD, _OWN))
+    if where and where not in (*_BOARDS, _OWN) and not address:
+        raise CommandError('"%s" is none of: %s, HOST:PORT, %s' % (where, ", ".join(_BOARDS), _OWN))
     if address and not 0 < int(address.group(2)) < 65536:
         raise CommandError("%s: ports are numbered 1 to 65535" % where)
     board: Tuple[Argument[Any], ...] = (ETB_SIZE, TRUTH)
     probe: Tuple[Argument[Any], ...] = (PROBE, TARGET, FREQUENCY, MODE)
-    for argument in board if where != _BOARD else ():
+    for argument in board if where not in _BOARDS else ():
         if values.get(argument) is not None:
-            raise CommandError("%s is for the simulated board: etm connect %s" % (argument.name, _BOARD))
+            raise CommandError("%s is for the simulated board: etm connect %s" % (argument.name, _BOARDS[0]))
     for argument in probe if where else ():
-        if values.get(argument) is not None and not (where == _BOARD and argument is MODE):
+        if values.get(argument) is not None and not (where in _BOARDS and argument is MODE):
             raise CommandError("%s is for a debug probe: etm connect without %s" % (argument.name, where))
-    if values.all(OPTION) and where not in ("", _BOARD):
+    if values.all(OPTION) and where not in ("", *_BOARDS):
         raise CommandError("--option is for pyOCD started here: etm connect without %s" % where)
 
 
@@ -130,9 +130,9 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
     from gdb_etm.access.client import server_arguments
     from gdb_etm.commands.live import Wishes
 
-    found = _ADDRESS.match(where) if where != _BOARD else None
+    found = _ADDRESS.match(where) if where not in _BOARDS else None
     board: List[str] = []
-    if where == _BOARD:
+    if where in _BOARDS:
         choices = (
             ("elf", files[0] if files else None),
             ("etb_size", values.get(ETB_SIZE)),
@@ -143,11 +143,11 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
     return Wishes(
         server=(found.group(1).strip("[]") or "localhost", int(found.group(2))) if found else None,
         arguments=server_arguments(
-            probe=_BOARD if where == _BOARD else values.get(PROBE),
+            probe=where if where in _BOARDS else values.get(PROBE),
             target=values.get(TARGET),
             frequency=None if frequency is None else str(frequency),
             # A simulated board has just been switched on; nothing runs yet that could be attached to.
-            connect_mode=values.get(MODE) or ("under-reset" if where == _BOARD else None),
+            connect_mode=values.get(MODE) or ("under-reset" if where in _BOARDS else None),
             options=board + values.all(OPTION),
         ),
     )

@@ -17,9 +17,7 @@ STACK = 0x20008000
 # Handlers that a program does not have stop the board: BKPT, at an address of their own.
 _HEAD = """
     .syntax unified
-    .arch armv8-m.main
-    .arch_extension dsp
-    .fpu fpv5-sp-d16
+%s
     .thumb
     .text
     .global start
@@ -58,7 +56,11 @@ stop:
     .equ ISPR, 0xE000E200
     .equ IPR, 0xE000E400
     .equ SYST, 0xE000E010
-""" % STACK
+"""
+_CORES = {
+    "m33": "    .arch armv8-m.main\n    .arch_extension dsp\n    .fpu fpv5-sp-d16",
+    "m7": "    .cpu cortex-m7\n    .fpu fpv5-d16",
+}
 
 
 class Program:
@@ -78,8 +80,11 @@ class Program:
         return self.labels[label]
 
 
-def program(source: str) -> Program:
-    """Assemble a program that begins at ``start`` and load it; without the assembler the test is skipped."""
+def program(source: str, core: str = "m33") -> Program:
+    """Assemble a program that begins at ``start`` and load it; without the assembler the test is skipped.
+
+    :param core: The board.
+    """
     tools = [shutil.which("arm-none-eabi-" + name) for name in ("as", "ld", "nm")]
     if None in tools:
         pytest.skip("no arm-none-eabi-as (Debian: binutils-arm-none-eabi)")
@@ -87,7 +92,7 @@ def program(source: str) -> Program:
     with tempfile.TemporaryDirectory() as folder:
         text, made, elf = (str(Path(folder) / name) for name in ("p.s", "p.o", "p.elf"))
         # The weak names come last: a program's own handlers replace them.
-        lines = _HEAD.splitlines()
+        lines = (_HEAD % (_CORES[core], STACK)).splitlines()
         own = {line.rstrip(":") for line in source.split() if line.endswith(":")}
         head = [line for line in lines if not (".set " in line and line.split()[1].rstrip(",") in own)]
         Path(text).write_text("\n".join(head) + "\n" + source + "\n    .ltorg\n")
@@ -96,6 +101,6 @@ def program(source: str) -> Program:
         listing = subprocess.run([lister, elf], check=True, stdout=subprocess.PIPE, universal_newlines=True).stdout
         labels = {line.split()[-1]: int(line.split()[0], 16) & ~1 for line in listing.splitlines()}
         recorder = Recorder()
-        machine = board(elf, recorder)
+        machine = board(elf, recorder, name=core)
     machine.write(0xE000EDF0, 4, 0xA05F0001)
     return Program(machine, recorder, labels)

@@ -25,11 +25,11 @@ RETURN_STACK, TIMESTAMPS, CYCLES, BROADCAST = 1 << 12, 1 << 11, 1 << 4, 1 << 3
 
 
 @contextmanager
-def board(**options: Any) -> Iterator[Session]:
-    """Open a pyOCD session on the board with options such as ``elf``; the core is halted at the program's start."""
+def board(name: str = "m33", **options: Any) -> Iterator[Session]:
+    """Open a pyOCD session on a board with options such as ``elf``; the core is halted at the program's start."""
     settings: Dict[str, Any] = {"board." + name: value for name, value in options.items()}
     session = ConnectHelper.session_with_chosen_probe(
-        blocking=False, unique_id="board:m33", target_override="cortex_m", connect_mode="halt", options=settings
+        blocking=False, unique_id="board:" + name, target_override="cortex_m", connect_mode="halt", options=settings
     )
     assert session is not None
     with session:

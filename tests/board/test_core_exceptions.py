@@ -1,13 +1,15 @@
-"""Vectors worked by hand from the Armv8-M manual: stacking, EXC_RETURN, priorities, tail-chaining, faults, lockup."""
+"""Vectors worked by hand from the Armv8-M and Armv7-M manuals: stacking, EXC_RETURN, priorities, tail-chaining, faults,
+lockup."""
 
 from __future__ import annotations
 
 import struct
-from typing import List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
-from tests.board.assembly import STACK, Program, program
+from tests.board import assembly
+from tests.board.assembly import STACK, Program
 from tests.board.witness import DEMCR, DFSR, register
 
 NO_EXECUTION = 0xFFFFFFFE
@@ -15,6 +17,40 @@ CFSR = 0xE000ED28
 HFSR = 0xE000ED2C
 BFAR = 0xE000ED38
 LR, XPSR = 14, 16
+
+
+# EXC_RETURN of an Armv8-M core without Security Extension, and of Armv7-M for the same.
+EXC_RETURNS: Dict[str, Dict[int, int]] = {
+    "m33": {},
+    "m7": {
+        0xFFFFFFB0: 0xFFFFFFF1,
+        0xFFFFFFB8: 0xFFFFFFF9,
+        0xFFFFFFBC: 0xFFFFFFFD,
+        0xFFFFFFA8: 0xFFFFFFE9,
+        0xFFFFFFF9: 0xFFFFFFF5,
+    },
+}
+LOCKUP = {"m33": 0xEFFFFFFE, "m7": 0xFFFFFFFE}
+
+_core = "m33"
+
+
+@pytest.fixture(autouse=True, params=["m33", "m7"], name="core")
+def fixture_core(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Choose the core that the programs of a test run on."""
+    global _core
+    _core = request.param
+    yield _core
+
+
+def program(source: str) -> Program:
+    """Assemble a program for the core at hand and load it."""
+    return assembly.program(source, _core)
+
+
+def exc_return(value: int) -> int:
+    """Return the core's own value of EXC_RETURN for that of a Cortex-M33."""
+    return EXC_RETURNS[_core].get(value, value)
 
 
 def words(run: Program, address: int, count: int) -> Tuple[int, ...]:
@@ -45,7 +81,7 @@ svc:
     run.machine.run(100)
     assert events(run) == [("exception", 11, run["after"]), ("halt", 0, run["svc"])]
     assert register(run.machine, 13) == STACK - 32
-    assert register(run.machine, LR) == 0xFFFFFFB8
+    assert register(run.machine, LR) == exc_return(0xFFFFFFB8)
     assert register(run.machine, XPSR) & 0x1FF == 11
     # r0-r3, r12, LR, return address, xPSR with Z and T.
     expected = (10, 11, 12, 0, 0x12121212, 0xFFFFFFFF, run["after"], 0x41000000)
@@ -71,9 +107,9 @@ svc:
 
 
 @pytest.mark.parametrize(
-    "control, exc_return", [("0", 0xFFFFFFB8), ("2", 0xFFFFFFBC), ("3", 0xFFFFFFBC)], ids=["msp", "psp", "unprivileged"]
+    "control, value", [("0", 0xFFFFFFB8), ("2", 0xFFFFFFBC), ("3", 0xFFFFFFBC)], ids=["msp", "psp", "unprivileged"]
 )
-def test_thread_stacks(control: str, exc_return: int) -> None:
+def test_thread_stacks(control: str, value: int) -> None:
     run = program("""
 start:
     ldr r0, =0x20004000
@@ -96,7 +132,7 @@ svc:
 """ % control)
     run.machine.run(100)
     stack = STACK if control == "0" else 0x20004000
-    assert [register(run.machine, number) for number in (4, 5, 7)] == [stack, exc_return, stack]
+    assert [register(run.machine, number) for number in (4, 5, 7)] == [stack, exc_return(value), stack]
     # In the handler: the main stack, and no SPSEL.
     assert register(run.machine, 8) == (STACK - 32 if control == "0" else STACK)
     assert register(run.machine, 9) & 7 == int(control) & 1
@@ -232,8 +268,8 @@ FAULTS = [
     ("at: udf #0", 0x10000, None),
     ("at: mrc p15, 0, r0, c1, c0, 0", 0x80000, None),
     ("at: vadd.f32 s0, s1, s2", 0x80000, None),
-    ("ldr r0, =0x20007fe0\n msr msplim, r0\nat: sub sp, #0x40", 0x100000, None),
 ]
+STACK_LIMIT = "ldr r0, =0x20007fe0\n msr msplim, r0\nat: sub sp, #0x40"
 
 
 @pytest.mark.parametrize("code, cfsr, bfar", FAULTS)
@@ -248,6 +284,26 @@ def test_fault_on_an_instruction(code: str, cfsr: int, bfar: Optional[int]) -> N
     assert run["at"] not in run.recorder.addresses
     if bfar is not None:
         assert machine.read(BFAR, 4) == bfar
+
+
+@pytest.mark.parametrize("core", ["m33"], indirect=True)
+def test_stack_limit() -> None:
+    test_fault_on_an_instruction(STACK_LIMIT, 0x100000, None)
+
+
+def test_a_return_to_the_wrong_mode() -> None:
+    run = program("""
+start:
+    svc #0
+svc:
+    ldr r0, =0x%x
+at: bx r0
+hardfault:
+    bkpt
+""" % exc_return(0xFFFFFFB0))
+    run.machine.run(100)
+    assert run.recorder.stream[-4:-1] == [run["at"], ("return", 0, 0), ("exception", 3, NO_EXECUTION)]
+    assert run.machine.read(CFSR, 4) == 0x40000
 
 
 BRANCHES = [
@@ -353,7 +409,7 @@ def test_fault_in_hard_fault_locks_up() -> None:
     assert events(run)[-1] == ("lockup", 0, run["at"])
     assert run.machine.read(0xE000EDF0, 4) & 1 << 19
     run.machine.write(0xE000EDF0, 4, 0xA05F0003)
-    assert register(run.machine, 15) == 0xEFFFFFFE
+    assert register(run.machine, 15) == LOCKUP[_core]
 
 
 def test_illegal_exc_return_is_a_usage_fault() -> None:
@@ -361,11 +417,11 @@ def test_illegal_exc_return_is_a_usage_fault() -> None:
 start:
     svc #0
 svc:
-    ldr r0, =0xfffffff9
+    ldr r0, =0x%x
 at: bx r0
 hardfault:
     bkpt
-""")
+""" % exc_return(0xFFFFFFF9))
     run.machine.run(100)
     assert run.recorder.stream[-4:-1] == [run["at"], ("return", 0, 0), ("exception", 3, NO_EXECUTION)]
     assert run.machine.read(CFSR, 4) == 0x40000
@@ -446,7 +502,7 @@ svc:
     bx lr
 """)
     run.machine.run(100)
-    assert register(run.machine, 6) == 0xFFFFFFA8
+    assert register(run.machine, 6) == exc_return(0xFFFFFFA8)
     assert [register(run.machine, number) for number in (4, 5, 7)] == [0x3F800000, 0x40000000, STACK]
     assert register(run.machine, 8) & 4
     assert words(run, STACK - 0x68 + 0x20, 1) == (0x3F800000,)

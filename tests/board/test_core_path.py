@@ -13,10 +13,10 @@ from tests.qemu import executed
 LIMIT = 1_000_000
 
 
-def path(name: str, slices: Iterator[int]) -> Recorder:
+def path(name: str, slices: Iterator[int], core: str = "m33") -> Recorder:
     """Return what the board does up to the BKPT that ends a program."""
     recorder = Recorder()
-    machine = board(elf(name), recorder)
+    machine = board(elf(name), recorder, name=core)
     machine.write(DHCSR, 4, RUN)
     while not machine.core.halted and len(recorder.addresses) < LIMIT:
         machine.run(next(slices))
@@ -38,14 +38,16 @@ def varied() -> Iterator[int]:
 
 # In "ticks" SysTick comes at another instruction in QEMU; of "faults" QEMU lists the loads that fault as well.
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("ticks", "faults")])
-def test_path_is_qemus(name: str) -> None:
+@pytest.mark.parametrize("core", ["m33", "m7"])
+def test_path_is_qemus(name: str, core: str) -> None:
     end = symbol(elf(name), "finished")
-    assert path(name, always(5000)).addresses + [end] == executed(elf(name), end)
+    assert path(name, always(5000), core).addresses + [end] == executed(elf(name), end)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_path_does_not_depend_on_the_slices(name: str) -> None:
-    assert path(name, varied()).stream == path(name, always(100_000)).stream
+@pytest.mark.parametrize("core", ["m33", "m7"])
+def test_path_does_not_depend_on_the_slices(name: str, core: str) -> None:
+    assert path(name, varied(), core).stream == path(name, always(100_000), core).stream
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -29,9 +29,10 @@ def pyocd(*arguments: str) -> str:
     return finished.stdout
 
 
-def test_pyocd_lists_the_board() -> None:
-    (line,) = [line for line in pyocd("list").splitlines() if "board:m33" in line]
-    assert "gdb_etm simulated board m33" in line
+@pytest.mark.parametrize("name", ["m33", "m7"])
+def test_pyocd_lists_the_board(name: str) -> None:
+    (line,) = [line for line in pyocd("list").splitlines() if "board:%s " % name in line]
+    assert "gdb_etm simulated board " + name in line
 
 
 def test_pyocd_commander_uses_the_board() -> None:
@@ -49,6 +50,24 @@ def test_names_of_the_board(name: str) -> None:
     assert session is not None
     with session:
         assert session.target.read32(0xE000ED00) == 0x410FD214
+
+
+def test_components_in_the_rom_tables_of_a_cortex_m7() -> None:
+    with hand.board("m7", elf=SORT) as session:
+        core = session.target.cores[0]
+        assert core.name == "Cortex-M7" and core.read32(0xE000ED00) == 0x411FC272
+        table = session.target.aps[0].rom_table
+        (inner,) = [component for component in table.components if hasattr(component, "components")]
+        found = {component.address: component.name for component in [*table.components, *inner.components]}
+    assert found == {
+        0xE00FF000: "ROM",
+        0xE000E000: "SCS",
+        0xE0001000: "DWT",
+        0xE0002000: "FPB",
+        0xE0041000: "ETM",
+        0xE0042000: "Trace Funnel",
+        0xE0043000: "ETF",
+    }
 
 
 def test_components_in_the_rom_table() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import List, Optional, Tuple
 
 from gdb_etm.board.etm import TraceUnit
+from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.units import ETM_M33
 
 CODE = bytes.fromhex("00bf 00bf fce7 00bf 7047".replace(" ", ""))
 PRGCTLR, STATR, CONFIGR, SYNCPR, TRACEIDR, VICTLR = 0x004, 0x00C, 0x010, 0x034, 0x040, 0x080
@@ -19,11 +21,12 @@ class Traced:
     def __init__(self, comparators: int = 0, watched: Optional[int] = None, overflow: int = 0) -> None:
         self.sent: List[Tuple[int, bytes]] = []
         self.unit = TraceUnit(
+            ETM_M33,
             0xE0041000,
             lambda address: CODE[address - 0x1000 : address - 0xFFC],
             lambda number: watched if number == 0 else None,
             lambda trace_id, data: self.sent.append((trace_id, data)),
-            comparators,
+            BoardOptions(comparators=comparators),
             overflow,
         )
 

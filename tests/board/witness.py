@@ -42,9 +42,9 @@ class Recorder:
         self.stream.append((name, number, address))
 
 
-def board(elf: Optional[str], recorder: Recorder, truth: Optional[str] = None) -> Machine:
+def board(elf: Optional[str], recorder: Recorder, truth: Optional[str] = None, name: str = "m33") -> Machine:
     """Return a board that has just been reset; its thread does not run, `run` makes it go."""
-    machine = Machine(BoardOptions(elf=elf, truth=truth))
+    machine = Machine(BoardOptions(name, elf, truth=truth))
     machine.trace = recorder
     machine.core.reset()
     return machine

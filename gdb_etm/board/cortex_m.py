@@ -1,4 +1,4 @@
-"""The core: instructions, exceptions and debug state put together (Armv8-M, DDI 0553).
+"""The core: instructions, exceptions and debug state put together (Armv8-M, DDI 0553; Armv7-M, DDI 0403).
 
 Simplifications, each of which the architecture allows:
 
@@ -35,13 +35,13 @@ from gdb_etm.board.events import (
     Witness,
 )
 from gdb_etm.board.exceptions import Exceptions
-from gdb_etm.board.frame import Frame
+from gdb_etm.board.frame import THREAD_MODE, Frame
+from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.status import Status
 from gdb_etm.board.stops import Run, Stop
 
 NO_EXECUTION = 0xFFFFFFFE
-LOCKUP_ADDRESS = 0xEFFFFFFE
 
 _IPSR = 0x1FF
 _PRIMASK = arm_const.UC_ARM_REG_PRIMASK
@@ -50,21 +50,23 @@ _FAULTMASK = arm_const.UC_ARM_REG_FAULTMASK
 
 
 class Core:
-    """A Cortex-M33.
+    """A Cortex-M.
 
+    :param model: Which one.
     :param bus: What it reaches.
     :param clock: Virtual time, which it drives.
     :param witness: Who hears what it does.
     """
 
-    def __init__(self, bus: Bus, clock: Clock, witness: Witness) -> None:
+    def __init__(self, model: CoreModel, bus: Bus, clock: Clock, witness: Witness) -> None:
+        self.model = model
         self._bus = bus
         self.clock = clock
         self._witness = witness
-        self.engine = Engine(bus)
+        self.engine = Engine(bus, model)
         self.exceptions = Exceptions()
         self.status = Status()
-        self._frame = Frame(self.engine, bus, self.status)
+        self._frame = Frame(self.engine, bus, self.status, model)
         clock.elapsed = self.engine.elapsed
         self.halted = False
         self.stepping = False
@@ -98,7 +100,7 @@ class Core:
     def resume(self, step: bool) -> None:
         """Leave Debug state, for one instruction or for good; a new PC also ends lockup."""
         self.halted = False
-        self.locked_up = self.locked_up and self.engine.pc == LOCKUP_ADDRESS
+        self.locked_up = self.locked_up and self.engine.pc == self.model.lockup_address
         self.stepping = step
         self._witness.resume(self.engine.pc)
 
@@ -277,7 +279,7 @@ class Core:
     def _lock_up(self, address: int) -> None:
         """Stop executing for good."""
         self._witness.lockup(address)
-        self.engine.jump(LOCKUP_ADDRESS)
+        self.engine.jump(self.model.lockup_address)
         self.locked_up = True
         if self.debug_enabled and self.demcr & VC_HARDERR:
             self.halt(DFSR_VCATCH)
@@ -286,6 +288,8 @@ class Core:
         """Return from an exception, or go on to the next one."""
         number = self.engine.xpsr & _IPSR
         legal = self._frame.is_legal(exc_return) and self.exceptions.active[number]
+        if self.model.counts_nesting:
+            legal = legal and bool(exc_return & THREAD_MODE) == (sum(self.exceptions.active) == 1)
         self.exceptions.deactivate(number)
         if number != exc.NMI:
             self.engine.write_special(_FAULTMASK, 0)

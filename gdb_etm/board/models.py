@@ -1,0 +1,111 @@
+"""What differs between the cores of the boards, as data: only what programs and debuggers can tell apart."""
+
+from __future__ import annotations
+
+from typing import FrozenSet, Mapping, NamedTuple
+
+from gdb_etm.board.identity import CLASS_GENERIC, PART_CORTEX_M33, identification
+
+
+class CoreModel(NamedTuple):
+    """One kind of Cortex-M."""
+
+    name: str
+    unicorn: str
+    """The end of Unicorn's name for it."""
+    exc_return: int
+    """EXC_RETURN for Handler mode and an extended frame: the bits that say the same in every value."""
+    exc_returns: FrozenSet[int]
+    """The values of EXC_RETURN that are legal."""
+    counts_nesting: bool
+    """Whether a return to Thread mode is illegal from all but the last active exception (Armv7-M, B1.5.8)."""
+    has_stack_limits: bool
+    """Whether there are MSPLIM and PSPLIM (Armv8-M)."""
+    floating_point_context: int
+    """Bits of CONTROL that are set while there is one."""
+    lockup_address: int
+    """What the PC shows in lockup."""
+    scs: Mapping[int, int]
+    """Read-only registers of the System Control Space, by offset."""
+    dwt: Mapping[int, int]
+    """Identification registers of the DWT."""
+    fpb: Mapping[int, int]
+    """Identification registers of the breakpoint unit."""
+
+
+def _exc_returns(base: int, process_handler: bool) -> FrozenSet[int]:
+    # Bit 4: no floating-point registers in the frame.  Bits 3 and 2: to Thread mode, from the process stack.
+    modes = (0, 8, 12, 4) if process_handler else (0, 8, 12)
+    return frozenset(base | no_floating_point | mode for no_floating_point in (0, 16) for mode in modes)
+
+
+# EXC_RETURN without the Security Extension (DDI 0553, D1.2.95): DCRS is 1, S and ES are 0.
+CORTEX_M33 = CoreModel(
+    name="Cortex-M33",
+    unicorn="CORTEX_M33",
+    exc_return=0xFFFFFFA0,
+    exc_returns=_exc_returns(0xFFFFFFA0, True),
+    counts_nesting=False,
+    has_stack_limits=True,
+    # Unicorn's core is in Secure state, where a floating-point context needs SFPA beside FPCA.
+    floating_point_context=4 | 8,
+    lockup_address=0xEFFFFFFE,
+    # r0p4 with DSP and single-precision floating point, and without Security Extension, MPU and caches.
+    scs={
+        0x004: 0x00000000,  # ICTR: 32 interrupts
+        0xD00: 0x410FD214,  # CPUID
+        0xD14: 0x00000201,  # CCR
+        0xD40: 0x00000030,  # ID_PFR0
+        0xD44: 0x00000200,  # ID_PFR1
+        0xD48: 0x00200000,  # ID_DFR0
+        0xD50: 0x00101F40,  # ID_MMFR0
+        0xD58: 0x01000000,  # ID_MMFR2
+        0xD60: 0x01101110,  # ID_ISAR0
+        0xD64: 0x02212000,  # ID_ISAR1
+        0xD68: 0x20232232,  # ID_ISAR2
+        0xD6C: 0x01111131,  # ID_ISAR3
+        0xD70: 0x01310132,  # ID_ISAR4
+        0xD7C: 0x8000C000,  # CTR
+        0xF40: 0x10110021,  # MVFR0
+        0xF44: 0x11000011,  # MVFR1
+        0xF48: 0x00000040,  # MVFR2
+        **identification(PART_CORTEX_M33, devarch=0x47702A04),
+    },
+    dwt=identification(PART_CORTEX_M33, devarch=0x47701A02),
+    fpb=identification(PART_CORTEX_M33, devarch=0x47701A03),
+)
+
+# EXC_RETURN of Armv7-M with floating point (DDI 0403, table B1-9).
+CORTEX_M7 = CoreModel(
+    name="Cortex-M7",
+    unicorn="CORTEX_M7",
+    exc_return=0xFFFFFFE1,
+    exc_returns=_exc_returns(0xFFFFFFE1, False),
+    counts_nesting=True,
+    has_stack_limits=False,
+    floating_point_context=4,
+    lockup_address=0xFFFFFFFE,
+    # r1p2 with double-precision floating point, and without MPU and caches.
+    scs={
+        0x004: 0x00000000,  # ICTR: 32 interrupts
+        0xD00: 0x411FC272,  # CPUID
+        0xD14: 0x00000200,  # CCR: STKALIGN
+        0xD40: 0x00000030,  # ID_PFR0
+        0xD44: 0x00000200,  # ID_PFR1
+        0xD48: 0x00100000,  # ID_DFR0
+        0xD50: 0x00100030,  # ID_MMFR0
+        0xD58: 0x01000000,  # ID_MMFR2
+        0xD60: 0x01101110,  # ID_ISAR0
+        0xD64: 0x02112000,  # ID_ISAR1
+        0xD68: 0x20232231,  # ID_ISAR2
+        0xD6C: 0x01111131,  # ID_ISAR3
+        0xD70: 0x01310132,  # ID_ISAR4
+        0xD7C: 0x8000C000,  # CTR
+        0xF40: 0x10110221,  # MVFR0: single and double precision
+        0xF44: 0x12000011,  # MVFR1
+        0xF48: 0x00000040,  # MVFR2
+        **identification(0x00C, component_class=CLASS_GENERIC),
+    },
+    dwt=identification(0x002, component_class=CLASS_GENERIC),
+    fpb=identification(0x00E, component_class=CLASS_GENERIC),
+)

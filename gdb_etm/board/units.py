@@ -1,0 +1,99 @@
+"""What differs between the trace units of the boards, as data: their registers (IHI 0064, 7.3)."""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple
+
+from gdb_etm.board.identity import PART_CORTEX_M33, identification
+
+
+class UnitModel(NamedTuple):
+    """One kind of ETMv4 trace unit."""
+
+    fixed: Mapping[int, int]
+    """Read-only registers by offset."""
+    masks: Mapping[int, int]
+    """Implemented bits of the other trace registers, whose contents are UNKNOWN after a reset (table 3-1)."""
+    ones: Mapping[int, int]
+    """Bits that read as one."""
+    speculates: bool
+    """Whether TRCIDR8.MAXSPEC can be chosen."""
+
+
+# Both units have the resources of the one in the Cortex-M33: four DWT inputs, two selector pairs, one reduced counter.
+_RESOURCES = {
+    0x190: 1,
+    0x194: 0,
+    0x1C0: 0,  # TRCIMSPEC0
+    0x1F0: 0x00114000,  # TRCIDR4: four DWT inputs, two selector pairs, one single-shot control, no comparators
+    0x1F4: 0x90C70004,  # TRCIDR5: one reduced counter, no sequencer, 7-bit trace ID, four external inputs
+    0xFB8: 0xCC,  # TRCAUTHSTATUS: non-invasive debug is on
+}
+_MASKS = {
+    0x010: 0x00001818,  # TRCCONFIGR: RS, TS, CCI, BB
+    0x020: 0x00008F8F,  # TRCEVENTCTL0R
+    0x024: 0x00001803,  # TRCEVENTCTL1R
+    0x02C: 0x0000010C,  # TRCSTALLCTLR
+    0x030: 0x0000008F,  # TRCTSCTLR
+    0x038: 0x00000FFF,  # TRCCCCTLR
+    0x040: 0x0000007F,  # TRCTRACEIDR
+    0x080: 0x00090E8F,  # TRCVICTLR
+    0x08C: 0x000F000F,  # TRCVIPCSSCTLR
+    0x140: 0x0000FFFF,  # TRCCNTRLDVR0
+    0x208: 0x003700FF,  # TRCRSCTLR2
+    0x20C: 0x001700FF,  # TRCRSCTLR3
+    0x280: 0x01000000,  # TRCSSCCR0
+    0x2A0: 0x80000000,  # TRCSSCSR0
+    0x2C0: 0x0000000F,  # TRCSSPCICR0
+}
+_ONES = {0x010: 1, 0x2A0: 1 << 3}
+
+# The unit in the Cortex-M33 r0p4.  It says that it could trace conditional instructions (TRCIDR0.TRCCOND), and here
+# cannot: TRCCONFIGR.COND reads as zero.
+ETM_M33 = UnitModel(
+    fixed={
+        **_RESOURCES,
+        0x034: 0xA,  # TRCSYNCPR
+        0x180: 0,  # TRCIDR8: no speculation
+        0x184: 0,
+        0x188: 0,
+        0x18C: 0,
+        0x1E0: 0x280006E1,  # TRCIDR0: return stack, cycle counts, branch broadcast, 64-bit timestamps, commit mode 1
+        0x1E4: 0x4100F421,  # TRCIDR1: Arm, ETMv4.2
+        0x1E8: 0x00000004,  # TRCIDR2: 32-bit addresses, no Context ID, 12-bit cycle counter
+        0x1EC: 0x0F090004,  # TRCIDR3: Thread and Handler, read-only TRCSYNCPR, least threshold 4
+        **identification(PART_CORTEX_M33, devtype=0x13, devarch=0x47724A13),
+    },
+    masks=_MASKS,
+    ones=_ONES,
+    speculates=False,
+)
+
+# A unit for a Cortex-M7 with all that an ETMv4.0 can have there but conditional instructions: data trace, exception
+# data, and speculation.  The core on the board does not speculate: the depth and what is predicted are made up, so that
+# there is trace of it.
+ETM_M7 = UnitModel(
+    fixed={
+        **_RESOURCES,
+        0x184: 32,  # TRCIDR9: P0 keys
+        0x188: 36,  # TRCIDR10: P1 keys
+        0x18C: 4,  # TRCIDR11: of them special
+        0x190: 0,
+        # TRCIDR0: INSTP0, data trace of loads and stores and of exceptions, and commit mode 0; the rest as the M33's
+        0x1E0: 0x080206BF,
+        0x1E4: 0x4100F401,  # TRCIDR1: Arm, ETMv4.0
+        0x1E8: 0x00420004,  # TRCIDR2: 32-bit instruction and data addresses and data values
+        0x1EC: 0x0D090004,  # TRCIDR3: as the M33's, but TRCSYNCPR can be written
+        **identification(0x975, devtype=0x13, devarch=0x47704A13),
+    },
+    masks={
+        **_MASKS,
+        0x010: 0x0003181E,  # TRCCONFIGR: DV, DA, RS, TS, CCI, BB, INSTP0
+        0x024: 0x00001813,  # TRCEVENTCTL1R
+        0x02C: 0x00001F0C,  # TRCSTALLCTLR
+        0x034: 0x0000001F,  # TRCSYNCPR
+        0x0A0: 0x0000108F,  # TRCVDCTLR; PCREL and SPREL read as zero
+    },
+    ones=_ONES,
+    speculates=True,
+)
