@@ -6,6 +6,7 @@ from enum import Enum
 from struct import unpack, unpack_from
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.futures import Future, decode_future
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import (
@@ -54,12 +55,16 @@ class Blocks:
     :param program: The program's memory.
     :param waits: Whether the unit traces WFI and WFE as branches (TRCIDR2.WFXMODE).
     :param futures: Whether the unit traces branch-future instructions (TRCIDR0.BF).
+    :param transfers: The loads or stores that the unit traces as branches (TRCCONFIGR.INSTP0).
     """
 
-    def __init__(self, program: Program, waits: bool = False, futures: bool = False) -> None:
+    def __init__(
+        self, program: Program, waits: bool = False, futures: bool = False, transfers: Access = Access.NONE
+    ) -> None:
         self.program = program
         self._waits = waits
         self._futures = futures
+        self._transfers = transfers
         self._blocks: Dict[Tuple[int, Isa], Block] = {}
 
     def at(self, address: int, isa: Isa) -> Block:
@@ -91,7 +96,9 @@ class Blocks:
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)
-            if self._is_traced(insn):
+            # A load or store that was interrupted half-way is not traced until it is restarted (5.2.7).
+            interrupted = insn.kind is Kind.OTHER and at + insn.size > stop
+            if not interrupted and self._is_traced(insn, at, isa):
                 return Block(address, at, count, isa, Stop.BRANCH, insn)
             at += insn.size
             count += 1
@@ -126,7 +133,7 @@ class Blocks:
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, walked, isa, Stop.NO_CODE, None)
-            if self._is_traced(insn):
+            if self._is_traced(insn, at, isa):
                 if not always_taken(int.from_bytes(self.program.read(at, 4), "little"), isa):
                     return Block(address, at, walked, isa, Stop.BRANCH, None)
                 return Block(address, at + insn.size, walked + 1, isa, Stop.BRANCH, insn)
@@ -146,17 +153,19 @@ class Blocks:
             at += 4 if len(half) == 2 and is_wide(half[0] | half[1] << 8) else 2
         return found
 
-    def _is_traced(self, insn: Insn) -> bool:
+    def _is_traced(self, insn: Insn, address: int, isa: Isa) -> bool:
         kind = insn.kind
         if kind is Kind.WAIT:
             return self._waits
         if kind is Kind.FUTURE:
             return self._futures
-        return kind is not Kind.OTHER
+        if kind is not Kind.OTHER:
+            return True
+        return bool(self._transfers) and bool(self._transfers & accesses(self.program.read(address, 4), 0, isa))
 
     def _skip(self, address: int, isa: Isa) -> Tuple[int, int]:
         found = self.program.piece_at(address)
-        if found is None:
+        if found is None or self._transfers:
             return address, 0
         index, count = skip_plain(found[1], address - found[0], isa)
         return found[0] + index, count
@@ -170,9 +179,10 @@ class Blocks:
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)
-            if insn.kind is not Kind.OTHER and self._is_traced(insn):
+            if (insn.kind is not Kind.OTHER or self._transfers) and self._is_traced(insn, at, isa):
                 at += insn.size
-                if insn.kind is Kind.WAIT:
+                if insn.kind is Kind.WAIT or insn.kind is Kind.OTHER:
+                    # Waits, loads and stores go on with the next instruction (5.2.5).
                     insn = Insn(insn.size, Kind.DIRECT, at, isa, False)
                 return Block(address, at, count + 1, isa, Stop.BRANCH, insn)
             at += insn.size

@@ -13,6 +13,7 @@ import gc
 from functools import partial
 from typing import Callable, Optional
 
+from gdb_etm.program.accesses import Access
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import GapReason
@@ -42,7 +43,8 @@ class Decoder:
     def __init__(self, config: Etmv4Config, program: Program) -> None:
         self.config = config
         self.table = build_table(config)
-        blocks = Blocks(program, config.waits, config.futures)
+        transfers = (Access.LOAD if config.loads else Access.NONE) | (Access.STORE if config.stores else Access.NONE)
+        blocks = Blocks(program, config.waits, config.futures, transfers)
         self.automaton = Automaton(blocks, self.table, config.return_stack)
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
