@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Dict, Iterator, List
 
+from gdb_etm.protocols.etmv4.conditional import Conditional, ConditionKeys, Element
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.exceptions import exception_name
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
@@ -26,8 +27,21 @@ from gdb_etm.protocols.etmv4.packets import (
     read_timestamp,
     read_trace_info,
 )
+from gdb_etm.protocols.etmv4.reserved import CONDITIONAL_KINDS, reserved_field
+from gdb_etm.protocols.etmv4.resolution import (
+    Atoms,
+    read_cancel,
+    read_commit,
+    read_cycle_commit,
+    read_mispredict,
+    read_sync_mark,
+)
 from gdb_etm.protocols.etmv4.stream import list_stream
 from gdb_etm.protocols.packet import Packet
+
+_KEYS_SHOWN = 8
+# As in TRCCONFIGR.COND.
+_SELECTIONS = {1: "loads", 2: "stores", 3: "loads and stores", 7: "instructions"}
 
 
 def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
@@ -51,6 +65,7 @@ class _Fields:
         self._addresses = NO_ADDRESSES
         self._timestamp = 0
         self._threshold = 0
+        self._keys = ConditionKeys(config)
         self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
             Kind.TRACE_INFO: self._trace_info,
             Kind.TIMESTAMP: self._timestamp_packet,
@@ -58,8 +73,13 @@ class _Fields:
             Kind.CYCLE_COUNT_1: self._cycle_count,
             Kind.CYCLE_COUNT_2: self._cycle_count,
             Kind.CYCLE_COUNT_3: self._cycle_count,
-            Kind.COMMIT: lambda data, at: "%d" % read_continued(data, at + 1)[0],
-            Kind.CANCEL_1: lambda data, at: "%d" % read_continued(data, at + 1)[0],
+            Kind.NUMBERED_SYNC: _sync_mark,
+            Kind.UNNUMBERED_SYNC: _sync_mark,
+            Kind.COMMIT: lambda data, at: "%d" % read_commit(data, at),
+            Kind.CANCEL_1: _cancel,
+            Kind.CANCEL_2: _cancel,
+            Kind.CANCEL_3: _cancel,
+            Kind.MISPREDICT: lambda data, at: _after(read_mispredict(data, at)),
             Kind.EVENT: lambda data, at: "event %s" % ", ".join(str(n) for n in range(4) if data[at] >> n & 1),
             Kind.CONTEXT: lambda data, at: self._context(data, at + 1) if data[at] & 1 else "unchanged",
             Kind.ADDRESS_CONTEXT: self._address_context,
@@ -67,21 +87,32 @@ class _Fields:
             Kind.SHORT_ADDRESS: self._address,
             Kind.LONG_ADDRESS: self._address,
             Kind.Q: self._q,
-            Kind.ATOM: lambda data, at: "".join("E" if taken else "N" for taken in ATOMS[data[at]]),
+            Kind.ATOM: lambda data, at: _letters(ATOMS[data[at]]),
         }
+        self._by_kind.update({kind: partial(self._conditional, kind) for kind in CONDITIONAL_KINDS})
 
     def words(self, kind: Kind, data: bytes, at: int) -> str:
+        reserved = reserved_field(kind, data, at, self._config)
+        if reserved and kind in CONDITIONAL_KINDS:
+            self._keys.lose()
+            return "reserved: %s" % reserved
         make = self._by_kind.get(kind)
-        return make(data, at) if make is not None else ""
+        words = make(data, at) if make is not None else ""
+        return "%s (reserved: %s)" % (words, reserved) if reserved else words
 
     def _trace_info(self, data: bytes, at: int) -> str:
         info, _ = read_trace_info(data, at)
         self._addresses = NO_ADDRESSES
         self._timestamp = 0
         self._threshold = info.cycle_threshold
+        self._keys.reset()
         words = ["INFO=0x%02x" % info.info]
         if info.info & 1:
             words.append("cycle threshold %d" % info.cycle_threshold)
+        if info.info >> 1 & 7 in _SELECTIONS:
+            words.append("conditional %s" % _SELECTIONS[info.info >> 1 & 7])
+        if info.info >> 4 & 3:
+            words.append("%s as P0" % _SELECTIONS[info.info >> 4 & 3])
         if info.speculation:
             words.append("%d uncommitted" % info.speculation)
         if info.p0_key:
@@ -94,7 +125,13 @@ class _Fields:
 
     def _cycle_count(self, data: bytes, at: int) -> str:
         count = read_cycle_count(data, at, self._config.commit_mode)
-        return "%d cycles" % (self._threshold + count) if count >= 0 else "unknown"
+        commits = read_cycle_commit(data, at, self._config)
+        words = "%d cycles" % (self._threshold + count) if count >= 0 else "count unknown"
+        return "commit %d, %s" % (commits, words) if commits > 0 else words
+
+    def _conditional(self, kind: Kind, data: bytes, at: int) -> str:
+        elements = self._keys.read(kind, data, at)
+        return ", ".join(_elements(elements, self._config.condition_flags)) if elements is not None else "keys unknown"
 
     def _push(self, address: Address) -> str:
         self._addresses = push_address(self._addresses, address)
@@ -139,3 +176,50 @@ class _Fields:
             address, after = read_address(0x90 | form, data, after, self._addresses)
             words = self._push(address) + ", "
         return "%s%d instructions" % (words, read_continued(data, after)[0])
+
+
+def _letters(atoms: Atoms) -> str:
+    return "".join("E" if taken else "N" for taken in atoms)
+
+
+def _after(atoms: Atoms) -> str:
+    return "after %s" % _letters(atoms) if atoms else ""
+
+
+def _sync_mark(data: bytes, at: int) -> str:
+    mark = read_sync_mark(data, at)
+    return _after(mark.atoms) if mark.number is None else "%d" % mark.number
+
+
+def _cancel(data: bytes, at: int) -> str:
+    cancel = read_cancel(data, at)
+    words = ["%d" % cancel.elements, "mispredict" if cancel.mispredict else "", _after(cancel.atoms)]
+    return ", ".join(filter(None, words))
+
+
+def _elements(elements: List[Element], flags: bool) -> Iterator[str]:
+    # C elements in a row share one word; of many only the first and the last key are shown.
+    keys: List[int] = []
+    for element in elements:
+        if isinstance(element, Conditional):
+            keys.append(element.key)
+            continue
+        if keys:
+            yield _c_elements(keys)
+            keys = []
+        yield "R %d %s" % (element.key, _result(element.value, flags))
+    if keys:
+        yield _c_elements(keys)
+
+
+def _c_elements(keys: List[int]) -> str:
+    if len(keys) <= _KEYS_SHOWN:
+        return "C " + " ".join("%d" % key for key in keys)
+    return "C %d ... %d (%d)" % (keys[0], keys[-1], len(keys))
+
+
+def _result(value: int, flags: bool) -> str:
+    # A flag that is set in capitals, as debuggers show them.
+    if not flags:
+        return "passed" if value else "failed"
+    return "".join(name if value >> 3 - bit & 1 else name.lower() for bit, name in enumerate("NZCV"))

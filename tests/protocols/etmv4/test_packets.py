@@ -16,7 +16,7 @@ from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.protocols.etmv4.packets import NEED_MORE
 from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, same
 
-UNIT = A_PROFILE._replace(version=6, commit_mode=0)
+UNIT = A_PROFILE._replace(version=6, commit_mode=0, condition_keys=16)
 M_UNIT = UNIT._replace(m_profile=True)
 ONE_COMMIT_MODE = UNIT._replace(commit_mode=1)
 START = ASYNC + "01 00 "
@@ -25,7 +25,12 @@ Vector = Tuple[Etmv4Config, str, str, int]
 # Configuration, packets, their names and fields (semicolons between them), line.
 VECTORS: List[Vector] = [
     # Synchronisation and discontinuity, 6.4.2.
-    (UNIT, "01 0f 31 03 05 90 1e", "Trace Info INFO=0x31, cycle threshold 3856, 5 uncommitted, P0 key 3", 9090),
+    (
+        UNIT,
+        "01 0f 31 03 05 90 1e",
+        "Trace Info INFO=0x31, cycle threshold 3856, loads and stores as P0, 5 uncommitted, P0 key 3",
+        9090,
+    ),
     (UNIT, "01 00", "Trace Info INFO=0x00", 9090),
     (UNIT, "01 81 00 00", "Trace Info INFO=0x00", 9090),
     (UNIT, "04", "Trace On", 9221),
@@ -55,28 +60,57 @@ VECTORS: List[Vector] = [
     (UNIT, "07", "Exception Return", 9711),
     (M_UNIT, "05", "Function Return", 9467),
     # Cycle counts, 6.4.6: a threshold of 16.
-    (UNIT, "01 09 01 10 | d8 | 0e 02 83 01", "THRESHOLD; Atom NN; Cycle Count format 1 147 cycles", 9793),
-    (UNIT, "01 09 01 10 | f7 | 0f 01", "THRESHOLD; Atom E; Cycle Count format 1 unknown", 9816),
+    (UNIT, "01 09 01 10 | d8 | 0e 02 83 01", "THRESHOLD; Atom NN; Cycle Count format 1 commit 2, 147 cycles", 9793),
+    (UNIT, "01 09 01 10 | f7 | 0f 01", "THRESHOLD; Atom E; Cycle Count format 1 commit 1, count unknown", 9816),
     (ONE_COMMIT_MODE, "01 09 01 10 | 0e 83 01", "THRESHOLD; Cycle Count format 1 147 cycles", 9793),
-    (ONE_COMMIT_MODE, "01 09 01 10 | 0f", "THRESHOLD; Cycle Count format 1 unknown", 9793),
-    (UNIT, "01 09 01 10 | d8 | 0c 13", "THRESHOLD; Atom NN; Cycle Count format 2 19 cycles", 9866),
+    (ONE_COMMIT_MODE, "01 09 01 10 | 0f", "THRESHOLD; Cycle Count format 1 count unknown", 9793),
+    (UNIT, "01 09 01 10 | d8 | 0c 13", "THRESHOLD; Atom NN; Cycle Count format 2 commit 2, 19 cycles", 9866),
     (UNIT, "01 09 01 10 | d8 | 0d 15", "THRESHOLD; Atom NN; Cycle Count format 2 21 cycles", 9866),
-    (UNIT, "01 09 01 10 | d8 | 16", "THRESHOLD; Atom NN; Cycle Count format 3 18 cycles", 9912),
+    (UNIT, "01 09 01 10 | d8 | 16", "THRESHOLD; Atom NN; Cycle Count format 3 commit 2, 18 cycles", 9912),
     # Data synchronisation, speculation, conditional instructions: 6.4.7 to 6.4.9.
-    (UNIT, "25", "Numbered Data Sync Mark", 9957),
-    (UNIT, "2b", "Unnumbered Data Sync Mark", 9979),
+    (UNIT, "25", "Numbered Data Sync Mark 5", 9957),
+    (UNIT, "2b | 28", "Unnumbered Data Sync Mark after EEE; Unnumbered Data Sync Mark", 9979),
     (UNIT, "2d 05 | 2d 81 01", "Commit 5; Commit 129", 10045),
     (UNIT, "fb | 2e 02", "Atom EEN; Cancel format 1 2", 10080),
-    (UNIT, "fb | 2f 01", "Atom EEN; Cancel format 1 1", 10080),
-    (UNIT, "30 | 31 | 32 | 33", "Mispredict; Mispredict; Mispredict; Mispredict", 10202),
-    (UNIT, "34 | 35 | 36 | 37", "; ".join(["Cancel format 2"] * 4), 10123),
-    (UNIT, "38 | 3f", "Cancel format 3; Cancel format 3", 10164),
-    (UNIT, "40 | 41 | 42", "; ".join(["Conditional Instruction format 2"] * 3), 10376),
-    (UNIT, "6c 05 | 43", "Conditional Instruction format 1; Conditional Flush", 10334),
-    (UNIT, "6d 07", "Conditional Instruction format 3", 10417),
-    (UNIT, "6f 31 | 6b 11 30 | 6e 91 01", "; ".join(["Conditional Result format 1"] * 3), 10546),
-    (UNIT, "6b 91 01 b0 81 00 | 49", "Conditional Result format 1; Conditional Result format 2", 10546),
-    (UNIT, "5f f1 | 45", "Conditional Result format 3; Conditional Result format 4", 10679),
+    (UNIT, "fb | 2f 01", "Atom EEN; Cancel format 1 1, mispredict", 10080),
+    (UNIT, "30 | 31 | 32 | 33", "Mispredict; Mispredict after E; Mispredict after EE; Mispredict after N", 10202),
+    (
+        UNIT,
+        "34 | 35 | 36 | 37",
+        "Cancel format 2 1, mispredict; Cancel format 2 1, mispredict, after E; "
+        "Cancel format 2 1, mispredict, after EE; Cancel format 2 1, mispredict, after N",
+        10123,
+    ),
+    (UNIT, "38 | 3f", "Cancel format 3 2, mispredict; Cancel format 3 5, mispredict, after E", 10164),
+    (
+        UNIT,
+        "40 | 41 | 42",
+        "Conditional Instruction format 2 C 1; Conditional Instruction format 2 C 1; "
+        "Conditional Instruction format 2 C 2 2",
+        10376,
+    ),
+    (UNIT, "6c 05 | 43", "Conditional Instruction format 1 C 5; Conditional Flush", 10334),
+    (UNIT, "6d 07", "Conditional Instruction format 3 C 1 2 3 3", 10417),
+    (
+        UNIT,
+        "6f 31 | 6b 41 50 | 6e 91 01",
+        "Conditional Result format 1 C 1 2 3, R 3 passed; "
+        "Conditional Result format 1 C 4, R 4 passed, C 5, R 5 failed; Conditional Result format 1 R 9 passed",
+        10546,
+    ),
+    (
+        UNIT,
+        "6b 91 01 b0 81 00 | 49",
+        "Conditional Result format 1 C 1 ... 9 (9), R 9 passed, C 10 11, R 11 failed; "
+        "Conditional Result format 2 C 12, R 12 passed",
+        10546,
+    ),
+    (
+        UNIT,
+        "5f f1 | 45",
+        "Conditional Result format 3 C 1, R 1 passed, C 2, R 2 failed; Conditional Result format 4 R 1 passed",
+        10679,
+    ),
     # Context and addresses, 6.4.12.
     (UNIT, "80", "Context unchanged", 11183),
     (UNIT, "81 f1 01 02 03 04 0a 0b 0c 0d", "Context EL1 NS 64-bit VMID 0x4030201 Context ID 0xd0c0b0a", 12185),
