@@ -201,7 +201,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     # argparse gives up a list of words at the first option after it, and takes "-5,+2" for an option.
     parser = _parser()
     arguments, more = parser.parse_known_args(words)
-    unknown = [word for word in more if word[1:2].isalpha() or (word.startswith("--") and word != "--")]
+    unknown = [word for word in more if word.startswith("-") and word not in ("-", "--") and not word[1].isdigit()]
     if unknown or (more and "words" not in arguments):
         parser.error("unrecognized arguments: %s" % " ".join(unknown or more))
     if more:

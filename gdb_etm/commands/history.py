@@ -13,10 +13,11 @@ from gdb_etm.commands.ranges import Window, window
 from gdb_etm.commands.records import Decoded
 from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
+from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
-from gdb_etm.protocols.elements import Event, Gap, GapReason
+from gdb_etm.protocols.elements import Cycles, Event, Gap, GapReason, Timestamp
 from gdb_etm.views.functions import FunctionRow, function_lines
-from gdb_etm.views.instructions import InstructionRow, Row, SourceRow, instruction_lines
+from gdb_etm.views.instructions import EventRow, InstructionRow, Row, SourceRow, instruction_lines
 from gdb_etm.views.text import end_text, plural
 
 RANGE = Argument(
@@ -44,6 +45,7 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
         return
     shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
     yield from _doubts(decoded, "instructions marked ! are not what the target holds now")
+    yield from _absent(decoded, values.modifiers)
     batch: List[Row] = []
     for row in history_rows(session.debugger, decoded, shown, values.modifiers, _is_next(text), text.strip() == "-"):
         batch.append(row)
@@ -64,29 +66,64 @@ def history_rows(
 ) -> Iterator[Row]:
     """Give the rows of an instruction listing.
 
-    :param modifiers: Letters of GDB's ``record instruction-history``: m, s, r, f.
+    :param modifiers: Letters of GDB's ``record instruction-history``: m, s, r, f; and t and d.
     :param no_leading: Leave out the events directly before the first instruction, which were shown already.
     :param no_trailing: The same after the last instruction.
     """
-    source = "m" in modifiers or "s" in modifiers
-    before: Optional[SourceLine] = None
+    write = _RowWriter(debugger, decoded, modifiers)
     last = shown.first - 1
     if shown.first == 1:
         yield decoded.history.end_reason
-    for item in decoded.history.walk(shown.first, shown.last):
+    for item, time in _timed(decoded, shown, "t" in modifiers):
         if not isinstance(item, Instruction):
             leading = last < shown.first and shown.first > 1 and no_leading
             trailing = last >= shown.last and no_trailing
-            if not leading and not trailing and not (last == 0 and is_start(decoded, item)):
-                yield item
+            starts = last == 0 and item is not None and is_start(decoded, item)
+            if not (leading or trailing or starts):
+                yield write.event(item, time)
             continue
         last = item.number
-        if source:
-            line = debugger.line_at(item.address)
-            if line is not None and line != before:
-                yield SourceRow("%s:%d" % (line.path, line.line), debugger.source_text(line))
-            before = line
-        yield _instruction_row(debugger, decoded, item, modifiers)
+        yield from write.instruction(item, time)
+
+
+def _timed(decoded: Decoded, shown: Window, times: bool) -> Iterator[Timed]:
+    items = decoded.history.walk(shown.first, shown.last)
+    if times:
+        return decoded.clock.timed(items, shown.first > 1)
+    return (Timed(item, None) for item in items if not isinstance(item, (Cycles, Timestamp)))
+
+
+class _RowWriter:
+    # Makes rows of what is in a history, with what the debugger knows and the modifiers ask for.
+
+    def __init__(self, debugger: Debugger, decoded: Decoded, modifiers: str) -> None:
+        self._debugger = debugger
+        self._decoded = decoded
+        self._source = "m" in modifiers or "s" in modifiers
+        self._bytes = "r" in modifiers
+        self._names = "f" not in modifiers
+        self._before: Optional[SourceLine] = None
+
+    def instruction(self, item: Instruction, time: Optional[Time]) -> Iterator[Row]:
+        if self._source:
+            line = self._debugger.line_at(item.address)
+            if line is not None and line != self._before:
+                yield SourceRow("%s:%d" % (line.path, line.line), self._debugger.source_text(line))
+            self._before = line
+        code = self._decoded.program.read(item.address, item.size)
+        addresses = range(item.address, item.address + item.size)
+        yield InstructionRow(
+            item.number,
+            item.address,
+            symbol_text(self._debugger.function_at(item.address), item.address) if self._names else "",
+            code if self._bytes else b"",
+            self._debugger.disassemble(item.address, code, item.isa),
+            not self._decoded.doubt.addresses.isdisjoint(addresses),
+            time,
+        )
+
+    def event(self, event: Optional[Event], time: Optional[Time]) -> Row:
+        return EventRow(event, time)
 
 
 def is_start(decoded: Decoded, event: Event) -> bool:
@@ -130,9 +167,16 @@ def _doubts(decoded: Decoded, consequence: str) -> Iterator[str]:
         yield "the code was not compared with the target's: %s" % decoded.doubt.unread
 
 
+def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
+    # What a modifier asks for may not have been traced.
+    if "t" in modifiers and not decoded.clock.has_times:
+        yield "no cycle counts and no timestamps in this trace"
+
+
 def _events_alone(decoded: Decoded, limit: Optional[int]) -> Iterator[str]:
     # Without instructions the events still say why there are none.
-    rows: List[Row] = [event for event in decoded.history.events if not is_start(decoded, event)]
+    events = [event for event in decoded.history.events if not isinstance(event, (Cycles, Timestamp))]
+    rows: List[Row] = [EventRow(event) for event in events if not is_start(decoded, event)]
     newest = rows[-limit:] if limit else rows
     if len(newest) == len(rows):
         yield end_text(decoded.history.end_reason)
@@ -181,19 +225,6 @@ class _Lines:
         return self._known[key]
 
 
-def _instruction_row(debugger: Debugger, decoded: Decoded, item: Instruction, modifiers: str) -> InstructionRow:
-    code = decoded.program.read(item.address, item.size)
-    doubtful = not decoded.doubt.addresses.isdisjoint(range(item.address, item.address + item.size))
-    return InstructionRow(
-        item.number,
-        item.address,
-        "" if "f" in modifiers else symbol_text(debugger.function_at(item.address), item.address),
-        code if "r" in modifiers else b"",
-        debugger.disassemble(item.address, code, item.isa),
-        doubtful,
-    )
-
-
 def _is_next(text: str) -> bool:
     return text.strip() in ("", "+")
 
@@ -217,12 +248,14 @@ HISTORY = Command(
         "s": "with source lines",
         "r": "with the instructions' bytes, in memory order",
         "f": "without function names",
+        "t": "with the cycle counts, their total and the timestamps, beside what they belong to",
     },
     examples=(
         ("history", "the last ten; typed again, the next ten"),
         ("history -", "the ten before"),
         ("history /s -30", "the last thirty, with source"),
         ("history 21890,+20", "twenty from number 21890"),
+        ("history /st -30", "the last thirty, with source, cycles and timestamps"),
     ),
 )
 

@@ -12,6 +12,7 @@ from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, streams
 from gdb_etm.history.calls import CallHistory, call_history
+from gdb_etm.history.clock import Clock
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import History, Span
@@ -58,11 +59,19 @@ class Decoded:
         self.walk: Optional[Walk] = None
         """The user's walk through it, see :mod:`gdb_etm.commands.walk`."""
         self._calls: Optional[CallHistory] = None
+        self._clock: Optional[Clock] = None
 
     @property
     def program(self) -> Program:
         """The program that it was decoded with."""
         return self.history.program
+
+    @property
+    def clock(self) -> Clock:
+        """What adds up its cycle counts, made at the first look."""
+        if self._clock is None:
+            self._clock = Clock(self.history)
+        return self._clock
 
     def forget_symbols(self) -> None:
         """Make the call history anew at the next look: the symbols have changed."""

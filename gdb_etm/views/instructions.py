@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.protocols.elements import Cycles, Event, Exception_, ExceptionReturn, Gap, Timestamp, TraceEvent
-from gdb_etm.views.text import end_text, exception_text, gap_lines, gap_text
+from gdb_etm.history.clock import Time
+from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, TraceEvent, Transfer
+from gdb_etm.views.text import align, end_text, exception_text, gap_lines, gap_text
+
+NOT_CERTAIN = "[may belong to another instruction]"
+
+
+class TransferRow(NamedTuple):
+    """A load or store, with what the debugger knows of its address."""
+
+    transfer: Transfer
+    symbol: str
+    """Such as ``"station+80"``; empty when unknown or unwanted."""
 
 
 class InstructionRow(NamedTuple):
@@ -23,6 +34,10 @@ class InstructionRow(NamedTuple):
     """Mnemonic, a tab, operands."""
     doubtful: bool
     """Whether the target holds other code at this address now."""
+    time: Optional[Time] = None
+    transfers: Tuple[TransferRow, ...] = ()
+    note: str = ""
+    """More about it, such as that its condition failed; may be empty."""
 
 
 class SourceRow(NamedTuple):
@@ -34,35 +49,106 @@ class SourceRow(NamedTuple):
     """None when the source is not at hand."""
 
 
-Row = Union[InstructionRow, SourceRow, Event, BufferEnd]
+class EventRow(NamedTuple):
+    """An event, or a time that belongs to nothing in the history."""
+
+    event: Optional[Event]
+    time: Optional[Time] = None
+    transfers: Tuple[TransferRow, ...] = ()
+
+
+Row = Union[InstructionRow, SourceRow, EventRow, BufferEnd]
 """A BufferEnd says that the history begins here."""
 
 
 def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Write the rows of one listing, aligned."""
     kept = list(rows)
-    shown = [row for row in kept if isinstance(row, InstructionRow)]
-    number = max((len(str(row.number)) for row in shown), default=1)
-    middle = max((len(_middle(row)) for row in shown), default=0)
-    mnemonic = max((len(row.text.partition("\t")[0]) for row in shown), default=0)
-    wheres = [len(row.where) for row in kept if isinstance(row, SourceRow)]
-    source = max([number + 3] + wheres)
-    for are_gaps, group in groupby(kept, key=lambda row: isinstance(row, Gap)):
+    columns = _Columns(kept)
+    for are_gaps, group in groupby(kept, key=lambda row: isinstance(row, EventRow) and isinstance(row.event, Gap)):
         if are_gaps:
-            yield from gap_lines(row for row in group if isinstance(row, Gap))
+            yield from gap_lines(row.event for row in group if isinstance(row, EventRow) and isinstance(row.event, Gap))
             continue
         for row in group:
             if isinstance(row, InstructionRow):
-                word, _, operands = row.text.partition("\t")
-                mark = " ! " if row.doubtful else "   "
-                line = str(row.number).ljust(number) + mark + _middle(row).ljust(middle)
-                yield (line + "   " + word.ljust(mnemonic) + "  " + operands.replace("\t", " ")).rstrip()
+                yield columns.instruction(row)
+                yield from columns.transfers(row.transfers)
             elif isinstance(row, SourceRow):
-                yield ("%s   %s" % (row.where.ljust(source), row.text or "")).rstrip()
+                yield columns.source(row)
             elif isinstance(row, BufferEnd):
                 yield end_text(row)
             else:
-                yield from event_text(row)
+                yield from columns.event(row)
+                yield from columns.transfers(row.transfers)
+
+
+class _Columns:
+    # The widths of one listing's columns, and lines of these widths.
+
+    def __init__(self, rows: List[Row]) -> None:
+        shown = [row for row in rows if isinstance(row, InstructionRow)]
+        self._number = max((len(str(row.number)) for row in shown), default=1)
+        self._middle = max((len(_middle(row)) for row in shown), default=0)
+        self._mnemonic = max((len(row.text.partition("\t")[0]) for row in shown), default=0)
+        self._source = max([self._number + 3] + [len(row.where) for row in rows if isinstance(row, SourceRow)])
+        cells = [time_cells(row.time) for row in shown]
+        self._cycles = max((len(cycles) for cycles, _ in cells), default=0)
+        self._time = max((len(time) for _, time in cells), default=0)
+
+    def instruction(self, row: InstructionRow) -> str:
+        word, _, operands = row.text.partition("\t")
+        line = self._left(str(row.number), " ! " if row.doubtful else "   ", row.time)
+        line += _middle(row).ljust(self._middle) + "   " + word.ljust(self._mnemonic)
+        line = (line + "  " + operands.replace("\t", " ")).rstrip()
+        return line + ("   [%s]" % row.note if row.note else "")
+
+    def source(self, row: SourceRow) -> str:
+        return ("%s   %s" % (row.where.ljust(self._source), row.text or "")).rstrip()
+
+    def event(self, row: EventRow) -> List[str]:
+        lines = event_text(row.event) if row.event is not None else []
+        time = ", ".join(cell for cell in time_cells(row.time) if cell)
+        if not time:
+            return lines
+        return ["%s   %s" % (line, time) for line in lines] or ["<%s>" % time]
+
+    def transfers(self, rows: Tuple[TransferRow, ...]) -> List[str]:
+        margin = self._left("", "     ", None)
+        return [margin + line for line in align(transfer_cells(row) for row in rows)]
+
+    def _left(self, number: str, mark: str, time: Optional[Time]) -> str:
+        line = number.ljust(self._number) + mark
+        cycles, stamp = time_cells(time)
+        for cell, width in ((cycles, self._cycles), (stamp, self._time)):
+            line += cell.ljust(width) + "   " if width else ""
+        return line
+
+
+def time_cells(time: Optional[Time]) -> Tuple[str, str]:
+    """Write a time as two cells: ``"cycle 1204 (+18)"`` and ``"time 77215 (+6 cycles)"``; either may be empty."""
+    if time is None:
+        return "", ""
+    cycles = stamp = ""
+    if time.cycles is not None:
+        total = "unknown" if time.cycles.total is None else "%d" % time.cycles.total
+        cycles = "cycle " + total + (" (+%d)" % time.cycles.cycles if time.cycles.cycles is not None else "")
+    if time.timestamp is not None:
+        # Zero stands for a time that is not known (IHI 0064, 5.2.14).
+        stamp = "time " + ("%d" % time.timestamp.value if time.timestamp.value else "unknown")
+        stamp += " (+%d cycles)" % time.timestamp.cycles if time.timestamp.cycles is not None else ""
+    return cycles, stamp
+
+
+def transfer_cells(row: TransferRow) -> List[str]:
+    """Write a load or store as cells: ``store``, ``4 bytes``, ``0x20000050 <station+80>``, ``0x0000001b``, doubt."""
+    transfer = row.transfer
+    word = {False: "load", True: "store", None: "transfer"}[transfer.store]
+    size = "" if transfer.size is None else "%d byte%s" % (transfer.size, "" if transfer.size == 1 else "s")
+    address = "at an address unknown"
+    if transfer.address is not None:
+        address = "at 0x%08x" % transfer.address + (" <%s>" % row.symbol if row.symbol else "")
+    value = "value unknown" if transfer.value is None else "= 0x%0*x" % (2 * (transfer.size or 0), transfer.value)
+    return [word, size, address, value] + ([] if transfer.certain else [NOT_CERTAIN])
 
 
 def event_text(event: Event) -> List[str]:
@@ -74,11 +160,6 @@ def event_text(event: Event) -> List[str]:
         return ["<%s%s>" % (exception_text(event), after)]
     if isinstance(event, ExceptionReturn):
         return ["<return from exception>"]
-    if isinstance(event, Timestamp):
-        cycles = "" if event.cycles is None else ", %d cycles" % event.cycles
-        return ["<timestamp %d%s>" % (event.value, cycles)]
-    if isinstance(event, Cycles):
-        return ["<cycle count unknown>" if event.cycles is None else "<%d cycles>" % event.cycles]
     if isinstance(event, TraceEvent):
         return ["<event %d>" % event.number]
     return []

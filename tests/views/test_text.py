@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture
 from gdb_etm.history.calls import Break, Interrupt, Segment
+from gdb_etm.history.clock import Count, Time
 from gdb_etm.history.frames import Function
 from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import (
     Context,
-    Cycles,
     Exception_,
     ExceptionReturn,
     Gap,
     GapReason,
     Timestamp,
     TraceEvent,
+    Transfer,
 )
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.views.captures import CaptureRow, capture_lines, counts_text, size_text
 from gdb_etm.views.functions import FunctionRow, function_lines
-from gdb_etm.views.instructions import InstructionRow, SourceRow, event_text, instruction_lines
+from gdb_etm.views.instructions import (
+    EventRow,
+    InstructionRow,
+    SourceRow,
+    TransferRow,
+    event_text,
+    instruction_lines,
+)
 from gdb_etm.views.packets import packet_lines
 from gdb_etm.views.text import bytes_text, gap_lines, plural
 
@@ -33,7 +41,7 @@ def test_instructions_with_source() -> None:
         SourceRow("rx.c:57", "table[id].handler(&msg);"),
         InstructionRow(21902, 0x4F2, "dispatch+18", b"", "ldr\tr3, [r4, #4]", False),
         InstructionRow(21903, 0x4F4, "dispatch+20", b"", "blx\tr3", False),
-        FAULT,
+        EventRow(FAULT),
         SourceRow("faults.c:12", None),
         InstructionRow(21904, 0x188, "HardFault_Handler", b"", "bkpt\t0x0000", False),
     ]
@@ -63,12 +71,53 @@ def test_instructions_with_bytes_doubt_and_the_histories_beginning() -> None:
 def test_events() -> None:
     assert event_text(ExceptionReturn(0)) == ["<return from exception>"]
     assert event_text(Exception_(0, 0x18, "Debug halt", None, None)) == ["<Debug halt>"]
-    assert event_text(Timestamp(0, 77, None)) == ["<timestamp 77>"]
-    assert event_text(Timestamp(0, 77, 5)) == ["<timestamp 77, 5 cycles>"]
-    assert event_text(Cycles(0, 12)) == ["<12 cycles>"]
-    assert event_text(Cycles(0, None)) == ["<cycle count unknown>"]
     assert event_text(TraceEvent(0, 2)) == ["<event 2>"]
     assert event_text(Context(0, 0, False, False, None, None)) == []
+
+
+def test_instructions_with_times() -> None:
+    # In a column beside instructions, at the end of an event's line, alone where they belong to nothing.
+    first, later = Time(Count(None, None), None), Time(Count(18, 1204), Timestamp(0, 77215, 6))
+    rows = [
+        EventRow(None, Time(None, Timestamp(0, 77000, None))),
+        InstructionRow(1, 0x4F2, "dispatch", b"", "ldr\tr3, [r4, #4]", False, first),
+        InstructionRow(2, 0x4F4, "", b"", "blx\tr3", False, later),
+        InstructionRow(3, 0x4F6, "", b"", "nop", False),
+        EventRow(TICK, Time(Count(20, None), Timestamp(0, 0, None))),
+    ]
+    assert list(instruction_lines(rows)) == [
+        "<time 77000>",
+        "1   cycle unknown                               0x000004f2 <dispatch>   ldr  r3, [r4, #4]",
+        "2   cycle 1204 (+18)   time 77215 (+6 cycles)   0x000004f4              blx  r3",
+        "3                                               0x000004f6              nop",
+        "<SysTick (exception 15), return address 0x000004f2>   cycle unknown (+20), time unknown",
+    ]
+
+
+def test_instructions_with_transfers() -> None:
+    store = Transfer(0, True, 4, 0x20000050, 0x1B, True)
+    load = Transfer(0, False, 1, None, 2, False)
+    strange = Transfer(0, None, None, 0x20000054, None, True)
+    named, others = (TransferRow(store, "station+80"),), (TransferRow(load, ""), TransferRow(strange, ""))
+    rows = [
+        InstructionRow(9, 0x300, "dispatch+16", b"", "str\tr2, [r3, #80]", False, None, named),
+        InstructionRow(10, 0x302, "", b"", "ldr\tr3, [r3]", False, None, others),
+        EventRow(TICK, None, (TransferRow(store, ""),)),
+    ]
+    assert list(instruction_lines(rows)) == [
+        "9    0x00000300 <dispatch+16>   str  r2, [r3, #80]",
+        "       store  4 bytes  at 0x20000050 <station+80>  = 0x0000001b",
+        "10   0x00000302                 ldr  r3, [r3]",
+        "       load      1 byte  at an address unknown  = 0x02  [may belong to another instruction]",
+        "       transfer          at 0x20000054          value unknown",
+        "<SysTick (exception 15), return address 0x000004f2>",
+        "       store  4 bytes  at 0x20000050  = 0x0000001b",
+    ]
+
+
+def test_a_note_stands_behind_its_instruction() -> None:
+    row = InstructionRow(9, 0x300, "", b"", "addne\tr0, r1", False, note="condition failed")
+    assert list(instruction_lines([row])) == ["9   0x00000300   addne  r0, r1   [condition failed]"]
 
 
 def test_gaps_of_one_reason_are_counted() -> None:
