@@ -10,7 +10,7 @@ from bisect import bisect_left
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
 
 from gdb_etm.history.store import History, Instruction
-from gdb_etm.protocols.elements import Context, Cycles, Event, Gap, GapReason, Timestamp, TraceEvent
+from gdb_etm.protocols.elements import Context, Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent
 
 _LOSES_COUNTS = frozenset((GapReason.NOT_SYNCHRONISED, GapReason.OVERFLOW, GapReason.DISCARD, GapReason.BAD_PACKET))
 # After these a cycle count may have been lost, so that the next one says nothing of how many there were in all.
@@ -86,7 +86,7 @@ class Clock:
                 held.add_count(self.count(item))
             elif isinstance(item, Timestamp):
                 held.add_timestamp(item)
-            elif isinstance(item, (TraceEvent, Context)):
+            elif isinstance(item, (TraceEvent, Context, DataGap)):
                 held.rows.append(Timed(item, None))
             else:
                 yield from held.rows

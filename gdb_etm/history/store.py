@@ -15,7 +15,7 @@ from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Event, Range
+from gdb_etm.protocols.elements import Event, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
 
 
@@ -55,6 +55,8 @@ class History:
         self._order = recorder.order
         self._positions = recorder.positions
         self._offset_of = recorder.offset_of
+        self._transfers = recorder.transfers
+        self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
         self._ends: Optional[array[int]] = None
 
@@ -111,6 +113,20 @@ class History:
             if isinstance(item, Instruction):
                 return item
         raise IndexError("no instruction %d" % number)
+
+    def transfers(self, number: int) -> Tuple[Transfer, ...]:
+        """List the loads and stores of an instruction that the trace tells of, in the order of the trace.
+
+        :param number: Of the instruction, 1 up to the length of the history.
+        """
+        if not self._transfers:
+            return ()
+        entry, _ = self.entry(number)
+        return self._transfers.get(entry, ()) if self.entry_first(entry + 1) == number + 1 else ()
+
+    def event_transfers(self, event: Event) -> Tuple[Transfer, ...]:
+        """List what an exception pushed or a return popped, where the trace tells; empty for every other event."""
+        return self._event_transfers.get(event, ()) if self._event_transfers else ()
 
     def walk(self, first: int, last: int) -> Iterator[Union[Instruction, Event]]:
         """Go through instructions ``first`` to ``last`` and the events directly before, between and after them."""

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple, Optional, Union
 
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.transfers import Role
 
 
 class Range(NamedTuple):
@@ -42,6 +43,9 @@ class GapReason(Enum):
     CUT = "the buffer ends inside a packet"
     UNCOMMITTED = "not committed when the trace ended"
     COUNTED = "instructions whose path the trace unit did not tell"
+    SUPPRESSED = "the trace unit left out transfers, lest its FIFO overflow"
+    UNPLACED = "transfers whose instruction is not known"
+    ABSENT = "not in the capture"
 
 
 class Gap(NamedTuple):
@@ -53,6 +57,15 @@ class Gap(NamedTuple):
     """More about the reason for a person, such as the bytes of the packet; may be empty."""
     address: Optional[int] = None
     """For NO_CODE: the address at which program memory is missing."""
+
+
+class DataGap(NamedTuple):
+    """Loads and stores are missing from about here on, or cannot be told; the instructions are complete."""
+
+    offset: int
+    reason: GapReason
+    detail: str
+    """More about the reason for a person; may be empty."""
 
 
 class Exception_(NamedTuple):
@@ -124,7 +137,9 @@ class Transfer(NamedTuple):
     """As in the register, not in memory order (IHI 0064, F.2.3); None when not traced."""
     certain: bool
     """Whether the trace leaves no doubt about the instruction it belongs to."""
+    role: Role = Role.DATA
+    """What the value is: data, or something about the instruction's store."""
 
 
-Event = Union[Gap, Exception_, ExceptionReturn, Context, Timestamp, Cycles, TraceEvent]
+Event = Union[Gap, DataGap, Exception_, ExceptionReturn, Context, Timestamp, Cycles, TraceEvent]
 """Everything in an execution history that is not an instruction."""

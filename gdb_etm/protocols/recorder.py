@@ -8,7 +8,7 @@ execution is a column of run numbers.
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, Iterator, List, Tuple
+from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Event, Range, Transfer
 
@@ -60,6 +60,10 @@ class RunTable:
         return number
 
 
+Outcomes = Tuple[Tuple[int, bool], ...]
+"""The conditional instructions of an entry whose outcome is known: index in the entry, whether the condition passed."""
+
+
 class Recorder:
     """Collects one stream's execution.
 
@@ -79,6 +83,8 @@ class Recorder:
         """For each event the number of entries of ``order`` before it."""
         self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of the last instruction of an entry of ``order``, by the entry's index."""
+        self.outcomes: Dict[int, Outcomes] = {}
+        """Outcomes of conditional instructions that are no branches, by entry of ``order``; where the unit traces them."""
         self.event_transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of an exception's entry or return, by the index of its event."""
 
@@ -91,3 +97,19 @@ class Recorder:
         """Append an event after all that was executed so far."""
         self.events.append(event)
         self.event_places.append(len(self.order))
+
+    def insert(self, found: Sequence[Tuple[int, Event]]) -> None:
+        """Put events found afterwards among the others.
+
+        :param found: Each with the number of entries of ``order`` before it, in ascending order; it comes after the
+            events that have the same.
+        """
+        merged = sorted(
+            [(place, 0, index) for index, place in enumerate(self.event_places)]
+            + [(place, 1, index) for index, (place, _) in enumerate(found)]
+        )
+        events = [found[index][1] if new else self.events[index] for _, new, index in merged]
+        moved = {index: at for at, (_, new, index) in enumerate(merged) if not new}
+        self.event_transfers = {moved[index]: kept for index, kept in self.event_transfers.items()}
+        self.events[:] = events
+        self.event_places[:] = [place for place, _, _ in merged]

@@ -8,6 +8,7 @@ from gdb_etm.history.store import Instruction
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
+    DataGap,
     Event,
     Exception_,
     ExceptionReturn,
@@ -80,6 +81,8 @@ def _fields(element: Union[Range, Event]) -> Tuple[str, Dict[str, Value]]:
         }
     if isinstance(element, Gap):
         return _gap_fields(element)
+    if isinstance(element, DataGap):
+        return "data_gap", _with_detail({"reason": element.reason.value}, element.detail)
     if isinstance(element, Exception_):
         address = None if element.return_address is None else hex(element.return_address)
         return "exception", {"number": element.number, "name": element.name, "return_address": address}
@@ -98,10 +101,13 @@ def _gap_fields(gap: Gap) -> Tuple[str, Dict[str, Value]]:
     if gap.reason is GapReason.NO_CODE and gap.address is not None:
         return "unknown_address", {"address": hex(gap.address)}
     kind = "no_sync" if gap.reason in (GapReason.NOT_SYNCHRONISED, GapReason.BAD_PACKET) else "gap"
-    fields: Dict[str, Value] = {"reason": gap.reason.value}
-    if gap.detail:
-        fields["detail"] = gap.detail
-    return kind, fields
+    return kind, _with_detail({"reason": gap.reason.value}, gap.detail)
+
+
+def _with_detail(fields: Dict[str, Value], detail: str) -> Dict[str, Value]:
+    if detail:
+        fields["detail"] = detail
+    return fields
 
 
 def _with_cycles(fields: Dict[str, Value], cycles: Optional[int]) -> Dict[str, Value]:

@@ -7,7 +7,7 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.clock import Time
-from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, TraceEvent, Transfer
+from gdb_etm.protocols.elements import DataGap, Event, Exception_, ExceptionReturn, Gap, TraceEvent, Transfer
 from gdb_etm.views.text import align, end_text, exception_text, gap_lines, gap_text
 
 NOT_CERTAIN = "[may belong to another instruction]"
@@ -155,6 +155,8 @@ def event_text(event: Event) -> List[str]:
     """Write an event as a line of the history; those that say nothing to a reader give none."""
     if isinstance(event, Gap):
         return [gap_text(event)]
+    if isinstance(event, DataGap):
+        return ["[data trace: %s]" % ": ".join(filter(None, (event.reason.value, event.detail)))]
     if isinstance(event, Exception_):
         after = "" if event.return_address is None else ", return address 0x%08x" % event.return_address
         return ["<%s%s>" % (exception_text(event), after)]
