@@ -219,9 +219,8 @@ def test_bad_snapshots(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
-@pytest.mark.parametrize("name, reason", [("TC2", "etmv3"), ("a55-test-tpiu", "dstream_coresight")])
-def test_captures_that_are_not_decoded(command: str, name: str, reason: str) -> None:
-    assert reason in refused(command, capture_folder(name))
+def test_captures_that_are_not_decoded(command: str) -> None:
+    assert "etmv3" in refused(command, capture_folder("TC2"))
 
 
 @pytest.mark.parametrize("command", ["elements", "history", "functions"])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import BufferFormat, Capture, TraceSource
 from gdb_etm.errors import CaptureError
-from gdb_etm.framing.formatter import deframe
+from gdb_etm.framing.formatter import Stream, deframe
+from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
+from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.recorder import Recorder
@@ -22,6 +25,8 @@ class SourceStream(NamedTuple):
     data: bytes
     offset_of: Callable[[int], int]
     """Maps a position in ``data`` to an offset in the capture's buffer."""
+    lost: Tuple[Gap, ...] = ()
+    """Bytes of the buffer before and after these that no source can be found for."""
 
 
 def _same(position: int) -> int:
@@ -40,16 +45,38 @@ def streams(capture: Capture) -> List[SourceStream]:
     if capture.format is BufferFormat.RAW:
         trace_id = Etmv4Config.from_source(sources[0]).trace_id
         return [SourceStream(sources[0], trace_id, capture.buffer, _same)]
-    if capture.format is not BufferFormat.FRAMES:
-        raise CaptureError("%s is in the format %s, which is not read" % (capture.name, capture.format.value))
-    found_streams = deframe(capture.buffer).streams
+    framed = _Framed(capture)
     result = []
     for source in sources:
         trace_id = Etmv4Config.from_source(source).trace_id
-        stream = found_streams.get(trace_id)
+        stream = framed.streams.get(trace_id)
         if stream is not None:
-            result.append(SourceStream(source, trace_id, bytes(stream.data), stream.offset_of))
+            offset_of = partial(framed.offset_of, stream)
+            result.append(SourceStream(source, trace_id, bytes(stream.data), offset_of, framed.lost))
     return result
+
+
+class _Framed:
+    # A buffer of frames taken apart, whatever carried them.
+
+    def __init__(self, capture: Capture) -> None:
+        port = find_frames(without_trailers(capture.buffer)) if capture.format is BufferFormat.DSTREAM else None
+        self._port = port
+        frames = deframe(capture.buffer if port is None else bytes(port.data))
+        self.streams = frames.streams
+        lost = []
+        if port is not None and port.dropped:
+            lost.append(Gap(0, GapReason.NOT_SYNCHRONISED, "%d bytes outside frames" % port.dropped))
+        if frames.unattributed:
+            lost.append(Gap(0, GapReason.NOT_SYNCHRONISED, "%d bytes before the first trace ID" % frames.unattributed))
+        if frames.leftover:
+            end = len(capture.buffer) - frames.leftover
+            lost.append(Gap(end, GapReason.CUT, "%d bytes of a frame" % frames.leftover))
+        self.lost = tuple(lost)
+
+    def offset_of(self, stream: Stream, position: int) -> int:
+        offset = stream.offset_of(position)
+        return offset if self._port is None else with_trailers(self._port.offset_of(offset))
 
 
 class DecoderCache:
@@ -108,11 +135,16 @@ def parts(capture: Capture, program: Optional[Program] = None, trace_id: Optiona
 def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = None) -> Recorder:
     """Decode one unit's bytes."""
     decoder = cache.get(part.config, part.program)
+    stream = part.stream
+    before = [gap for gap in stream.lost if not gap.offset]
     try:
-        return decoder.decode(part.stream.data, part.stream.offset_of, progress)
+        recorder = decoder.decode(stream.data, stream.offset_of, progress, before)
     except BaseException:
         cache.drop(decoder)
         raise
+    for gap in stream.lost[len(before) :]:
+        recorder.event(gap)
+    return recorder
 
 
 def decode_parts(todo: Sequence[Part], cache: DecoderCache, progress: Optional[Progress] = None) -> List[Recorder]:

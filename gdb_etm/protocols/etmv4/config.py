@@ -5,12 +5,16 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
+import re
 from typing import Mapping, NamedTuple, Optional
 
 from gdb_etm.capture import TraceSource
 from gdb_etm.errors import CaptureError
 
 _NEEDED = ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2")
+
+# A product's name or an architecture's: Cortex-M33, STAR-MC1, ARMv7-M, ARMv7E-M, ARMv8.1-M.Main.
+_M_PROFILE = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
 
 
 class Etmv4Config(NamedTuple):
@@ -61,6 +65,14 @@ class Etmv4Config(NamedTuple):
     special."""
     marked_timestamps: bool = False
     """Whether a Timestamp's place is that of the Timestamp Marker before it (TRCIDR0.TSMARK, from 4.6)."""
+    can_count: bool = True
+    """Whether the unit has cycle counting (TRCIDR0.TRCCCI)."""
+    can_trace_conditions: bool = True
+    """Whether the unit has tracing of conditional non-branch instructions (TRCIDR0.TRCCOND)."""
+    can_trace_data: bool = True
+    """Whether the unit has data trace (TRCIDR0.TRCDATA)."""
+    can_skip: bool = True
+    """Whether the unit has Q elements (TRCIDR0.QSUPP)."""
 
     @property
     def data_trace(self) -> bool:
@@ -107,6 +119,10 @@ class Etmv4Config(NamedTuple):
             p0_keys=max(registers.get("TRCIDR9", 0), 1),
             p1_keys=keys("TRCIDR10", "TRCIDR11"),
             condition_keys=keys("TRCIDR12", "TRCIDR13"),
+            can_count=bool(idr0 >> 7 & 1),
+            can_trace_conditions=bool(idr0 >> 6 & 1),
+            can_trace_data=idr0 >> 3 & 3 == 3,
+            can_skip=idr0 >> 15 & 3 != 0,
             marked_timestamps=bool(idr0 >> 23 & 1) and version >= 6,
         )
 
@@ -120,4 +136,4 @@ class Etmv4Config(NamedTuple):
         if missing is not None:
             raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, missing))
         core = source.core.type.lower() if source.core is not None else ""
-        return cls.from_registers(source.registers, "cortex-m" in core or core.startswith("star-mc"))
+        return cls.from_registers(source.registers, bool(_M_PROFILE.search(core)))

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import gc
 from functools import partial
-from typing import Callable, Optional
+from typing import Callable, Optional, Sequence
 
 from gdb_etm.program.accesses import Access
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.elements import GapReason
+from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.automaton import WINDOW, Automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.execution import Execution
@@ -55,14 +55,21 @@ class Decoder:
         return Decoding(self, offset_of)
 
     def decode(
-        self, data: bytes, offset_of: Callable[[int], int], progress: Optional[Callable[[int], None]] = None
+        self,
+        data: bytes,
+        offset_of: Callable[[int], int],
+        progress: Optional[Callable[[int], None]] = None,
+        before: Sequence[Gap] = (),
     ) -> Recorder:
         """Decode a whole stream.
 
         :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
             ends the work, and this decoder must not be used again.
+        :param before: What is known to be missing before the stream.
         """
         decoding = self.begin(offset_of)
+        for gap in before:
+            decoding.recorder.event(gap)
         collecting = gc.isenabled()
         # Nothing made here becomes garbage, and looking for it in ever more objects takes longer than decoding.
         gc.disable()
@@ -84,11 +91,11 @@ class Decoding(PacketStream):
     def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
         super().__init__(decoder.table, partial(packet_kind, config=decoder.config))
         self._automaton = decoder.automaton
-        self._recorder = Recorder(decoder.automaton.runs, offset_of)
+        self.recorder = Recorder(decoder.automaton.runs, offset_of)
         config = decoder.config
         self.log = Log() if config.data_trace or config.conditional else None
         """What the analysis of data and of conditional instructions needs of this stream; None when it has neither."""
-        self._execution = Execution(decoder.automaton, self._recorder, config.m_profile, self.log)
+        self._execution = Execution(decoder.automaton, self.recorder, config.m_profile, self.log)
         self._speculation: Optional[Speculation] = None
         if config.max_speculation or self.log is not None:
             self._speculation = Speculation(config, self._execution, self.log)
@@ -119,7 +126,7 @@ class Decoding(PacketStream):
         if self._speculation is not None:
             self._speculation.end(self._base)
         self._end()
-        return self._recorder
+        return self.recorder
 
     def _may_follow(self) -> bool:
         # The memory of stretches is of no use where atoms are not certain yet, or where each is wanted by itself.
@@ -129,7 +136,7 @@ class Decoding(PacketStream):
     def _follow(self, data: bytes, at: int, end: int) -> int:
         # The hot loop.  Returns where it stopped: at the end, or where synchronisation was lost.
         automaton, execution, base = self._automaton, self._execution, self._base
-        stack, ran, lies = execution.stack, self._recorder.order.append, self._recorder.positions.append
+        stack, ran, lies = execution.stack, self.recorder.order.append, self.recorder.positions.append
         state = execution.state
         while at < end or state.pending:
             stretch = state.stretches.get(data[at : at + WINDOW])

@@ -164,7 +164,8 @@ def _q(header: int) -> Length:
 def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
     """Build the 256 headers for a configuration.
 
-    Encodings that the unit's architecture version reserves are RESERVED.
+    Encodings that the unit's architecture version reserves are RESERVED, and so are the packets of what it cannot trace:
+    such a byte is not where a packet begins.
     """
     reserved = Header(Kind.RESERVED, fixed(1))
     table = [reserved] * 256
@@ -181,16 +182,22 @@ def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
     put(Kind.EXCEPTION, _exception(table), 0x06)
     put(Kind.EXCEPTION_RETURN, one, 0x07)
     _put_versioned(table, config)
-    put(Kind.CYCLE_COUNT_2, two, 0x0C, 0x0D)
-    put(Kind.CYCLE_COUNT_1, _cycle_count_1(config.commit_mode), 0x0E, 0x0F)
-    put(Kind.CYCLE_COUNT_3, one, *range(0x10, 0x20))
+    if config.can_count:
+        put(Kind.CYCLE_COUNT_2, two, 0x0C, 0x0D)
+        put(Kind.CYCLE_COUNT_1, _cycle_count_1(config.commit_mode), 0x0E, 0x0F)
+        put(Kind.CYCLE_COUNT_3, one, *range(0x10, 0x20))
     put(Kind.EVENT, one, *range(0x71, 0x80))
+    if config.can_trace_data:
+        put(Kind.NUMBERED_SYNC, one, *range(0x20, 0x28))
+        put(Kind.UNNUMBERED_SYNC, one, *range(0x28, 0x2D))
     _put_speculation(table)
-    _put_conditional(table)
+    if config.can_trace_conditions:
+        _put_conditional(table)
     _put_addresses(table, config)
-    for header in (0xA0, 0xA1, 0xA2, 0xA5, 0xA6, 0xAA, 0xAB, 0xAC):
-        put(Kind.Q, _q(header), header)
-    put(Kind.Q, one, 0xAF)
+    if config.can_skip:
+        for header in (0xA0, 0xA1, 0xA2, 0xA5, 0xA6, 0xAA, 0xAB, 0xAC):
+            put(Kind.Q, _q(header), header)
+        put(Kind.Q, one, 0xAF)
     put(Kind.ATOM, one, *ATOMS)
     return tuple(table)
 
@@ -209,10 +216,6 @@ def _put_versioned(table: List[Header], config: Etmv4Config) -> None:
 
 def _put_speculation(table: List[Header]) -> None:
     one = fixed(1)
-    for header in range(0x20, 0x28):
-        table[header] = Header(Kind.NUMBERED_SYNC, one)
-    for header in range(0x28, 0x2D):
-        table[header] = Header(Kind.UNNUMBERED_SYNC, one)
     table[0x2D] = Header(Kind.COMMIT, _continued)
     table[0x2E] = table[0x2F] = Header(Kind.CANCEL_1, _continued)
     for header in range(0x30, 0x34):
