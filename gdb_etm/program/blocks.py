@@ -133,7 +133,9 @@ class Blocks:
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, walked, isa, Stop.NO_CODE, None)
-            if self._is_traced(insn, at, isa):
+            # An ISB or a wait goes on with the next instruction, E or N (5.2.5).
+            goes_on = insn.kind is Kind.WAIT or insn.kind is Kind.DIRECT and insn.target == at + insn.size
+            if not goes_on and self._is_traced(insn, at, isa):
                 if not always_taken(int.from_bytes(self.program.read(at, 4), "little"), isa):
                     return Block(address, at, walked, isa, Stop.BRANCH, None)
                 return Block(address, at + insn.size, walked + 1, isa, Stop.BRANCH, insn)
