@@ -66,7 +66,7 @@ KEYS: List[Row] = [
 ]
 
 REGISTERS: List[Row] = [
-    # Which of the last addresses CODE and TT build on (L13461, L13570).  0x1000, 0x2000, 0x3000, then each of the three.
+    # Which of the last addresses CODE and TT build on (L13461, L13570).  0x1000, 0x2000, 0x3000, then each.
     (13461, "72 80 20 72 80 40 72 80 60 72 04", [p1(4, 4, 0, 0x3004)]),
     (13467, "72 80 20 72 80 40 72 80 60 75 04", [p1(4, 4, 0, 0x2004)]),
     (13470, "72 80 20 72 80 40 72 80 60 78 04", [p1(4, 4, 0, 0x1004)]),
