@@ -84,7 +84,7 @@ class Recorder:
         self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of the last instruction of an entry of ``order``, by the entry's index."""
         self.outcomes: Dict[int, Outcomes] = {}
-        """Outcomes of conditional instructions that are no branches, by entry of ``order``; where the unit traces them."""
+        """Of conditional instructions that are no branches, by entry of ``order``; where the unit traces them."""
         self.event_transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of an exception's entry or return, by the index of its event."""
 

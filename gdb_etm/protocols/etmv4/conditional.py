@@ -10,12 +10,13 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 from __future__ import annotations
 
 from array import array
+from functools import partial
 from itertools import islice
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.program.conditions import C, N, Z
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.packets import Kind, read_continued
+from gdb_etm.protocols.etmv4.packets import Kind, TraceInfo, read_continued
 
 
 class Conditional(NamedTuple):
@@ -33,6 +34,21 @@ class Result(NamedTuple):
 
 
 Element = Union[Conditional, Result]
+
+CONDITIONAL_KINDS = (
+    Kind.CONDITIONAL_1,
+    Kind.CONDITIONAL_2,
+    Kind.CONDITIONAL_3,
+    Kind.RESULT_1,
+    Kind.RESULT_2,
+    Kind.RESULT_3,
+    Kind.RESULT_4,
+)
+"""Packets of C and R elements."""
+
+SELECTIONS = {0: "none", 1: "loads", 2: "stores", 3: "loads and stores", 7: "all"}
+"""Which conditional instructions are traced, by TRCCONFIGR.COND or bits 3:1 of a Trace Info's INFO; others are
+reserved."""
 
 # Far more than a unit has keys; their number in TRCIDR12 has 32 bits.
 _MOST_ELEMENTS = 1 << 10
@@ -211,7 +227,7 @@ UNRESOLVED = 0xFF
 class Flush:
     """An F element, stated or implied, and the C elements up to the next one."""
 
-    __slots__ = ("selection", "results", "complete", "entry", "event")
+    __slots__ = ("selection", "results", "complete", "entry", "event", "cancelled")
 
     def __init__(self, selection: int, complete: bool) -> None:
         self.selection = selection
@@ -224,6 +240,8 @@ class Flush:
         """The number of the recording's entries before it; -1 while or when it is not known to be valid."""
         self.event = -1
         """The number of the recording's events before it, likewise."""
+        self.cancelled = False
+        """Whether a Cancel took it back; the C and R elements around it stay (Table 5-9)."""
 
 
 class ResultQueue:
@@ -267,3 +285,41 @@ class ResultQueue:
         self._open.clear()
         self._known = False
         self.flushes[-1].complete = False
+
+
+class ConditionalHandlers:
+    """What the packets of C and R elements mean for a stream.
+
+    :param config: The unit's configuration.
+    :param queue: Takes the elements.
+    """
+
+    def __init__(self, config: Etmv4Config, queue: ResultQueue) -> None:
+        self._keys = ConditionKeys(config)
+        self._queue = queue
+
+    def handlers(self) -> Dict[Kind, Callable[[bytes, int, int], None]]:
+        """Give the handler of each kind of packet: ``handler(data, at, position)``."""
+        return {kind: partial(self._on_packet, kind) for kind in CONDITIONAL_KINDS}
+
+    def inform(self, info: TraceInfo) -> None:
+        """Take a Trace Info packet."""
+        selection = info.info >> 1 & 7
+        self._keys.reset()
+        if selection in SELECTIONS:
+            self._queue.inform(selection)
+        else:
+            self._queue.lose()
+
+    def lose(self) -> None:
+        """A packet could not be read: results are unknown until a Trace Info and an F element after it."""
+        self._keys.lose()
+        self._queue.lose()
+
+    def _on_packet(self, kind: Kind, data: bytes, at: int, position: int) -> None:
+        elements = self._keys.read(kind, data, at)
+        if elements is None:
+            self._queue.lose()
+            return
+        for element in elements:
+            self._queue.take(element)

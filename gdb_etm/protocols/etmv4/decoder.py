@@ -23,8 +23,10 @@ from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.log import Log
+from gdb_etm.protocols.etmv4.outcomes import match_conditions
 from gdb_etm.protocols.etmv4.packets import ATOMS, Kind
 from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH
+from gdb_etm.protocols.etmv4.reserved import reserved_field
 from gdb_etm.protocols.etmv4.speculation import Speculation
 from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.recorder import Recorder
@@ -90,6 +92,7 @@ class Decoding(PacketStream):
 
     def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
         super().__init__(decoder.table, partial(packet_kind, config=decoder.config))
+        self._config = decoder.config
         self._automaton = decoder.automaton
         self.recorder = Recorder(decoder.automaton.runs, offset_of)
         config = decoder.config
@@ -126,6 +129,8 @@ class Decoding(PacketStream):
         if self._speculation is not None:
             self._speculation.end(self._base)
         self._end()
+        if self.log is not None and self._config.conditional:
+            match_conditions(self.recorder, self.log.conditions, self._automaton.blocks, self._config)
         return self.recorder
 
     def _may_follow(self) -> bool:
@@ -150,7 +155,7 @@ class Decoding(PacketStream):
             if stretch is None:
                 execution.state = state
                 following = self._pending(at) if state.pending else self._packet(data, at, end)
-                if self._hunting or execution.refused or (following == at and not state.pending):
+                if not self._informed or execution.refused or (following == at and not state.pending):
                     return following
                 state = execution.state
                 at = following
@@ -168,7 +173,11 @@ class Decoding(PacketStream):
         return at
 
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
-        self._handlers.handle(kind, data, at, position)
+        field = reserved_field(kind, data, at, self._config)
+        if not field:
+            self._handlers.handle(kind, data, at, position)
+        elif not self._handlers.handle_reserved(kind, data, at, position, field):
+            self._informed = False
 
     def _gap(self, position: int, reason: GapReason, detail: str) -> None:
         self._execution.gap(position, reason, detail)

@@ -13,6 +13,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Context, Cycles, Event, Exception_, ExceptionReturn, Gap, GapReason, Range
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import Automaton
+from gdb_etm.protocols.etmv4.conditional import Flush
 from gdb_etm.protocols.etmv4.log import Log, Parent
 from gdb_etm.protocols.etmv4.packets import (
     NO_ADDRESSES,
@@ -118,17 +119,21 @@ class Execution:
         self.gap(position, reason, detail)
         self.stack.clear()
         self.context = None
-        self.flush_conditions()
+        if self._log is not None:
+            self._log.conditions.lose()
         self.set(LOST)
 
     def synchronise(self, info: TraceInfo, position: int) -> None:
         """Reset what packets are compressed against, and nothing else, as a Trace Info does (table 6-4)."""
         self.set(self.state.place, NO_ADDRESSES, quiet=True, told=self.state.told)
 
-    def trace_on(self, position: int) -> None:
-        """Take a Trace On element: what ran before it was not traced (5.2.2)."""
+    def trace_on(self, position: int, flush: Optional[Flush] = None) -> None:
+        """Take a Trace On element: what ran before it was not traced (5.2.2).
+
+        :param flush: The Conditional Flush element that it implies; None for a new one.
+        """
         self.gap(position, GapReason.TRACE_ON)
-        self.flush_conditions()
+        self.flush_conditions(flush)
         self.set(EXPECTED)
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
@@ -137,10 +142,14 @@ class Execution:
         self.flush_conditions()
         self.set(LOST)
 
-    def flush_conditions(self) -> None:
-        """Take a Conditional Flush element, stated or implied (2.6.2)."""
+    def flush_conditions(self, flush: Optional[Flush] = None) -> None:
+        """Take a Conditional Flush element, stated or implied (2.6.2).
+
+        :param flush: What the log has of it already; None for a new one.
+        """
         if self._log is not None:
-            self._log.flushes.append(len(self.recorder.order))
+            flush = flush if flush is not None else self._log.conditions.flush()
+            flush.entry, flush.event = len(self.recorder.order), len(self.recorder.events)
 
     def set_context(self, fields: ContextFields, position: int) -> None:
         """Take a Context element; the code from here on runs in it."""
@@ -259,8 +268,17 @@ class Execution:
             place = EXPECTED
         self.set(place)
 
-    def exception(self, taken: TakenException, position: int, parent: Optional[Parent] = None) -> None:
-        """Take an Exception element (5.2.7)."""
+    def exception(
+        self,
+        taken: TakenException,
+        position: int,
+        parent: Optional[Parent] = None,
+        flush: Optional[Flush] = None,
+    ) -> None:
+        """Take an Exception element (5.2.7).
+
+        :param flush: The Conditional Flush element that it implies; None for a new one.
+        """
         number = taken.fields.number
         address = self._virtual(taken.address)
         reset = number == exceptions.reset(self._m_profile)
@@ -276,7 +294,7 @@ class Execution:
         self.recorder.event(Exception_(offset, number, name, vector, None if reset else address))
         if parent is not None:
             parent.event = len(self.recorder.events) - 1
-        self.flush_conditions()
+        self.flush_conditions(flush)
         if exceptions.may_go_on(number, self._m_profile):
             self.set(self.state.place, told=True)
         else:

@@ -10,6 +10,7 @@ from typing import Callable, Dict, Optional, Union
 from gdb_etm.protocols.elements import Cycles, GapReason, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS
+from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS, ConditionalHandlers
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.execution import Execution, TakenException
 from gdb_etm.protocols.etmv4.log import Log, Marker, Time
@@ -74,6 +75,10 @@ class Handlers:
         self._threshold = 0
         self._fields = NO_CONTEXT
         self._by_kind = self._all()
+        self._conditional: Optional[ConditionalHandlers] = None
+        if log is not None:
+            self._conditional = ConditionalHandlers(config, log.conditions)
+            self._by_kind.update(self._conditional.handlers())
 
     def handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         """Handle one whole packet."""
@@ -82,6 +87,22 @@ class Handlers:
             handler(data, at, position)
         elif not self._execution.refused:
             self._elements.gap(position, GapReason.NOT_DECODED, kind.value)
+
+    def handle_reserved(self, kind: Kind, data: bytes, at: int, position: int, field: str) -> bool:
+        """Handle a whole packet with a reserved field.
+
+        :returns: False when nothing is certain until the next Trace Info.
+        """
+        detail = "reserved %s in %s" % (field, kind.value)
+        if kind is not Kind.TRACE_INFO and kind not in CONDITIONAL_KINDS:
+            self._elements.lose(position, GapReason.BAD_PACKET, detail)
+            return False
+        self._elements.gap(position, GapReason.BAD_PACKET, detail)
+        if kind is Kind.TRACE_INFO:
+            self._on_trace_info(data, at, position)
+        elif self._conditional is not None:
+            self._conditional.lose()
+        return True
 
     def _all(self) -> Dict[Kind, Handler]:
         handlers: Dict[Kind, Handler] = {kind: self._on_nothing for kind in (Kind.ASYNC, Kind.IGNORE)}
@@ -131,6 +152,8 @@ class Handlers:
             self._elements.gap(position, GapReason.NOT_DECODED, refused)
         self._execution.refused = refused
         self._elements.synchronise(info, position)
+        if self._conditional is not None:
+            self._conditional.inform(info)
 
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:
         pass

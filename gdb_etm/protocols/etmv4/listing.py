@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Dict, Iterator, List
 
-from gdb_etm.protocols.etmv4.conditional import Conditional, ConditionKeys, Element
+from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS, SELECTIONS, Conditional, ConditionKeys, Element
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.exceptions import exception_name
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
@@ -27,7 +27,7 @@ from gdb_etm.protocols.etmv4.packets import (
     read_timestamp,
     read_trace_info,
 )
-from gdb_etm.protocols.etmv4.reserved import CONDITIONAL_KINDS, reserved_field
+from gdb_etm.protocols.etmv4.reserved import reserved_field
 from gdb_etm.protocols.etmv4.resolution import (
     Atoms,
     read_cancel,
@@ -40,8 +40,6 @@ from gdb_etm.protocols.etmv4.stream import list_stream
 from gdb_etm.protocols.packet import Packet
 
 _KEYS_SHOWN = 8
-# As in TRCCONFIGR.COND.
-_SELECTIONS = {1: "loads", 2: "stores", 3: "loads and stores", 7: "instructions"}
 
 
 def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
@@ -109,10 +107,10 @@ class _Fields:
         words = ["INFO=0x%02x" % info.info]
         if info.info & 1:
             words.append("cycle threshold %d" % info.cycle_threshold)
-        if info.info >> 1 & 7 in _SELECTIONS:
-            words.append("conditional %s" % _SELECTIONS[info.info >> 1 & 7])
+        if SELECTIONS.get(info.info >> 1 & 7, "none") != "none":
+            words.append("conditional: %s" % SELECTIONS[info.info >> 1 & 7])
         if info.info >> 4 & 3:
-            words.append("%s as P0" % _SELECTIONS[info.info >> 4 & 3])
+            words.append("%s as P0" % SELECTIONS[info.info >> 4 & 3])
         if info.speculation:
             words.append("%d uncommitted" % info.speculation)
         if info.p0_key:

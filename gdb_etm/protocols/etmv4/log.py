@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Union
 
+from gdb_etm.protocols.etmv4.conditional import ResultQueue
+
 
 class Parent:
     """A P0 element: what data address elements refer to by its key."""
@@ -56,5 +58,5 @@ class Log:
     def __init__(self) -> None:
         self.items: List[Item] = []
         """In stream order, cancelled P0 elements included."""
-        self.flushes: List[int] = []
-        """For each Conditional Flush element, stated or implied, the number of the recording's entries before it."""
+        self.conditions = ResultQueue()
+        """The elements about conditional instructions."""

@@ -13,21 +13,10 @@ from __future__ import annotations
 
 from typing import Callable, Dict
 
-from gdb_etm.protocols.etmv4.conditional import read_results, read_token, read_tokens
+from gdb_etm.protocols.etmv4.conditional import SELECTIONS, read_results, read_token, read_tokens
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.packets import Kind, read_continued, read_exception, read_trace_info
 from gdb_etm.protocols.etmv4.resolution import read_cancel, read_commit, read_cycle_commit
-
-CONDITIONAL_KINDS = (
-    Kind.CONDITIONAL_1,
-    Kind.CONDITIONAL_2,
-    Kind.CONDITIONAL_3,
-    Kind.RESULT_1,
-    Kind.RESULT_2,
-    Kind.RESULT_3,
-    Kind.RESULT_4,
-)
-"""Packets of C and R elements."""
 
 
 def reserved_field(kind: Kind, data: bytes, at: int, config: Etmv4Config) -> str:
@@ -41,7 +30,7 @@ def reserved_field(kind: Kind, data: bytes, at: int, config: Etmv4Config) -> str
 
 def _trace_info(data: bytes, at: int, config: Etmv4Config) -> str:
     info = read_trace_info(data, at)[0].info
-    return "INFO=0x%02x" % info if info > 0x3F or info >> 1 & 7 in (4, 5, 6) else ""
+    return "INFO=0x%02x" % info if info > 0x3F or info >> 1 & 7 not in SELECTIONS else ""
 
 
 def _commit(data: bytes, at: int, config: Etmv4Config) -> str:

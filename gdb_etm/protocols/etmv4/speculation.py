@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Callable, Deque, List, Optional, Tuple
 
 from gdb_etm.protocols.elements import Cycles, Event, GapReason
+from gdb_etm.protocols.etmv4.conditional import Flush
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.exceptions import exception_name
 from gdb_etm.protocols.etmv4.execution import Execution, TakenException
@@ -40,21 +41,23 @@ class _Fate(Enum):
 class _Follower:
     # An element that follows a P0 element.
 
-    __slots__ = ("fate", "act")
+    __slots__ = ("fate", "act", "flush")
 
-    def __init__(self, fate: _Fate, act: Callable[[], None]) -> None:
+    def __init__(self, fate: _Fate, act: Callable[[], None], flush: Optional[Flush] = None) -> None:
         self.fate = fate
         self.act = act
+        self.flush = flush
 
 
 class _P0:
     # A P0 element that waits, and what follows it.
 
-    __slots__ = ("act", "word", "atom", "traced", "taken", "parent", "following", "voidable")
+    __slots__ = ("act", "word", "atom", "traced", "taken", "parent", "following", "voidable", "flush")
 
-    def __init__(self, act: Callable[["_P0"], None], word: str) -> None:
+    def __init__(self, act: Callable[["_P0"], None], word: str, flush: Optional[Flush] = None) -> None:
         self.act = act
         self.word = word
+        self.flush = flush
         self.parent: Optional[Parent] = None
         self.atom = False
         self.traced = False
@@ -160,7 +163,8 @@ class Speculation:
 
     def trace_on(self, position: int) -> None:
         """Take a Trace On element."""
-        self._follow(_Fate.DROPPED, lambda: self._execution.trace_on(position))
+        flush = self._flush()
+        self._follow(_Fate.DROPPED, lambda: self._execution.trace_on(position, flush), flush)
 
     def flush_future(self) -> None:
         """Take a Branch Future Flush element."""
@@ -168,7 +172,12 @@ class Speculation:
 
     def flush_conditions(self) -> None:
         """Take a Conditional Flush element."""
-        self._follow(_Fate.DROPPED, self._execution.flush_conditions)
+        flush = self._flush()
+        self._follow(_Fate.DROPPED, lambda: self._execution.flush_conditions(flush), flush)
+
+    def _flush(self) -> Optional[Flush]:
+        # Its place among the conditional elements is that in the stream; those do not wait to be certain.
+        return self._log.conditions.flush() if self._log is not None else None
 
     def resynchronise(self, position: int) -> None:
         """Take a Resynchronization element."""
@@ -196,7 +205,8 @@ class Speculation:
         if not taken.arrived:
             self.addresses = push_address(self.addresses, taken.address)
         word = "exception %s" % exception_name(taken.fields.number, self._m_profile)[0]
-        self._wait(_P0(lambda p0: self._execution.exception(taken, position, p0.parent), word))
+        flush = self._flush()
+        self._wait(_P0(lambda p0: self._execution.exception(taken, position, p0.parent, flush), word, flush))
 
     def exception_return(self, position: int) -> None:
         """Take an Exception Return element, which is a P0 element on M-profile only (5.2.8)."""
@@ -233,9 +243,13 @@ class Speculation:
         self._key = (self._key - count) % self._keys
         cancelled = [self._waiting.pop() for _ in range(count)]
         for element in reversed(cancelled):
+            if element.flush is not None:
+                element.flush.cancelled = True
             for follower in element.following:
                 if follower.fate is _Fate.KEPT:
                     self._follow(follower.fate, follower.act)
+                elif follower.flush is not None:
+                    follower.flush.cancelled = True
 
     def mispredict(self, position: int) -> None:
         """Take a Mispredict element: the last atom went the other way, and addresses since are void (5.2.20)."""
@@ -282,11 +296,11 @@ class Speculation:
         uncommitted = "uncommitted: %s" % ", ".join(words) if words else ""
         return "; ".join(filter(None, (detail, uncommitted)))
 
-    def _follow(self, fate: _Fate, act: Callable[[], None]) -> None:
+    def _follow(self, fate: _Fate, act: Callable[[], None], flush: Optional[Flush] = None) -> None:
         # An element after the last P0 element; at once when that has left.
         last = self._waiting[-1]
         if self._depth or last.atom:
-            last.follow(_Follower(fate, act))
+            last.follow(_Follower(fate, act, flush))
         else:
             act()
 
