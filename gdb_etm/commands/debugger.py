@@ -26,6 +26,9 @@ class Debugger(Protocol):
     def function_at(self, address: int) -> Optional[Function]:
         """Find the function that holds an address."""
 
+    def symbol_at(self, address: int) -> str:
+        """Name a data address: ``"station+80"``; empty when no symbol is known there."""
+
     def line_at(self, address: int) -> Optional[SourceLine]:
         """Find the source line of an instruction."""
 

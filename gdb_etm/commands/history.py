@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.commands.debugger import Debugger, SourceLine
@@ -15,9 +15,10 @@ from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
-from gdb_etm.protocols.elements import Cycles, Event, Gap, GapReason, Timestamp
+from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, Transfer
+from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.views.functions import FunctionRow, function_lines
-from gdb_etm.views.instructions import EventRow, InstructionRow, Row, SourceRow, instruction_lines
+from gdb_etm.views.instructions import EventRow, InstructionRow, Row, SourceRow, TransferRow, instruction_lines
 from gdb_etm.views.text import end_text, plural
 
 RANGE = Argument(
@@ -66,7 +67,7 @@ def history_rows(
 ) -> Iterator[Row]:
     """Give the rows of an instruction listing.
 
-    :param modifiers: Letters of GDB's ``record instruction-history``: m, s, r, f; and t and d.
+    :param modifiers: Letters of GDB's ``record instruction-history``: m, s, r, f; also t for times and d for data.
     :param no_leading: Leave out the events directly before the first instruction, which were shown already.
     :param no_trailing: The same after the last instruction.
     """
@@ -74,7 +75,7 @@ def history_rows(
     last = shown.first - 1
     if shown.first == 1:
         yield decoded.history.end_reason
-    for item, time in _timed(decoded, shown, "t" in modifiers):
+    for item, time in _timed(decoded, shown, modifiers):
         if not isinstance(item, Instruction):
             leading = last < shown.first and shown.first > 1 and no_leading
             trailing = last >= shown.last and no_trailing
@@ -86,9 +87,11 @@ def history_rows(
         yield from write.instruction(item, time)
 
 
-def _timed(decoded: Decoded, shown: Window, times: bool) -> Iterator[Timed]:
-    items = decoded.history.walk(shown.first, shown.last)
-    if times:
+def _timed(decoded: Decoded, shown: Window, modifiers: str) -> Iterator[Timed]:
+    items: Iterator[Union[Instruction, Event]] = decoded.history.walk(shown.first, shown.last)
+    if "d" not in modifiers:
+        items = (item for item in items if not isinstance(item, DataGap))
+    if "t" in modifiers:
         return decoded.clock.timed(items, shown.first > 1)
     return (Timed(item, None) for item in items if not isinstance(item, (Cycles, Timestamp)))
 
@@ -102,6 +105,7 @@ class _RowWriter:
         self._source = "m" in modifiers or "s" in modifiers
         self._bytes = "r" in modifiers
         self._names = "f" not in modifiers
+        self._data = "d" in modifiers
         self._before: Optional[SourceLine] = None
 
     def instruction(self, item: Instruction, time: Optional[Time]) -> Iterator[Row]:
@@ -120,10 +124,18 @@ class _RowWriter:
             self._debugger.disassemble(item.address, code, item.isa),
             not self._decoded.doubt.addresses.isdisjoint(addresses),
             time,
+            self._transfers(self._decoded.history.transfers(item.number)) if self._data else (),
         )
 
     def event(self, event: Optional[Event], time: Optional[Time]) -> Row:
-        return EventRow(event, time)
+        found = self._decoded.history.event_transfers(event) if self._data and event is not None else ()
+        return EventRow(event, time, self._transfers(found))
+
+    def _transfers(self, found: Iterable[Transfer]) -> Tuple[TransferRow, ...]:
+        return tuple(TransferRow(transfer, self._symbol(transfer)) for transfer in found)
+
+    def _symbol(self, transfer: Transfer) -> str:
+        return self._debugger.symbol_at(transfer.address) if self._names and transfer.address is not None else ""
 
 
 def is_start(decoded: Decoded, event: Event) -> bool:
@@ -171,11 +183,13 @@ def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
     # What a modifier asks for may not have been traced.
     if "t" in modifiers and not decoded.clock.has_times:
         yield "no cycle counts and no timestamps in this trace"
+    if "d" in modifiers and not Etmv4Config.from_source(decoded.history.source).data_trace:
+        yield "no loads and stores in this trace: the unit traced instructions only"
 
 
 def _events_alone(decoded: Decoded, limit: Optional[int]) -> Iterator[str]:
     # Without instructions the events still say why there are none.
-    events = [event for event in decoded.history.events if not isinstance(event, (Cycles, Timestamp))]
+    events = [event for event in decoded.history.events if not isinstance(event, (Cycles, DataGap, Timestamp))]
     rows: List[Row] = [EventRow(event) for event in events if not is_start(decoded, event)]
     newest = rows[-limit:] if limit else rows
     if len(newest) == len(rows):
@@ -240,7 +254,9 @@ HISTORY = Command(
     run_history,
     details=(
         "The newest have the highest numbers.  Exceptions and gaps take a line, not a number.\n"
-        'Like GDB\'s "record instruction-history"; "set etm history-size" sets how many are printed.'
+        'Like GDB\'s "record instruction-history"; "set etm history-size" sets how many are printed.\n'
+        "The total of cycles begins anew at a count that is unknown; a timestamp's own count is of cycles since the\n"
+        "count before it.  What there is depends on what the unit can and was told to trace."
     ),
     arguments=(RANGE, TRACE_ID),
     modifiers={
@@ -248,7 +264,8 @@ HISTORY = Command(
         "s": "with source lines",
         "r": "with the instructions' bytes, in memory order",
         "f": "without function names",
-        "t": "with the cycle counts, their total and the timestamps, beside what they belong to",
+        "t": "with cycle counts, their total and timestamps, beside what they belong to",
+        "d": "with the data that was loaded and stored, below the instruction",
     },
     examples=(
         ("history", "the last ten; typed again, the next ten"),
@@ -256,6 +273,7 @@ HISTORY = Command(
         ("history /s -30", "the last thirty, with source"),
         ("history 21890,+20", "twenty from number 21890"),
         ("history /st -30", "the last thirty, with source, cycles and timestamps"),
+        ("history /d 21900", "ten, with the values that they loaded and stored"),
     ),
 )
 

@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.commands.debugger import SourceLine
-from gdb_etm.commands.disassembler import Disassembler
-from gdb_etm.commands.symbols import SymbolTable, load_symbols
+from gdb_etm.commands.disassembler import Disassembler, symbol_text
+from gdb_etm.commands.symbols import SymbolTable, load_symbols, load_variables
 from gdb_etm.errors import AccessError, ConnectError, ImageError
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
@@ -26,12 +26,19 @@ class OfflineDebugger:
     def __init__(self, paths: Sequence[str] = ()) -> None:
         self._paths: List[str] = list(paths)
         self._symbols: SymbolTable = load_symbols(self._paths)
+        self._variables: Optional[SymbolTable] = None
         self._lines: Optional[_LineTable] = None
         self._disassembler = Disassembler(self.function_at)
 
     def function_at(self, address: int) -> Optional[Function]:
         """Find a function in the symbol tables."""
         return self._symbols.at(address)
+
+    def symbol_at(self, address: int) -> str:
+        """Find data, or a constant in a function, in the symbol tables."""
+        if self._variables is None:
+            self._variables = load_variables(self._paths)
+        return symbol_text(self._variables.at(address) or self._symbols.at(address), address)
 
     def line_at(self, address: int) -> Optional[SourceLine]:
         """Find a source line in the DWARF line tables, which are read at the first call."""
@@ -55,6 +62,7 @@ class OfflineDebugger:
         """Take more ELF files."""
         self._paths += [path for path in paths if path not in self._paths]
         self._symbols = load_symbols(self._paths)
+        self._variables = None
         self._lines = None
 
     def read_memory(self, address: int, size: int) -> bytes:

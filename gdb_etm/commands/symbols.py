@@ -1,4 +1,4 @@
-"""Functions by address from the symbol tables of ELF files, for code that has no debug information."""
+"""Functions and data by address from the symbol tables of ELF files, for what has no debug information."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gdb_etm.history.frames import Function
 
 
 class SymbolTable:
-    """The functions of some ELF files.
+    """The functions, or the data, of some ELF files.
 
     :param functions: In any order; where two begin at one address the first is kept.
     """
@@ -37,13 +37,18 @@ def load_symbols(paths: Iterable[str]) -> SymbolTable:
 
     :raises ImageError: A file cannot be read.
     """
-    functions: List[Function] = []
-    for path in paths:
-        functions += _functions_of(path)
-    return SymbolTable(functions)
+    return SymbolTable([function for path in paths for function in _symbols_of(path, "STT_FUNC")])
 
 
-def _functions_of(path: str) -> List[Function]:
+def load_variables(paths: Iterable[str]) -> SymbolTable:
+    """Read the data symbols of ELF files.
+
+    :raises ImageError: A file cannot be read.
+    """
+    return SymbolTable([variable for path in paths for variable in _symbols_of(path, "STT_OBJECT")])
+
+
+def _symbols_of(path: str, kind: str) -> List[Function]:
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
@@ -52,11 +57,12 @@ def _functions_of(path: str) -> List[Function]:
     try:
         with open(path, "rb") as stream:
             elf = ELFFile(stream)
-            thumb = ~1 if elf["e_machine"] == "EM_ARM" else ~0  # bit 0 of a T32 function's symbol is its state
+            # Bit 0 of a T32 function's symbol is its state.
+            thumb = ~1 if elf["e_machine"] == "EM_ARM" and kind == "STT_FUNC" else ~0
             for section in elf.iter_sections():
                 if isinstance(section, SymbolTableSection):
                     for symbol in section.iter_symbols():
-                        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
+                        if symbol["st_info"]["type"] == kind and symbol["st_shndx"] != "SHN_UNDEF":
                             start = symbol["st_value"] & thumb
                             found.append(Function(symbol.name, start, start + symbol["st_size"]))
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 from typing import Dict, List, Optional, Sequence, Tuple
 
 import gdb
@@ -17,6 +18,8 @@ from gdb_etm.gdbui.memory_port import GdbMemoryPort
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
 
+_SYMBOL = re.compile(r"<(.+)>\Z")
+
 
 class GdbDebugger:
     """The :class:`~gdb_etm.commands.debugger.Debugger` that GDB is.
@@ -26,12 +29,14 @@ class GdbDebugger:
 
     def __init__(self) -> None:
         self._disassembler = Disassembler(self.function_at)
+        self._names: Dict[int, str] = {}
         self._lines: Dict[int, Optional[SourceLine]] = {}
         self._texts: Dict[Tuple[int, bytes], str] = {}
         self._symbols: Optional[SymbolTable] = None
 
     def forget(self) -> None:
         """Drop what was learnt from symbols: GDB read others."""
+        self._names.clear()
         self._lines.clear()
         self._texts.clear()
         self._symbols = None
@@ -49,6 +54,15 @@ class GdbDebugger:
         if self._symbols is None:
             self._symbols = self._load_symbols()
         return self._symbols.at(address)
+
+    def symbol_at(self, address: int) -> str:
+        """Name an address as GDB prints pointers."""
+        if address not in self._names:
+            pointer = gdb.lookup_type("void").pointer()
+            fits = address < 1 << 8 * pointer.sizeof
+            found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a")) if fits else None
+            self._names[address] = found.group(1) if found is not None else ""
+        return self._names[address]
 
     def line_at(self, address: int) -> Optional[SourceLine]:
         """Find the source line of an instruction."""

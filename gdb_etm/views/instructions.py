@@ -7,6 +7,7 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.history.clock import Time
+from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, ExceptionReturn, Gap, TraceEvent, Transfer
 from gdb_etm.views.text import align, end_text, exception_text, gap_lines, gap_text
 
@@ -140,15 +141,21 @@ def time_cells(time: Optional[Time]) -> Tuple[str, str]:
 
 
 def transfer_cells(row: TransferRow) -> List[str]:
-    """Write a load or store as cells: ``store``, ``4 bytes``, ``0x20000050 <station+80>``, ``0x0000001b``, doubt."""
+    """Write a load or store as cells: ``store``, ``4 bytes``, ``at 0x20000050 <station>``, ``= 0x0000001b``, doubt."""
     transfer = row.transfer
+    doubt = [] if transfer.certain else [NOT_CERTAIN]
+    if transfer.role is Role.STATUS:
+        did = {0: "took place", 1: "did not take place", None: "took place or not: unknown"}
+        return ["store", did.get(transfer.value, "took place or not: 0x%x" % (transfer.value or 0))] + doubt
     word = {False: "load", True: "store", None: "transfer"}[transfer.store]
     size = "" if transfer.size is None else "%d byte%s" % (transfer.size, "" if transfer.size == 1 else "s")
     address = "at an address unknown"
     if transfer.address is not None:
         address = "at 0x%08x" % transfer.address + (" <%s>" % row.symbol if row.symbol else "")
     value = "value unknown" if transfer.value is None else "= 0x%0*x" % (2 * (transfer.size or 0), transfer.value)
-    return [word, size, address, value] + ([] if transfer.certain else [NOT_CERTAIN])
+    if transfer.role is Role.OPERAND:
+        value += ", the operand"
+    return [word, size, address, value] + doubt
 
 
 def event_text(event: Event) -> List[str]:

@@ -30,6 +30,7 @@ def answer(address, code):
     return [function and function.name, function and function.start, line and [line.path, line.line], text]
 asked = json.load(open("asked.json"))
 print("ANSWER " + json.dumps([answer(*pair) for pair in asked]))
+print("DATA " + json.dumps([debugger.symbol_at(0x20000000 + 2 * at) for at in range(0x100)]))
 end
 """
 
@@ -45,7 +46,7 @@ def test_agrees_with_gdb(tmp_path: Path) -> None:
     (tmp_path / "asked.json").write_text(json.dumps(places))
     (tmp_path / "ask.gdb").write_text(_ASK)
     output = run_gdb(["source ask.gdb"], cwd=tmp_path, arguments=[str(ELF)])
-    answers = json.loads(output.split("ANSWER ")[1])
+    answers = json.loads(output.split("ANSWER ")[1].splitlines()[0])
     offline = OfflineDebugger([str(ELF)])
     mnemonics = 0
     for (address, code), (name, start, line, text) in zip(places, answers):
@@ -56,6 +57,9 @@ def test_agrees_with_gdb(tmp_path: Path) -> None:
         ours = offline.disassemble(address, bytes.fromhex(code), Isa.T32)
         mnemonics += ours.partition("\t")[0].partition(".")[0] == text.partition("\t")[0].partition(".")[0]
     assert mnemonics > 0.97 * len(places)
+    variables = [offline.symbol_at(0x20000000 + 2 * at) for at in range(0x100)]
+    assert variables == json.loads(output.split("DATA ")[1].splitlines()[0])
+    assert len({name.partition("+")[0] for name in variables}) > 8
 
 
 def test_text_names_branch_targets_and_keeps_what_is_no_instruction() -> None:
