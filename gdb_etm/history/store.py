@@ -55,6 +55,7 @@ class History:
         self._order = recorder.order
         self._positions = recorder.positions
         self._offset_of = recorder.offset_of
+        self._outcomes = recorder.outcomes
         self._transfers = recorder.transfers
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
@@ -113,6 +114,17 @@ class History:
             if isinstance(item, Instruction):
                 return item
         raise IndexError("no instruction %d" % number)
+
+    def outcome(self, number: int) -> Optional[bool]:
+        """Tell whether a conditional instruction that is no branch passed its condition.
+
+        :param number: Of the instruction.
+        :returns: None when it is not conditional, or the trace does not tell.
+        """
+        if not self._outcomes:
+            return None
+        entry, first = self.entry(number)
+        return dict(self._outcomes.get(entry, ())).get(number - first)
 
     def transfers(self, number: int) -> Tuple[Transfer, ...]:
         """List the loads and stores of an instruction that the trace tells of, in the order of the trace.
