@@ -8,7 +8,7 @@ execution is a column of run numbers.
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Event, Range, Transfer
 
@@ -64,6 +64,15 @@ Outcomes = Tuple[Tuple[int, bool], ...]
 """The conditional instructions of an entry whose outcome is known: index in the entry, whether the condition passed."""
 
 
+class DataCounts(NamedTuple):
+    """How many transfers a data stream told of that could be put with a P0 element."""
+
+    executed: int
+    """Of instructions and exceptions in the history."""
+    unexecuted: int
+    """Of P0 elements that were cancelled, or whose place in the program is not known."""
+
+
 class Recorder:
     """Collects one stream's execution.
 
@@ -87,6 +96,8 @@ class Recorder:
         """Of conditional instructions that are no branches, by entry of ``order``; where the unit traces them."""
         self.event_transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of an exception's entry or return, by the index of its event."""
+        self.data_counts: Optional[DataCounts] = None
+        """None where no data stream was decoded."""
 
     def add(self, leg: Leg, position: int) -> None:
         """Append the leg of the packet at ``position``."""
