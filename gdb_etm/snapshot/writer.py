@@ -11,6 +11,7 @@ from gdb_etm.errors import SnapshotError
 from gdb_etm.registers.etmv4_page import PAGE
 
 _BUFFER = "ETB_0"
+_Memory = Tuple[int, bytes]
 
 # What could be taken for part of the ini syntax, and blanks at the ends, which are stripped when read.
 _UNSAFE = re.compile(r"[\x00-\x1f;#=,()\[\]\"']|^$|^\s|\s$")
@@ -101,18 +102,20 @@ def _check_name(name: str, path: str) -> None:
 
 def _name_images(
     cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], files: Dict[str, bytes]
-) -> Dict[bytes, str]:
-    # One file for each different content: the cores of a cluster mostly share theirs.
-    names: Dict[bytes, str] = {}
+) -> Dict[_Memory, str]:
+    # One file for each different piece of memory: the cores of a cluster mostly share theirs.  Pieces of the same bytes
+    # at other addresses have files of their own: OpenCSD reads a file at the first address that it is given for.
+    names: Dict[_Memory, str] = {}
     for _, images in cores.values():
         for image in images:
-            if image.data not in names:
-                names[image.data] = "memory_%d_%x.bin" % (len(names), image.address)
-                files[names[image.data]] = image.data
+            piece = image.address, image.data
+            if piece not in names:
+                names[piece] = "memory_%d_%x.bin" % (len(names), image.address)
+                files[names[piece]] = image.data
     return names
 
 
-def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[bytes, str]) -> bytes:
+def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[_Memory, str]) -> bytes:
     lines = ["[device]", "name=%s" % core.name, "class=core", "type=%s" % core.type]
     if core.registers:
         lines += ["", "[regs]"]
@@ -120,7 +123,7 @@ def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[bytes,
         for name, value in core.registers.items():
             lines.append("%s%s=0x%08X" % (name.upper(), "(size:64)" if value >> 32 else "", value))
     for number, image in enumerate(images, 1):
-        lines += ["", "[dump%d]" % number, "file=%s" % names[image.data]]
+        lines += ["", "[dump%d]" % number, "file=%s" % names[image.address, image.data]]
         lines += ["address=0x%08X" % image.address, "length=0x%X" % len(image.data)]
     return _text(lines)
 
