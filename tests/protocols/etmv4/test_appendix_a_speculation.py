@@ -1,7 +1,7 @@
 """Vectors worked by hand from appendix A of IHI 0064 H.a, with its speculation (lines of its text in ../shared/spec).
 
 The appendix shows elements; the packets here are one way to write each table's, with its Commit, Cancel and Mispredict
-elements.  The program is the tables' code.  Every packet's size and name is OpenCSD's as well (test_vectors_opencsd).
+elements.  The program is the tables' code.  OpenCSD executes most of them alike (test_vectors_opencsd).
 """
 
 from __future__ import annotations
