@@ -43,7 +43,7 @@ def transfers(history: History) -> Dict[int, List[Told]]:
 def test_three_transfers_and_their_values() -> None:
     # Atoms of 1002 and 1004 (keys 0 and 1), NDSM 5, 1006 (key 2), then LDM, STRH and B.
     instructions = EARLY + "f7 f7 25 " + LATE + "f7 f7 f7 f7"
-    # NDSM 5; P1 format 1 at 0x20001000, left key 0, right key 1 (L13500); at ...04 and ...08 with the next keys (L13492).
+    # NDSM 5; P1 format 1 at 0x20001000, left key 0, right key 1 (L13500); then 04 and 08 with the next keys (L13492).
     data = "02 08 00 1b 7a 80 a0 80 80 02 00 72 04 72 08 02 0a "
     # P2 format 1 with key 2; format 2 with keys 1 and 3 (L14048): values in another order than addresses (L1204).
     data += "2c 02 44 33 22 11 36 7f 30"
