@@ -11,6 +11,7 @@ from gdb_etm.commands.progress import Meter, Task
 from gdb_etm.commands.ranges import Window
 from gdb_etm.history.build import SourceStream
 from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.data_listing import list_data_packets
 from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.views.text import about_text
@@ -31,7 +32,8 @@ def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
 
 def _of(stream: SourceStream) -> Iterator[Row]:
     config = Etmv4Config.from_source(stream.source)
-    return ((stream.trace_id, packet) for packet in list_packets(config, stream.data, stream.offset_of))
+    of = list_data_packets if stream.is_data else list_packets
+    return ((stream.trace_id, packet) for packet in of(config, stream.data, stream.offset_of))
 
 
 class Packets:

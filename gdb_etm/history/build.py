@@ -11,14 +11,15 @@ from gdb_etm.framing.formatter import Stream, deframe
 from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.elements import Gap, GapReason
+from gdb_etm.protocols.elements import DataGap, Gap, GapReason
 from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.data_decoder import decode_data
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.recorder import Recorder
 
 
 class SourceStream(NamedTuple):
-    """The bytes of one source, taken out of the capture's buffer."""
+    """The bytes of one source under one trace ID, taken out of the capture's buffer."""
 
     source: TraceSource
     trace_id: int
@@ -27,6 +28,8 @@ class SourceStream(NamedTuple):
     """Maps a position in ``data`` to an offset in the capture's buffer."""
     lost: Tuple[Gap, ...] = ()
     """Bytes of the buffer before and after these that no source can be found for."""
+    is_data: bool = False
+    """Whether it is the unit's data stream and not its instruction stream."""
 
 
 def _same(position: int) -> int:
@@ -35,6 +38,8 @@ def _same(position: int) -> int:
 
 def streams(capture: Capture) -> List[SourceStream]:
     """Split a capture by the sources that can be decoded, in the capture's order.
+
+    The data stream of a source follows its instruction stream.
 
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
@@ -48,11 +53,16 @@ def streams(capture: Capture) -> List[SourceStream]:
     framed = _Framed(capture)
     result = []
     for source in sources:
-        trace_id = Etmv4Config.from_source(source).trace_id
-        stream = framed.streams.get(trace_id)
-        if stream is not None:
-            offset_of = partial(framed.offset_of, stream)
-            result.append(SourceStream(source, trace_id, bytes(stream.data), offset_of, framed.lost))
+        config = Etmv4Config.from_source(source)
+        ids = [config.trace_id]
+        if config.data_trace and config.data_trace_id != config.trace_id:
+            ids.append(config.data_trace_id)
+        for trace_id in ids:
+            stream = framed.streams.get(trace_id)
+            if stream is not None:
+                offset_of = partial(framed.offset_of, stream)
+                is_data = trace_id != config.trace_id
+                result.append(SourceStream(source, trace_id, bytes(stream.data), offset_of, framed.lost, is_data))
     return result
 
 
@@ -108,13 +118,16 @@ class Part(NamedTuple):
     """What one unit contributed to a capture, with what decoding it takes."""
 
     stream: SourceStream
+    """The unit's instruction stream."""
     config: Etmv4Config
     program: Program
+    transfers: Optional[SourceStream] = None
+    """The unit's data stream; None where there is none."""
 
     @property
     def size(self) -> int:
         """How many bytes there are to decode."""
-        return len(self.stream.data)
+        return len(self.stream.data) + (len(self.transfers.data) if self.transfers is not None else 0)
 
 
 def parts(capture: Capture, program: Optional[Program] = None, trace_id: Optional[int] = None) -> List[Part]:
@@ -125,10 +138,14 @@ def parts(capture: Capture, program: Optional[Program] = None, trace_id: Optiona
     :raises CaptureError: When nothing in the capture can be decoded.
     """
     found = []
-    for stream in streams(capture):
-        if trace_id in (None, stream.trace_id):
-            memory = program if program is not None else Program(stream.source.images)
-            found.append(Part(stream, Etmv4Config.from_source(stream.source), memory))
+    split = streams(capture)
+    for stream in split:
+        if not stream.is_data:
+            others = [other for other in split if other.is_data and other.source is stream.source]
+            if trace_id in (None, *(one.trace_id for one in (stream, *others))):
+                memory = program if program is not None else Program(stream.source.images)
+                config = Etmv4Config.from_source(stream.source)
+                found.append(Part(stream, config, memory, others[0] if others else None))
     return found
 
 
@@ -137,11 +154,16 @@ def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = 
     decoder = cache.get(part.config, part.program)
     stream = part.stream
     before = [gap for gap in stream.lost if not gap.offset]
+    elements = None
+    if part.transfers is not None:
+        elements = decode_data(part.config, part.transfers.data, part.transfers.offset_of, progress)
     try:
-        recorder = decoder.decode(stream.data, stream.offset_of, progress, before)
+        recorder = decoder.decode(stream.data, stream.offset_of, progress, before, elements)
     except BaseException:
         cache.drop(decoder)
         raise
+    if elements is None and part.config.data_trace:
+        recorder.insert([(0, DataGap(0, GapReason.ABSENT, "trace ID 0x%02x" % part.config.data_trace_id))])
     for gap in stream.lost[len(before) :]:
         recorder.event(gap)
     return recorder

@@ -57,6 +57,8 @@ class History:
         self._offset_of = recorder.offset_of
         self._outcomes = recorder.outcomes
         self._transfers = recorder.transfers
+        self.data_counts = recorder.data_counts
+        """How many loads and stores the data stream told of; None where no data stream was decoded."""
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
         self._ends: Optional[array[int]] = None

@@ -5,7 +5,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import Callable, List
+from typing import Callable, List, Optional
 
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -15,18 +15,30 @@ from gdb_etm.protocols.etmv4.data_reader import DataReader
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.stream import PacketStream
 
+_PIECE = 1 << 15
 _ADDRESSED = (Kind.P1_1, Kind.P1_2, Kind.P1_3, Kind.P1_4)
 
 
-def decode_data(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> List[DataElement]:
+def decode_data(
+    config: Etmv4Config,
+    data: bytes,
+    offset_of: Callable[[int], int],
+    progress: Optional[Callable[[int], None]] = None,
+) -> List[DataElement]:
     """Decode a whole data stream.
 
     :param config: The unit's configuration.
     :param data: The stream's bytes.
     :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
+    :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
+        ends the work.
     """
     decoding = DataDecoding(config, offset_of)
-    decoding.feed(data)
+    for at in range(0, len(data), _PIECE):
+        piece = data[at : at + _PIECE]
+        decoding.feed(piece)
+        if progress is not None:
+            progress(len(piece))
     return decoding.finish()
 
 

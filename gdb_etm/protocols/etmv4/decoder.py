@@ -19,6 +19,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.automaton import WINDOW, Automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.data_elements import DataElement
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
@@ -29,6 +30,7 @@ from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH
 from gdb_etm.protocols.etmv4.reserved import reserved_field
 from gdb_etm.protocols.etmv4.speculation import Speculation
 from gdb_etm.protocols.etmv4.stream import PacketStream
+from gdb_etm.protocols.etmv4.transfers import put_transfers
 from gdb_etm.protocols.recorder import Recorder
 
 _PIECE = 1 << 18
@@ -62,12 +64,14 @@ class Decoder:
         offset_of: Callable[[int], int],
         progress: Optional[Callable[[int], None]] = None,
         before: Sequence[Gap] = (),
+        transfers: Optional[Sequence[DataElement]] = None,
     ) -> Recorder:
         """Decode a whole stream.
 
         :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
             ends the work, and this decoder must not be used again.
         :param before: What is known to be missing before the stream.
+        :param transfers: The elements of the data stream beside it; None where there is none.
         """
         decoding = self.begin(offset_of)
         for gap in before:
@@ -84,7 +88,10 @@ class Decoder:
         finally:
             if collecting:
                 gc.enable()
-        return decoding.finish()
+        recorder = decoding.finish()
+        if decoding.log is not None and transfers is not None:
+            put_transfers(recorder, decoding.log, transfers, self.config, self.automaton.blocks)
+        return recorder
 
 
 class Decoding(PacketStream):
