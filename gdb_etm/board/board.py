@@ -38,9 +38,11 @@ class Board:
         self.buffer = TraceBuffer(variant.etf, options.etb_size)
         self.funnel = Funnel(variant.funnel, self.buffer.take)
         self.unit = TraceUnit(
-            variant.unit, variant.etm, self._read_code, self._pe_input, self._to_funnel, options, faults.overflow
+            variant.unit, variant.etm, self._read_code, self._pe_input, self._to_funnel, options, faults
         )
         self.unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
+        self.unit.data_out = self._data_to_funnel
+        self.unit.watch_accesses = machine.watch_accesses
         self.buffer.flush = self.unit.flush
         self.buffer.request_sync = self.unit.request_sync
         missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.etf: faults.no_sink}
@@ -74,6 +76,10 @@ class Board:
     def _to_funnel(self, trace_id: int, data: bytes) -> None:
         if not self.faults.no_funnel:
             self.funnel.take(0, trace_id, data)
+
+    def _data_to_funnel(self, trace_id: int, data: bytes) -> None:
+        if not self.faults.no_funnel:
+            self.funnel.take(1, trace_id, data)
 
     def _read_code(self, address: int) -> bytes:
         # What the core runs is in memory, so one of the two is there.

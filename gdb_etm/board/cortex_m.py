@@ -119,7 +119,7 @@ class Core:
         self.reset_wanted = False
         was_halted, self.halted = self.halted, False
         if not was_halted:
-            self._witness.exception(exc.RESET, NO_EXECUTION)
+            self._witness.exception(exc.RESET, NO_EXECUTION, ())
         self.stepping = self.sleeping = self.locked_up = self.interrupts_masked = False
         self.was_reset = True
         for reset in self.on_reset:
@@ -172,7 +172,7 @@ class Core:
         if run.executed:
             self.retired = True
             self.clock.advance(len(run.executed))
-            self._witness.executed(run.executed)
+            self._witness.executed(run.executed, run.accesses)
         self._react(run)
         if self.reset_wanted:
             self.reset()
@@ -227,7 +227,7 @@ class Core:
             catch = VC_INTERR
             derived = self._escalate(self.status.stacking_fault)
             if derived is None or number in (exc.HARD_FAULT, exc.NMI):
-                self._witness.exception(number, return_address)
+                self._witness.exception(number, return_address, self._frame.take_accesses())
                 self._lock_up(NO_EXECUTION)
                 return
             self.exceptions.pending[derived] = True
@@ -248,7 +248,7 @@ class Core:
             return
         self.exceptions.activate(number)
         self._frame.enter_handler(number, vector, exc_return)
-        self._witness.exception(number, return_address)
+        self._witness.exception(number, return_address, self._frame.take_accesses())
         if number == exc.HARD_FAULT:
             catch |= VC_HARDERR
         if self.debug_enabled and self.demcr & catch:
@@ -300,7 +300,7 @@ class Core:
             fault = exc.USAGE_FAULT
         elif after is None:
             fault = self._frame.pop(exc_return)
-        self._witness.exception_return()
+        self._witness.exception_return(self._frame.take_accesses())
         if fault is not None:
             self._chain_fault(fault, exc_return)
         elif after is not None:

@@ -3,7 +3,8 @@
 What Unicorn does otherwise than a core, and what is done about it:
 
 - A hook on memory accesses leaves IT state behind when it fires inside an IT block, and the code after the block then
-  runs as if conditional. So there are none; devices are MMIO regions, and faults have their own hooks.
+  runs as if conditional. So there is none but in :mod:`gdb_etm.board.watch`, which takes it away; devices are MMIO
+  regions, and faults have their own hooks.
 - The hook on instructions is silent for those whose condition fails. So blocks are hooked, see
   :mod:`gdb_etm.board.path`.
 - A request to stop inside an IT block is lost, and a failing store does not end the block there. So a stop is asked
@@ -30,6 +31,7 @@ from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import Block, Path, WrongPath
 from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
 from gdb_etm.board.t32 import condition_passes
+from gdb_etm.board.watch import AccessWatch
 
 # PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
 _emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
@@ -90,6 +92,7 @@ class Engine:
         self._interrupt = -1
         self._fault: Optional[Tuple[Stop, int]] = None
         self._undo: Optional[Tuple[Any, bytes]] = None
+        self.watch = AccessWatch(self._uc, bus, self._blocks)
         self._map()
         self._uc.hook_add(const.UC_HOOK_BLOCK, self._on_block)
         self._uc.hook_add(const.UC_HOOK_INTR, self._on_interrupt)
@@ -113,9 +116,11 @@ class Engine:
 
         def read(_uc: Any, offset: int, size: int, _data: Any) -> int:
             try:
-                return self._bus.read(base + offset, size)
+                value = self._bus.read(base + offset, size)
             except BusFault:
                 return 0
+            self.watch.device_read(value)
+            return value
 
         def write(_uc: Any, offset: int, size: int, value: int, _data: Any) -> None:
             if self._fault is None and self._may_write():
@@ -304,6 +309,7 @@ class Engine:
 
     def _begin(self, limit: int) -> None:
         self._blocks.clear()
+        self.watch.clear()
         self._limit = self._left = limit
         self._held = False
         self._stopping = False
@@ -315,7 +321,7 @@ class Engine:
 
     def _go(self, count: int) -> Run:
         """Let Unicorn run, and find out what happened."""
-        if self._stale:
+        if self.watch.begin() or self._stale:
             self._forget()
         pc = self.pc
         in_it = bool(self.it_state)
@@ -331,13 +337,15 @@ class Engine:
         # The held block has not begun; the ones before it are complete.
         whole = len(self._blocks) - self._held
         executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
+        accesses = self.watch.transfers(executed, self._path)
         if self._postponed:
             before = len(executed)
             self._before += before
             rest = self._count(1)
             self._before -= before
-            return rest._replace(executed=executed + rest.executed)
-        return self._outcome(executed, error)
+            accesses.update({before + index: tuple(found) for index, found in rest.accesses.items()})
+            return rest._replace(executed=executed + rest.executed, accesses=accesses)
+        return self._outcome(executed, error)._replace(accesses=accesses)
 
     def _outcome(self, executed: List[int], error: int) -> Run:
         """Name the reason for which Unicorn stopped."""

@@ -1,15 +1,18 @@
 """The trace unit: an ETMv4 as a debugger programs it and as it traces what the core runs (IHI 0064, chapter 7.3).
 
-Which registers it has is its model's affair.  Left out is what the event resources would do.  With
-``options.comparators`` it has address comparators, which the real ones have not.
+Which registers it has is its model's affair.  Left out are what the event resources would do, stalling, suppression and
+filters of data.  With ``options.comparators`` it has address comparators, which the real ones have not.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Callable, Dict, Optional, Sequence
+from typing import Callable, Dict, Optional, Sequence, Tuple
 
+from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.faults import Faults
 from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.t32 import decode
 from gdb_etm.board.units import UnitModel
 from gdb_etm.board.viewinst import (
     ACATR,
@@ -22,7 +25,10 @@ from gdb_etm.board.viewinst import (
     ViewInst,
     range_comparator,
 )
-from gdb_etm.protocols.etmv4.encoder import Encoder, EncoderConfig, ReadCode, Region
+from gdb_etm.protocols.etmv4.data_tracer import Transfer
+from gdb_etm.protocols.etmv4.encoder import DataConfig, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encoder_records import ReadCode, Region
+from gdb_etm.protocols.etmv4.speculator import Setup
 
 _PRGCTLR = 0x004
 _STATR = 0x00C
@@ -32,8 +38,10 @@ _SYNCPR = 0x034
 _CCCTLR = 0x038
 _BBCTLR = 0x03C
 _TRACEIDR = 0x040
+_VDCTLR = 0x0A0
+_IDR0 = 0x1E0
 _IDR4 = 0x1F0
-_IDR8 = 0x180
+_IDR8, _IDR9, _IDR10, _IDR11 = 0x180, 0x184, 0x188, 0x18C
 _PDCR = 0x310
 _PDSR = 0x314
 _CLAIMSET = 0xFA0
@@ -43,10 +51,17 @@ _CLAIM_TAGS = 0xF
 _POLLS_TO_SETTLE = 2
 _MOST_SPECULATION = 128
 
+_DV = 1 << 17
+_DA = 1 << 16
 _RS = 1 << 12
 _TS = 1 << 11
 _CCI = 1 << 4
 _BB = 1 << 3
+_INSTP0_STORES = 1 << 2
+_INSTP0_LOADS = 1 << 1
+_TRCEXDATA = 1 << 12
+_EVENT = 0xFF
+_TRUE = 0x01
 
 
 class TraceUnit:
@@ -58,7 +73,7 @@ class TraceUnit:
     :param pe_inputs: The core's DWT comparators.
     :param out: Takes trace ID and trace bytes.
     :param options: What the user chose.
-    :param overflow: Number of trace bytes after which its FIFO overflows once; 0 for never.
+    :param faults: When its FIFOs overflow.
     :raises ValueError: it cannot have so many comparators, or cannot speculate so.
     """
 
@@ -72,20 +87,27 @@ class TraceUnit:
         pe_inputs: PeInputs,
         out: Callable[[int, bytes], None],
         options: BoardOptions = BoardOptions(),
-        overflow: int = 0,
+        faults: Faults = Faults(),
     ) -> None:
-        comparators, speculation = options.comparators, options.speculation
+        comparators = options.comparators
         if not 0 <= comparators <= 8:
             raise ValueError("%d address comparator pairs: an ETMv4 has 0 to 8" % comparators)
-        if not 0 <= speculation <= (_MOST_SPECULATION if model.speculates else 0):
-            raise ValueError("a speculation depth of %d: this trace unit can have %s"
-                             % (speculation, "0 to %d" % _MOST_SPECULATION if model.speculates else "none"))
+        speculation = model.speculation if options.speculation is None else options.speculation
+        most = _MOST_SPECULATION if model.speculation else 0
+        if not 0 <= speculation <= most:
+            raise ValueError("a speculation depth of %d: this trace unit can have 0 to %d" % (speculation, most))
         self.base = base
         self.handler_mode: Callable[[], bool] = lambda: False
+        self.data_out: Callable[[int, bytes], None] = lambda trace_id, data: None
+        """Takes trace ID and trace bytes of the data stream."""
+        self.watch_accesses: Callable[[bool], None] = lambda on: None
+        """Called with whether loads and stores must be told from now on."""
+        self._has_data = model.has_data
         self._read_code = read_code
         self._pe_inputs = pe_inputs
         self._out = out
-        self._overflow_in = overflow
+        self._overflow_in = faults.overflow
+        self._data_overflow_in = faults.data_overflow
         self._encoder: Optional[Encoder] = None
         self._view: Optional[ViewInst] = None
         self._fixed = dict(model.fixed)
@@ -137,25 +159,28 @@ class TraceUnit:
         elif offset in self._masks:
             self._values[offset] = value & self._masks[offset]
 
-    def executed(self, addresses: Sequence[int]) -> None:
-        """Take executed instructions."""
+    def executed(self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES) -> None:
+        """Take executed instructions and what they loaded and stored."""
         if self._encoder is not None:
-            self._encoder.instructions(addresses)
+            self._encoder.instructions(addresses, {index: _traced(found) for index, found in accesses.items()})
             if self._overflow_in < 0:
                 self._overflow_in = 0
                 self._encoder.overflow()
+            if self._data_overflow_in < 0:
+                self._data_overflow_in = 0
+                self._encoder.data_overflow()
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         """Take an exception entry."""
         if self._encoder is not None:
-            self._encoder.exception(number, return_address)
+            self._encoder.exception(number, return_address, _traced(pushed))
         self._set_handler(True)
 
-    def exception_return(self) -> None:
+    def exception_return(self, popped: Sequence[Access] = ()) -> None:
         """Take an exception return."""
         handler = self.handler_mode()
         if self._encoder is not None:
-            self._encoder.exception_return(handler)
+            self._encoder.exception_return(handler, _traced(popped))
         self._set_handler(handler)
 
     def lockup(self, address: int) -> None:
@@ -207,6 +232,7 @@ class TraceUnit:
             self._encoder.disable()
             self._values[VICTLR] = self.read32(VICTLR)
             self._encoder = self._view = None
+            self.watch_accesses(False)
 
     def _start(self) -> None:
         configuration = self._values[_CONFIGR]
@@ -222,8 +248,34 @@ class TraceUnit:
             view=None if self._view.is_open else self._view,
             separate_address=bool(configuration & _RS),
         )
-        self._encoder = Encoder(config, self._read_code, self._send, handler)
+        if self._has_data:
+            config = self._with_data(config, configuration)
+        self._encoder = Encoder(config, self._read_code, self._send, handler, self._send_data)
+        self.watch_accesses(config.data is not None)
         self._encoder.enable()
+
+    def _with_data(self, config: EncoderConfig, configuration: int) -> EncoderConfig:
+        # What only a unit with data trace has; it traces data only if loads or stores are P0 elements (7.3.3).
+        loads, stores = bool(configuration & _INSTP0_LOADS), bool(configuration & _INSTP0_STORES)
+        fixed = self._fixed
+        setup = Setup(fixed[_IDR8], fixed[_IDR9], fixed[_IDR0] >> 29 & 1, loads, stores, not configuration & _BB)
+
+        def transfers(address: int) -> bool:
+            instruction = decode(self._read_code(address), 0)
+            return loads and instruction.loads() or stores and instruction.stores()
+
+        control = self._register(_VDCTLR)
+        data = DataConfig(
+            addresses=bool(configuration & _DA),
+            values=bool(configuration & _DV),
+            exceptions=bool(control & _TRCEXDATA),
+            p1_keys=fixed[_IDR10],
+            special_keys=fixed[_IDR11],
+        )
+        is_on = (loads or stores) and configuration & (_DA | _DV) and control & _EVENT == _TRUE
+        return config._replace(
+            setup=setup, transfers=transfers if loads or stores else None, data=data if is_on else None
+        )
 
     def _register(self, offset: int) -> int:
         return self._values.get(offset, 0)
@@ -235,12 +287,26 @@ class TraceUnit:
         include = bool(control & 0x100)
         return lambda address: include == any(region.first <= address <= region.last for region in regions)
 
+    def _send_data(self, data: bytes) -> None:
+        # The data stream has the next trace ID (7.3.72).
+        self.data_out(self._values[_TRACEIDR] + 1, data)
+        if self._data_overflow_in > 0:
+            self._data_overflow_in -= len(data)
+            if self._data_overflow_in <= 0:
+                self._data_overflow_in = -1
+
     def _send(self, data: bytes) -> None:
         self._out(self._values[_TRACEIDR], data)
         if self._overflow_in > 0:
             self._overflow_in -= len(data)
             if self._overflow_in <= 0:
                 self._overflow_in = -1
+
+
+def _traced(accesses: Sequence[Access]) -> Tuple[Transfer, ...]:
+    # Of several transfers of an instruction all lie one after the other but the success of a store-exclusive, which has
+    # no address of its own.
+    return tuple(Transfer(each.address, each.value, each.order, each.order > 0) for each in accesses)
 
 
 def _comparator_masks(pairs: int) -> Dict[int, int]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol, Sequence
 
+from gdb_etm.board.accesses import Access, Accesses
+
 # DFSR.
 DFSR_HALTED = 1 << 0
 DFSR_BKPT = 1 << 1
@@ -22,13 +24,13 @@ VC_HARDERR = 1 << 10
 class Witness(Protocol):
     """Who hears what the core does, in order."""
 
-    def executed(self, addresses: Sequence[int]) -> None:
-        """Take completed instructions."""
+    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
+        """Take completed instructions and what they loaded and stored."""
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Take an exception entry."""
 
-    def exception_return(self) -> None:
+    def exception_return(self, popped: Sequence[Access]) -> None:
         """Take an exception return."""
 
     def lockup(self, address: int) -> None:

@@ -21,6 +21,8 @@ class Faults(NamedTuple):
     """The probe is gone after this many words have been read from the trace buffer."""
     overflow: int = 0
     """The trace unit's FIFO overflows once, after this many bytes of trace."""
+    data_overflow: int = 0
+    """The trace unit's FIFO for the data stream overflows once, after this many bytes of data trace."""
     no_etm: bool = False
     """The chip has no trace unit."""
     no_funnel: bool = False

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 from unicorn import arm_const
 
+from gdb_etm.board.accesses import Access, frame_transfers
 from gdb_etm.board.bus import Bus, BusFault
 from gdb_etm.board.engine import XPSR_T, Engine
 from gdb_etm.board.exceptions import BUS_FAULT, HARD_FAULT, USAGE_FAULT
@@ -52,6 +53,7 @@ class Frame:
         self._bus = bus
         self._status = status
         self._model = model
+        self._accesses: Sequence[Access] = ()
 
     def reset(self, sp: int, vector: int) -> None:
         """Give the registers their values after reset.
@@ -80,6 +82,7 @@ class Frame:
         extended = bool(control & _FPCA) and self._status.keeps_floating_point
         frame = (sp - (_EXTENDED if extended else _BASIC)) & 0xFFFFFFF8
         self._status.stacking_fault = 0
+        self._accesses = ()
         words = [engine.read(register) for register in (*R[:4], R[12], LR)]
         words += [return_address, (xpsr & ~_SPREALIGN) | (_SPREALIGN if sp & 4 else 0)]
         if extended:
@@ -111,6 +114,12 @@ class Frame:
             return
         data = b"".join(word.to_bytes(4, "little") for word in words)
         memory[0][memory[1] : memory[1] + len(data)] = data
+        self._accesses = frame_transfers(frame, words, True)
+
+    def take_accesses(self) -> Sequence[Access]:
+        """Return, once, what the last push stored or the last pop loaded."""
+        accesses, self._accesses = self._accesses, ()
+        return accesses
 
     def enter_handler(self, number: int, vector: int, exc_return: int) -> None:
         """Go to Handler mode and to a handler."""
@@ -134,11 +143,13 @@ class Frame:
         process = thread and bool(exc_return & _EXC_PROCESS_STACK)
         extended = not exc_return & _EXC_NO_FLOATING_POINT
         frame = engine.read(PSP if process else MSP)
+        self._accesses = ()
         try:
             words = [self._bus.read(frame + 4 * index, 4) for index in range(26 if extended else 8)]
         except BusFault:
             self._status.unstacking_bus_fault()
             return BUS_FAULT
+        self._accesses = frame_transfers(frame, words, False)
         xpsr = words[7]
         if thread != (xpsr & _IPSR == 0):
             self._status.usage_fault("INVPC")

@@ -1,4 +1,4 @@
-"""The trace funnel: joins the trace of its ports; on this board the trace unit is on port 0 (CoreSight SoC-400 TRM)."""
+"""The trace funnel: joins the trace of its ports; instruction trace is at port 0, data at port 1 (SoC-400 TRM)."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import time
 from typing import Optional, Protocol, Sequence
 
 from gdb_etm.board import exceptions as exc
+from gdb_etm.board.accesses import Access, Accesses
 from gdb_etm.board.bus import Bus, Device
 from gdb_etm.board.clock import Clock
 from gdb_etm.board.cortex_m import Core
@@ -37,19 +38,26 @@ class ExecutionListener(Protocol):
     The machine's lock is held during each call.
     """
 
-    def executed(self, addresses: Sequence[int]) -> None:
-        """Take completed instructions in order, those of an IT block whose condition failed included."""
+    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
+        """Take completed instructions in order, those of an IT block whose condition failed included.
 
-    def exception(self, number: int, return_address: int) -> None:
+        :param accesses: What they loaded and stored, by index in ``addresses``, while the engine watches that.
+        """
+
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Take an exception entry.
 
         :param number: The architectural exception number (IPSR).
         :param return_address: The preferred return address; 0xFFFFFFFE when nothing ran since the exception return
             before it.
+        :param pushed: What it stored on the stack.
         """
 
-    def exception_return(self) -> None:
-        """Take an exception return; the instruction that loaded EXC_RETURN was the last one executed."""
+    def exception_return(self, popped: Sequence[Access]) -> None:
+        """Take an exception return; the instruction that loaded EXC_RETURN was the last one executed.
+
+        :param popped: What it loaded from the stack.
+        """
 
     def lockup(self, address: int) -> None:
         """Take an entry to lockup; `address` is as for an exception's return address."""
@@ -74,7 +82,7 @@ class Machine:
         self.bus = Bus()
         self.trace: Optional[ExecutionListener] = None
         self.failure: Optional[WrongPath] = None
-        self._truth = Truth(options.truth)
+        self._truth = Truth(options.truth, options.truth_data)
         self._lock = threading.RLock()
         self._waiting = 0
         self._turns = 0
@@ -85,6 +93,7 @@ class Machine:
         self.clock = Clock()
         self.core = Core(VARIANTS[options.board].core, self.bus, self.clock, self)
         self._add_devices()
+        self.watch_accesses(False)
         if options.elf is not None:
             load_elf(self.bus, options.elf)
 
@@ -198,23 +207,27 @@ class Machine:
 
     # The core's witness: the truth file and the trace unit.
 
-    def executed(self, addresses: Sequence[int]) -> None:
+    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
         """Pass on completed instructions."""
-        self._truth.executed(addresses)
+        self._truth.executed(addresses, accesses)
         if self.trace is not None:
-            self.trace.executed(addresses)
+            self.trace.executed(addresses, accesses)
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Pass on an exception entry."""
-        self._truth.exception(number, return_address)
+        self._truth.exception(number, return_address, pushed)
         if self.trace is not None:
-            self.trace.exception(number, return_address)
+            self.trace.exception(number, return_address, pushed)
 
-    def exception_return(self) -> None:
+    def exception_return(self, popped: Sequence[Access]) -> None:
         """Pass on an exception return."""
-        self._truth.exception_return()
+        self._truth.exception_return(popped)
         if self.trace is not None:
-            self.trace.exception_return()
+            self.trace.exception_return(popped)
+
+    def watch_accesses(self, on: bool) -> None:
+        """Let the engine tell loads and stores, or no longer; those for the truth file it always tells."""
+        self.core.engine.watch.wanted = on or self.options.truth_data
 
     def lockup(self, address: int) -> None:
         """Pass on a lockup."""

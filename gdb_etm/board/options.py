@@ -12,16 +12,18 @@ class BoardOptions(NamedTuple):
     :param elf: Path of the program put into flash and RAM at power-up, or None for blank flash.
     :param etb_size: Size of the trace buffer in bytes.
     :param truth: Path of the file that receives what really ran, or None.
+    :param truth_data: Whether that file also tells every load and store, which takes time.
     :param faults: Names of the faults that the probe side injects on demand.
     :param comparators: Address comparator pairs of the trace unit; the real ones have none.
     :param speculation: How many P0 elements the trace unit may leave uncommitted (TRCIDR8.MAXSPEC), where that can be
-        chosen.
+        chosen; None for the board's own choice.
     """
 
     board: str = "m33"
     elf: Optional[str] = None
     etb_size: int = 4096
     truth: Optional[str] = None
+    truth_data: bool = False
     faults: Tuple[str, ...] = ()
     comparators: int = 0
-    speculation: int = 0
+    speculation: Optional[int] = None

@@ -51,7 +51,8 @@ class BoardProbePlugin(Plugin):
             OptionInfo("board.elf", str, None, "ELF file put into the simulated board's memory at power-up."),
             OptionInfo("board.etb_size", int, 4096, "Size of the simulated board's trace buffer in bytes."),
             OptionInfo("board.truth", str, None, "File that receives what the simulated core really executed."),
+            OptionInfo("board.truth_data", bool, False, "Whether that file also tells every load and store."),
             OptionInfo("board.comparators", int, 0, "Address comparator pairs of the trace unit (real ones: 0)."),
-            OptionInfo("board.speculation", int, 0, "How many P0 elements the trace unit may leave uncommitted (m7)."),
+            OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),
             OptionInfo("board.faults", str, None, "Comma-separated faults of the board, such as 'wait:10,no-etm'."),
         ]

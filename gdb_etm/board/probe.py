@@ -109,6 +109,7 @@ class BoardProbe(DebugProbe):
 
         faults = str(self._option("board.faults") or "")
         size = self._option("board.etb_size")
+        speculation = self._option("board.speculation")
         options = BoardOptions(
             board=self._variant.name,
             elf=self._option("board.elf"),
@@ -116,7 +117,8 @@ class BoardProbe(DebugProbe):
             truth=self._option("board.truth"),
             faults=tuple(name for name in faults.split(",") if name),
             comparators=int(self._option("board.comparators") or 0),
-            speculation=int(self._option("board.speculation") or 0),
+            speculation=None if speculation is None else int(speculation),
+            truth_data=bool(self._option("board.truth_data")),
         )
         try:
             if parse_faults(options.faults).busy:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import List, NamedTuple
 
+from gdb_etm.board.accesses import NO_ACCESSES, Accesses
+
 
 class Stop(Enum):
     """Why a run ended; the program counter is at the next instruction unless said otherwise."""
@@ -44,8 +46,10 @@ class Run(NamedTuple):
     :param executed: Addresses of the instructions that completed, in order.
     :param stop: Why it ended.
     :param address: The address of the access that failed, if one did.
+    :param accesses: What the instructions loaded and stored, while that is watched.
     """
 
     executed: List[int]
     stop: Stop
     address: int = 0
+    accesses: Accesses = NO_ACCESSES

@@ -50,6 +50,26 @@ class Instruction(NamedTuple):
         """Tell whether it is MSR to MSPLIM or PSPLIM."""
         return self.code & 0xFFE0D0FE == 0xF380800A
 
+    def loads(self) -> bool:
+        """Tell whether it loads from memory; preloads do not."""
+        return self._transfers(True)
+
+    def stores(self) -> bool:
+        """Tell whether it stores to memory."""
+        return self._transfers(False)
+
+    def _transfers(self, load: bool) -> bool:
+        if self.size == 2:
+            return _narrow_transfer(self.code) == load
+        return _wide_transfer(self.code >> 16, self.code & 0xFFFF) == load
+
+    def is_store_exclusive(self) -> bool:
+        """Tell whether it is STREX, STREXB or STREXH."""
+        high = self.code >> 16
+        if high & 0xFFF0 == 0xE840:
+            return self.code & 0xF03F != 0xF000
+        return high & 0xFFF0 == 0xE8C0 and self.code >> 4 & 0xF in (4, 5)
+
     def is_floating_point(self) -> bool:
         """Tell whether it is an instruction for coprocessor 10 or 11."""
         return self.size == 4 and self.code & 0xEC000E00 == 0xEC000A00
@@ -74,6 +94,41 @@ def decode(code: bytes, offset: int) -> Instruction:
     if first >> 11 < 0x1D or offset + 4 > len(code):
         return Instruction(first, 2)
     return Instruction(first << 16 | int.from_bytes(code[offset + 2 : offset + 4], "little"), 4)
+
+
+def _narrow_transfer(code: int) -> Optional[bool]:
+    """Tell whether a 16-bit instruction loads (True), stores (False) or does neither (None), by C2.2."""
+    top = code >> 12
+    if code >> 11 == 9 or code >> 9 == 0x5E:
+        return True  # LDR literal, POP
+    if code >> 9 == 0x5A:
+        return False  # PUSH
+    if top == 5:
+        return code >> 9 & 7 > 2
+    if top in (6, 7, 8, 9, 0xC):
+        return bool(code >> 11 & 1)
+    return None
+
+
+def _wide_transfer(high: int, low: int) -> Optional[bool]:
+    """The same for a 32-bit instruction, by its halfwords (C2.3)."""
+    load = bool(high >> 4 & 1)
+    if high >> 9 == 0x74:
+        return _multiple_or_dual(high, low)
+    if high >> 9 == 0x7C:
+        # Single: with the PC as their target, loads of bytes and halfwords are hints.
+        hint = load and low >> 12 == 15 and high >> 5 & 3 < 2
+        return None if hint or high >> 5 & 3 == 3 else load
+    # Coprocessors: MRRC and MCRR transfer between registers only.
+    is_coprocessor = high >> 9 in (0x76, 0x7E) and high & 0xFFE0 not in (0xEC40, 0xFC40)
+    return load if is_coprocessor else None
+
+
+def _multiple_or_dual(high: int, low: int) -> Optional[bool]:
+    # LDM and STM; doubles, exclusives and table branches, among whose encodings are SG and TT.
+    is_test_target = high & 0xFFF0 == 0xE840 and low & 0xF03F == 0xF000
+    is_gateway = high == 0xE97F and low == 0xE97F
+    return None if is_test_target or is_gateway else bool(high >> 4 & 1)
 
 
 def condition_passes(condition: int, xpsr: int) -> bool:

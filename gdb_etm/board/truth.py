@@ -4,32 +4,46 @@ from __future__ import annotations
 
 from typing import Optional, Sequence, TextIO
 
+from gdb_etm.board.accesses import Access, Accesses
+
 
 class Truth:
     """Writes the truth file, if one is wanted.
 
     An executed instruction is its address; between them stand ``exception N return 0x...`` with the number in IPSR,
     ``exception-return``, ``lockup 0x...``, ``halt 0x...`` and ``resume 0x...`` with the next instruction's address.
+    What an instruction, an exception or a return transfers follows it if it is wanted: ``load ADDRESS SIZE VALUE`` or
+    ``store ADDRESS SIZE VALUE``, the size in bytes.
 
     :param path: The file, or None.
+    :param data: Whether transfers are wanted.
     :raises OSError: it cannot be written.
     """
 
-    def __init__(self, path: Optional[str]) -> None:
+    def __init__(self, path: Optional[str], data: bool = False) -> None:
+        self._data = data
         self._file: Optional[TextIO] = None if path is None else open(path, "w", encoding="ascii")
 
-    def executed(self, addresses: Sequence[int]) -> None:
+    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
         """Write executed instructions."""
-        if self._file is not None and addresses:
+        if self._file is None or not addresses:
+            return
+        if not self._data or not accesses:
             self._file.write("".join(["0x%08x\n" % address for address in addresses]))
+            return
+        for index, address in enumerate(addresses):
+            self._line("0x%08x" % address)
+            self._transfers(accesses.get(index, ()))
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Write an exception entry."""
         self._line("exception %d return 0x%08x" % (number, return_address))
+        self._transfers(pushed)
 
-    def exception_return(self) -> None:
+    def exception_return(self, popped: Sequence[Access]) -> None:
         """Write an exception return."""
         self._line("exception-return")
+        self._transfers(popped)
 
     def lockup(self, address: int) -> None:
         """Write that the core locked up."""
@@ -54,6 +68,11 @@ class Truth:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _transfers(self, accesses: Sequence[Access]) -> None:
+        for access in accesses if self._data else ():
+            kind = "store" if access.store else "load"
+            self._line("%s 0x%08x %d 0x%x" % (kind, access.address, access.size, access.value))
 
     def _line(self, text: str) -> None:
         if self._file is not None:

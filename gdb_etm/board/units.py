@@ -16,8 +16,10 @@ class UnitModel(NamedTuple):
     """Implemented bits of the other trace registers, whose contents are UNKNOWN after a reset (table 3-1)."""
     ones: Mapping[int, int]
     """Bits that read as one."""
-    speculates: bool
-    """Whether TRCIDR8.MAXSPEC can be chosen."""
+    speculation: int
+    """TRCIDR8.MAXSPEC unless another is chosen; 0 where it cannot be."""
+    has_data: bool
+    """Whether it can trace loads and stores."""
 
 
 # Both units have the resources of the one in the Cortex-M33: four DWT inputs, two selector pairs, one reduced counter.
@@ -66,7 +68,8 @@ ETM_M33 = UnitModel(
     },
     masks=_MASKS,
     ones=_ONES,
-    speculates=False,
+    speculation=0,
+    has_data=False,
 )
 
 # A unit for a Cortex-M7 with all that an ETMv4.0 can have there but conditional instructions: data trace, exception
@@ -79,8 +82,8 @@ ETM_M7 = UnitModel(
         0x188: 36,  # TRCIDR10: P1 keys
         0x18C: 4,  # TRCIDR11: of them special
         0x190: 0,
-        # TRCIDR0: INSTP0, data trace of loads and stores and of exceptions, and commit mode 0; the rest as the M33's
-        0x1E0: 0x080206BF,
+        # TRCIDR0: INSTP0, data trace of loads and stores and of exceptions; the rest as the M33's but conditional trace
+        0x1E0: 0x280206BF,
         0x1E4: 0x4100F401,  # TRCIDR1: Arm, ETMv4.0
         0x1E8: 0x00420004,  # TRCIDR2: 32-bit instruction and data addresses and data values
         0x1EC: 0x0D090004,  # TRCIDR3: as the M33's, but TRCSYNCPR can be written
@@ -95,5 +98,6 @@ ETM_M7 = UnitModel(
         0x0A0: 0x0000108F,  # TRCVDCTLR; PCREL and SPREL read as zero
     },
     ones=_ONES,
-    speculates=True,
+    speculation=8,
+    has_data=True,
 )

@@ -22,6 +22,7 @@ LAR, KEY = 0xFB0, 0xC5ACCE55
 STS, RRD, CTL, MODE, FFCR, PSCR = 0x00C, 0x010, 0x020, 0x028, 0x304, 0x308
 TRACE_ID = 0x10
 RETURN_STACK, TIMESTAMPS, CYCLES, BROADCAST = 1 << 12, 1 << 11, 1 << 4, 1 << 3
+LOADS, STORES, ADDRESSES, VALUES = 1 << 1, 1 << 2, 1 << 16, 1 << 17
 
 
 @contextmanager
@@ -45,18 +46,19 @@ def probe_of(session: Session) -> BoardProbe:
 
 
 def start_trace(target: Target, configuration: int = 1, sync: int = 9, more: Tuple[Tuple[int, int], ...] = ()) -> None:
-    """Bring up buffer, funnel and trace unit, in this order."""
+    """Bring up buffer, funnel and trace unit, in this order; with data trace if the configuration has any."""
     target.write32(ETF + LAR, KEY)
     target.write32(ETF + CTL, 0)
     for offset, value in ((MODE, 0), (PSCR, sync), (FFCR, 0x133), (CTL, 1)):
         target.write32(ETF + offset, value)
     target.write32(FUNNEL + LAR, KEY)
-    target.write32(FUNNEL, 0x301)
+    target.write32(FUNNEL, 0x303)
     target.write32(ETM + 0x004, 0)
     poll(target, ETM + 0x00C, 1, 1)
     unused = (0x020, 0x024, 0x02C, 0x030, 0x08C, 0x140, 0x208, 0x20C, 0x280, 0x2A0, 0x2C0)
     zero = tuple((offset, 0) for offset in unused)
-    wanted = ((0x010, configuration | 1), (0x038, 4), (0x040, TRACE_ID), (0x080, 0x201))
+    # Of a Cortex-M33's unit TRCSYNCPR is read-only, and there is no TRCVDCTLR.
+    wanted = ((0x010, configuration | 1), (0x034, 10), (0x038, 4), (0x040, TRACE_ID), (0x080, 0x201), (0x0A0, 0x1001))
     for offset, value in zero + wanted + more:
         target.write32(ETM + offset, value)
     target.write32(ETM + 0x004, 1)

@@ -25,6 +25,8 @@ from tests.lister import ListedRange, list_execution
 
 _REGISTERS = {"TRCCONFIGR": 0x010, "TRCTRACEIDR": 0x040, "TRCIDR8": 0x180}
 _REGISTERS.update({"TRCIDR%d" % number: 0x1E0 + 4 * number for number in range(6)})
+_REGISTERS.update({"TRCIDR%d" % number: 0x180 + 4 * (number - 8) for number in range(8, 14)})
+CORES = {"m33": "Cortex-M33", "m7": "Cortex-M7"}
 PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks")
 PLAIN, STACKED, FULL = 0, hand.RETURN_STACK, hand.RETURN_STACK | hand.TIMESTAMPS | hand.CYCLES
 
@@ -44,6 +46,7 @@ def run(
     size: int = 1 << 20,
     more: Tuple[Tuple[int, int], ...] = (),
     sync: int = 9,
+    board: str = "m33",
     **options: Any
 ) -> Run:
     """Run a test program to its end with the trace unit on; `more` are register writes, `options` the board's.
@@ -52,14 +55,14 @@ def run(
     """
     elf = str(hand.FIRMWARE / (program + ".elf"))
     truth = folder / "truth"
-    with hand.board(elf=elf, truth=str(truth), etb_size=size, **options) as session:
+    with hand.board(board, elf=elf, truth=str(truth), etb_size=size, **options) as session:
         skip = len(hand.read_truth(truth))
         hand.start_trace(session.target, configuration, sync, more)
         hand.run_to_halt(session)
         buffer, wrapped = hand.stop_trace(session.target)
         registers = read_registers(session.target)
         lines = hand.read_truth(truth)[skip:]
-    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), tuple(load_elf(elf)))
+    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", CORES[board], {}), tuple(load_elf(elf)))
     end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
     return Run(Capture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, [event(line) for line in lines[1:]])
 
@@ -184,7 +187,7 @@ def test_a_lockup(tmp_path: Path) -> None:
         registers = read_registers(target)
         real = [event(line) for line in hand.read_truth(truth)[skip:] if not line.startswith("resume")]
     image = MemoryImage(0x100, code + bytes(4), "code")
-    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), (image,))
+    source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", CORES[board], {}), (image,))
     capture = Capture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
     assert [number for kind, number, _ in filter(is_exception, real)] == [3, LOCKUP, DEBUG_HALT]
     assert told(capture) == real

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import List, Optional, Tuple
 
 from gdb_etm.board.etm import TraceUnit
+from gdb_etm.board.faults import Faults
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.units import ETM_M33
 
@@ -27,7 +28,7 @@ class Traced:
             lambda number: watched if number == 0 else None,
             lambda trace_id, data: self.sent.append((trace_id, data)),
             BoardOptions(comparators=comparators),
-            overflow,
+            Faults(overflow=overflow),
         )
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Sequence, Tuple
 
+from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 
@@ -17,15 +18,17 @@ class Recorder:
         self.addresses: List[int] = []
         self.events: List[Event] = []
         self.stream: List[object] = []
+        self.accesses: List[Tuple[int, Access]] = []
 
-    def executed(self, addresses: Sequence[int]) -> None:
+    def executed(self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES) -> None:
+        self.accesses += [(addresses[index], each) for index in sorted(accesses) for each in accesses[index]]
         self.addresses += addresses
         self.stream += addresses
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         self._event("exception", number, return_address)
 
-    def exception_return(self) -> None:
+    def exception_return(self, popped: Sequence[Access] = ()) -> None:
         self._event("return", 0, 0)
 
     def lockup(self, address: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
+from gdb_etm.board.accesses import Access
 from gdb_etm.board.frame import PSP
 from gdb_etm.board.machine import Machine
 from gdb_etm.capture import BufferEnd, TraceSource
@@ -46,10 +47,10 @@ class _StackRecorder(witness.Recorder):
 
     machine: Optional[Machine] = None
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         self.stream.append(Taken(number, return_address, self._stack()))
 
-    def exception_return(self) -> None:
+    def exception_return(self, popped: Sequence[Access] = ()) -> None:
         self.stream.append(Returned(self._stack()))
 
     def _stack(self) -> int:

@@ -1,7 +1,8 @@
-"""Executed instructions -> ETMv4 instruction-trace bytes, as the trace unit of a Cortex-M33 (ETMv4.2) emits them.
+"""Executed instructions and their transfers -> ETMv4 trace bytes, as the trace units of the boards emit them.
 
-No speculation (TRCIDR8 = 0, so every P0 element is committed at once), no conditional, data or Q elements.  What
-the unit cannot know from the instructions it is told: exceptions, halts and returns are methods of their own.
+No conditional and no Q elements.  What the unit cannot know from the instructions it is told: exceptions, halts and
+returns are methods of their own.  Speculation is a stage after this one (``speculator.py``), and so is the data stream
+(``data_tracer.py``).
 
 A branch's direction shows in the address that follows it, so the last branch waits for its successor.  An indirect
 branch that goes to the instruction after it counts as not taken, for it may be in an IT block; execution is the same.
@@ -9,17 +10,16 @@ branch that goes to the instruction after it counts as not taken, for it may be 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence
 
-from gdb_etm.program.isa import Kind, decode_t16, decode_t32, is_wide
+from gdb_etm.protocols.etmv4.data_tracer import DataTracer, Transfer
+from gdb_etm.protocols.etmv4.data_writer import DataWriter
+from gdb_etm.protocols.etmv4.encoder_records import TRANSFER, Branch, ReadCode, Records, Region
+from gdb_etm.protocols.etmv4.speculator import Setup, Speculator
 from gdb_etm.protocols.etmv4.writer import HANDLER, THREAD, PacketWriter, Sink, exception_type
 
-ReadCode = Callable[[int], bytes]
-"""Returns four bytes of program memory at an address (two at the end of memory)."""
 View = Callable[[int], bool]
 """Tells whether ViewInst is active for an instruction; called once for each executed instruction, in order."""
-Region = Callable[[int], bool]
-"""Tells whether an address is in some region."""
 
 NO_EXECUTION = 0xFFFFFFFE
 """Return address of an exception that is tail-chained: nothing ran since the exception return (5.2.7)."""
@@ -31,7 +31,23 @@ LOCKUP = 0x1A
 
 _RETURN_STACK_DEPTH = 3
 _CYCLE_BITS = 12
-_RAM = 0x20000000
+
+
+class DataConfig(NamedTuple):
+    """How data trace is programmed, and what the unit has for it."""
+
+    addresses: bool
+    """TRCCONFIGR.DA."""
+    values: bool
+    """TRCCONFIGR.DV."""
+    exceptions: bool
+    """TRCVDCTLR.TRCEXDATA: what exceptions push and pop is traced too."""
+    p1_keys: int
+    """TRCIDR10.NUMP1KEY."""
+    special_keys: int
+    """TRCIDR11.NUMP1SPC."""
+    late: bool = True
+    """Whether transfers are traced late and out of order."""
 
 
 class EncoderConfig(NamedTuple):
@@ -52,41 +68,13 @@ class EncoderConfig(NamedTuple):
     separate_address: bool = False
     """Whether an exception at the target of an indirect branch has that address in a packet before it, and not in the
     Exception packet (E1:E0 = 0b10).  Both are right (4.1.3); OpenCSD up to 1.8 pops its return stack at the latter."""
-
-
-class _Branch(NamedTuple):
-    # A P0 instruction.  `target` is -1 for an indirect branch.
-    target: int
-    following: int
-    link: bool
-    broadcast: bool
-    barrier: bool
-
-
-class _Records(Dict[int, Optional[_Branch]]):
-    # What the unit needs to know of each instruction, found out when it is first executed; in RAM each time, for a
-    # program may change its code there (the Code region of the memory map ends at 0x20000000, Armv8-M ARM, B8.1).
-    def __init__(self, read_code: ReadCode, broadcast: Optional[Region]) -> None:
-        super().__init__()
-        self._read_code = read_code
-        self._broadcast = broadcast
-
-    def __missing__(self, address: int) -> Optional[_Branch]:
-        code = self._read_code(address)
-        first = int.from_bytes(code[:2], "little")
-        if is_wide(first):
-            insn = decode_t32(address, first, int.from_bytes(code[2:4], "little"))
-        else:
-            insn = decode_t16(address, first)
-        record: Optional[_Branch] = None
-        if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
-            target = insn.target if insn.kind == Kind.DIRECT else -1
-            following = (address + insn.size) & 0xFFFFFFFF
-            everywhere = self._broadcast is not None and self._broadcast(address)
-            record = _Branch(target, following, insn.link, everywhere, first == 0xF3BF and target == following)
-        if address < _RAM:
-            self[address] = record
-        return record
+    setup: Optional[Setup] = None
+    """Speculation, P0 keys and commit mode; None for a unit with commit mode 1 and none of the others."""
+    transfers: Optional[Region] = None
+    """Which instructions are P0 elements for their loads or stores (TRCCONFIGR.INSTP0); None for none.  Needs
+    ``setup``."""
+    data: Optional[DataConfig] = None
+    """Data trace; None for none.  Needs ``setup``."""
 
 
 class Encoder:
@@ -98,15 +86,26 @@ class Encoder:
     :param read_code: Reads program memory.
     :param sink: Takes the trace bytes.
     :param handler: Whether the core is in Handler mode.
+    :param data_sink: Takes the bytes of the data stream, where there is one.
     """
 
-    def __init__(self, config: EncoderConfig, read_code: ReadCode, sink: Sink, handler: bool = False) -> None:
+    def __init__(
+        self,
+        config: EncoderConfig,
+        read_code: ReadCode,
+        sink: Sink,
+        handler: bool = False,
+        data_sink: Optional[Sink] = None,
+    ) -> None:
         self._config = config
-        self._writer = PacketWriter(sink)
+        self._writer = PacketWriter(sink) if config.setup is None else Speculator(sink, config.setup)
+        self._data = self._data_tracer(data_sink)
         self._read_code = read_code
-        self._records = _Records(read_code, config.broadcast)
+        self._records = Records(read_code, config.broadcast, config.transfers)
         self._stack: List[int] = []
-        self._branch: Optional[_Branch] = None
+        self._branch: Optional[Branch] = None
+        # What the branch itself loads, as POP with the PC does.
+        self._loaded: Sequence[Transfer] = ()
         self._level = HANDLER if handler else THREAD
         # The level that the stream last told; None before it has told any.
         self._told: Optional[int] = None
@@ -119,6 +118,16 @@ class Encoder:
         self._count_known = False
         self._timestamp_due = False
         self._each = config.view is not None or config.timestamps or config.threshold is not None
+        self._each = self._each or config.transfers is not None
+
+    def _data_tracer(self, sink: Optional[Sink]) -> Optional[DataTracer]:
+        data, setup = self._config.data, self._config.setup
+        if data is None or setup is None or sink is None or not isinstance(self._writer, Speculator):
+            return None
+        normal = data.p1_keys - data.special_keys
+        writer = DataWriter(sink, setup.keys, normal)
+        special = range(normal, data.p1_keys)
+        return DataTracer(self._writer, writer, setup.keys, special, data.addresses, data.values, data.late)
 
     def enable(self) -> None:
         """Begin a trace run: it starts with a synchronisation point (6.4.2)."""
@@ -128,6 +137,7 @@ class Encoder:
         """End the trace run; a branch whose direction is not known yet is not traced."""
         self._branch = None
         self._active = False
+        self._settle()
         self._deliver()
 
     def flush(self) -> None:
@@ -141,26 +151,35 @@ class Encoder:
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
-        self._records = _Records(self._read_code, self._config.broadcast)
+        self._records = Records(self._read_code, self._config.broadcast, self._config.transfers)
 
     def overflow(self) -> None:
         """Lose what is not written yet and restart, as after an overflow of the unit's buffer (3.5.9)."""
         self._writer.drop_atoms()
         self._writer.overflow()
+        if self._data is not None:
+            self._data.overflow()
         self._branch = None
         self._active = False
         self._synchronise()
 
-    def instructions(self, addresses: Sequence[int]) -> None:
+    def data_overflow(self) -> None:
+        """Lose what the data stream has not written yet, as after an overflow of its buffer alone (3.5.9)."""
+        if self._data is not None:
+            self._data.overflow()
+            self._sync_at = 0
+
+    def instructions(self, addresses: Sequence[int], transfers: Mapping[int, Sequence[Transfer]] = {}) -> None:
         """Take executed instructions in order; those of an IT block whose condition failed are executed too.
 
         :param addresses: Their addresses.
+        :param transfers: What they loaded and stored, by index in ``addresses``.
         """
         if not addresses:
             return
         if self._each:
-            for address in addresses:
-                self._instruction(address)
+            for index, address in enumerate(addresses):
+                self._instruction(address, transfers.get(index, ()))
             return
         self._ticks += len(addresses)
         if not self._active:
@@ -178,27 +197,30 @@ class Encoder:
             branch = records[address]
         self._branch = branch
 
-    def exception(self, number: int, return_address: int) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[Transfer] = ()) -> None:
         """Take an exception entry; it is traced if what came just before it was (4.1.3).
 
         :param number: Architectural exception number (IPSR).
         :param return_address: Preferred return address, or :data:`NO_EXECUTION`.
+        :param pushed: What it stored on the stack.
         """
         if self._active:
-            self._leave(exception_type(number), return_address)
+            self._leave(exception_type(number), return_address, pushed)
         self._level = HANDLER
 
-    def exception_return(self, handler: bool) -> None:
+    def exception_return(self, handler: bool, popped: Sequence[Transfer] = ()) -> None:
         """Take an exception return by the last executed instruction.
 
         :param handler: Whether the core is in Handler mode after it.
+        :param popped: What it loaded from the stack.
         """
         if self._active:
             if self._branch is not None:
-                self._writer.atom(True)
+                self._atom(True)
                 self._branch = None
             self._writer.flush_atoms()
             self._writer.exception_return()
+            self._own(self._of_exception(popped))
             self._lost = True
             self._timestamp_due = self._config.timestamps
         self._level = HANDLER if handler else THREAD
@@ -209,7 +231,7 @@ class Encoder:
         :param address: Address of the instruction that caused it, or :data:`NO_EXECUTION` if no instruction did.
         """
         if self._active:
-            self._leave(LOCKUP, address)
+            self._leave(LOCKUP, address, ())
 
     def debug_halt(self, pc: int) -> None:
         """Take an entry to Debug state (3.5.8).
@@ -217,10 +239,11 @@ class Encoder:
         :param pc: Address of the instruction that would have been next.
         """
         if self._active:
-            self._leave(DEBUG_HALT, pc)
+            self._leave(DEBUG_HALT, pc, ())
             self._account()
         self._branch = None
         self._active = False
+        self._settle()
         self._deliver()
 
     def resume(self, handler: bool) -> None:
@@ -231,7 +254,7 @@ class Encoder:
         self._level = HANDLER if handler else THREAD
         self.forget_code()
 
-    def _instruction(self, address: int) -> None:
+    def _instruction(self, address: int, transfers: Sequence[Transfer]) -> None:
         self._ticks += 1
         view = self._config.view
         traced = view is None or view(address)
@@ -248,18 +271,47 @@ class Encoder:
                 self._account()
                 self._active = self._lost = False
                 return
-            if self._lost or self._writer.count >= self._sync_at:
+            if self._lost or self._written >= self._sync_at:
                 self._arrive(address)
             self._account()
-        self._branch = self._records[address]
+        record = self._records[address]
+        if record is TRANSFER:
+            self._writer.atom(True, True)
+            self._own(transfers)
+            self._account()
+        else:
+            self._branch, self._loaded = record, transfers
 
-    def _resolve(self, branch: _Branch, successor: int) -> None:
+    @property
+    def _written(self) -> int:
+        # Bytes of both streams, which the synchronisation period counts (7.3.71).
+        return self._writer.count + (0 if self._data is None else self._data.count)
+
+    def _atom(self, taken: bool, fixed: bool = False) -> None:
+        # The atom of a branch, and what the branch loads.
+        self._writer.atom(taken, fixed)
+        loaded, self._loaded = self._loaded, ()
+        self._own(loaded)
+
+    def _own(self, transfers: Sequence[Transfer]) -> None:
+        # These belong to the P0 element that has just been written.
+        if self._data is not None:
+            self._data.transfer(transfers)
+            self._data.step()
+            if self._data.timestamp_due:
+                self._timestamp_due = self._config.timestamps
+
+    def _of_exception(self, transfers: Sequence[Transfer]) -> Sequence[Transfer]:
+        data = self._config.data
+        return transfers if data is not None and data.exceptions else ()
+
+    def _resolve(self, branch: Branch, successor: int) -> None:
         # Write the atom of a P0 instruction whose successor is now known; then _lost tells whether an address is due.
         target, following, link, broadcast, barrier = branch
         if successor == following and successor != target:
-            self._writer.atom(False)
+            self._atom(False, link)
             return
-        self._writer.atom(True)
+        self._atom(True, link)
         if broadcast:
             self._stack.clear()
             self._lost = True
@@ -280,7 +332,7 @@ class Encoder:
         if barrier:
             self._timestamp_due = self._config.timestamps
 
-    def _leave(self, number: int, address: int) -> None:
+    def _leave(self, number: int, address: int, pushed: Sequence[Transfer]) -> None:
         # Write an Exception packet; execution ran up to, not including, `address`.
         if self._branch is not None:
             self._resolve(self._branch, address)
@@ -294,13 +346,14 @@ class Encoder:
             self._writer.exception(number, address, True)
         else:
             self._writer.exception(number, address, not self._lost, level)
+        self._own(self._of_exception(pushed))
         self._lost = True
         self._timestamp_due = self._config.timestamps
 
     def _start(self, address: int) -> None:
         # ViewInst becomes active: Trace On, then where (5.2.2).
         self._writer.flush_atoms()
-        if self._writer.count >= self._sync_at and self._told is not None:
+        if self._written >= self._sync_at and self._told is not None:
             self._synchronise()
         self._writer.trace_on()
         self._stack.clear()
@@ -310,7 +363,7 @@ class Encoder:
     def _arrive(self, address: int) -> None:
         # An address is due at the target of the last P0 element, or a synchronisation point, which tells it too.
         self._writer.flush_atoms()
-        if self._writer.count >= self._sync_at:
+        if self._written >= self._sync_at:
             self._synchronise()
         self._locate(address)
 
@@ -322,8 +375,13 @@ class Encoder:
 
     def _synchronise(self) -> None:
         self._writer.flush_atoms()
+        if self._data is not None:
+            self._data.synchronise()
+        if self._config.return_stack:
+            # OpenCSD up to 1.8 empties its return stack at a Trace Info, before what is not committed yet uses it.
+            self._writer.settle()
         period = self._config.sync_period
-        self._sync_at = self._writer.count + period if period else 1 << 64
+        self._sync_at = self._written + period if period else 1 << 64
         self._writer.synchronise(self._config.threshold)
         # A Context is due after every Trace Info (5.2.10), and the return stack is flushed by it (5.3.1).
         self._told = None
@@ -344,9 +402,25 @@ class Encoder:
                 self._count_known = True
         if self._timestamp_due:
             self._writer.flush_atoms()
-            self._writer.timestamp(self._ticks, self._ticks - self._counted if self._count_known else None)
-            self._timestamp_due = False
+            self._timestamp()
+
+    def _timestamp(self) -> None:
+        self._writer.timestamp(self._ticks, self._ticks - self._counted if self._count_known else None)
+        if self._data is not None:
+            self._data.timestamp(self._ticks)
+        self._timestamp_due = False
+
+    def _settle(self) -> None:
+        # No more comes before the next start.
+        if self._data is not None:
+            self._data.settle()
+            if self._data.timestamp_due and self._config.timestamps:
+                self._writer.flush_atoms()
+                self._timestamp()
+        self._writer.settle()
 
     def _deliver(self) -> None:
         self._writer.flush_atoms()
         self._writer.deliver()
+        if self._data is not None:
+            self._data.deliver()

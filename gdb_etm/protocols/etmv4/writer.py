@@ -84,8 +84,11 @@ class PacketWriter:
         if len(self._out) >= _BURST:
             self.deliver()
 
-    def atom(self, taken: bool) -> None:
-        """Add an Atom element; packets hold several, so it may wait for more."""
+    def atom(self, taken: bool, fixed: bool = False) -> None:
+        """Add an Atom element; packets hold several, so it may wait for more.
+
+        :param fixed: Whether a unit that speculates never traces it in the wrong direction.
+        """
         self._atoms += "E" if taken else "N"
         if len(self._atoms) == _MOST_ATOMS:
             self._pack()
@@ -94,6 +97,10 @@ class PacketWriter:
         """Write the waiting atoms: every other packet comes after them."""
         while self._atoms:
             self._pack()
+
+    def settle(self) -> None:
+        """Write what a unit that speculates still owes about elements that are certain."""
+        self.flush_atoms()
 
     def drop_atoms(self) -> None:
         """Lose the waiting atoms, as an overflow does."""
