@@ -125,6 +125,7 @@ class _RowWriter:
             not self._decoded.doubt.addresses.isdisjoint(addresses),
             time,
             self._transfers(self._decoded.history.transfers(item.number)) if self._data else (),
+            "condition failed" if self._decoded.history.outcome(item.number) is False else "",
         )
 
     def event(self, event: Optional[Event], time: Optional[Time]) -> Row:
