@@ -163,7 +163,8 @@ def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = 
         cache.drop(decoder)
         raise
     if elements is None and part.config.data_trace:
-        recorder.insert([(0, DataGap(0, GapReason.ABSENT, "trace ID 0x%02x" % part.config.data_trace_id))])
+        offset = stream.offset_of(0) if stream.data else 0
+        recorder.insert([(0, DataGap(offset, GapReason.ABSENT, "trace ID 0x%02x" % part.config.data_trace_id))])
     for gap in stream.lost[len(before) :]:
         recorder.event(gap)
     return recorder
