@@ -39,7 +39,12 @@ class Run(NamedTuple):
     truth: List[Event]
 
 
-def run(
+def run(program: str, folder: Path, configuration: int = PLAIN, size: int = 1 << 20, **options: Any) -> Run:
+    """Run a test program to its end with the trace unit on, as :func:`run_with_truth`."""
+    return run_with_truth(program, folder, configuration, size, **options)[0]
+
+
+def run_with_truth(
     program: str,
     folder: Path,
     configuration: int = PLAIN,
@@ -48,10 +53,12 @@ def run(
     sync: int = 9,
     board: str = "m33",
     **options: Any
-) -> Run:
-    """Run a test program to its end with the trace unit on; `more` are register writes, `options` the board's.
+) -> Tuple[Run, List[str]]:
+    """Run a test program to its end with the trace unit on; return the run, and the truth's lines.
 
+    :param more: Register writes.
     :param sync: A synchronisation point every 2 ** sync bytes.
+    :param options: The board's.
     """
     elf = str(hand.FIRMWARE / (program + ".elf"))
     truth = folder / "truth"
@@ -61,10 +68,11 @@ def run(
         hand.run_to_halt(session)
         buffer, wrapped = hand.stop_trace(session.target)
         registers = read_registers(session.target)
-        lines = hand.read_truth(truth)[skip:]
+        lines = hand.read_truth(truth)[skip + 1 :]
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", CORES[board], {}), tuple(load_elf(elf)))
     end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
-    return Run(Capture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, [event(line) for line in lines[1:]])
+    flow = [event(line) for line in lines if line.split()[0] not in ("load", "store")]
+    return Run(Capture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, flow), lines
 
 
 def read_registers(target: Target) -> Dict[str, int]:

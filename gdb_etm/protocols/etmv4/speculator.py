@@ -80,18 +80,15 @@ class Speculator(PacketWriter):
         # An address may follow that the analyser needs to find where it is: nothing is made up before it.
         self._lost = True
         self.last_key = 0
-        """The key of the last P0 element."""
+        """The key of the last P0 element, after a wrong path that of the last one before it."""
+        self.last_place = 0
+        """Its place in the trail, counted from the beginning of the stream."""
         self.trail: List[int] = []
         """The keys of the latest P0 elements, cancelled ones too, and :data:`CANCEL` where some were cancelled."""
         self.trail_start = 0
         """How many items of the trail have been dropped at its beginning."""
         self.on_wrong: Callable[[], None] = lambda: None
         """Called when an element of a wrong path has been written that may own data."""
-
-    @property
-    def last_place(self) -> int:
-        """The place of the last item of the trail, counted from the beginning of the stream."""
-        return self.trail_start + len(self.trail) - 1
 
     # P0 elements.
 
@@ -196,6 +193,7 @@ class Speculator(PacketWriter):
         self._next_key = (self._next_key + 1) % keys
         self._uncommitted = min(self._uncommitted + 1, self._setup.depth)
         self._record(self.last_key)
+        self.last_place = self.trail_start + len(self.trail) - 1
 
     def _record(self, item: int) -> None:
         self.trail.append(item)
@@ -225,10 +223,12 @@ class Speculator(PacketWriter):
             self._put(mispredict("N" if taken else "E"))
         else:
             self._element(not taken)
+            real = self.last_key, self.last_place
             if not taken and self._chance(2):
                 self.flush_atoms()
                 super().location(self._random.randrange(0, 1 << 16, 2), None)
             self._mispredict(self._wrong_path(room))
+            self.last_key, self.last_place = real
 
     def _wrong_path(self, room: int) -> int:
         # Elements that never were; return how many.
