@@ -64,7 +64,8 @@ def list_stream(
 ) -> Iterator[Packet]:
     """Go through the packets of a stream.
 
-    Bytes before a synchronisation packet are listed as not synchronised; after a reserved packet the next is looked for.
+    Bytes before a synchronisation packet are listed as not synchronised; after a reserved packet the next one is
+    looked for.
 
     :param form: The protocol's form.
     :param table: The stream's 256 headers.
