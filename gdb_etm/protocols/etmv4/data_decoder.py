@@ -14,6 +14,7 @@ from gdb_etm.protocols.etmv4.data_headers import build_data_table, data_packet_k
 from gdb_etm.protocols.etmv4.data_reader import DataReader
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.stream import PacketStream
+from gdb_etm.protocols.memory import garbage_uncollected
 
 _PIECE = 1 << 15
 _ADDRESSED = (Kind.P1_1, Kind.P1_2, Kind.P1_3, Kind.P1_4)
@@ -34,11 +35,12 @@ def decode_data(
         ends the work.
     """
     decoding = DataDecoding(config, offset_of)
-    for at in range(0, len(data), _PIECE):
-        piece = data[at : at + _PIECE]
-        decoding.feed(piece)
-        if progress is not None:
-            progress(len(piece))
+    with garbage_uncollected():
+        for at in range(0, len(data), _PIECE):
+            piece = data[at : at + _PIECE]
+            decoding.feed(piece)
+            if progress is not None:
+                progress(len(piece))
     return decoding.finish()
 
 

@@ -9,7 +9,6 @@ bytes a look-up.  All others, and everything that cannot be followed, go through
 
 from __future__ import annotations
 
-import gc
 from functools import partial
 from typing import Callable, Optional, Sequence
 
@@ -31,6 +30,7 @@ from gdb_etm.protocols.etmv4.reserved import reserved_field
 from gdb_etm.protocols.etmv4.speculation import Speculation
 from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.etmv4.transfers import put_transfers
+from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
 
 _PIECE = 1 << 18
@@ -76,21 +76,15 @@ class Decoder:
         decoding = self.begin(offset_of)
         for gap in before:
             decoding.recorder.event(gap)
-        collecting = gc.isenabled()
-        # Nothing made here becomes garbage, and looking for it in ever more objects takes longer than decoding.
-        gc.disable()
-        try:
+        with garbage_uncollected():
             for at in range(0, len(data), _PIECE):
                 piece = data[at : at + _PIECE]
                 decoding.feed(piece)
                 if progress is not None:
                     progress(len(piece))
-        finally:
-            if collecting:
-                gc.enable()
-        recorder = decoding.finish()
-        if decoding.log is not None and transfers is not None:
-            put_transfers(recorder, decoding.log, transfers, self.config, self.automaton.blocks)
+            recorder = decoding.finish()
+            if decoding.log is not None and transfers is not None:
+                put_transfers(recorder, decoding.log, transfers, self.config, self.automaton.blocks)
         return recorder
 
 
@@ -131,13 +125,21 @@ class Decoding(PacketStream):
         self._rest = data[at:]
         self._base += at
 
-    def finish(self) -> Recorder:
-        """End the stream and give what was recorded."""
+    def finish(self, transfers: Optional[Sequence[DataElement]] = None) -> Recorder:
+        """End the stream and give what was recorded.
+
+        :param transfers: The elements of the data stream beside it; None where there is none.
+        """
         if self._speculation is not None:
             self._speculation.end(self._base)
         self._end()
         if self.log is not None and self._config.conditional:
             match_conditions(self.recorder, self.log.conditions, self._automaton.blocks, self._config)
+        if self.log is not None and transfers is not None:
+            put_transfers(self.recorder, self.log, transfers, self._config, self._automaton.blocks)
+        if self._execution.marked:
+            # Last, because it moves the events that the log refers to.
+            self.recorder.insert_at(self._execution.marked)
         return self.recorder
 
     def _may_follow(self) -> bool:

@@ -1,0 +1,19 @@
+"""What decoders do about Python's memory management."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from typing import Iterator
+
+
+@contextmanager
+def garbage_uncollected() -> Iterator[None]:
+    """Leave garbage alone: a decoder makes next to none, and looking for it in ever more objects takes ever longer."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
