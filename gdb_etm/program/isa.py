@@ -112,8 +112,8 @@ def decode_t32(address: int, first: int, second: int) -> Insn:
     if first & 0xF800 == 0xF000:
         return _t32_control(address, first, second) if second & 0x8000 else _T32
     if first & 0xFE40 == 0xE800:
-        if second & 0x8000 and first & 0xFFD0 in (0xE890, 0xE910):
-            return _T32_INDIRECT  # LDMIA and LDMDB with PC
+        if second & 0x8000 and first & 0xFFD0 in (0xE890, 0xE910) and first != 0xE89F:
+            return _T32_INDIRECT  # LDMIA and LDMDB with PC; with base PC it is CLRM of Armv8.1-M
         if first & 0xFFD0 in (0xE810, 0xE990):
             return _T32_INDIRECT  # RFE
     if first & 0xFFF0 == 0xE8D0 and second & 0xFFE0 == 0xF000:

@@ -170,10 +170,18 @@ def test_t32_samples(profile: int) -> None:
         expected = judge_arm(judge, code)
         if expected is None or neon_mistaken(next(judge.disasm(code, ADDRESS, 1)), first):
             continue
+        if first == 0xE89F:
+            continue  # Capstone does not know CLRM of Armv8.1-M and takes it for an unpredictable LDM
         found = decode_t32(ADDRESS, first, second)
         assert verdict(found) == expected, code.hex()
         judged[found.kind] += 1
     assert all(judged[kind] > 10 for kind in (Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT)), judged
+
+
+def test_clearing_registers_is_no_branch() -> None:
+    # CLRM {r0, APSR} has bit 15 set as LDM with PC has (Armv8-M ARM, C2.4).
+    assert decode_t32(ADDRESS, 0xE89F, 0x8001).kind is Kind.OTHER
+    assert decode_t32(ADDRESS, 0xE89D, 0x8001).kind is Kind.INDIRECT
 
 
 def a32_samples() -> Iterator[int]:
