@@ -1,7 +1,7 @@
 """Transfers and the P0 elements they belong to: alignment of markers, and the search by keys.
 
 Evidence: the specification's five worked examples (L1701 to L2100, figures 2-8 to 2-12), and vectors worked by hand
-from its rules (the line stands beside each).
+from its rules (the line stands beside each); a model of the trace unit's rules against the analyser's.
 
 Streams are written as words.  Instruction stream: a digit is a P0 element with that key, ``@`` a timestamp, ``N``
 and ``U`` markers, ``C`` a Cancel, ``L`` trace that was lost.  Data stream: a digit is a P1 element with that left
@@ -10,6 +10,7 @@ key, ``=`` a P2 element with the value, ``O``, ``D`` and ``S`` are Overflow, Dis
 
 from __future__ import annotations
 
+import random
 from typing import List, Optional, Sequence, Tuple
 
 import pytest
@@ -229,3 +230,61 @@ def test_any_streams(instructions: List[str], transfers: List[str]) -> None:
     details = [missing.gap.detail for missing in found.missing if missing.gap.reason is GapReason.UNPLACED]
     unplaced = sum(int(detail.split()[0]) for detail in details)
     assert len(found.matches) + unplaced == sum(isinstance(element, P1) for element in elements)
+
+
+class _Unit:
+    """What a trace unit does (2.4.4, L1620 to L1680): markers where the parent is not in the search space."""
+
+    def __init__(self, choose: random.Random, keys: int) -> None:
+        self.choose = choose
+        self.keys = keys
+        self.parents: List[Parent] = []
+        self.items: List[Item] = [Time(1)]
+        self.elements: List[DataElement] = []
+        self.truth: List[Parent] = []
+        self.last = -1
+        self.number = choose.randrange(8)
+
+    def execute(self) -> None:
+        self.parents.append(Parent(len(self.parents) % self.keys))
+        self.items.append(self.parents[-1])
+
+    def transfer(self, place: int) -> None:
+        end, ahead = self.keys // 2, place - self.last
+        if self.last < 0 or not end - self.keys < ahead <= end:
+            number = None
+            if not self.truth or not self.choose.randrange(4):
+                number = self.number = (self.number + 1) % 8
+            self.items.append(Marker(number))
+            self.elements.append(Marker(number))
+            if number is not None:
+                self.items.append(Time(len(self.items)))
+                self.elements.append(Time(len(self.items) - 1))
+        self.last = max(self.last, place)
+        self.elements.append(P1(len(self.truth), place % self.keys, 0, 0, None, None))
+        self.truth.append(self.parents[place])
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3, 6, 8, 31])
+def test_what_a_trace_unit_marks_is_found(keys: int) -> None:
+    """Transfers late and out of order: each finds the element that it was made for."""
+    for seed in range(60):
+        choose = random.Random(seed)
+        unit = _Unit(choose, keys)
+        waiting: List[int] = []
+        for place in range(80):
+            # A key is used again only when all that belongs to it is out (L1213).
+            for old in [old for old in waiting if place - old >= keys]:
+                waiting.remove(old)
+                unit.transfer(old)
+            unit.execute()
+            waiting += [place] * choose.choice((0, 0, 1, 2))
+            for _ in range(choose.randrange(4)):
+                if waiting:
+                    unit.transfer(waiting.pop(choose.randrange(len(waiting))))
+        for _ in range(keys):
+            # What ends a search is in the trace; at its end nothing could be found (L1262).
+            unit.execute()
+        found = associate(unit.items, unit.elements, keys)
+        assert [match.parent for match in found.matches] == unit.truth, seed
+        assert all(match.certain for match in found.matches) and not found.missing, seed
