@@ -8,6 +8,7 @@ execution is a column of run numbers.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left, bisect_right
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Event, Range, Transfer
@@ -16,10 +17,12 @@ from gdb_etm.protocols.elements import Event, Range, Transfer
 class Leg:
     """The ranges that one packet executed; kept once, and compared by identity."""
 
-    __slots__ = ("ranges", "instructions")
+    __slots__ = ("ranges", "cycles", "instructions")
 
-    def __init__(self, ranges: Tuple[Range, ...]) -> None:
+    def __init__(self, ranges: Tuple[Range, ...], cycles: Tuple[int, ...] = ()) -> None:
         self.ranges = ranges
+        self.cycles = cycles
+        """Processor cycles before each range and, one more, after the last; empty where the packet counts none."""
         self.instructions = sum([executed.instructions for executed in ranges])
         """Number of instructions in all ranges."""
 
@@ -27,7 +30,7 @@ class Leg:
 class Run:
     """What a stretch of trace bytes executed, in order."""
 
-    __slots__ = ("positions", "legs", "instructions")
+    __slots__ = ("positions", "legs", "instructions", "cycles")
 
     def __init__(self, positions: Tuple[int, ...], legs: Tuple[Leg, ...]) -> None:
         self.positions = positions
@@ -35,6 +38,8 @@ class Run:
         self.legs = legs
         self.instructions = sum([leg.instructions for leg in legs])
         """Number of instructions in all legs."""
+        self.cycles = sum([sum(leg.cycles) for leg in legs if leg.cycles])
+        """Processor cycles in all legs."""
 
     def ranges(self) -> Iterator[Tuple[int, Range]]:
         """Go through the ranges, each with the distance of its packet."""
@@ -71,6 +76,15 @@ class DataCounts(NamedTuple):
     """Of instructions and exceptions in the history."""
     unexecuted: int
     """Of P0 elements that were cancelled, or whose place in the program is not known."""
+
+
+class Spot(NamedTuple):
+    """A spot in a recording."""
+
+    entries: int
+    """The number of entries before it."""
+    event: Optional[Event]
+    """The last event before it that is not before the last of those entries; None where there is none."""
 
 
 class Recorder:
@@ -115,12 +129,38 @@ class Recorder:
         :param found: Each with the number of entries of ``order`` before it, in ascending order; it comes after the
             events that have the same.
         """
+        self._insert([(bisect_right(self.event_places, entries), entries, event) for entries, event in found])
+
+    def here(self) -> Spot:
+        """Give the spot after all that was recorded so far."""
+        entries = len(self.order)
+        last = self.events[-1] if self.events and self.event_places[-1] == entries else None
+        return Spot(entries, last)
+
+    def insert_at(self, found: Sequence[Tuple[Spot, Event]]) -> None:
+        """Put events found afterwards at the spots that :meth:`here` has given.
+
+        :param found: Each with its spot, in the order in which they were given.
+        """
+        self._insert([(self._index(spot), spot.entries, event) for spot, event in found])
+
+    def _index(self, spot: Spot) -> int:
+        index = bisect_left(self.event_places, spot.entries)
+        end = bisect_right(self.event_places, spot.entries)
+        while spot.event is not None and index < end:
+            index += 1
+            if self.events[index - 1] is spot.event:
+                break
+        return index
+
+    def _insert(self, found: Sequence[Tuple[int, int, Event]]) -> None:
+        # Each with the index that it goes before, and the number of entries before it.
         merged = sorted(
-            [(place, 0, index) for index, place in enumerate(self.event_places)]
-            + [(place, 1, index) for index, (place, _) in enumerate(found)]
+            [(index, 1, index) for index in range(len(self.events))]
+            + [(index, 0, number) for number, (index, _, _) in enumerate(found)]
         )
-        events = [found[index][1] if new else self.events[index] for _, new, index in merged]
-        moved = {index: at for at, (_, new, index) in enumerate(merged) if not new}
-        self.event_transfers = {moved[index]: kept for index, kept in self.event_transfers.items()}
-        self.events[:] = events
-        self.event_places[:] = [place for place, _, _ in merged]
+        places = [self.event_places[at] if old else found[at][1] for _, old, at in merged]
+        self.events[:] = [self.events[at] if old else found[at][2] for _, old, at in merged]
+        self.event_places[:] = places
+        moved = {at: index for index, (_, old, at) in enumerate(merged) if old}
+        self.event_transfers = {moved[at]: kept for at, kept in self.event_transfers.items()}

@@ -82,10 +82,7 @@ class Decoder:
                 decoding.feed(piece)
                 if progress is not None:
                     progress(len(piece))
-            recorder = decoding.finish()
-            if decoding.log is not None and transfers is not None:
-                put_transfers(recorder, decoding.log, transfers, self.config, self.automaton.blocks)
-        return recorder
+            return decoding.finish(transfers)
 
 
 class Decoding(PacketStream):

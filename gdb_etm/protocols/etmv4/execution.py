@@ -10,7 +10,17 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Stop
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Context, Cycles, Event, Exception_, ExceptionReturn, Gap, GapReason, Range
+from gdb_etm.protocols.elements import (
+    Context,
+    Cycles,
+    Event,
+    Exception_,
+    ExceptionReturn,
+    Gap,
+    GapReason,
+    Range,
+    Timestamp,
+)
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.conditional import Flush
@@ -35,7 +45,7 @@ from gdb_etm.protocols.etmv4.places import (
     Place,
     Unplaced,
 )
-from gdb_etm.protocols.recorder import Leg, Recorder
+from gdb_etm.protocols.recorder import Leg, Recorder, Spot
 
 
 class TakenException(NamedTuple):
@@ -75,6 +85,9 @@ class Execution:
         """The last context told since synchronisation."""
         self.wide = False
         """That context's SF bit."""
+        self.marked: List[Tuple[Spot, Event]] = []
+        """Timestamps that have a marker, each with the spot of the marker; not recorded yet."""
+        self._marker: Optional[Spot] = None
 
     @property
     def addresses(self) -> Addresses:
@@ -108,7 +121,15 @@ class Execution:
 
     def event(self, event: Event) -> None:
         """Take an element that is only recorded."""
-        self.recorder.event(event)
+        if self._marker is not None and isinstance(event, Timestamp):
+            self.marked.append((self._marker, event))
+            self._marker = None
+        else:
+            self.recorder.event(event)
+
+    def mark_time(self) -> None:
+        """Take a Timestamp Marker element: the next timestamp is of what came last (5.2.15)."""
+        self._marker = self.recorder.here()
 
     def cycle_count(self, event: Cycles) -> None:
         """Take a Cycle Count element."""
@@ -117,6 +138,7 @@ class Execution:
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
         """Tell a gap and forget everything, as when synchronisation is lost."""
         self.gap(position, reason, detail)
+        self._marker = None
         self.stack.clear()
         self.context = None
         if self._log is not None:
@@ -139,6 +161,7 @@ class Execution:
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
         """Tell a gap after which only the place is unknown, as a Discard and an Overflow make one (5.2.4, 5.2.5)."""
         self.gap(position, reason, detail)
+        self._marker = None
         self.flush_conditions()
         self.set(LOST)
 

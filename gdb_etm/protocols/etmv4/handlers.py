@@ -119,7 +119,7 @@ class Handlers:
                 Kind.BRANCH_FUTURE_FLUSH: self._on_branch_future_flush,
                 Kind.RESYNCHRONIZATION: self._on_resynchronization,
                 Kind.TIMESTAMP: self._on_timestamp,
-                Kind.TIMESTAMP_MARKER: self._on_nothing,
+                Kind.TIMESTAMP_MARKER: self._on_timestamp_marker,
                 Kind.EVENT: self._on_event,
                 Kind.CONTEXT: self._on_context,
                 Kind.ADDRESS_CONTEXT: self._on_address_context,
@@ -181,6 +181,9 @@ class Handlers:
         self._elements.event(Timestamp(self._offset_of(position), self._timestamp, count))
         if self._log is not None:
             self._log.items.append(Time(self._timestamp))
+
+    def _on_timestamp_marker(self, data: bytes, at: int, position: int) -> None:
+        self._elements.mark_time()
 
     def _on_cycle_count(self, data: bytes, at: int, position: int) -> None:
         # A unit that does not speculate commits every P0 element at once, whatever the packet says of it.

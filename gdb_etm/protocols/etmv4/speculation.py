@@ -141,6 +141,10 @@ class Speculation:
         """Take an element that is only recorded."""
         self._follow(_Fate.KEPT, lambda: self._execution.event(event))
 
+    def mark_time(self) -> None:
+        """Take a Timestamp Marker element."""
+        self._follow(_Fate.KEPT, self._execution.mark_time)
+
     def cycle_count(self, event: Cycles) -> None:
         """Take a Cycle Count element: it belongs to the last commit, wherever the stream is by now (5.2.22)."""
         last = self._waiting[0]
