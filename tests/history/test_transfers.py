@@ -1,6 +1,7 @@
 """A unit's two streams in one buffer: instructions with their loads and stores.
 
-Evidence: vectors worked by hand from the specification, packet by packet (6.4, 6.5) and transfer by transfer (F.2).
+Evidence: vectors worked by hand from the specification, packet by packet (6.4, 6.5) and transfer by transfer (F.2); for
+arbitrary bytes a property test.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.commands.listing import packets_of
-from gdb_etm.history.build import build, parts, streams
+from gdb_etm.history.build import DecoderCache, build, decode_part, parts, streams
+from gdb_etm.history.errand import read_result, run_errand, write_errand
 from gdb_etm.history.store import History
 from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import DataGap, Exception_, ExceptionReturn, Gap, GapReason, Transfer
+from gdb_etm.views.instructions import event_text
 from tests.history.frames import frames
 
 # At 0x1000: a loop of loads and stores; at 0x1100 a handler.
@@ -196,3 +201,31 @@ def test_a_capture_without_the_data_stream_says_so() -> None:
     raw = alone._replace(buffer=bytes.fromhex(BEGIN + TURN), format=BufferFormat.RAW)
     (history,) = build(raw).values()
     assert gaps(history) == [(GapReason.ABSENT, "trace ID 0x11", 0)]
+
+
+@pytest.mark.parametrize("data", [DATA_BEGIN + TURN_DATA, "", "03 04" + DATA_BEGIN + "00 11 02 14 72 10 00 05 06"])
+def test_another_process_gives_the_same(data: str) -> None:
+    (part,) = parts(capture(BEGIN + TURN, data))
+    here = decode_part(part, DecoderCache())
+    there = read_result(part, run_errand(write_errand(part)))
+    assert there.transfers == here.transfers and there.data_counts == here.data_counts
+    assert there.events == here.events and there.event_places == here.event_places
+
+
+PIECES = st.sampled_from([bytes.fromhex(one) for one in (A_SYNC, DATA_BEGIN, TURN_DATA, BEGIN, TURN, "00 05", "2e01")])
+BYTES = st.lists(st.one_of(PIECES, st.binary(max_size=6)), max_size=12).map(b"".join)
+
+
+@settings(max_examples=150, deadline=None)
+@given(BYTES, BYTES, st.sampled_from([0, 4]))
+def test_any_bytes_in_both_streams(instructions: bytes, data: bytes, speculation: int) -> None:
+    """Nothing raises; every transfer belongs to an entry or an event, and every gap has its place."""
+    registers = dict(REGISTERS, TRCIDR8=speculation)
+    taken = capture(BEGIN + "f7 20" + instructions.hex(), DATA_BEGIN + "00 11 7a 10 00" + data.hex(), registers)
+    (history,) = build(taken).values()
+    told = [history.transfers(number) for number in range(1, len(history) + 1)]
+    told += [history.event_transfers(event) for event in history.events]
+    counts = history.data_counts
+    assert counts is not None and counts.executed == sum(len(found) for found in told)
+    assert all(len(event_text(event)) == 1 for event in history.events if isinstance(event, DataGap))
+    assert len(list(history.elements())) >= len(history.events)
