@@ -16,6 +16,7 @@ from gdb_etm.protocols.etmv4.places import (
     LOST,
     RESERVED,
     STACK_DEPTH,
+    UNDIRECTED,
     Entry,
     FuturePlace,
     Place,
@@ -270,8 +271,8 @@ class _Walk:
 
     def address(self, address: Address) -> bool:
         # False when the address contradicts the program, and the caller then tells a gap; or in the reach of a branch
-        # future, which is too rare to be remembered.
-        if isinstance(self.place, FuturePlace):
+        # future or after a Q element, which are too rare to be remembered.
+        if isinstance(self.place, FuturePlace) or self.place is UNDIRECTED:
             return False
         place = self._automaton.place_of(address, self._wide)
         if place is not self.place and not self.told and not isinstance(self.place, Unplaced):

@@ -40,6 +40,7 @@ from gdb_etm.protocols.etmv4.places import (
     LOST,
     RESERVED,
     STACK_DEPTH,
+    UNDIRECTED,
     Entry,
     FuturePlace,
     Place,
@@ -202,6 +203,8 @@ class Execution:
         """Take an Address element; one that the program contradicts is told as a gap."""
         here = self.state.place
         place = self.automaton.place_of(address, self.wide)
+        if here is UNDIRECTED:
+            self._direct(place)
         if isinstance(here, FuturePlace) and not isinstance(place, Unplaced):
             place = self.automaton.place(place.address, place.isa, here.future)
         if place is not here and not self.state.told and not isinstance(here, Unplaced):
@@ -270,11 +273,11 @@ class Execution:
         while left:
             block = self.automaton.blocks.some(place.address, place.isa, left)
             last = block.last
-            if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1 and following is not None:
+            if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1:
                 # It ends with a branch, and the address tells its direction.
                 block = self.automaton.block(place)
-                self._ran(block, self._virtual(following) != block.end, position)
-                self.set(EXPECTED)
+                self._ran(block, following is None or self._virtual(following) != block.end, position)
+                self.set(UNDIRECTED if following is None else EXPECTED)
                 return
             self._ran(block, True, position)
             left -= block.instructions
@@ -290,6 +293,13 @@ class Execution:
             self.gap(position, GapReason.COUNTED, detail)
             place = EXPECTED
         self.set(place)
+
+    def _direct(self, place: Place) -> None:
+        # The branch at the end of a Q element was not taken when execution goes on just after it.
+        order, table = self.recorder.order, self.recorder.table
+        ((_, executed),) = table.runs[order[-1]].ranges()
+        if place.address == executed.end:
+            order[-1] = table.number((0,), (Leg((executed._replace(taken=False),)),))
 
     def exception(
         self,
@@ -338,7 +348,7 @@ class Execution:
 
     def _returned(self) -> None:
         # The target is told by an Address element, never by the return stack (5.3.1).
-        if self.state.place is AFTER_BRANCH:
+        if self.state.place in (AFTER_BRANCH, UNDIRECTED):
             self.set(EXPECTED)
         elif self._m_profile:
             self.flush_future()
@@ -352,7 +362,7 @@ class Execution:
         place = self.state.place
         if not isinstance(place, Unplaced):
             return None if self._needs_context(place, position) else place
-        if place is EXPECTED:
+        if place in (EXPECTED, UNDIRECTED):
             self.gap(position, GapReason.NO_ADDRESS)
         elif place is RESERVED:
             self.gap(position, GapReason.BAD_PACKET, "an address with instruction set IS1 in AArch64 state")

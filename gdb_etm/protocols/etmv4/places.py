@@ -63,6 +63,8 @@ AFTER_BRANCH = Unplaced(0, Isa.T32)
 """An indirect branch was taken: an address follows, or the return stack has it."""
 EXPECTED = Unplaced(0, Isa.T32)
 """An address packet has to come before anything else that executes, as after an exception."""
+UNDIRECTED = Unplaced(0, Isa.T32)
+"""A Q element ended with a branch: an address packet has to come, and tells which way that went."""
 LOST = Unplaced(0, Isa.T32)
 """A gap has been told; what is traced until the next address packet cannot be followed."""
 

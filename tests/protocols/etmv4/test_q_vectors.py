@@ -112,19 +112,12 @@ def test_an_exception_after_them() -> None:
     assert run("f7 a5 82 10 02 06 1d 90") == FIRST + ["2000-2008 2E", "IRQ, return 2008"]
 
 
-WITH_A_64_BIT_ADDRESS = pytest.mark.xfail(
-    strict=True, reason="the branch at the end of a Q is told only where the address is in the same packet"
-)
-
-
-@WITH_A_64_BIT_ADDRESS
 def test_an_exception_return_as_the_last() -> None:
     # L7024: then the Exception Return element, which is no P0 element (L7564), and where it went.
     stream = "9a 00 30 00 00 ac 01 07 81 20 9a 00 08 00 00 f7"
     assert run(stream) == ["6000-6004 1E", "exception return", "EL0 NS"] + FIRST
 
 
-@WITH_A_64_BIT_ADDRESS
 @pytest.mark.parametrize(
     "low, ran",
     [("04", ["400000-400008 2E", "400010-400014 1E"]), ("02", ["400000-400008 2N", "400008-400010 2E"])],
@@ -135,6 +128,14 @@ def test_a_branch_as_the_last_and_a_64_bit_address(low: str, ran: List[str]) -> 
     code = program(Code(0x400000, "1f2003d5 60000054 1f2003d5 c0035fd6 c0035fd6"))
     stream = ASYNC + "01 00 04 81 31 9d 00 00 40 00 00 00 00 00 ac 02 9d %s 00 40 00 00 00 00 00 f7" % low
     assert story(A_PROFILE, code, stream)[2:] == ran
+
+
+def test_no_address_after_a_branch() -> None:
+    # L7018: it always follows; without one nothing is known of what comes next.
+    assert run("f7 ac 04 f7 95 80 18 f7") == FIRST + ["2000-2010 4E", "gap: address unknown", "3000-3008 2E"]
+    # Unless the trace ends (L7018), or there was a gap.
+    assert run("f7 ac 04") == FIRST + ["2000-2010 4E"]
+    assert run("f7 ac 04 04 95 84 10 f7") == FIRST + ["2000-2010 4E", "gap: tracing was off", "2010-2018 2E"]
 
 
 def test_a_context_before_or_after_the_address() -> None:
