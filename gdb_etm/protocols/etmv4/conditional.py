@@ -51,7 +51,7 @@ SELECTIONS = {0: "none", 1: "loads", 2: "stores", 3: "loads and stores", 7: "all
 reserved."""
 
 # Far more than a unit has keys; their number in TRCIDR12 has 32 bits.
-_MOST_ELEMENTS = 1 << 10
+_MOST_ELEMENTS = 1 << 8
 
 # Tables 6-16 and 6-17.  Two bits 11 are the beginning of a token of four bits among the flags, else no result.
 _FLAGS = (C, N, Z | C)
