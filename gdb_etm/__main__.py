@@ -8,7 +8,7 @@ import os
 import sys
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm import __version__
 from gdb_etm.capture import Capture
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gdb_etm.commands.progress import Meter
     from gdb_etm.history.build import SourceStream
     from gdb_etm.history.store import History
-    from gdb_etm.protocols.elements import Event, Range
+    from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
 
@@ -98,6 +98,8 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.protocols.elements import DataGap
+    from gdb_etm.protocols.etmv4.config import Etmv4Config
     from gdb_etm.views.elements import element_object, element_text, end_object
 
     capture = _capture(arguments)
@@ -105,11 +107,17 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.format == "none":
         return
 
-    def of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Union[Range, Event]]]:
-        return ((offset, trace_id, element) for offset, element in history.elements())
+    def of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
+        elements = history.elements()
+        return ((offset, trace_id, one) for offset, one in elements if not isinstance(one, DataGap))
+
+    def data_of(history: History) -> Iterator[Tuple[int, int, Element]]:
+        trace_id = Etmv4Config.from_source(history.source).data_trace_id
+        return ((offset, trace_id, one) for offset, one in history.data_elements())
 
     as_object = arguments.format == "jsonl"
-    for offset, trace_id, element in merge(*[of(*item) for item in histories.items()], key=lambda item: item[0]):
+    found = [of(*item) for item in histories.items()] + [data_of(history) for history in histories.values()]
+    for offset, trace_id, element in merge(*found, key=lambda item: item[0]):
         if as_object:
             yield json.dumps(element_object(trace_id, offset, element))
         else:

@@ -15,7 +15,7 @@ from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Event, Range, Transfer
+from gdb_etm.protocols.elements import DataGap, Event, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
 
 
@@ -35,6 +35,16 @@ class Span(NamedTuple):
 
     number: int
     range: Range
+
+
+class Owned(NamedTuple):
+    """A load or store with what made it."""
+
+    transfer: Transfer
+    number: Optional[int]
+    """The instruction's number; None when an exception's entry or return made it."""
+    event: Optional[Event]
+    """That entry or return."""
 
 
 class History:
@@ -141,6 +151,18 @@ class History:
     def event_transfers(self, event: Event) -> Tuple[Transfer, ...]:
         """List what an exception pushed or a return popped, where the trace tells; empty for every other event."""
         return self._event_transfers.get(event, ()) if self._event_transfers else ()
+
+    def data_elements(self) -> List[Tuple[int, Union[Owned, DataGap]]]:
+        """List what the data stream told, in its order: loads, stores and gaps with their offsets in the buffer."""
+        found: List[Tuple[int, Union[Owned, DataGap]]] = []
+        for entry, made in self._transfers.items():
+            number = self.entry_first(entry + 1) - 1
+            found += [(one.offset, Owned(one, number, None)) for one in made]
+        for event in self.events:
+            found += [(one.offset, Owned(one, None, event)) for one in self.event_transfers(event)]
+            if isinstance(event, DataGap):
+                found.append((event.offset, event))
+        return sorted(found, key=lambda item: item[0])
 
     def walk(self, first: int, last: int) -> Iterator[Union[Instruction, Event]]:
         """Go through instructions ``first`` to ``last`` and the events directly before, between and after them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple, Union
 
-from gdb_etm.history.store import Instruction
+from gdb_etm.history.store import Instruction, Owned
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -20,9 +20,11 @@ from gdb_etm.protocols.elements import (
 from gdb_etm.protocols.packet import Packet
 
 Value = Union[str, int, bool, None]
+Element = Union[Range, Event, Owned]
+"""What a line can tell of: of the instruction stream, or a load or store of the data stream."""
 
 
-def element_object(trace_id: int, offset: int, element: Union[Range, Event]) -> Dict[str, Value]:
+def element_object(trace_id: int, offset: int, element: Element) -> Dict[str, Value]:
     """Make the JSON object of an element.
 
     Every object has ``index`` (offset in the buffer), ``id`` (trace ID) and ``kind``; addresses and timestamps are
@@ -63,14 +65,16 @@ def instruction_object(trace_id: int, instruction: Instruction, function: Option
     }
 
 
-def element_text(trace_id: int, offset: int, element: Union[Range, Event]) -> str:
+def element_text(trace_id: int, offset: int, element: Element) -> str:
     """Write an element as a line: offset, trace ID, kind, fields."""
     kind, fields = _fields(element)
     words = " ".join("%s=%s" % (name, value) for name, value in fields.items() if value is not None)
     return ("%8d  %02x  %-16s  %s" % (offset, trace_id, kind, words)).rstrip()
 
 
-def _fields(element: Union[Range, Event]) -> Tuple[str, Dict[str, Value]]:
+def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
+    if isinstance(element, Owned):
+        return "transfer", _transfer_fields(element)
     if isinstance(element, Range):
         return "range", {
             "start": hex(element.start),
@@ -95,6 +99,20 @@ def _fields(element: Union[Range, Event]) -> Tuple[str, Dict[str, Value]]:
     if isinstance(element, Context):
         return "context", _context_fields(element)
     return "event", {"number": element.number}
+
+
+def _transfer_fields(owned: Owned) -> Dict[str, Value]:
+    transfer = owned.transfer
+    return {
+        "store": transfer.store,
+        "size": transfer.size,
+        "address": None if transfer.address is None else hex(transfer.address),
+        "value": None if transfer.value is None else hex(transfer.value),
+        "role": transfer.role.name.lower(),
+        "certain": transfer.certain,
+        "instruction": owned.number,
+        "event": None if owned.event is None else owned.event.offset,
+    }
 
 
 def _gap_fields(gap: Gap) -> Tuple[str, Dict[str, Value]]:

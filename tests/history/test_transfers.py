@@ -6,12 +6,15 @@ arbitrary bytes a property test.
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.commands.listing import packets_of
 from gdb_etm.history.build import DecoderCache, build, decode_part, parts, streams
@@ -19,6 +22,7 @@ from gdb_etm.history.errand import read_result, run_errand, write_errand
 from gdb_etm.history.store import History
 from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import DataGap, Exception_, ExceptionReturn, Gap, GapReason, Transfer
+from gdb_etm.snapshot.writer import write_snapshot
 from gdb_etm.views.instructions import event_text
 from tests.history.frames import frames
 
@@ -210,6 +214,28 @@ def test_another_process_gives_the_same(data: str) -> None:
     there = read_result(part, run_errand(write_errand(part)))
     assert there.transfers == here.transfers and there.data_counts == here.data_counts
     assert there.events == here.events and there.event_places == here.event_places
+
+
+def test_the_shell_shows_both_streams(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "snapshot")
+    write_snapshot(capture(BEGIN + TURN, DATA_BEGIN + TURN_DATA + "03"), folder)
+
+    def told(*words: str) -> List[str]:
+        assert main([*words, folder]) == 0
+        return capsys.readouterr().out.splitlines()
+
+    elements = [" ".join(line.split()[1:]) for line in told("elements")]
+    store = "11 transfer store=True size=4 address=0x20000014 value=0x1234 role=data certain=True instruction=2"
+    assert store in elements
+    status = "11 transfer store=True size=4 value=0x0 role=status certain=True instruction=4"
+    assert status in elements
+    assert sum(line.startswith("11 transfer") for line in elements) == 8
+    assert "11 data_gap reason=" + GapReason.SUPPRESSED.value in elements
+    objects = [json.loads(line) for line in told("elements", "--format", "jsonl")]
+    transfers = [one for one in objects if one["kind"] == "transfer"]
+    assert transfers[1]["instruction"] == 2 and transfers[1]["value"] == "0x1234" and transfers[1]["id"] == 0x11
+    packets = told("packets")
+    assert any("P2 format 1" in line and "value 0x1234, P1 key 2" in line for line in packets)
 
 
 PIECES = st.sampled_from([bytes.fromhex(one) for one in (A_SYNC, DATA_BEGIN, TURN_DATA, BEGIN, TURN, "00 05", "2e01")])
