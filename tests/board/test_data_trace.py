@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Collection, List, NamedTuple, Optional, Sequence, Tuple
 
 import pytest
 
 from gdb_etm.capture import Capture
 from gdb_etm.history.build import build
 from gdb_etm.history.store import Instruction
+from gdb_etm.program.transfers import Role
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import GapReason, Transfer
 from tests.board import hand
-from tests.board.test_etm_unit import event, run_with_truth
+from tests.board.test_etm_unit import Run, event, run_with_truth
 from tests.execution import EXCEPTION_RETURN, Event
 
 PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks", "transfers")
@@ -21,6 +22,7 @@ INSTRUCTIONS = hand.LOADS | hand.STORES | hand.TIMESTAMPS
 BOTH = INSTRUCTIONS | hand.ADDRESSES | hand.VALUES
 FULL = BOTH | hand.RETURN_STACK | hand.CYCLES
 _KEYS = 32
+_WRONG_PATH = 8
 
 
 class Moved(NamedTuple):
@@ -48,29 +50,131 @@ def truth_of(lines: Sequence[str]) -> List[Step]:
     return [(what, tuple(moved)) for what, moved in steps]
 
 
-def told(capture: Capture, passed_over: Sequence[GapReason] = (GapReason.TRACE_ON,)) -> List[Step]:
+def told(capture: Capture, passed_over: Collection[GapReason] = (GapReason.TRACE_ON,)) -> List[Step]:
     """Decode a capture of one core."""
     (history,) = build(capture).values()
     found: List[Step] = []
-    for number, item in _numbered(history.walk(1, len(history))):
+    number = 0
+    for item in history.walk(1, len(history)):
         if isinstance(item, Instruction):
-            found.append((item.address, _moved(history.transfers(number))))
+            number += 1
+            found.append((item.address, moved(history.transfers(number))))
         elif isinstance(item, elements.Exception_):
             assert item.return_address is not None
-            found.append((("exception", item.number, item.return_address), _moved(history.event_transfers(item))))
+            what = ("exception", item.number, item.return_address)
+            found.append((what, moved(history.event_transfers(item))))
         elif isinstance(item, elements.ExceptionReturn):
-            found.append((EXCEPTION_RETURN, _moved(history.event_transfers(item))))
+            found.append((EXCEPTION_RETURN, moved(history.event_transfers(item))))
         elif isinstance(item, elements.Gap) and item.reason not in passed_over:
             found.append((str(item), ()))
     return found
 
 
-def _numbered(items: Any) -> Any:
-    number = 0
-    for item in items:
-        number += isinstance(item, Instruction)
-        yield number, item
+def moved(transfers: Sequence[Transfer]) -> Tuple[Moved, ...]:
+    """Return transfers as the truth tells them: the success of a store-exclusive has the address of the store."""
+    found: List[Moved] = []
+    for each in transfers:
+        address = found[0].address if each.role is Role.STATUS and found else each.address
+        found.append(Moved(each.store, address, each.size, each.value))
+    return tuple(found)
 
 
-def _moved(transfers: Sequence[Transfer]) -> Tuple[Moved, ...]:
-    return tuple(Moved(each.store, each.address, each.size, each.value) for each in transfers)
+def assert_same(found: Sequence[Step], real: Sequence[Step]) -> None:
+    """Compare all but transfers that came late and out of order just before the end.
+
+    An analyser looks for the instruction of such a transfer further on in the stream first, and must give up where that
+    ends (IHI 0064, 2.4.1).  It looks half a round of keys ahead, and the unit is never later than half a round and a
+    wrong path.
+    """
+    assert [what for what, _ in found] == [what for what, _ in real]
+    owners = [at for at, (_, transfers) in enumerate(real) if transfers]
+    doubtful = set(owners[-_KEYS - _WRONG_PATH :])
+    for at, (ours, truth) in enumerate(zip(found, real)):
+        assert ours == truth or (at in doubtful and set(ours[1]) <= set(truth[1])), at
+
+
+def run(program: str, folder: Path, configuration: int, size: int = 1 << 20, **options: Any) -> Tuple[Run, List[Step]]:
+    """Trace a program with its transfers; return the run and its truth."""
+    result, lines = run_with_truth(program, folder, configuration, size, board="m7", truth_data=True, **options)
+    return result, truth_of(lines)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("configuration", [BOTH, FULL], ids=["both", "full"])
+def test_every_transfer_is_the_truths(program: str, configuration: int, tmp_path: Path) -> None:
+    result, truth = run(program, tmp_path, configuration)
+    assert not result.wrapped
+    assert sum(len(transfers) for _, transfers in truth) > 100
+    assert_same(told(result.capture), truth)
+
+
+@pytest.mark.parametrize("speculation", [0, 1, 40])
+def test_speculation_of_another_depth(speculation: int, tmp_path: Path) -> None:
+    result, truth = run("transfers", tmp_path, FULL, speculation=speculation)
+    assert_same(told(result.capture), truth)
+
+
+@pytest.mark.parametrize("program", ["sort", "interrupts", "ticks", "transfers"])
+def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> None:
+    result, truth = run(program, tmp_path, BOTH, 4096)
+    assert result.wrapped
+    found = told(result.capture, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED))
+    assert len(found) > 300
+    # Transfers before the first marker cannot be put anywhere.
+    first = next(at for at, (_, transfers) in enumerate(found) if transfers)
+    assert first < len(found) / 4
+    assert [what for what, _ in found[:first]] == [what for what, _ in truth[-len(found) :][:first]]
+    assert_same(found[first + 1 :], truth[first + 1 - len(found) :])
+
+
+PARTS = [
+    (hand.ADDRESSES, lambda each: each._replace(value=None)),
+    (hand.VALUES, lambda each: each._replace(address=None)),
+]
+
+
+@pytest.mark.parametrize("data, known", PARTS, ids=["addresses", "values"])
+def test_addresses_or_values_alone(data: int, known: Callable[[Moved], Moved], tmp_path: Path) -> None:
+    result, truth = run("interrupts", tmp_path, INSTRUCTIONS | data)
+    assert_same(told(result.capture), [(what, tuple(map(known, transfers))) for what, transfers in truth])
+
+
+def test_loads_alone(tmp_path: Path) -> None:
+    """What exceptions push is traced all the same, for they are P0 elements anyway."""
+    result, truth = run("interrupts", tmp_path, BOTH & ~hand.STORES)
+    wanted = [
+        (what, tuple(each for each in transfers if not each.store) if isinstance(what, int) else transfers)
+        for what, transfers in truth
+    ]
+    assert_same(told(result.capture), wanted)
+
+
+def test_an_overflow_of_the_data_stream_alone(tmp_path: Path) -> None:
+    result, truth = run("sort", tmp_path, BOTH, faults="data-overflow:3000")
+    found = told(result.capture)
+    assert [what for what, _ in found] == [what for what, _ in truth]
+    wrong = [at for at, (ours, real) in enumerate(zip(found, truth)) if ours != real and at < len(truth) - 200]
+    # What is missing is missing in one place, and nothing is put where it does not belong.
+    assert wrong and wrong[-1] - wrong[0] < 200
+    for at in wrong:
+        real = {each._replace(value=None) for each in truth[at][1]}
+        assert all(each in truth[at][1] or each in real for each in found[at][1])
+
+
+def test_an_overflow_of_the_instruction_stream(tmp_path: Path) -> None:
+    result, truth = run("sort", tmp_path, BOTH, faults="overflow:3000")
+    found = [step for step in told(result.capture) if not isinstance(step[0], str) or step[0] == EXCEPTION_RETURN]
+    before = next(n for n, (left, right) in enumerate(zip(found, truth)) if left != right)
+    after = len(found) - before - 100
+    assert before > 300 and after > 10000
+    assert_same(found[-after:], truth[-after:])
+
+
+def test_without_the_filter_event_there_is_no_data(tmp_path: Path) -> None:
+    result, truth = run("tables", tmp_path, BOTH, more=((0x0A0, 0x1000),))
+    assert told(result.capture) == [(what, ()) for what, _ in truth]
+
+
+def test_exceptions_without_their_transfers(tmp_path: Path) -> None:
+    result, truth = run("interrupts", tmp_path, BOTH, more=((0x0A0, 0x0001),))
+    assert_same(told(result.capture), [(what, transfers if isinstance(what, int) else ()) for what, transfers in truth])

@@ -26,6 +26,7 @@ PROGRAMS: Dict[str, List[str]] = {
     "ticks": ["-O1"],
     "steps": ["-O2"],
     "faults": ["-O1"],
+    "transfers": ["-O1", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"],
 }
 
 _FLAGS = (

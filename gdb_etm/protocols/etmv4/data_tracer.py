@@ -149,8 +149,8 @@ class DataTracer:
         self._trace_of(self._parents.pop(which))
 
     def _trace_of(self, parent: _Parent) -> None:
-        self._mark(parent)
         for transfer in parent.transfers:
+            self._mark(parent)
             while len(self._open) >= _MOST_OPEN:
                 self._close(0)
             right = self._right_key()
