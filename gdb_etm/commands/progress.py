@@ -11,6 +11,8 @@ _PATIENCE = 1.0
 """Seconds before the line is shown."""
 _BETWEEN = 0.2
 """Seconds between two changes of it."""
+_ECHO = 2
+# Columns that a terminal's "^C" takes up behind the line.
 
 
 class Interrupted(KeyboardInterrupt):
@@ -46,14 +48,15 @@ class TerminalLine:
         """Write over the line; it is cut to the terminal's width."""
         if self._stream is None or not (self._shown or self._is_free()):
             return
-        text = text[: self._width() - 1]
-        self._write("\r" + text.ljust(self._shown))
-        self._shown = len(text)
+        text = text[: self._width() - 1 - _ECHO]
+        before, self._shown = self._shown, max(self._shown, len(text))  # Ctrl-C may come between writing and noting
+        self._write("\r" + text.ljust(before))
+        self._shown = len(text) if self._stream is not None else 0
 
     def clear(self) -> None:
         """Write blanks over the line."""
-        if self._shown:
-            self._write("\r%s\r" % (" " * self._shown))
+        if self._shown and self._stream is not None:
+            self._write("\r%s\r" % (" " * (self._shown + _ECHO)))
             self._shown = 0
 
     def _width(self) -> int:
@@ -70,7 +73,6 @@ class TerminalLine:
             self._stream.flush()
         except OSError:
             self._stream = None  # the terminal is gone; whoever prints next will say so
-            self._shown = 0
 
 
 class Task:
