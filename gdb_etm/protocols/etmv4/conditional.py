@@ -1,22 +1,18 @@
-"""Conditional instruction packets: their elements with resolved keys, and which result belongs to which instruction.
+"""Packets of conditional instructions and their results: the elements that they stand for, with resolved keys.
 
-A C element says that a conditional instruction that is no branch ran, an R element what its condition came to, and an F
-element that the C elements before it no longer matter.  An R element belongs to the C elements before it that have its
-key and no result yet.
+A C element says that a conditional instruction that is no branch ran, an R element what its condition came to.
 
-Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 2.6.2 and 6.4.9.
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), 6.4.9.
 """
 
 from __future__ import annotations
 
-from array import array
-from functools import partial
 from itertools import islice
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.program.conditions import C, N, Z
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.packets import Kind, TraceInfo, read_continued
+from gdb_etm.protocols.etmv4.packets import Kind, read_continued
 
 
 class Conditional(NamedTuple):
@@ -218,108 +214,3 @@ class ConditionKeys:
         value = read_token(header & 3, self._flags)
         if value is not None:
             yield Result(self._r_key, value)
-
-
-UNRESOLVED = 0xFF
-"""The result of a C element that never got one."""
-
-
-class Flush:
-    """An F element, stated or implied, and the C elements up to the next one."""
-
-    __slots__ = ("selection", "results", "complete", "entry", "event", "cancelled")
-
-    def __init__(self, selection: int, complete: bool) -> None:
-        self.selection = selection
-        """Which conditional instructions have C elements: as TRCCONFIGR.COND."""
-        self.results = array("B")
-        """For each C element after it, in order, the value of its R element, or UNRESOLVED."""
-        self.complete = complete
-        """False when C elements may be missing after those in ``results``."""
-        self.entry = -1
-        """The number of the recording's entries before it; -1 while or when it is not known to be valid."""
-        self.event = -1
-        """The number of the recording's events before it, likewise."""
-        self.cancelled = False
-        """Whether a Cancel took it back; the C and R elements around it stay (Table 5-9)."""
-
-
-class ResultQueue:
-    """The C, R and F elements of one stream, as :class:`Flush` by flush."""
-
-    def __init__(self) -> None:
-        self.flushes: List[Flush] = [Flush(0, False)]
-        """In stream order, those included that a Cancel takes back; the first stands for the stream's beginning."""
-        self._selection = 0
-        self._known = False
-        self._open: Dict[int, List[int]] = {}
-
-    def inform(self, selection: int) -> None:
-        """Take a Trace Info element: which conditional instructions are traced; keys are known from here on."""
-        self._selection = selection
-        self._known = True
-
-    def take(self, element: Element) -> None:
-        """Take a C or R element."""
-        last = self.flushes[-1]
-        if not last.complete:
-            return
-        if isinstance(element, Conditional):
-            self._open.setdefault(element.key, []).append(len(last.results))
-            last.results.append(UNRESOLVED)
-            return
-        for index in self._open.pop(element.key, ()):
-            last.results[index] = element.value
-
-    def flush(self) -> Flush:
-        """Take an F element: C elements without a result will not get one (6.4.9).
-
-        :returns: It, so that whoever finds that it is valid can say where in the execution it stands.
-        """
-        self._open.clear()
-        self.flushes.append(Flush(self._selection, self._known))
-        return self.flushes[-1]
-
-    def lose(self) -> None:
-        """Take a loss of packets: nothing can be matched until an F element after the next Trace Info."""
-        self._open.clear()
-        self._known = False
-        self.flushes[-1].complete = False
-
-
-class ConditionalHandlers:
-    """What the packets of C and R elements mean for a stream.
-
-    :param config: The unit's configuration.
-    :param queue: Takes the elements.
-    """
-
-    def __init__(self, config: Etmv4Config, queue: ResultQueue) -> None:
-        self._keys = ConditionKeys(config)
-        self._queue = queue
-
-    def handlers(self) -> Dict[Kind, Callable[[bytes, int, int], None]]:
-        """Give the handler of each kind of packet: ``handler(data, at, position)``."""
-        return {kind: partial(self._on_packet, kind) for kind in CONDITIONAL_KINDS}
-
-    def inform(self, info: TraceInfo) -> None:
-        """Take a Trace Info packet."""
-        selection = info.info >> 1 & 7
-        self._keys.reset()
-        if selection in SELECTIONS:
-            self._queue.inform(selection)
-        else:
-            self._queue.lose()
-
-    def lose(self) -> None:
-        """A packet could not be read: results are unknown until a Trace Info and an F element after it."""
-        self._keys.lose()
-        self._queue.lose()
-
-    def _on_packet(self, kind: Kind, data: bytes, at: int, position: int) -> None:
-        elements = self._keys.read(kind, data, at)
-        if elements is None:
-            self._queue.lose()
-            return
-        for element in elements:
-            self._queue.take(element)

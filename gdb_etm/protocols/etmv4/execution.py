@@ -23,7 +23,6 @@ from gdb_etm.protocols.elements import (
 )
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import Automaton
-from gdb_etm.protocols.etmv4.conditional import Flush
 from gdb_etm.protocols.etmv4.log import Log, Parent
 from gdb_etm.protocols.etmv4.packets import (
     NO_ADDRESSES,
@@ -46,6 +45,7 @@ from gdb_etm.protocols.etmv4.places import (
     Place,
     Unplaced,
 )
+from gdb_etm.protocols.etmv4.results import Flush
 from gdb_etm.protocols.recorder import Leg, Recorder, Spot
 
 

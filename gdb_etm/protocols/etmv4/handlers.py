@@ -10,7 +10,7 @@ from typing import Callable, Dict, Optional, Union
 from gdb_etm.protocols.elements import Cycles, GapReason, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS
-from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS, ConditionalHandlers
+from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.execution import Execution, TakenException
 from gdb_etm.protocols.etmv4.log import Log, Marker, Time
@@ -34,6 +34,7 @@ from gdb_etm.protocols.etmv4.resolution import (
     read_mispredict,
     read_sync_mark,
 )
+from gdb_etm.protocols.etmv4.results import ConditionalHandlers
 from gdb_etm.protocols.etmv4.speculation import Speculation
 
 Handler = Callable[[bytes, int, int], None]

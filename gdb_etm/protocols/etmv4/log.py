@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Union
 
-from gdb_etm.protocols.etmv4.conditional import ResultQueue
+from gdb_etm.protocols.etmv4.results import ResultQueue
 
 
 class Parent:

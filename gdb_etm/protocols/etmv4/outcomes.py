@@ -26,8 +26,8 @@ from gdb_etm.program.conditions import (
 )
 from gdb_etm.program.isa import Isa, Kind, is_wide
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, Range
-from gdb_etm.protocols.etmv4.conditional import UNRESOLVED, Flush, ResultQueue
 from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.results import UNRESOLVED, Flush, ResultQueue
 from gdb_etm.protocols.recorder import Outcomes, Recorder
 
 _ALL = 7

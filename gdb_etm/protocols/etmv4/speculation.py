@@ -15,7 +15,6 @@ from enum import Enum
 from typing import Callable, Deque, List, Optional, Tuple
 
 from gdb_etm.protocols.elements import Cycles, Event, GapReason
-from gdb_etm.protocols.etmv4.conditional import Flush
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.exceptions import exception_name
 from gdb_etm.protocols.etmv4.execution import Execution, TakenException
@@ -27,6 +26,7 @@ from gdb_etm.protocols.etmv4.packets import (
     TraceInfo,
     push_address,
 )
+from gdb_etm.protocols.etmv4.results import Flush
 
 _WORDS_SHOWN = 8
 
