@@ -12,7 +12,8 @@ import pytest
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, M_PROFILE, Code, program, story
+from gdb_etm.protocols.etmv4.decoder import Decoder
+from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, M_PROFILE, Code, decode_pieces, lines, program, story
 
 UNIT = A_PROFILE._replace(max_speculation=8, commit_mode=0)
 WITH_STACK = UNIT._replace(return_stack=True)
@@ -237,6 +238,17 @@ TABLES: List[Table] = [
 @pytest.mark.parametrize("name, line, unit, code, packets, ran", TABLES, ids=[table[0] for table in TABLES])
 def test_table(name: str, line: int, unit: Etmv4Config, code: Program, packets: str, ran: List[str]) -> None:
     assert story(unit, code, packets) == ran
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_tables_in_pieces(size: int) -> None:
+    # The same decoder for all tables with the same program, so that nothing it has learned misleads it.
+    decoders = {}
+    for _, _, unit, code, packets, ran in TABLES:
+        data = bytes.fromhex(packets)
+        pieces = [data[at : at + size] for at in range(0, len(data), size)]
+        decoder = decoders.setdefault((unit, id(code)), Decoder(unit, code))
+        assert lines(decode_pieces(decoder, pieces)) == ran
 
 
 UNCOMMITTED = ["gap: not committed when the trace ended"]
