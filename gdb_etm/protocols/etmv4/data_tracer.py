@@ -197,7 +197,8 @@ class DataTracer:
         if start is None or start <= self._instructions.trail_start:
             return False
         trail, base = self._instructions.trail, self._instructions.trail_start
-        end_key = (trail[start - base] + self._keys // 2) % self._keys
+        ahead = self._keys // 2
+        end_key = (trail[start - base] + ahead) % self._keys
         stopped = False
         for place in range(start, base + len(trail)):
             item = trail[place - base]
@@ -206,9 +207,10 @@ class DataTracer:
             if item in (CANCEL, end_key):
                 stopped = True
                 break
+        if not stopped and 1 <= (parent.key - trail[start - base]) % self._keys <= ahead:
+            return False  # the search goes on to what is not written yet, and its key will come again there
         if not stopped and (self._settling or self._random.randrange(2)):
-            # The search goes on to what is not written yet.  If trace ends before the end of the search space, an
-            # analyser finds nothing; so a marker is better.
+            # If trace ends before the end of the search space, an analyser finds nothing; so a marker is better.
             return False
         for place in range(start - 1, base - 1, -1):
             if trail[place - base] == parent.key:
