@@ -164,8 +164,8 @@ def _q(header: int) -> Length:
 def build_table(config: Etmv4Config) -> Tuple[Header, ...]:
     """Build the 256 headers for a configuration.
 
-    Encodings that the unit's architecture version reserves are RESERVED, and so are the packets of what it cannot trace:
-    such a byte is not where a packet begins.
+    Encodings that the unit's architecture version reserves are RESERVED, and so are the packets of what it cannot
+    trace: such a byte is not where a packet begins.
     """
     reserved = Header(Kind.RESERVED, fixed(1))
     table = [reserved] * 256
