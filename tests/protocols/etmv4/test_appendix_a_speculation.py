@@ -6,7 +6,7 @@ elements.  The program is the tables' code.  OpenCSD executes most of them alike
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 import pytest
 
@@ -243,7 +243,7 @@ def test_table(name: str, line: int, unit: Etmv4Config, code: Program, packets: 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_tables_in_pieces(size: int) -> None:
     # The same decoder for all tables with the same program, so that nothing it has learned misleads it.
-    decoders = {}
+    decoders: Dict[Tuple[Etmv4Config, int], Decoder] = {}
     for _, _, unit, code, packets, ran in TABLES:
         data = bytes.fromhex(packets)
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
