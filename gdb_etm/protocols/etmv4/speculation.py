@@ -29,6 +29,8 @@ from gdb_etm.protocols.etmv4.packets import (
 from gdb_etm.protocols.etmv4.results import Flush
 
 _WORDS_SHOWN = 8
+# Registers that allow billions of uncommitted P0 elements, and a packet that tells of them, need not be right.
+_MAX_UNSEEN = 1 << 12
 
 
 class _Fate(Enum):
@@ -131,7 +133,7 @@ class Speculation:
             self.lose(position, GapReason.BAD_PACKET, words)
         if not self._informed:
             self._informed = True
-            unseen = min(info.speculation, self._limit)
+            unseen = min(info.speculation, self._limit, _MAX_UNSEEN)
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
             for element in list(self._waiting)[1:]:
                 element.atom = True

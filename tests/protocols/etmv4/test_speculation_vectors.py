@@ -359,6 +359,12 @@ def test_atoms_before_the_address_are_counted() -> None:
     assert middle("f6 " + THERE + "f7 2d 02", 0) == ["EL1 NS"] + FIRST
 
 
+def test_more_than_any_unit_has() -> None:
+    # TRCIDR8 and SPEC may say anything; there are no billions of elements to keep.
+    packets = ASYNC + "01 04 ff ff ff ff 0f " + THERE + "f7 2d 01"
+    assert story(UNIT._replace(max_speculation=0xFFFFFFFF), FLOW, packets) == UNCOMMITTED
+
+
 # The return stack (5.3, L8251): it follows the elements after cancellation, Mispredicts left in place.
 
 WITH_STACK = UNIT._replace(return_stack=True)
