@@ -140,7 +140,7 @@ class Path:
 
     def _comes_by(self, wanted: FrozenSet[int], number: int) -> bool:
         # Runs share their legs, which are few.
-        hit = any(self._leg_hits(wanted, leg) for leg in set(self.history.run(number).legs))
+        hit = any(self._leg_hits(wanted, leg) for leg in set(self.history.run(number).all_legs()))
         self._hits[wanted][number] = hit
         return hit
 
@@ -164,13 +164,12 @@ class Path:
         # A halt in between, after which execution goes on where it was, hides nothing.
         seams: List[Seam] = []
         halt: Optional[Tuple[int, Optional[int]]] = None
-        for index, event in enumerate(self.history.events):
+        for after, event in self.history.interruptions():
             if isinstance(event, Exception_) and event.name == DEBUG_HALT:
-                halt = self.history.number_at(index), event.return_address
+                halt = after, event.return_address
                 continue
             if not isinstance(event, Gap):
                 continue
-            after = self.history.number_at(index)
             on = event.reason is GapReason.TRACE_ON and halt is not None and halt[0] == after
             if not (on and halt is not None and after < self.length and self.address(after + 1) == halt[1]):
                 seams.append(Seam(after, event))

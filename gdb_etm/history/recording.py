@@ -13,7 +13,7 @@ from gdb_etm.history.event_columns import read_events, write_events
 from gdb_etm.program.isa import Isa
 from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import Event, Range, Transfer
-from gdb_etm.protocols.recorder import DataCounts, Leg, Outcomes, Recorder, Run
+from gdb_etm.protocols.recorder import Chain, DataCounts, Foreseen, Leg, Outcomes, Recorder, Run, RunTable
 
 _ROLES = tuple(Role)
 _STORES = (False, True, None)
@@ -31,8 +31,9 @@ def write_recording(recorder: Recorder) -> bytes:
     out = Writer()
     _write_runs(out, recorder.table.runs)
     out.column(recorder.order.typecode, recorder.order)
-    out.column(recorder.positions.typecode, recorder.positions)
-    out.column("Q", recorder.event_places)
+    out.column(recorder.marks.typecode, recorder.marks)
+    out.column(recorder.mark_positions.typecode, recorder.mark_positions)
+    out.column(recorder.event_places.typecode, recorder.event_places)
     write_events(out, recorder.events)
     _write_transfers(out, recorder.transfers)
     _write_transfers(out, recorder.event_transfers)
@@ -50,19 +51,22 @@ def read_recording(data: bytes, recorder: Recorder, before: Sequence[Event], off
     :raises ColumnError: It is malformed.
     """
     found = Reader(data)
-    runs = _read_runs(found)
-    recorder.table.runs += runs
-    recorder.order.extend(found.column(recorder.order.typecode, len(runs)))
-    recorder.positions.extend(found.column(recorder.positions.typecode))
-    places = found.column("Q", len(recorder.order) + 1)
+    _read_runs(found, recorder.table)
+    recorder.order.extend(found.column(recorder.order.typecode, len(recorder.table.runs)))
+    recorder.marks.extend(found.column(recorder.marks.typecode, len(recorder.order)))
+    recorder.mark_positions.extend(found.column(recorder.mark_positions.typecode))
+    places = found.column(recorder.event_places.typecode, len(recorder.order) + 1)
     recorder.events += before
     recorder.events += read_events(found, offset_of)
-    recorder.event_places += [0] * len(before)
-    recorder.event_places += places
-    if len(recorder.positions) != len(recorder.order) or len(recorder.events) != len(recorder.event_places):
+    recorder.event_places.extend([0] * len(before))
+    recorder.event_places.extend(places)
+    if recorder.order and not (recorder.marks and recorder.marks[0] == 0):
+        raise ColumnError("the first entry has no position")
+    if len(recorder.marks) != len(recorder.mark_positions) or len(recorder.events) != len(recorder.event_places):
         raise ColumnError("columns differ in length")
-    if any(after < place for place, after in zip(places, places[1:])):
-        raise ColumnError("events are out of order")
+    for column in (places, recorder.marks):
+        if any(after < place for place, after in zip(column, column[1:])):
+            raise ColumnError("a column is out of order")
     recorder.transfers.update(_read_transfers(found, len(recorder.order), offset_of))
     moved = _read_transfers(found, len(recorder.events) - len(before), offset_of)
     recorder.event_transfers.update((at + len(before), kept) for at, kept in moved)
@@ -78,39 +82,55 @@ def _number(things: Dict[T, int], thing: T) -> int:
     return things.setdefault(thing, len(things))
 
 
-def _write_runs(out: Writer, runs: Iterable[Run]) -> None:
+def _write_runs(out: Writer, runs: Sequence[Run]) -> None:
     ranges: Dict[Range, int] = {}
     legs: Dict[Leg, int] = {}
-    counts: List[int] = []
-    positions: List[int] = []
-    numbers: List[int] = []
-    for run in runs:
-        counts.append(len(run.legs))
-        positions += run.positions
-        numbers += [_number(legs, leg) for leg in run.legs]
+    numbers = [[_number(legs, leg) for leg in run.legs] for run in runs]
     members = [[_number(ranges, executed) for executed in leg.ranges] for leg in legs]
     rows = [(one.start, one.end, one.instructions, one.isa << 1 | one.taken) for one in ranges]
     for typecode, column in zip("QQQB", zip(*rows) if rows else ((),) * 4):
         out.column(typecode, column)
     _write_groups(out, members)
-    out.column("I", counts)
-    out.column("Q", positions)
-    out.column("I", numbers)
+    out.column("Q", [run.length for run in runs])
+    _write_groups(out, numbers)
+    out.column("q", [position for run in runs for position in run.positions])
+    _write_groups(out, [run.numbers if isinstance(run, Chain) else () for run in runs])
+    foreseen = [one for run in runs for one in run.foreseen]
+    out.column("I", [len(run.foreseen) for run in runs])
+    out.column("I", [one.leg for one in foreseen])
+    out.column("q", [one.position for one in foreseen])
+    write_events(out, [one.event._replace(offset=0) for one in foreseen])
 
 
-def _read_runs(data: Reader) -> List[Run]:
+def _read_runs(data: Reader, table: RunTable) -> None:
     ranges = [_range(*row) for row in zip(*data.columns("QQQB"))]
     legs = [Leg(tuple(ranges[at] for at in members)) for members in _read_groups(data, len(ranges))]
+    lengths = data.column("Q")
+    numbers = list(_read_groups(data, len(legs)))
+    positions = data.column("q")
+    chains = list(_read_groups(data, len(lengths)))
     counts = data.column("I")
-    positions = data.column("Q")
-    numbers = data.column("I", len(legs))
-    if not sum(counts) == len(positions) == len(numbers):
+    places, distances, events = data.column("I"), data.column("q"), list(read_events(data, _same))
+    foreseen = [Foreseen(*row) for row in zip(places, distances, events)]
+    if not len(lengths) == len(numbers) == len(chains) == len(counts):
         raise ColumnError("columns differ in length")
-    ends = list(accumulate(counts))
-    return [
-        Run(tuple(positions[end - count : end]), tuple([legs[at] for at in numbers[end - count : end]]))
-        for count, end in zip(counts, ends)
-    ]
+    if sum(map(len, numbers)) != len(positions) or not sum(counts) == len(places) == len(distances) == len(events):
+        raise ColumnError("columns differ in length")
+    ends = accumulate(map(len, numbers))
+    event_ends = accumulate(counts)
+    for length, group, chain, count, end, event_end in zip(lengths, numbers, chains, counts, ends, event_ends):
+        members = [legs[at] for at in group]
+        between = tuple(foreseen[event_end - count : event_end])
+        if any(one.leg > len(members) for one in between):
+            raise ColumnError("an event after no leg")
+        if any(at >= len(table.runs) or isinstance(table.runs[at], Chain) for at in chain):
+            raise ColumnError("a chain of what are no runs")
+        run = Run(length, positions[end - len(group) : end], members, between)
+        table.add(Chain(chain, table.runs) if len(chain) else run)
+
+
+def _same(position: int) -> int:
+    return position
 
 
 def _range(start: int, end: int, instructions: int, flags: int) -> Range:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
@@ -17,6 +17,9 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
+
+_SPACING = 64
+"""Entries from one stored instruction total to the next."""
 
 
 class Instruction(NamedTuple):
@@ -59,30 +62,31 @@ class History:
     def __init__(self, recorder: Recorder, source: TraceSource, blocks: Blocks, end_reason: BufferEnd) -> None:
         self.source = source
         self.end_reason = end_reason
-        self.events: List[Event] = recorder.events
-        self._event_places = recorder.event_places
+        self._recorder = recorder
         self._runs: List[Run] = recorder.table.runs
         self._order = recorder.order
-        self._positions = recorder.positions
-        self._offset_of = recorder.offset_of
         self._outcomes = recorder.outcomes
         self._transfers = recorder.transfers
         self.data_counts = recorder.data_counts
         """How many loads and stores the data stream told of; None where no data stream was decoded."""
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
-        self._ends: Optional[array[int]] = None
+        self._sums: Optional[array[int]] = None
+        self._numbered: Optional[List[Tuple[int, Event]]] = None
 
     def __len__(self) -> int:
-        ends = self._totals()
-        return ends[-1] if ends else 0
+        return self._totals()[-1]
 
     def _totals(self) -> array[int]:
-        # For each entry of the order, how many instructions ran up to its end.
-        if self._ends is None:
-            runs = self._runs
-            self._ends = array("Q", accumulate(runs[number].instructions for number in self._order))
-        return self._ends
+        # How many instructions ran before the first entry of every block of the order, and in all.
+        if self._sums is None:
+            lengths = [run.instructions for run in self._runs]
+            sums = accumulate(map(lengths.__getitem__, self._order))
+            self._sums = array("Q", [0])
+            self._sums.extend(islice(sums, _SPACING - 1, None, _SPACING))
+            rest = self._order[len(self._order) // _SPACING * _SPACING :]
+            self._sums.append(self._sums[-1] + sum([lengths[number] for number in rest]))
+        return self._sums
 
     @property
     def program(self) -> Program:
@@ -103,12 +107,20 @@ class History:
 
         :param number: Of the instruction, 1 up to the length of the history.
         """
-        entry = bisect_left(self._totals(), number)
-        return entry, self.entry_first(entry)
+        block = min(bisect_left(self._totals(), number) - 1, len(self._order) // _SPACING)
+        entry, before = block * _SPACING, self._totals()[block]
+        while entry < len(self._order):
+            after = before + self._runs[self._order[entry]].instructions
+            if after >= number:
+                break
+            entry, before = entry + 1, after
+        return entry, before + 1
 
     def entry_first(self, entry: int) -> int:
         """Give the number of the first instruction of an entry of :attr:`order`."""
-        return self._totals()[entry - 1] + 1 if entry else 1
+        block = entry // _SPACING
+        others = self._order[block * _SPACING : entry]
+        return self._totals()[block] + sum([self._runs[number].instructions for number in others]) + 1
 
     def addresses(self, executed: Range) -> List[int]:
         """List the addresses of the instructions in an executed range."""
@@ -181,27 +193,28 @@ class History:
 
         Events directly before, between and after them are included.
         """
-        ends = self._totals()
-        entry, number = self.entry(first)
-        at = bisect_left(self._event_places, entry)
-        while True:
-            if first <= number <= last + 1:
-                # Events stand between entries of the order; those after an entry whose end is cut off are not wanted.
-                while at < len(self.events) and self._event_places[at] <= entry:
-                    yield self.events[at]
-                    at += 1
-            if entry >= len(ends) or number > last:
-                return
-            while at < len(self.events) and self._event_places[at] <= entry:
-                at += 1
-            for _, executed in self._runs[self._order[entry]].ranges():
-                following = number + executed.instructions
+        entry, number = self.entry(first - 1) if first > 1 else (0, 1)
+        for position, part in self._parts(entry):
+            if not isinstance(part, Run):
+                if first <= number <= last + 1:
+                    yield part
+                continue
+            if number + part.instructions < first:
+                number += part.instructions
+                continue
+            for distance, item in part.items():
+                if not isinstance(item, Range):
+                    if first <= number <= last + 1:
+                        yield item._replace(offset=self._recorder.offset_of(position + distance))
+                    continue
+                following = number + item.instructions
+                if number > last:
+                    return
                 if number >= first and following <= last + 1:
-                    yield Span(number, executed)
-                elif max(number, first) <= min(following - 1, last):
-                    yield self._clip(Span(number, executed), first, last)
+                    yield Span(number, item)
+                elif following > first <= last:
+                    yield self._clip(Span(number, item), first, last)
                 number = following
-            entry += 1
 
     def _clip(self, span: Span, first: int, last: int) -> Span:
         number, executed = span
@@ -219,18 +232,65 @@ class History:
 
     def elements(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
         """Go through everything as decoded: ranges and events with their offsets in the capture's buffer."""
-        at = 0
-        for entry, number in enumerate(self._order):
-            while at < len(self.events) and self._event_places[at] <= entry:
-                yield self.events[at].offset, self.events[at]
+        for position, part in self._parts(0):
+            if not isinstance(part, Run):
+                yield part.offset, part
+                continue
+            for distance, item in part.items():
+                offset = self._recorder.offset_of(position + distance)
+                yield offset, item if isinstance(item, Range) else item._replace(offset=offset)
+
+    def _parts(self, entry: int) -> Iterator[Tuple[int, Union[Run, Event]]]:
+        # The runs from an entry on, each with its position in the stream, and the events between them.
+        events, places = self._recorder.events, self._recorder.event_places
+        at = bisect_left(places, entry)
+        for index, position in enumerate(self._recorder.positions(entry), entry):
+            while at < len(events) and places[at] <= index:
+                yield -1, events[at]
                 at += 1
-            position = self._positions[entry]
-            for distance, executed in self._runs[number].ranges():
-                yield self._offset_of(position + distance), executed
-        for event in self.events[at:]:
-            yield event.offset, event
+            for distance, run in self._runs[self._order[index]].parts():
+                yield position + distance, run
+        for event in events[at:]:
+            yield -1, event
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """Everything that is not an instruction, oldest first."""
+        if not self._recorder.table.has_events:
+            return self._recorder.events
+        return [event for _, event in self._numbered_events()]
 
     def number_at(self, event_index: int) -> int:
         """Tell how many instructions ran before event number ``event_index`` (an index into :attr:`events`)."""
-        place = self._event_places[event_index]
-        return self._totals()[place - 1] if place else 0
+        return self._numbered_events()[event_index][0]
+
+    def interruptions(self) -> Iterator[Tuple[int, Event]]:
+        """Go through the events that do not come again with the same bytes, gaps and debug halts among them.
+
+        :returns: For each the number of instructions that ran before it, and the event.
+        """
+        before = entry = 0
+        for place, event in zip(self._recorder.event_places, self._recorder.events):
+            before += sum([self._runs[number].instructions for number in self._order[entry:place]])
+            entry = place
+            yield before, event
+
+    def _numbered_events(self) -> List[Tuple[int, Event]]:
+        # All events, each with the number of instructions before it.
+        if self._numbered is None:
+            if self._recorder.table.has_events:
+                self._numbered = list(self._find_events())
+            else:
+                self._numbered = list(self.interruptions())
+        return self._numbered
+
+    def _find_events(self) -> Iterator[Tuple[int, Event]]:
+        before = 0
+        for position, part in self._parts(0):
+            if not isinstance(part, Run):
+                yield before, part
+                continue
+            for at, distance, event in part.foreseen:
+                ran = sum([leg.instructions for leg in part.legs[:at]])
+                yield before + ran, event._replace(offset=self._recorder.offset_of(position + distance))
+            before += part.instructions

@@ -1,67 +1,179 @@
-"""Where decoders put what they find: columns of run numbers, and the events between them.
+"""Where decoders put what they find: a column of run numbers, and the events between them.
 
-A *run* is what a stretch of trace bytes executed: the *legs* of its packets, each with the place in the stretch
-of its packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
-execution is a column of run numbers.
+A *run* is what a stretch of trace bytes said: the *legs* of its packets, and events, each with the place in the
+stretch of its packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
+execution is a column of run numbers.  Where loops are long, runs are put together to *chains*, which are runs as well.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.protocols.elements import Event, Range, Transfer
+
+_MARK_EVERY = 64
+"""Entries of the execution at most between two whose position is stored."""
 
 
 class Leg:
     """The ranges that one packet executed; kept once, and compared by identity."""
 
-    __slots__ = ("ranges", "cycles", "instructions")
+    __slots__ = ("cycles", "_ranges", "_instructions")
 
     def __init__(self, ranges: Tuple[Range, ...], cycles: Tuple[int, ...] = ()) -> None:
-        self.ranges = ranges
         self.cycles = cycles
         """Processor cycles before each range and, one more, after the last; empty where the packet counts none."""
-        self.instructions = sum([executed.instructions for executed in ranges])
+        self._ranges: Optional[Tuple[Range, ...]] = ranges
+        self._instructions = -1
+
+    @property
+    def ranges(self) -> Tuple[Range, ...]:
+        """The ranges in the order in which they ran."""
+        if self._ranges is None:
+            self._ranges = self._find_ranges()
+        return self._ranges
+
+    @property
+    def instructions(self) -> int:
         """Number of instructions in all ranges."""
+        if self._instructions < 0:
+            self._instructions = sum([executed.instructions for executed in self.ranges])
+        return self._instructions
+
+    def _find_ranges(self) -> Tuple[Range, ...]:
+        # For legs that know their ranges only when they are asked.
+        return ()
+
+
+class Foreseen(NamedTuple):
+    """An event within a run: it comes whenever these bytes do."""
+
+    leg: int
+    """How many of the run's legs come before it."""
+    position: int
+    """Its packet's distance in bytes from the first byte of the run."""
+    event: Event
+    """Its offset means nothing."""
 
 
 class Run:
-    """What a stretch of trace bytes executed, in order."""
+    """What a stretch of trace bytes said, in order."""
 
-    __slots__ = ("positions", "legs", "instructions", "cycles")
+    __slots__ = ("length", "positions", "legs", "foreseen", "_instructions")
 
-    def __init__(self, positions: Tuple[int, ...], legs: Tuple[Leg, ...]) -> None:
+    def __init__(
+        self, length: int, positions: Sequence[int], legs: Sequence[Leg], foreseen: Tuple[Foreseen, ...] = ()
+    ) -> None:
+        self.length = length
+        """Number of trace bytes."""
         self.positions = positions
         """For each leg, its packet's distance in bytes from the first byte of the run."""
         self.legs = legs
-        self.instructions = sum([leg.instructions for leg in legs])
+        self.foreseen = foreseen
+        """Events between the legs, in order."""
+        self._instructions = -1
+
+    @property
+    def instructions(self) -> int:
         """Number of instructions in all legs."""
-        self.cycles = sum([sum(leg.cycles) for leg in legs if leg.cycles])
+        if self._instructions < 0:
+            self._instructions = sum([leg.instructions for leg in self.legs])
+        return self._instructions
+
+    @property
+    def cycles(self) -> int:
         """Processor cycles in all legs."""
+        return sum([sum(leg.cycles) for leg in self.legs if leg.cycles])
+
+    def parts(self) -> Iterator[Tuple[int, "Run"]]:
+        """Go through the runs that it is made of, none of them a chain, each with its distance from the first byte."""
+        yield 0, self
 
     def ranges(self) -> Iterator[Tuple[int, Range]]:
         """Go through the ranges, each with the distance of its packet."""
-        for position, leg in zip(self.positions, self.legs):
+        for position, item in self.items():
+            if isinstance(item, Range):
+                yield position, item
+
+    def items(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
+        """Go through the ranges and the events, each with the distance of its packet."""
+        events = list(self.foreseen)
+        for index, leg in enumerate(self.legs):
+            while events and events[0].leg <= index:
+                yield events[0].position, events.pop(0).event
+            position = self.positions[index]
             for executed in leg.ranges:
                 yield position, executed
+        for event in events:
+            yield event.position, event.event
+
+    def all_legs(self) -> List[Leg]:
+        """List the legs of all parts."""
+        return list(self.legs)
+
+
+class Chain(Run):
+    """Runs that came one after the other.
+
+    :param numbers: Their numbers; none of them is a chain.
+    :param runs: All runs by number.
+    """
+
+    __slots__ = ("numbers", "_runs")
+
+    def __init__(self, numbers: Iterable[int], runs: Sequence[Run]) -> None:
+        self.numbers = array("I", numbers)
+        self._runs = runs
+        super().__init__(sum([runs[number].length for number in self.numbers]), (), ())
+
+    @property
+    def instructions(self) -> int:
+        """Number of instructions in all parts."""
+        if self._instructions < 0:
+            self._instructions = sum([self._runs[number].instructions for number in self.numbers])
+        return self._instructions
+
+    def parts(self) -> Iterator[Tuple[int, Run]]:
+        """Go through the runs that it is made of, each with its distance from the first byte."""
+        distance = 0
+        for number in self.numbers:
+            run = self._runs[number]
+            yield distance, run
+            distance += run.length
+
+    def items(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
+        """Go through the ranges and the events of all parts."""
+        for distance, run in self.parts():
+            for position, item in run.items():
+                yield distance + position, item
+
+    def all_legs(self) -> List[Leg]:
+        """List the legs of all parts."""
+        return [leg for _, run in self.parts() for leg in run.legs]
 
 
 class RunTable:
-    """The distinct runs, numbered from 0 in order of first appearance; grows, never changes."""
+    """The runs by number, from 0 in order of first appearance; grows, never changes."""
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
-        self._numbers: Dict[Tuple[Tuple[int, ...], Tuple[Leg, ...]], int] = {}
+        self.has_events = False
+        """Whether there are events in any run."""
+        self._single: Dict[Leg, int] = {}
 
-    def number(self, positions: Tuple[int, ...], legs: Tuple[Leg, ...]) -> int:
-        """Give the number of the run with these legs; a new one when it is new."""
-        key = (positions, legs)
-        number = self._numbers.get(key)
+    def add(self, run: Run) -> int:
+        """Give a new run its number."""
+        self.runs.append(run)
+        self.has_events = self.has_events or bool(run.foreseen)
+        return len(self.runs) - 1
+
+    def single(self, leg: Leg) -> int:
+        """Give the number of the run that is only this leg, as of a packet of one byte."""
+        number = self._single.get(leg)
         if number is None:
-            number = self._numbers[key] = len(self.runs)
-            self.runs.append(Run(positions, legs))
+            number = self._single[leg] = self.add(Run(1, (0,), (leg,)))
         return number
 
 
@@ -97,13 +209,16 @@ class Recorder:
     def __init__(self, table: RunTable, offset_of: Callable[[int], int]) -> None:
         self.table = table
         self.offset_of = offset_of
-        self.order = array("L")
-        """Run numbers in execution order."""
-        self.positions = array("Q")
-        """For each entry of ``order`` the position in the stream of its first byte."""
+        self.order = array("I")
+        """Run numbers in execution order: the entries."""
+        self.marks = array("I")
+        """Entries whose position does not follow from the entry before it, and others now and then; ascending."""
+        self.mark_positions = array("Q")
+        """For each of ``marks`` the position in the stream of its first byte."""
         self.events: List[Event] = []
-        self.event_places: List[int] = []
-        """For each event the number of entries of ``order`` before it."""
+        """Events between entries."""
+        self.event_places = array("I")
+        """For each event the number of entries before it."""
         self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of the last instruction of an entry of ``order``, by the entry's index."""
         self.outcomes: Dict[int, Outcomes] = {}
@@ -112,11 +227,24 @@ class Recorder:
         """Loads and stores of an exception's entry or return, by the index of its event."""
         self.data_counts: Optional[DataCounts] = None
         """None where no data stream was decoded."""
+        self._following: Optional[int] = None
 
     def add(self, leg: Leg, position: int) -> None:
         """Append the leg of the packet at ``position``."""
-        self.order.append(self.table.number((0,), (leg,)))
-        self.positions.append(position)
+        self.extend([self.table.single(leg)], position, position + 1)
+
+    def extend(self, numbers: List[int], position: int, following: int) -> None:
+        """Append runs whose bytes lie one after the other.
+
+        :param numbers: Their numbers.
+        :param position: In the stream, of the first byte.
+        :param following: Position after the last byte.
+        """
+        if position != self._following or len(self.order) - self.marks[-1] >= _MARK_EVERY:
+            self.marks.append(len(self.order))
+            self.mark_positions.append(position)
+        self.order.fromlist(numbers)
+        self._following = following
 
     def event(self, event: Event) -> None:
         """Append an event after all that was executed so far."""
@@ -161,6 +289,21 @@ class Recorder:
         )
         places = [self.event_places[at] if old else found[at][1] for _, old, at in merged]
         self.events[:] = [self.events[at] if old else found[at][2] for _, old, at in merged]
-        self.event_places[:] = places
+        self.event_places[:] = array("I", places)
         moved = {at: index for index, (_, old, at) in enumerate(merged) if old}
         self.event_transfers = {moved[at]: kept for at, kept in self.event_transfers.items()}
+
+    def positions(self, entry: int = 0) -> Iterator[int]:
+        """Give the positions in the stream of the entries from number ``entry`` on."""
+        mark = bisect_right(self.marks, entry) - 1
+        if mark < 0:
+            return
+        runs = self.table.runs
+        position = self.mark_positions[mark]
+        for at in range(self.marks[mark], len(self.order)):
+            if mark + 1 < len(self.marks) and self.marks[mark + 1] == at:
+                mark += 1
+                position = self.mark_positions[mark]
+            if at >= entry:
+                yield position
+            position += runs[self.order[at]].length

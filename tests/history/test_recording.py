@@ -28,7 +28,7 @@ from gdb_etm.protocols.elements import (
     TraceEvent,
     Transfer,
 )
-from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
+from gdb_etm.protocols.recorder import Chain, Foreseen, Leg, Recorder, Run, RunTable
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 
@@ -71,7 +71,8 @@ RANGES = st.builds(
     st.booleans(),
 )
 LEGS = st.lists(RANGES, min_size=1, max_size=3)
-ITEMS = st.lists(st.one_of(LEGS, *EVENTS.values()), max_size=20)
+RUNS = st.tuples(st.lists(LEGS, max_size=3), st.lists(st.one_of(*EVENTS.values()), max_size=2), st.integers(0, 9))
+ITEMS = st.lists(st.one_of(LEGS, RUNS, *EVENTS.values()), max_size=20)
 
 
 @st.composite
@@ -85,6 +86,14 @@ def recorders(draw: st.DrawFn) -> Recorder:
             for kept, values in ((recorder.transfers, TRANSFERS), (recorder.outcomes, OUTCOMES)):
                 if draw(st.booleans()):
                     kept[len(recorder.order) - 1] = draw(values)
+        elif not hasattr(item, "_fields"):
+            legs, events, length = item
+            foreseen = tuple(Foreseen(draw(st.integers(0, len(legs))), 0, event) for event in events)
+            run = Run(length, [-1] * len(legs), [Leg(tuple(leg)) for leg in legs], foreseen)
+            numbers = [recorder.table.add(run)]
+            if draw(st.booleans()):
+                numbers.append(recorder.table.add(Chain(numbers * 2, recorder.table.runs)))
+            recorder.extend(numbers, position, position + length)
         else:
             recorder.event(item)
             if draw(st.booleans()):
@@ -94,8 +103,9 @@ def recorders(draw: st.DrawFn) -> Recorder:
 
 def content(recorder: Recorder) -> Tuple[object, ...]:
     """Everything that a history takes from a recorder."""
-    runs = [[(at, leg.ranges) for at, leg in zip(run.positions, run.legs)] for run in recorder.table.runs]
-    executed = [(runs[number], position) for number, position in zip(recorder.order, recorder.positions)]
+    runs = [[(at, item) for at, item in run.items()] for run in recorder.table.runs]
+    runs = [[(at, item if isinstance(item, Range) else item._replace(offset=0)) for at, item in run] for run in runs]
+    executed = [(runs[number], position) for number, position in zip(recorder.order, recorder.positions())]
     events = list(zip(recorder.events, recorder.event_places))
     return executed, events, recorder.transfers, recorder.event_transfers, recorder.outcomes
 
@@ -120,7 +130,7 @@ def test_round_trip(recorder: Recorder) -> None:
     read_recording(write_recording(recorder), back, (), same)
     assert content(back) == content(recorder)
     # More may be recorded after it.
-    assert back.order.typecode == recorder.order.typecode and back.positions.typecode == recorder.positions.typecode
+    assert back.order.typecode == recorder.order.typecode and back.marks.typecode == recorder.marks.typecode
 
 
 @given(recorders())
@@ -146,7 +156,7 @@ def test_broken_bytes_are_refused_or_give_what_holds_together(recorder: Recorder
         read_recording(bytes(broken), back, (), same)
     except ColumnError:
         return
-    assert len(back.order) == len(back.positions) and len(back.events) == len(back.event_places)
+    assert len(back.order) == len(list(back.positions())) and len(back.events) == len(back.event_places)
     assert all(number < len(back.table.runs) for number in back.order)
     assert all(0 <= place <= len(back.order) for place in back.event_places)
     assert all(key < len(back.order) for key in [*back.transfers, *back.outcomes])

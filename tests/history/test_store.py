@@ -14,7 +14,7 @@ from gdb_etm.history.store import History, Instruction, Span
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Gap, Range, TraceEvent
-from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
+from gdb_etm.protocols.recorder import Leg, Recorder, Run, RunTable
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.protocols.etmv4.streams import Code, program, same
 from tests.shared import capture_folder
@@ -75,9 +75,9 @@ def make(items: List[Union[int, List[List[Tuple[int, int]]]]]) -> History:
         if isinstance(item, int):
             recorder.event(TraceEvent(position, item))
             continue
-        legs = tuple(Leg(tuple(executed(start, count) for start, count in leg)) for leg in item)
-        recorder.order.append(recorder.table.number(tuple(range(len(legs))), legs))
-        recorder.positions.append(position)
+        legs = [Leg(tuple(executed(start, count) for start, count in leg)) for leg in item]
+        number = recorder.table.add(Run(8, range(len(legs)), legs))
+        recorder.extend([number], position, position + 8)
     source = TraceSource("ETM_0", "etmv4", {}, None, ())
     return History(recorder, source, Blocks(MEMORY), BufferEnd.STARTED)
 

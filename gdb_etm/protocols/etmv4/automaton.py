@@ -1,4 +1,4 @@
-"""Building the automaton: places, states and stretches, each made when it is first met and kept."""
+"""Building the automaton: places and states, each made when it is first met and kept."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import Range
-from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses, Header
+from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses
 from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
-from gdb_etm.protocols.etmv4.packets import push_address, read_address
+from gdb_etm.protocols.etmv4.packets import unpack_address
 from gdb_etm.protocols.etmv4.places import (
     AFTER_BRANCH,
-    LOST,
     RESERVED,
     STACK_DEPTH,
-    UNDIRECTED,
+    BlockLeg,
     Entry,
     FuturePlace,
     Place,
+    Registers,
     State,
-    Stretch,
+    Step,
     Unplaced,
     Way,
+    pack_addresses,
 )
 from gdb_etm.protocols.recorder import Leg, RunTable
 
-WINDOW = 8
-"""Bytes of the stream by which stretches are remembered."""
-_MAX_REMEMBERED = 1 << 19
+Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
+"""The other parts of a state: wide, quiet, told and pending."""
 ADDRESS_KINDS = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
 """Packets that are an address and nothing else."""
 
@@ -38,19 +38,17 @@ class Automaton:
     """Places, states and stretches of one program under one configuration.
 
     :param blocks: The program's blocks.
-    :param table: The header table.
     :param return_stack: Whether link branches push and indirect branches may pop.
     """
 
-    def __init__(self, blocks: Blocks, table: Tuple[Header, ...], return_stack: bool) -> None:
+    def __init__(self, blocks: Blocks, return_stack: bool) -> None:
         self.blocks = blocks
         self.runs = RunTable()
-        self._table = table
-        self._return_stack = return_stack
-        self._places: Dict[Tuple[int, Isa], Place] = {}
+        self.return_stack = return_stack
+        self._places: Tuple[Dict[int, Place], ...] = tuple({} for _ in Isa)
         self._future_places: Dict[Tuple[int, Isa, Future], FuturePlace] = {}
-        self._states: Dict[Tuple[Place, Addresses, bool, bool, bool, Tuple[bool, ...]], State] = {}
-        self._remembered = 0
+        self._named: Tuple[Dict[int, Place], Dict[int, Place]] = ({}, {})
+        self._states: Dict[Mode, Dict[Tuple[Place, Registers], State]] = {}
 
     def place(self, address: int, isa: Isa, future: Optional[Future] = None) -> Place:
         """Give the place at ``address``.
@@ -60,10 +58,10 @@ class Automaton:
         if future is not None:
             wanted = (address, isa, future)
             return self._future_places.setdefault(wanted, FuturePlace(*wanted))
-        key = (address, isa)
-        place = self._places.get(key)
+        places = self._places[isa]
+        place = places.get(address)
         if place is None:
-            place = self._places[key] = Place(address, isa)
+            place = places[address] = Place(address, isa)
         return place
 
     def place_of(self, address: Address, wide: bool) -> Place:
@@ -84,18 +82,63 @@ class Automaton:
         pending: Tuple[bool, ...] = (),
     ) -> State:
         """Give the state with these parts."""
-        key = (place, addresses, wide, quiet, told, pending)
-        state = self._states.get(key)
+        return self.enter(place, pack_addresses(addresses), (wide, quiet, told, pending))
+
+    def enter(self, place: Place, registers: Registers, mode: Mode) -> State:
+        """Give the state with these parts, the address registers as three numbers."""
+        states = self._states.get(mode)
+        if states is None:
+            states = self._states[mode] = {}
+        key = (place, registers)
+        state = states.get(key)
         if state is None:
-            state = self._states[key] = State(place, addresses, wide, quiet, told, pending)
+            state = states[key] = State(place, registers, *mode)
         return state
+
+    def named(self, packed: int, wide: bool) -> Place:
+        """Give the place that an address packet names, the address as in a state's registers."""
+        named = self._named[wide]
+        place = named.get(packed)
+        if place is None:
+            place = named[packed] = self.place_of(unpack_address(packed), wide)
+        return place
+
+    def step(self, place: Place, header: int) -> Optional[Step]:
+        """Tell where an Atom packet leads from a place; None when that takes more than blocks, see :meth:`way`."""
+        atoms = ATOMS[header]
+        blocks: List[Block] = []
+        here = place
+        for taken in atoms:
+            block = here.block or self.block(here)
+            if not here.plain:
+                return None
+            blocks.append(block)
+            following = here.taken if taken else here.skipped
+            here = self._after(here, taken) if following is None else following
+        step = place.steps[header] = (BlockLeg(blocks, atoms), here)
+        return step
+
+    def _after(self, place: Place, taken: bool) -> Place:
+        # Where a plain place's branch leads.
+        block = self.block(place)
+        last = block.last
+        if not taken or last is None:
+            following = place.skipped = self.place(block.end, block.isa)
+        elif last.kind is Kind.INDIRECT:
+            following = place.taken = AFTER_BRANCH
+        else:
+            following = place.taken = self.place(last.target, last.isa)
+        return following
 
     def way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
         """Tell where atoms lead from a place; None when the code to one of their branches cannot be followed."""
+        ways = place.ways
+        if ways is None:
+            ways = place.ways = {}
         try:
-            return place.ways[atoms]
+            return ways[atoms]
         except KeyError:
-            way = place.ways[atoms] = self._find_way(place, atoms)
+            way = ways[atoms] = self._find_way(place, atoms)
             return way
 
     def _find_way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
@@ -121,7 +164,7 @@ class Automaton:
                 place = self.place(following, block.isa)
             else:
                 place = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
-            if taken and last.link and self._return_stack:
+            if taken and last.link and self.return_stack:
                 pushes.append(Entry(following, block.isa))
                 del pushes[:-STACK_DEPTH]
                 deepest = max(deepest, len(pushes))
@@ -137,6 +180,9 @@ class Automaton:
             else:
                 block = blocks.at(place.address, place.isa)
             place.block = block
+            last = block.last
+            if last is not None and last.kind is not Kind.FUTURE and not isinstance(place, (FuturePlace, Unplaced)):
+                place.plain = not (last.link and self.return_stack)
         return block
 
     def _after_future(self, place: Place, block: Block, taken: bool) -> Place:
@@ -150,135 +196,9 @@ class Automaton:
             return self.place(block.end + block.replaced, block.isa, None if block.replaced else future)
         return AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
 
-    def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
-        """Work out what the whole packets in the next eight bytes do, and remember it.
-
-        :param state: The state before them.
-        :returns: None when the first packet is not one that can be remembered.
-        """
-        walk = _Walk(self, state)
-        index = at
-        if walk.follow(state.pending, -1) and not walk.pending:
-            index = self._packets(walk, data, at, min(end, at + WINDOW))
-        if index == at and walk.pending == state.pending:
-            return None
-        run = self.runs.number(tuple(walk.positions), tuple(walk.legs)) if walk.legs else -1
-        following = self.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.told, walk.pending)
-        stretch = Stretch(index - at, run, following, walk.pushes, walk.deepest)
-        state.stretches[data[at : at + WINDOW]] = stretch
-        self._remembered += 1
-        if self._remembered > _MAX_REMEMBERED:
-            self._forget()
-        return stretch
-
-    def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int) -> int:
-        # Follows whole packets up to the first that cannot be remembered; returns the index of that one.
-        index = at
-        while index < limit and not walk.pending:
-            header = data[index]
-            atoms = ATOMS.get(header)
-            if atoms is not None:
-                way = walk.place.ways.get(atoms)
-                if way is not None and way.plain:
-                    walk.positions.append(index - at)
-                    walk.legs.append(way.leg)
-                    walk.place = way.place
-                    walk.told = False
-                elif not walk.follow(atoms, index - at):
-                    break
-                index += 1
-                continue
-            kind, length = self._table[header]
-            size = length(data, index, limit) if kind in ADDRESS_KINDS else 0
-            if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0]):
-                break
-            index += size
-        return index
-
-    def _forget(self) -> None:
-        # Bounds memory on trace that does not repeat.  Runs stay: histories refer to them.
-        for state in self._states.values():
-            state.stretches = {}
+    def forget(self) -> None:
+        """Bound memory on trace that does not repeat.  Runs stay: histories refer to them."""
+        for states in self._states.values():
+            for state in states.values():
+                state.stretches = {}
         self._states = {}
-        self._remembered = 0
-
-
-class _Walk:
-    # The execution of a stretch while it is being worked out.
-
-    __slots__ = (
-        "_automaton",
-        "_wide",
-        "place",
-        "addresses",
-        "quiet",
-        "told",
-        "pending",
-        "positions",
-        "legs",
-        "pushes",
-        "deepest",
-    )
-
-    def __init__(self, automaton: Automaton, state: State) -> None:
-        self._automaton = automaton
-        self._wide = state.wide
-        self.place = state.place
-        self.addresses = state.addresses
-        self.quiet = state.quiet
-        self.told = state.told
-        self.pending = state.pending
-        self.positions: List[int] = []
-        self.legs: List[Leg] = []
-        self.pushes: Tuple[Entry, ...] = ()
-        self.deepest = 0
-
-    def follow(self, atoms: Tuple[bool, ...], position: int) -> bool:
-        # Follows atoms up to the first that needs a return stack entry from before the stretch; the rest is then
-        # pending.  False, and nothing done, when one of them cannot be followed or when that is the first.
-        place, pushes, deepest, legs, left = self.place, self.pushes, self.deepest, len(self.legs), atoms
-        while left:
-            here = self.place
-            if here is AFTER_BRANCH and self.pushes:
-                entry = self.pushes[-1]
-                self.pushes = self.pushes[:-1]
-                here = self._automaton.place(entry.address, entry.isa)
-            elif here is AFTER_BRANCH and left is not atoms:
-                break
-            elif here is LOST:
-                left = ()
-                break
-            way = None if isinstance(here, Unplaced) else self._automaton.way(here, left[:1] if self.quiet else left)
-            if way is None:
-                self.place, self.pushes, self.deepest = place, pushes, deepest
-                del self.positions[legs:], self.legs[legs:]
-                return False
-            self.positions.append(position)
-            self.legs.append(way.leg)
-            self.place = way.place
-            if way.deepest and not self.quiet:
-                self._push(way)
-            left = left[way.atoms :]
-        if len(self.legs) > legs:
-            self.told = False
-        self.pending = left
-        return True
-
-    def _push(self, way: Way) -> None:
-        kept = min(len(self.pushes), STACK_DEPTH - way.deepest)
-        self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + way.deepest))
-        self.pushes = self.pushes[len(self.pushes) - kept :] + way.pushes
-
-    def address(self, address: Address) -> bool:
-        # False when the address contradicts the program, and the caller then tells a gap; or in the reach of a branch
-        # future or after a Q element, which are too rare to be remembered.
-        if isinstance(self.place, FuturePlace) or self.place is UNDIRECTED:
-            return False
-        place = self._automaton.place_of(address, self._wide)
-        if place is not self.place and not self.told and not isinstance(self.place, Unplaced):
-            return False
-        self.place = place
-        self.told = True
-        self.addresses = push_address(self.addresses, address)
-        self.quiet = False
-        return True

@@ -3,8 +3,9 @@
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 5
 "Instruction trace analysis" and chapter 6.
 
-Packets that only say where the program went (atoms and short addresses) are followed by the automaton, eight
-bytes a look-up.  All others, and everything that cannot be followed, go through one handler for each kind of packet.
+Packets that only say where the program went (atoms and addresses) are followed by the automaton, some ten bytes a
+look-up, and what comes again and again some hundred bytes a look-up (``following.py``).  All others, and everything
+that cannot be followed, go through one handler for each kind of packet.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from gdb_etm.program.accesses import Access
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Gap, GapReason
-from gdb_etm.protocols.etmv4.automaton import WINDOW, Automaton
+from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.data_elements import DataElement
 from gdb_etm.protocols.etmv4.execution import Execution
+from gdb_etm.protocols.etmv4.following import Follower, Memories
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.log import Log
 from gdb_etm.protocols.etmv4.outcomes import match_conditions
-from gdb_etm.protocols.etmv4.packets import ATOMS, Kind
-from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH
+from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.reserved import reserved_field
 from gdb_etm.protocols.etmv4.speculation import Speculation
 from gdb_etm.protocols.etmv4.stream import PacketStream
+from gdb_etm.protocols.etmv4.stretches import Stretches
 from gdb_etm.protocols.etmv4.transfers import put_transfers
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
@@ -49,7 +51,9 @@ class Decoder:
         self.table = build_table(config)
         transfers = (Access.LOAD if config.loads else Access.NONE) | (Access.STORE if config.stores else Access.NONE)
         blocks = Blocks(program, config.waits, config.futures, transfers)
-        self.automaton = Automaton(blocks, self.table, config.return_stack)
+        self.automaton = Automaton(blocks, config.return_stack)
+        self.stretches = Stretches(self.automaton, self.table)
+        self.memories = Memories()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
         """Begin a stream.
@@ -101,6 +105,9 @@ class Decoding(PacketStream):
         if config.max_speculation or self.log is not None:
             self._speculation = Speculation(config, self._execution, self.log)
         self._handlers = Handlers(config, self._execution, self._speculation, self.log)
+        self._follower = Follower(
+            decoder.automaton, decoder.stretches, decoder.memories, self._execution, self._handlers, decoder.table
+        )
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the stream; a packet that is not whole waits for more."""
@@ -112,10 +119,7 @@ class Decoding(PacketStream):
                 at = self._hunt(data, at, end)
                 if self._hunting:
                     break
-            if self._may_follow():
-                following = self._follow(data, at, end)
-            else:
-                following = self._packet(data, at, end)
+            following = self._next(data, at, end)
             if following == at and not self._execution.state.pending:
                 break
             at = following
@@ -144,39 +148,15 @@ class Decoding(PacketStream):
         certain = self._speculation is None and self._execution.context is not None
         return certain and self._informed and not self._execution.refused
 
-    def _follow(self, data: bytes, at: int, end: int) -> int:
-        # The hot loop.  Returns where it stopped: at the end, or where synchronisation was lost.
-        automaton, execution, base = self._automaton, self._execution, self._base
-        stack, ran, lies = execution.stack, self.recorder.order.append, self.recorder.positions.append
-        state = execution.state
-        while at < end or state.pending:
-            stretch = state.stretches.get(data[at : at + WINDOW])
-            if stretch is None:
-                if state.place is AFTER_BRANCH and stack and (state.pending or data[at] in ATOMS):
-                    entry = stack.pop()
-                    place = automaton.place(entry.address, entry.isa)
-                    state = automaton.state(place, state.addresses, state.wide, state.quiet, pending=state.pending)
-                    continue
-                stretch = automaton.stretch(state, data, at, end)
-            if stretch is None:
-                execution.state = state
-                following = self._pending(at) if state.pending else self._packet(data, at, end)
-                if not self._informed or execution.refused or (following == at and not state.pending):
-                    return following
-                state = execution.state
-                at = following
-                continue
-            length, run, state, pushes, deepest = stretch
-            if run >= 0:
-                ran(run)
-                lies(base + at)
-            if deepest:
-                # The oldest entries made room for what was pushed, even if that was popped again.
-                del stack[: max(0, len(stack) + deepest - STACK_DEPTH)]
-                stack.extend(pushes)
-            at += length
-        execution.state = state
-        return at
+    def _next(self, data: bytes, at: int, end: int) -> int:
+        # Follows what is remembered, then handles a packet; returns the index after that.
+        if not self._may_follow():
+            return self._packet(data, at, end)
+        at = self._follower.follow(data, at, end, self._base)
+        while self._execution.state.pending:
+            self._follow_pending(at)
+            at = self._follower.follow(data, at, end, self._base)
+        return self._follower.handle(data, at, end, self._packet) if at < end else at
 
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         field = reserved_field(kind, data, at, self._config)
@@ -192,9 +172,8 @@ class Decoding(PacketStream):
         elements = self._execution if self._speculation is None else self._speculation
         elements.lose(position, GapReason.BAD_PACKET, detail)
 
-    def _pending(self, at: int) -> int:
+    def _follow_pending(self, at: int) -> None:
         # Follows the atoms left over of the packet before ``at`` one by one.
         state = self._execution.state
         self._execution.set(state.place)
         self._execution.atoms(state.pending, self._base + at - 1)
-        return at

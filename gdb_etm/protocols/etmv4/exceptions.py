@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
+DEBUG_HALT = "Debug halt"
+"""Name of the exception by which a trace unit tells that the core halted, on every profile."""
 LAZY_FP_PUSH = 0x19
 """M-profile: the core pushes floating-point state and then goes on where it was."""
 
 _A_PROFILE: Dict[int, str] = {
     0x00: "PE reset",
-    0x01: "Debug halt",
+    0x01: DEBUG_HALT,
     0x02: "Call",
     0x03: "Trap",
     0x04: "System error",
@@ -39,7 +41,7 @@ _M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {
     0x0C: ("DebugMonitor", 12),
     0x0E: ("PendSV", 14),
     0x0F: ("SysTick", 15),
-    0x18: ("Debug halt", None),
+    0x18: (DEBUG_HALT, None),
     0x19: ("Lazy FP push", None),
     0x1A: ("Lockup", None),
 }

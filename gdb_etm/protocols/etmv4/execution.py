@@ -299,7 +299,7 @@ class Execution:
         order, table = self.recorder.order, self.recorder.table
         ((_, executed),) = table.runs[order[-1]].ranges()
         if place.address == executed.end:
-            order[-1] = table.number((0,), (Leg((executed._replace(taken=False),)),))
+            order[-1] = table.single(Leg((executed._replace(taken=False),)))
 
     def exception(
         self,

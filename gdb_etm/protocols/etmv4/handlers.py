@@ -5,9 +5,9 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Optional, Union
+from typing import Callable, Dict, Optional, Tuple, Union
 
-from gdb_etm.protocols.elements import Cycles, GapReason, Timestamp, TraceEvent
+from gdb_etm.protocols.elements import Context, Cycles, GapReason, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv4 import exceptions
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS
 from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS
@@ -39,6 +39,10 @@ from gdb_etm.protocols.etmv4.speculation import Speculation
 
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
+
+Regime = Tuple[Optional[Tuple[int, bool, bool, Optional[int], Optional[int]]], ContextFields, int, bool]
+"""The last context, what Context packets are compressed against, the threshold of cycle counts, whether there was a
+timestamp since the last Trace Info."""
 
 Elements = Union[Execution, Speculation]
 """What takes the elements of a stream."""
@@ -80,6 +84,20 @@ class Handlers:
         if log is not None:
             self._conditional = ConditionalHandlers(config, log.conditions)
             self._by_kind.update(self._conditional.handlers())
+
+    def regime(self) -> Regime:
+        """Tell what else than the execution's state decides how the next packets are read, but for time."""
+        context = self._execution.context
+        return (context[1:] if context is not None else None, self._fields, self._threshold, self._timestamp != 0)
+
+    def resume(self, regime: Regime) -> None:
+        """Go on as if the packets had been handled that lead to a regime."""
+        context, self._fields, self._threshold, has_time = regime
+        old = self._execution.context
+        if context is not None and (old is None or old[1:] != context):
+            self._execution.context = Context(-1, *context)
+        if not has_time:
+            self._timestamp = 0
 
     def handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         """Handle one whole packet."""

@@ -147,44 +147,59 @@ def read_address(header: int, data: bytes, at: int, addresses: Addresses) -> Tup
     """
     if 0x90 <= header <= 0x92:
         return addresses[header & 3], at
-    if header in (0x95, 0x96):
-        return _read_short(data, at, addresses[0].address, header == 0x96)
-    is1, wide = _LONG[header]
-    return _read_long(data, at, addresses[0].address, is1, wide)
+    packed, after = read_packed_address(header, data, at, len(data), pack_address(addresses[0]))
+    return unpack_address(packed), after
 
 
-# Instruction set and width (64 bits) of the long forms, Address with Context included.
-_LONG: Dict[int, Tuple[bool, bool]] = {
-    0x82: (False, False),
-    0x83: (True, False),
-    0x85: (False, True),
-    0x86: (True, True),
-    0x9A: (False, False),
-    0x9B: (True, False),
-    0x9D: (False, True),
-    0x9E: (True, True),
+def pack_address(address: Address) -> int:
+    """Make one number of an address register: the address shifted left by one, with the instruction set as bit 0."""
+    return address.address << 1 | address.is1
+
+
+def unpack_address(packed: int) -> Address:
+    """Make an address register of its number."""
+    return Address(packed >> 1, bool(packed & 1))
+
+
+def read_packed_address(header: int, data: bytes, at: int, limit: int, base: int) -> Tuple[int, int]:
+    """Read the payload of a short or long address (6.4.12) as :func:`pack_address` has it.
+
+    :param header: Header of the address packet, not of an Exact Match.
+    :param at: Index of the byte after the header.
+    :param limit: Index at which the bytes end.
+    :param base: The most recent address register.
+    :returns: The address and the index after it, or NEED_MORE for that when it is cut.
+    """
+    if header == 0x95 or header == 0x96:
+        is1 = header & 2 and 1
+        if at >= limit:
+            return 0, NEED_MORE
+        low, bits = (data[at] & 0x7F) << 3 - is1, 10 - is1
+        if data[at] >= 0x80:
+            at += 1
+            if at >= limit:
+                return 0, NEED_MORE
+            low, bits = low | data[at] << bits, bits + 8
+        return base >> bits << bits | low | is1, at + 1
+    is1, size = _LONG[header]
+    if at + size > limit:
+        return 0, NEED_MORE
+    low = (data[at] & 0x7F) << 3 - is1 | int.from_bytes(data[at + 2 : at + size], "little") << 17
+    low |= data[at + 1] << 9 if is1 else (data[at + 1] & 0x7F) << 10
+    return (base >> 33 << 33 if size == 4 else 0) | low | is1, at + size
+
+
+# Instruction set and payload size in bytes of the long forms, Address with Context included.
+_LONG: Dict[int, Tuple[int, int]] = {
+    0x82: (0, 4),
+    0x83: (1, 4),
+    0x85: (0, 8),
+    0x86: (1, 8),
+    0x9A: (0, 4),
+    0x9B: (1, 4),
+    0x9D: (0, 8),
+    0x9E: (1, 8),
 }
-
-
-def _read_short(data: bytes, at: int, base: int, is1: bool) -> Tuple[Address, int]:
-    shift = 1 if is1 else 2
-    low = (data[at] & 0x7F) << shift
-    bits = 7 + shift
-    if data[at] & 0x80:
-        at += 1
-        low |= data[at] << bits
-        bits += 8
-    return Address(base >> bits << bits | low, is1), at + 1
-
-
-def _read_long(data: bytes, at: int, base: int, is1: bool, wide: bool) -> Tuple[Address, int]:
-    shift = 1 if is1 else 2
-    low = (data[at] & 0x7F) << shift
-    low |= data[at + 1] << 8 if is1 else (data[at + 1] & 0x7F) << 9
-    low |= data[at + 2] << 16 | data[at + 3] << 24
-    if not wide:
-        return Address(base >> 32 << 32 | low, is1), at + 4
-    return Address(int.from_bytes(data[at + 4 : at + 8], "little") << 32 | low, is1), at + 8
 
 
 def push_address(addresses: Addresses, address: Address) -> Addresses:

@@ -3,7 +3,7 @@
 A *place* is where the execution stands.  A *state* is a place plus everything else that decides how the next
 bytes are read: the address registers, the instruction set width, whether the return stack is quiet, whether an
 address packet has told the place.
-Each state remembers, by the next eight bytes of the stream, what the whole packets in them do: a *stretch*.
+Each state remembers, by the next bytes of the stream, what the whole packets in them do: a *stretch*.
 Loops in a program make loops in its trace, so nearly all bytes are met as remembered stretches.
 The contents of the return stack decide the path too.  So a stretch ends where an entry from before it is needed,
 if need be within an Atom packet: the atoms left over are then part of the state.
@@ -11,12 +11,13 @@ if need be within an Atom packet: the atoms left over are then part of the state
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.blocks import Block
 from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.etmv4.packets import Addresses
+from gdb_etm.protocols.elements import Range
+from gdb_etm.protocols.etmv4.packets import Addresses, pack_address, unpack_address
 from gdb_etm.protocols.recorder import Leg
 
 STACK_DEPTH = 15
@@ -33,13 +34,21 @@ class Entry(NamedTuple):
 class Place:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "block", "ways")
+    __slots__ = ("address", "isa", "block", "taken", "skipped", "plain", "steps", "ways")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
         self.block: Optional[Block] = None
-        self.ways: Dict[Tuple[bool, ...], Optional[Way]] = {}
+        self.taken: Optional[Place] = None
+        """Where the branch at the end of the block leads, once that was asked."""
+        self.skipped: Optional[Place] = None
+        """The place after that branch, once that was asked."""
+        self.plain = False
+        """Whether that is all there is to know: no return stack, no branch future; meaningless without a block."""
+        self.steps: Dict[int, Step] = {}
+        """What an Atom packet does here, by its header, when it meets only plain places."""
+        self.ways: Optional[Dict[Tuple[bool, ...], Optional[Way]]] = None
         """What atoms do here, by the atoms of a packet; None where they cannot be followed."""
 
 
@@ -72,6 +81,27 @@ RESERVED = Unplaced(0, Isa.T32)
 """An address packet named an instruction set that does not exist in the context's state."""
 
 
+class BlockLeg(Leg):
+    """The legs of most packets: whole blocks, of which ranges are made when somebody looks."""
+
+    __slots__ = ("_blocks", "_atoms")
+
+    def __init__(self, blocks: Sequence[Block], atoms: Tuple[bool, ...]) -> None:
+        self.cycles = ()
+        self._ranges = None
+        self._instructions = -1
+        self._blocks = blocks
+        self._atoms = atoms
+
+    def _find_ranges(self) -> Tuple[Range, ...]:
+        pairs = zip(self._blocks, self._atoms)
+        return tuple(Range(one.start, one.end, one.instructions, one.isa, taken) for one, taken in pairs)
+
+
+Step = Tuple[Leg, Place]
+"""What an Atom packet executes, and where it leads."""
+
+
 class Way(NamedTuple):
     """Where atoms lead from a place."""
 
@@ -87,16 +117,20 @@ class Way(NamedTuple):
     """Whether that is all of them, and none of them touches the return stack."""
 
 
+Registers = Tuple[int, int, int]
+"""The address registers as numbers, see :func:`gdb_etm.protocols.etmv4.packets.pack_address`."""
+
+
 class State:
     """Everything that decides how the next bytes are read, but the contents of the return stack."""
 
-    __slots__ = ("place", "addresses", "wide", "quiet", "told", "pending", "stretches")
+    __slots__ = ("place", "registers", "wide", "quiet", "told", "pending", "window", "stretches")
 
     def __init__(
-        self, place: Place, addresses: Addresses, wide: bool, quiet: bool, told: bool, pending: Tuple[bool, ...]
+        self, place: Place, registers: Registers, wide: bool, quiet: bool, told: bool, pending: Tuple[bool, ...]
     ) -> None:
         self.place = place
-        self.addresses = addresses
+        self.registers = registers
         self.wide = wide
         """The context's SF bit: IS0 means A64."""
         self.quiet = quiet
@@ -105,16 +139,30 @@ class State:
         """Nothing was executed since an address packet told the place: a further one corrects it (5.2.9)."""
         self.pending = pending
         """Atoms of the last packet that are still to be followed."""
+        self.window = 0
+        """By how many bytes of the stream its stretches are remembered: as many as the first one had."""
         self.stretches: Dict[bytes, Stretch] = {}
+
+    @property
+    def addresses(self) -> Addresses:
+        """The address registers."""
+        first, second, third = self.registers
+        return unpack_address(first), unpack_address(second), unpack_address(third)
+
+
+def pack_addresses(addresses: Addresses) -> Registers:
+    """Make three numbers of the address registers."""
+    first, second, third = addresses
+    return pack_address(first), pack_address(second), pack_address(third)
 
 
 class Stretch(NamedTuple):
-    """What the whole packets in the next eight bytes do."""
+    """What the whole packets in the next bytes do."""
 
     length: int
     """Bytes consumed."""
     run: int
-    """Run number, or -1 when nothing was executed."""
+    """Run number."""
     state: State
     """The state afterwards."""
     pushes: Tuple[Entry, ...]

@@ -1,0 +1,235 @@
+"""Working out what the next bytes of a stream do, and remembering it: stretches.
+
+A stretch ends after an address packet where it can, so that ways through a program that come together are
+remembered together from there on.
+"""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence, Tuple
+
+from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS, Automaton
+from gdb_etm.protocols.etmv4.packets import (
+    ATOMS,
+    NEED_MORE,
+    Address,
+    Header,
+    push_address,
+    read_address,
+    read_packed_address,
+)
+from gdb_etm.protocols.etmv4.places import (
+    AFTER_BRANCH,
+    LOST,
+    STACK_DEPTH,
+    UNDIRECTED,
+    Entry,
+    FuturePlace,
+    State,
+    Stretch,
+    Unplaced,
+    Way,
+)
+from gdb_etm.protocols.recorder import Leg, Run
+
+WINDOW = 32
+"""Bytes of the stream in a stretch at most."""
+_ENOUGH = 8
+# Bytes after which a stretch ends at the next address packet.
+FIRST_ATOM = 0xC0
+"""Every header from here on is an Atom packet's (6.4.13)."""
+_EXACT = 0x90
+_ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
+_MAX_REMEMBERED = 1 << 19
+
+
+class Stretches:
+    """Makes the stretches of an automaton.
+
+    :param automaton: Has the places and the states.
+    :param table: The header table.
+    """
+
+    def __init__(self, automaton: Automaton, table: Sequence[Header]) -> None:
+        self.made = 0
+        """How many stretches were made so far."""
+        self._automaton = automaton
+        self._table = table
+
+    def make(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+        """Work out what the whole packets in the next bytes do, and remember it.
+
+        :param state: The state before them.
+        :returns: None when the first packet is not one that can be remembered.
+        """
+        stretch = None
+        if not (self._automaton.return_stack or state.pending):
+            stretch = self._make_plain(state, data, at, end)
+        if stretch is None:
+            stretch = self._make_any(state, data, at, end)
+        if stretch is not None:
+            state.stretches[data[at : at + state.window]] = stretch
+            self.made += 1
+            if not self.made % _MAX_REMEMBERED:
+                self._automaton.forget()
+        return stretch
+
+    def _make_plain(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+        # Where atoms and addresses meet only plain places, as nearly all do without a return stack.
+        automaton, wide, quiet = self._automaton, state.wide, state.quiet
+        place, told = state.place, state.told
+        first, second, third = state.registers
+        limit = min(at + (state.window or WINDOW), end)
+        enough = WINDOW if state.window else _ENOUGH
+        positions: List[int] = []
+        legs: List[Leg] = []
+        index = at
+        while index < limit:
+            header = data[index]
+            if header >= FIRST_ATOM:
+                step = place.steps.get(header) or automaton.step(place, header)
+                if step is None:
+                    break
+                leg, place = step
+                legs.append(leg)
+                positions.append(index - at)
+                told = False
+                index += 1
+                continue
+            if _EXACT <= header <= _EXACT + 2:
+                address, after = (first, second, third)[header - _EXACT], index + 1
+            elif header in _ADDRESSES:
+                address, after = read_packed_address(header, data, index + 1, limit, first)
+                if after == NEED_MORE:
+                    break
+            else:
+                break
+            named = automaton.named(address, wide)
+            if named is not place and not told and place is not AFTER_BRANCH:
+                if place is UNDIRECTED or not isinstance(place, Unplaced):
+                    break
+            first, second, third = address, first, second
+            place, told, quiet, index = named, True, False, after
+            if index - at >= enough:
+                break
+        if index == at:
+            return None
+        if not state.window:
+            state.window = index - at
+        following = automaton.enter(place, (first, second, third), (wide, quiet, told, ()))
+        return Stretch(index - at, automaton.runs.add(Run(index - at, positions, legs)), following, (), 0)
+
+    def _make_any(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+        # With the return stack, and with atoms that do not come to an end.
+        automaton = self._automaton
+        walk = _Walk(automaton, state)
+        index = at
+        if walk.follow(state.pending, -1) and not walk.pending:
+            index = self._packets(walk, data, at, min(end, at + (state.window or WINDOW)))
+        if index == at and walk.pending == state.pending:
+            return None
+        if not state.window:
+            state.window = index - at
+        run = automaton.runs.add(Run(index - at, walk.positions, walk.legs))
+        following = automaton.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.told, walk.pending)
+        return Stretch(index - at, run, following, walk.pushes, walk.deepest)
+
+    def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int) -> int:
+        # Follows whole packets up to the first that cannot be remembered; returns the index of that one.
+        index = at
+        while index < limit and not walk.pending:
+            header = data[index]
+            if header >= FIRST_ATOM:
+                if not walk.follow(ATOMS[header], index - at):
+                    break
+                index += 1
+                continue
+            kind, length = self._table[header]
+            size = length(data, index, limit) if kind in ADDRESS_KINDS else 0
+            if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0]):
+                break
+            index += size
+            if index - at >= _ENOUGH:
+                break
+        return index
+
+
+class _Walk:
+    # The execution of a stretch while it is being worked out, the return stack included.
+
+    __slots__ = (
+        "_automaton",
+        "_wide",
+        "place",
+        "addresses",
+        "quiet",
+        "told",
+        "pending",
+        "positions",
+        "legs",
+        "pushes",
+        "deepest",
+    )
+
+    def __init__(self, automaton: Automaton, state: State) -> None:
+        self._automaton = automaton
+        self._wide = state.wide
+        self.place = state.place
+        self.addresses = state.addresses
+        self.quiet = state.quiet
+        self.told = state.told
+        self.pending = state.pending
+        self.positions: List[int] = []
+        self.legs: List[Leg] = []
+        self.pushes: Tuple[Entry, ...] = ()
+        self.deepest = 0
+
+    def follow(self, atoms: Tuple[bool, ...], position: int) -> bool:
+        # Follows atoms up to the first that needs a return stack entry from before the stretch; the rest is then
+        # pending.  False, and nothing done, when one of them cannot be followed or when that is the first.
+        place, pushes, deepest, legs, left = self.place, self.pushes, self.deepest, len(self.legs), atoms
+        while left:
+            here = self.place
+            if here is AFTER_BRANCH and self.pushes:
+                entry = self.pushes[-1]
+                self.pushes = self.pushes[:-1]
+                here = self._automaton.place(entry.address, entry.isa)
+            elif here is AFTER_BRANCH and left is not atoms:
+                break
+            elif here is LOST:
+                left = ()
+                break
+            way = None if isinstance(here, Unplaced) else self._automaton.way(here, left[:1] if self.quiet else left)
+            if way is None:
+                self.place, self.pushes, self.deepest = place, pushes, deepest
+                del self.positions[legs:], self.legs[legs:]
+                return False
+            self.positions.append(position)
+            self.legs.append(way.leg)
+            self.place = way.place
+            if way.deepest and not self.quiet:
+                self._push(way)
+            left = left[way.atoms :]
+        if len(self.legs) > legs:
+            self.told = False
+        self.pending = left
+        return True
+
+    def _push(self, way: Way) -> None:
+        kept = min(len(self.pushes), STACK_DEPTH - way.deepest)
+        self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + way.deepest))
+        self.pushes = self.pushes[len(self.pushes) - kept :] + way.pushes
+
+    def address(self, address: Address) -> bool:
+        # False when the address contradicts the program, and the caller then tells a gap; or in the reach of a branch
+        # future or after a Q element, which are too rare to be remembered.
+        if isinstance(self.place, FuturePlace) or self.place is UNDIRECTED:
+            return False
+        place = self._automaton.place_of(address, self._wide)
+        if place is not self.place and not self.told and not isinstance(self.place, Unplaced):
+            return False
+        self.place = place
+        self.told = True
+        self.addresses = push_address(self.addresses, address)
+        self.quiet = False
+        return True
