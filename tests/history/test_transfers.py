@@ -198,6 +198,15 @@ def test_a_transfer_of_no_load_is_not_certain() -> None:
     assert (found.store, found.size, found.address, found.certain) == (None, None, 0x10, False)
 
 
+def test_whether_the_streams_are_whole_decides_on_doubt() -> None:
+    # No timestamps around the marker: of two streams from their beginnings on the first markers are the same.
+    for skipped, certain in (("", True), ("04", False)):
+        taken = capture(BEGIN.replace("02 0a", "") + "f7 20 f7", skipped + DATA_BEGIN + "00 11 7a 10 00")
+        (history,) = build(taken).values()
+        (found,) = history.transfers(1)
+        assert (found.address, found.certain) == (0x10, certain)
+
+
 def test_a_capture_without_the_data_stream_says_so() -> None:
     alone = capture(BEGIN + TURN, "")
     (history,) = build(alone).values()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.data_elements import DataElement
@@ -81,18 +81,20 @@ def _distance(data: _Mark, partner: _Mark) -> int:
     return _NEVER
 
 
-def align(items: Sequence[Item], elements: Sequence[DataElement]) -> Dict[int, Pair]:
+def align(items: Sequence[Item], elements: Sequence[DataElement], from_start: bool = False) -> Dict[int, Pair]:
     """Find the partners of the data stream's markers.
 
     :param items: The instruction stream's log.
     :param elements: The data stream's elements.
+    :param from_start: Whether both streams were captured from their beginnings on: their first markers are the same.
     :returns: By a marker's index in ``elements``; those without a partner are missing.
     """
-    return _Alignment(_marks(items), _marks(elements)).run()
+    return _Alignment(_marks(items), _marks(elements), from_start).run()
 
 
 class _Alignment:
-    def __init__(self, partners: List[_Mark], marks: List[_Mark]) -> None:
+    def __init__(self, partners: List[_Mark], marks: List[_Mark], from_start: bool) -> None:
+        self._from_start = from_start
         self._partners = partners
         self._marks = marks
         self._by_number: Dict[int, List[int]] = {}
@@ -107,50 +109,47 @@ class _Alignment:
 
     def run(self) -> Dict[int, Pair]:
         found: Dict[int, Pair] = {}
-        last = floor = -1
-        certain = True
-        previous: Optional[_Mark] = None
+        floor = -1
+        # Markers that paired off one by one, each with the index of its partner.
+        pairs: List[Tuple[_Mark, int]] = []
         for index, mark in enumerate(self._marks):
-            follows = previous is not None and previous.stretch == mark.stretch and self._goes_on(last, mark)
-            if follows:
-                last += 1
-            elif mark.number is None:
-                previous = None
+            if pairs and self._goes_on(*pairs[-1], mark):
+                pairs.append((mark, pairs[-1][1] + 1))
                 continue
-            else:
-                choice = self._find(index, mark, floor)
-                if choice is None:
-                    previous = None
-                    continue
-                last = choice.position
-                certain = choice.certain
-            found[mark.position] = Pair(self._partners[last].position, certain)
-            # Where one was certain, all later ones come after it.
-            floor = last if certain else floor
-            previous = mark
+            floor = self._close(pairs, found, floor)
+            at = self._find(index, mark, floor)
+            pairs = [(mark, at)] if at is not None else []
+        self._close(pairs, found, floor)
         return found
 
-    def _goes_on(self, last: int, mark: _Mark) -> bool:
-        following = last + 1
-        if following >= len(self._partners) or self._partners[last].stretch != self._partners[following].stretch:
+    def _goes_on(self, previous: _Mark, at: int, mark: _Mark) -> bool:
+        if previous.stretch != mark.stretch or at + 1 >= len(self._partners):
             return False
-        return _fits(mark, self._partners[following])
+        return self._partners[at].stretch == self._partners[at + 1].stretch and _fits(mark, self._partners[at + 1])
 
-    def _find(self, index: int, mark: _Mark, floor: int) -> Optional[Pair]:
-        # The position of the result is the index of the partner.
+    def _close(self, pairs: List[Tuple[_Mark, int]], found: Dict[int, Pair], floor: int) -> int:
+        # One that is certain makes all certain: the others are counted off from it.  All later ones come after them.
+        certain = any(self._is_only(mark, at) for mark, at in pairs)
+        for mark, at in pairs:
+            found[mark.position] = Pair(self._partners[at].position, certain)
+        return pairs[-1][1] if certain else floor
+
+    def _is_only(self, mark: _Mark, at: int) -> bool:
+        if self._from_start and at == 0 and mark is self._marks[0]:
+            return mark.stretch == 0 and self._partners[0].stretch == 0
+        return _is_bounded(mark, self._partners[at]) and self._candidates(mark, -1) == [at]
+
+    def _find(self, index: int, mark: _Mark, floor: int) -> Optional[int]:
         candidates = self._candidates(mark, floor)
         if len(candidates) > 1:
             # What pairs off after them tells more.
             candidates = [at for at in candidates if self._agree(index, at)] or candidates
-        if not candidates:
-            return None
-        best = min(candidates, key=lambda at: (_distance(mark, self._partners[at]), at))
-        return Pair(best, len(candidates) == 1 and _is_bounded(mark, self._partners[best]))
+        return min(candidates, key=lambda at: (_distance(mark, self._partners[at]), at)) if candidates else None
 
     def _candidates(self, mark: _Mark, floor: int) -> List[int]:
-        indices = self._by_number.get(mark.number if mark.number is not None else -1)
-        if indices is None or mark.number is None:
+        if mark.number is None or mark.number not in self._by_number:
             return []
+        indices = self._by_number[mark.number]
         start = bisect_right(indices, floor)
         if mark.before is not None:
             start = max(start, bisect_left(self._latest[mark.number], mark.before))

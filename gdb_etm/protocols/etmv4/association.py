@@ -17,10 +17,10 @@ last one was found and from the markers in both streams.  Three places where the
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Gap, GapReason
-from gdb_etm.protocols.etmv4.alignment import align
+from gdb_etm.protocols.etmv4.alignment import Pair, align
 from gdb_etm.protocols.etmv4.data_elements import P1, P2, DataElement, Suppression
 from gdb_etm.protocols.etmv4.log import Cancelled, Item, Lost, Marker, Parent
 
@@ -55,14 +55,17 @@ class Association(NamedTuple):
     missing: List[Missing]
 
 
-def associate(items: Sequence[Item], elements: Sequence[DataElement], p0_keys: int) -> Association:
+def associate(
+    items: Sequence[Item], elements: Sequence[DataElement], p0_keys: int, from_start: bool = False
+) -> Association:
     """Find for every transfer the P0 element that it belongs to, and its value.
 
     :param items: The instruction stream's log.
     :param elements: The data stream's elements.
     :param p0_keys: How many keys P0 elements count through.
+    :param from_start: Whether both streams were captured from their beginnings on.
     """
-    return _Associating(items, elements, p0_keys).run()
+    return _Associating(items, elements, align(items, elements, from_start), p0_keys).run()
 
 
 class _Positions:
@@ -83,10 +86,12 @@ class _Positions:
 
 
 class _Associating:
-    def __init__(self, items: Sequence[Item], elements: Sequence[DataElement], p0_keys: int) -> None:
+    def __init__(
+        self, items: Sequence[Item], elements: Sequence[DataElement], pairs: Mapping[int, Pair], p0_keys: int
+    ) -> None:
         self._items = items
         self._elements = elements
-        self._pairs = align(items, elements)
+        self._pairs = pairs
         self._keys = [_Positions() for _ in range(p0_keys)]
         self._cancels = _Positions()
         self._lost = _Positions()

@@ -17,7 +17,7 @@ from gdb_etm.program.transfers import (
     Parts,
     transfers,
 )
-from gdb_etm.protocols.elements import DataGap, Event, Exception_, Transfer
+from gdb_etm.protocols.elements import DataGap, Event, Exception_, Gap, GapReason, Transfer
 from gdb_etm.protocols.etmv4.association import Association, Match, associate
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.data_elements import DataElement
@@ -25,6 +25,7 @@ from gdb_etm.protocols.etmv4.exceptions import LAZY_FP_PUSH
 from gdb_etm.protocols.etmv4.log import Log, Parent
 from gdb_etm.protocols.recorder import DataCounts, Recorder
 
+_SKIPPED = GapReason.NOT_SYNCHRONISED
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 
@@ -40,7 +41,7 @@ def put_transfers(
     :param config: The unit's configuration.
     :param blocks: Blocks of the program that ran.
     """
-    found = associate(log.items, elements, config.p0_keys)
+    found = associate(log.items, elements, config.p0_keys, _is_from_start(recorder, elements))
     places = _Places(recorder, log, blocks)
     families: Dict[int, List[Match]] = {}
     for match in found.matches:
@@ -58,6 +59,12 @@ def put_transfers(
             recorder.transfers[parent.entry] = recorder.transfers.get(parent.entry, ()) + made
     recorder.data_counts = DataCounts(len(found.matches) - unexecuted, unexecuted)
     recorder.insert(places.gaps(found))
+
+
+def _is_from_start(recorder: Recorder, elements: Sequence[DataElement]) -> bool:
+    # A stream whose first bytes are an A-Sync: what is left of one whose beginning was overwritten begins anywhere.
+    first = [event for event, place in zip(recorder.events, recorder.event_places) if place == 0]
+    return not any(isinstance(one, Gap) and one.reason is _SKIPPED for one in (*first, *elements[:1]))
 
 
 class _Maker(NamedTuple):

@@ -173,6 +173,24 @@ def test_doubtful_alignment(instructions: str, transfers: str, expected: List[Tu
     assert {match.certain for match in found.matches} == {certain}
 
 
+def test_one_certain_marker_makes_all_certain() -> None:
+    # The first has no timestamps around it in either stream; the second has, and the first is counted back from it.
+    items = log("0 N3 1 @20 2 N4 @30")
+    found = associate(items, data("N3 0 1 @20 N4 @30 2"), KEYS)
+    assert parents(items, found) == [(1, 1), (2, 2), (3, 3)]
+    assert all(match.certain for match in found.matches)
+
+
+def test_the_first_markers_of_whole_streams_are_the_same() -> None:
+    items = log("0 N3 1 @20 2")
+    for from_start in (False, True):
+        found = associate(items, data("N3 @20 0 1"), KEYS, from_start)
+        assert parents(items, found) == [(1, 1), (2, 2)]
+        assert {match.certain for match in found.matches} == {from_start}
+    # Not after a loss: the first marker may have been in what was lost.
+    assert not any(match.certain for match in associate(log("0 L 0 N3 1"), data("N3 0 1"), KEYS, True).matches)
+
+
 def test_what_follows_chooses_between_two() -> None:
     # L1366: the later numbered marker has one partner, and counting back from it gives the first its own.
     items = log("@10 0 N3 1 U 2 3 N3 4 N4 5 @20")
