@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 WHERE = Argument(
     "WHERE",
     str,
-    "board:m33 or board:m7 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a debug probe",
+    "board:m33, board:m7 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a probe",
     choices=(*_BOARDS, _OWN),
 )
 ELF = Argument(

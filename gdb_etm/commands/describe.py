@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional
 
 from gdb_etm.coresight.romtable import Discovery
-from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.options import DataTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionStatus
@@ -25,6 +25,9 @@ _CORTEX_M: Dict[int, str] = {
     0xD24: "Cortex-M52",
     0xD31: "Cortex-M35P",
 }
+
+
+_DATA = {DataTrace.ADDRESSES: "addresses", DataTrace.VALUES: "values", DataTrace.BOTH: "addresses and values"}
 
 
 def core_type(cpuid: int) -> str:
@@ -47,6 +50,8 @@ def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
     if options.include:
         what = "only " + ", ".join(str(pair) for pair in options.include)
     words = ["return stack on" if plan.return_stack else "return stack off"]
+    if options.data:
+        words.append("data " + _DATA[options.data])
     if trace.sync_bytes:
         words.append("a sync every %s" % plural(trace.sync_bytes, "byte"))
     if options.cycle_count is not None:

@@ -15,7 +15,7 @@ from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.topology import Choice, CoreLocation, find_path
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.registers import cortex_m
-from gdb_etm.traceunit.options import AddressRange, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
 
@@ -201,13 +201,15 @@ def over_debugger(debugger: Debugger) -> Live:
     return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
-def options_from(include: Sequence[Tuple[int, int]], cycles: Optional[int]) -> TraceOptions:
+def options_from(include: Sequence[Tuple[int, int]], cycles: Optional[int], data: str) -> TraceOptions:
     """Put what a user typed in the trace unit's terms.
 
+    :param data: What of loads and stores to trace, a word of :class:`~gdb_etm.traceunit.options.DataTrace`.
     :raises CaptureError: It makes no sense.
     """
     try:
-        return TraceOptions(include=tuple(AddressRange(*pair) for pair in include), cycle_count=cycles)
+        ranges = tuple(AddressRange(*pair) for pair in include)
+        return TraceOptions(include=ranges, cycle_count=cycles, data=DataTrace(data))
     except ValueError as error:
         raise CaptureError(str(error))
 

@@ -11,7 +11,7 @@ from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
 from gdb_etm.commands.packets import PACKETS
 from gdb_etm.commands.replay import REPLAY_COMMANDS
-from gdb_etm.commands.trace import START, STATUS, STOP
+from gdb_etm.commands.trace import DATA_CHOICES, START, STATUS, STOP
 
 COMMANDS: Tuple[Command, ...] = (
     CONNECT,
@@ -38,6 +38,13 @@ SETTINGS: Tuple[Setting, ...] = (
         "several halts, which is quicker while stepping.",
         "eager",
         ("eager", "lazy"),
+    ),
+    Setting(
+        "data",
+        'what of loads and stores "etm start" traces',
+        "addresses, values or both, where the trace unit can; such trace fills the buffer many times faster.",
+        "off",
+        DATA_CHOICES,
     ),
     Setting(
         "history-size",

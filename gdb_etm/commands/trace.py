@@ -6,7 +6,7 @@ from typing import Iterable, Iterator, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.overview import standing
-from gdb_etm.commands.parse import count
+from gdb_etm.commands.parse import count, one_of
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 
@@ -22,6 +22,14 @@ INCLUDE = Argument(
     "--include", _range, "trace only these addresses; may be given more than once", "FIRST-LAST", many=True
 )
 CYCLES = Argument("--cycles", count, "trace processor cycles too, at least this many between two counts", "N")
+DATA_CHOICES = ("off", "addresses", "values", "both")
+DATA = Argument(
+    "--data",
+    one_of(*DATA_CHOICES),
+    'loads and stores too: off | addresses | values | both; without it as "set etm data" says',
+    "WHAT",
+    choices=DATA_CHOICES,
+)
 
 
 def run_start(session: Session, values: Values) -> Iterable[str]:
@@ -31,7 +39,8 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
     live = session.connected()
     if session.debugger.is_running():
         raise CommandError("the target runs; halt it first (Ctrl-C)")
-    return live.start(options_from(values.all(INCLUDE), values.get(CYCLES)))
+    data = values.get(DATA) or session.settings.get("data", "off")
+    return live.start(options_from(values.all(INCLUDE), values.get(CYCLES), data))
 
 
 def run_stop(session: Session, values: Values) -> Iterator[str]:
@@ -59,8 +68,12 @@ START = Command(
     "Start tracing; from now on every halt gives a capture.",
     run_start,
     details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.',
-    arguments=(INCLUDE, CYCLES),
-    examples=(("start", "trace everything"), ("start --include 0x400-0x7ff", "only what runs there")),
+    arguments=(INCLUDE, CYCLES, DATA),
+    examples=(
+        ("start", "trace everything"),
+        ("start --include 0x400-0x7ff", "only what runs there"),
+        ("start --data both", "addresses and values of loads and stores too"),
+    ),
 )
 
 STOP = Command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple, Optional, Tuple
 
 
@@ -18,6 +19,28 @@ class AddressRange(NamedTuple):
         return "0x%08x-0x%08x" % (self.first, self.last)
 
 
+class DataTrace(Enum):
+    """What of each load and store is traced."""
+
+    OFF = "off"
+    ADDRESSES = "addresses"
+    VALUES = "values"
+    BOTH = "both"
+
+    @property
+    def addresses(self) -> bool:
+        """Whether addresses are traced."""
+        return self in (DataTrace.ADDRESSES, DataTrace.BOTH)
+
+    @property
+    def values(self) -> bool:
+        """Whether values are traced."""
+        return self in (DataTrace.VALUES, DataTrace.BOTH)
+
+    def __bool__(self) -> bool:
+        return self is not DataTrace.OFF
+
+
 @dataclass(frozen=True)
 class TraceOptions:
     """How to trace: everything that runs, unless ranges are given.
@@ -26,12 +49,13 @@ class TraceOptions:
     """
 
     trace_id: int = 0x10
-    """Trace ID on the trace bus, 0x01 to 0x6F; must be no other source's."""
+    """Trace ID on the trace bus, 0x01 to 0x6F; must be no other source's.  The data stream has the next one."""
     return_stack: Optional[bool] = None
     """Leave out return addresses that the decoder can work out; None: if the unit can."""
     cycle_count: Optional[int] = None
     """Least number of processor cycles between two cycle counts; None: none are traced."""
     timestamps: bool = False
+    """With data trace they are on anyway: without them the two streams cannot be put together."""
     context_id: bool = False
     vmid: bool = False
     branch_broadcast: bool = False
@@ -42,11 +66,15 @@ class TraceOptions:
     """Trace only these; empty: everything."""
     exclude: Tuple[AddressRange, ...] = ()
     """Do not trace these, even where they are included."""
+    data: DataTrace = DataTrace.OFF
+    """What of each load and store is traced, those of exceptions included where the unit can."""
 
     def __post_init__(self) -> None:
         # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).
         if not 0x01 <= self.trace_id <= 0x6F:
             raise ValueError("trace ID 0x%02x: must be from 0x01 to 0x6f" % self.trace_id)
+        if self.data and self.trace_id == 0x6F:
+            raise ValueError("trace ID 0x6f: the data stream needs the next one, which is reserved")
         for pair in self.include + self.exclude:
             if not 0 <= pair.first <= pair.last:
                 raise ValueError("address range %s ends before it starts" % (pair,))

@@ -18,6 +18,8 @@ from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step, suit
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 
 _SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, or 0 for none (7.3.71)
+_OWN_DATA_ID = (4, 5)  # since then the data stream's trace ID can be chosen (TRCTRACEIDR.TRACEDATAID)
+_LOADS_AND_STORES = 3  # of TRCCONFIGR.INSTP0
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
 
@@ -37,6 +39,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
         *_disable_steps(),
         *_main_control(options, capabilities, sync, stack),
         *_view_inst(ranges, len(include), capabilities),
+        *_view_data(options, capabilities),
         *unused_filters(capabilities),
         *unused_resources(capabilities),
         *_ranges(ranges, capabilities),
@@ -83,6 +86,9 @@ def _check(options: TraceOptions, capabilities: Capabilities) -> None:
         (options.return_stack, "TRCIDR0.RETSTACK", "return stack"),
         (options.cycle_count is not None, "TRCIDR0.TRCCCI", "cycle counts"),
         (options.timestamps, "TRCIDR0.TSSIZE", "timestamps"),
+        (options.data, "TRCIDR0.TRCDATA", "data trace"),
+        (options.data, "TRCIDR0.INSTP0", "data trace"),
+        (options.data, "TRCIDR0.TSSIZE", "data trace, which needs timestamps"),
         (options.context_id, "TRCIDR2.CIDSIZE", "Context ID"),
         (options.vmid, "TRCIDR2.VMIDSIZE", "VMID"),
         (options.branch_broadcast, "TRCIDR0.TRCBB", "branch broadcast"),
@@ -94,6 +100,9 @@ def _check(options: TraceOptions, capabilities: Capabilities) -> None:
     if options.cycle_count is not None and not least <= options.cycle_count <= 0xFFF:
         raise UnsupportedError("cycle count threshold %d: this unit takes %d (TRCIDR3.CCITMIN) to 4095"
                                % (options.cycle_count, least), "TRCIDR3.CCITMIN")
+    if options.data and capabilities.version < _OWN_DATA_ID and options.trace_id & 1:
+        raise UnsupportedError("trace ID 0x%02x: with data trace this unit needs an even one (TRCTRACEIDR.TRACEID)"
+                               % options.trace_id, "TRCTRACEIDR.TRACEID")
     for pair in options.include + options.exclude:
         if pair.last >> capabilities.address_bits:
             raise UnsupportedError("address range %s: this unit compares %d bits (TRCIDR2.IASIZE)"
@@ -118,8 +127,10 @@ def _sync_bytes(options: TraceOptions, capabilities: Capabilities, buffer_bytes:
 
 
 def _main_control(options: TraceOptions, capabilities: Capabilities, sync: int, stack: bool) -> Iterator[RegisterWrite]:
+    timestamps = options.timestamps or bool(options.data)
     configuration = etmv4.TRCCONFIGR.encode(
-        RS=int(stack), TS=int(options.timestamps), VMID=int(options.vmid), CID=int(options.context_id),
+        DV=int(options.data.values), DA=int(options.data.addresses), INSTP0=_LOADS_AND_STORES if options.data else 0,
+        RS=int(stack), TS=int(timestamps), VMID=int(options.vmid), CID=int(options.context_id),
         CCI=int(options.cycle_count is not None), BB=int(options.branch_broadcast),
         VMIDOPT=int(capabilities.field("TRCIDR2.VMIDOPT") == 2))
     yield _write(etmv4.TRCCONFIGR, configuration, _configuration(options, stack))
@@ -138,15 +149,35 @@ def _main_control(options: TraceOptions, capabilities: Capabilities, sync: int, 
         yield _write(etmv4.TRCCCCTLR, etmv4.TRCCCCTLR.encode(THRESHOLD=threshold), "cycle count threshold")
     if capabilities.field("TRCIDR0.TRCBB") and capabilities.field("TRCIDR4.NUMACPAIRS"):
         yield _write(etmv4.TRCBBCTLR, 0, "branch broadcast, if on, is on everywhere")
-    yield _write(etmv4.TRCTRACEIDR, etmv4.TRCTRACEIDR.encode(TRACEID=options.trace_id), "trace ID")
+    yield _trace_id(options, capabilities)
     if capabilities.field("TRCIDR0.QFILT"):
         yield _write(etmv4.TRCQCTLR, 0, "no Q elements")
 
 
+def _trace_id(options: TraceOptions, capabilities: Capabilities) -> RegisterWrite:
+    # Before 4.5 the data stream's is the next one, and not written (7.3.72).
+    own = capabilities.version >= _OWN_DATA_ID and bool(options.data)
+    data = options.trace_id + 1 if own else 0
+    why = "trace ID; data has 0x%02x" % (options.trace_id + 1) if options.data else "trace ID"
+    return _write(etmv4.TRCTRACEIDR, etmv4.TRCTRACEIDR.encode(TRACEID=options.trace_id, TRACEDATAID=data), why)
+
+
+def _view_data(options: TraceOptions, capabilities: Capabilities) -> Iterator[RegisterWrite]:
+    if not capabilities.field("TRCIDR0.TRCDATA"):
+        return
+    exceptions = int(bool(options.data) and bool(capabilities.field("TRCIDR0.TRCEXDATA")))
+    control = etmv4.TRCVDCTLR.encode(EVENT=etmv4.EVENT_TRUE, TRCEXDATA=exceptions)
+    why = "trace the data of every load and store" if options.data else "no data trace"
+    yield _write(etmv4.TRCVDCTLR, control, why + (", exceptions' too" if exceptions else ""))
+
+
 def _configuration(options: TraceOptions, stack: bool) -> str:
     parts = ["instruction trace"]
-    choices = ((stack, "return stack"), (options.cycle_count is not None, "cycle counts"),
-               (options.timestamps, "timestamps"), (options.context_id, "Context ID"), (options.vmid, "VMID"),
+    timestamps = options.timestamps or bool(options.data)
+    choices = ((bool(options.data), "loads and stores"), (options.data.addresses, "data addresses"),
+               (options.data.values, "data values"), (stack, "return stack"),
+               (options.cycle_count is not None, "cycle counts"), (timestamps, "timestamps"),
+               (options.context_id, "Context ID"), (options.vmid, "VMID"),
                (options.branch_broadcast, "branch broadcast"))
     return ", ".join(parts + [name for chosen, name in choices if chosen])
 

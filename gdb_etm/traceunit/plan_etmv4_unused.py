@@ -15,18 +15,15 @@ from gdb_etm.traceunit.plan import RegisterWrite
 
 
 def unused_filters(capabilities: Capabilities) -> Iterator[RegisterWrite]:
-    """Clear start and stop points, and the filters of data trace."""
+    """Clear start and stop points, and the address filters of data trace."""
     pairs = capabilities.field("TRCIDR4.NUMACPAIRS")
     if pairs:
         yield _clear(etmv4.TRCVISSCTLR, "no start or stop addresses")
     if capabilities.field("TRCIDR4.NUMPC"):
         yield _clear(etmv4.TRCVIPCSSCTLR, "no start or stop by DWT comparators")
-    if capabilities.field("TRCIDR0.TRCDATA"):
-        control = etmv4.TRCVDCTLR
-        yield RegisterWrite(control.name, control.offset, etmv4.EVENT_TRUE, control.mask, "no data trace")
-        if pairs:
-            yield _clear(etmv4.TRCVDSACCTLR, "no data trace")
-            yield _clear(etmv4.TRCVDARCCTLR, "no data trace")
+    if capabilities.field("TRCIDR0.TRCDATA") and pairs:
+        yield _clear(etmv4.TRCVDSACCTLR, "no data address filter")
+        yield _clear(etmv4.TRCVDARCCTLR, "no data address filter")
 
 
 def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:

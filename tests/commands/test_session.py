@@ -139,4 +139,9 @@ def test_status_and_overview(session: Session) -> None:
 
 
 def test_settings_are_those_that_commands_read() -> None:
-    assert {setting.name for setting in SETTINGS} == {"drain", "history-size", "function-call-history-size"}
+    assert {setting.name for setting in SETTINGS} == {
+        "data",
+        "drain",
+        "history-size",
+        "function-call-history-size",
+    }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers.etmv4_page import PAGE
 from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.options import AddressRange, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterWrite
 from gdb_etm.traceunit.plan_etmv4 import plan_disable, plan_enable, plan_program
 
@@ -50,6 +50,37 @@ def test_program_flow_trace_of_m33() -> None:
     assert error.value.register == "TRCIDR2.CIDSIZE"
     with pytest.raises(UnsupportedError, match="TRCIDR2.VMIDSIZE is 0"):
         plan_program(TraceOptions(vmid=True), units.M33, 4 * KIB)
+
+
+def test_program_data_trace() -> None:
+    """AT-02, L6553-L6580 (example 4.5.2, table 4-16), without conditional instructions and with exception data."""
+    options = TraceOptions(return_stack=True, vmid=True, context_id=True, trace_id=0x20, data=DataTrace.BOTH)
+    got = values(plan_program(options, units.DATA, 4 * KIB))
+    expected = {"TRCCONFIGR": 0x318C7, "TRCVDCTLR": 0x1001, "TRCVDSACCTLR": 0, "TRCVDARCCTLR": 0, "TRCTRACEIDR": 0x20}
+    assert {name: got[name] for name in expected} == expected
+    # Without addresses, or without values; timestamps are on all the same, for the streams are aligned by them (L1318).
+    for data, bits in ((DataTrace.ADDRESSES, 0x11807), (DataTrace.VALUES, 0x21807)):
+        assert values(plan_program(TraceOptions(data=data), units.DATA, 4 * KIB))["TRCCONFIGR"] == bits
+    off = values(plan_program(TraceOptions(), units.DATA, 4 * KIB))
+    assert (off["TRCCONFIGR"], off["TRCVDCTLR"]) == (0x1001, 1)
+
+
+def test_data_trace_that_is_not_there() -> None:
+    with pytest.raises(UnsupportedError, match="data trace: not in this trace unit .TRCIDR0.TRCDATA is 0") as error:
+        plan_program(TraceOptions(data=DataTrace.VALUES), units.M33, 4 * KIB)
+    assert error.value.register == "TRCIDR0.TRCDATA"
+
+
+def test_trace_ids_of_data_trace() -> None:
+    """AT-60, L18047: before 4.5 the data stream's is the next one, and the first even; since then it can be chosen."""
+    with pytest.raises(UnsupportedError, match="trace ID 0x21: with data trace this unit needs an even one"):
+        plan_program(TraceOptions(trace_id=0x21, data=DataTrace.BOTH), units.DATA, 4 * KIB)
+    newer = Capabilities({**units.DATA.registers, "TRCIDR1": 0x4100F452})
+    got = values(plan_program(TraceOptions(trace_id=0x21, data=DataTrace.BOTH), newer, 4 * KIB))
+    assert got["TRCTRACEIDR"] == 0x2221
+    assert values(plan_program(TraceOptions(trace_id=0x21), newer, 4 * KIB))["TRCTRACEIDR"] == 0x21
+    with pytest.raises(ValueError, match="the data stream needs the next one"):
+        TraceOptions(trace_id=0x6F, data=DataTrace.BOTH)
 
 
 def test_procedure() -> None:
