@@ -133,6 +133,8 @@ class Speculation:
             self.lose(position, GapReason.BAD_PACKET, words)
         if not self._informed:
             self._informed = True
+            if self._depth:
+                self._break("")  # P0 elements since a gap: their number is the one that the packet tells
             unseen = min(info.speculation, self._limit, _MAX_UNSEEN)
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
             for element in list(self._waiting)[1:]:

@@ -441,6 +441,16 @@ def test_what_was_committed_is_told_when_the_rest_is_discarded() -> None:
         assert run("f7 f6 2d 02 " + packet)[:-1] == NOT_TAKEN
 
 
+@pytest.mark.parametrize("bad", ["2d 03", "2e 03", "2d 00", "2e 00", "0d 00", "09"])
+def test_the_next_trace_info_begins_again(bad: str) -> None:
+    # L9207: the depth is what SPEC says, whatever came between what could not be and the Trace Info.
+    again = " f7 f6 " + ASYNC + "01 04 01 " + THERE + "f7 "
+    assert run("f7 f6 2d 01 " + bad + again + "2d 01")[-2:] == ["EL1 NS"] + UNCOMMITTED
+    assert run("f7 f6 2d 01 " + bad + again + "2d 02")[-2:] == ["EL1 NS"] + FIRST
+    found = run("f7 f6 2d 01 " + bad + again + "2d 02")
+    assert found[:2] == FIRST + ["gap: bad packet"] and found.count(FIRST[0]) == 2
+
+
 def test_events_stay_where_elements_are_discarded() -> None:
     # L6809: the P0 elements go.
     assert run("f7 71 00 03") == ["event 0", "gap: the trace unit discarded what it had not output yet"]
