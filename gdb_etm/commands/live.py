@@ -196,8 +196,10 @@ def over_debugger(debugger: Debugger) -> Live:
     :raises AccessError: The target cannot be read.
     """
     port = debugger.access_port()
-    name = core_type(_cpuid(port))
-    space = Space(port, cortex_m.ROM_TABLE_BASE)
+    cpuid = _cpuid(port)
+    name = core_type(cpuid)
+    is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7
+    space = Space(port, cortex_m.ROM_TABLE_BASE_M7 if is_m7 else cortex_m.ROM_TABLE_BASE)
     return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 

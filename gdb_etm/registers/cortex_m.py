@@ -13,6 +13,12 @@ SCS_BASE = 0xE000E000
 ROM_TABLE_BASE = 0xE00FF000
 """Where a Cortex-M's own ROM table lies, unless its access port says otherwise."""
 
+ROM_TABLE_BASE_M7 = 0xE00FE000
+"""The Cortex-M7's table around that one: it lists the trace unit (Cortex-M7 TRM, "Debug", processor ROM table)."""
+
+PART_M7 = 0xC27
+"""CPUID.PARTNO of a Cortex-M7."""
+
 DBGKEY = 0xA05F
 """Must be written to DHCSR[31:16] for the rest of the write to count."""
 

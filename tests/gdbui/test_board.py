@@ -275,3 +275,30 @@ def test_a_process_started_by_hand_serves_too() -> None:
             assert "disconnected from Cortex-M33 r0p4" in output
         finally:
             server.terminate()
+
+
+def test_loads_and_stores_of_a_cortex_m7(tmp_path: Path) -> None:
+    program, told = ROOT / "tests" / "firmware" / "transfers.elf", tmp_path / "truth"
+    connect = "etm connect board:m7 --elf %s --truth %s --option board.truth_data=True" % (program, told)
+    output = run([connect + " --etb-size 1M", "set etm data both", "etm start", "continue", "etm history /d 1,1000000"])
+    assert "Cortex-M7" in output
+    assert "Trace: ETMv4.0 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000, 1 MiB" in output
+    assert "Tracing everything: return stack on, data addresses and values, " in output
+    lines = told.read_text().splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("resume"))
+    lines = lines[start + 1 : next(at for at, line in enumerate(lines) if at > start and line.startswith("halt"))]
+    assert list(addresses(output).values()) == [int(line, 16) for line in lines if line.startswith("0x")]
+    form = r"\n +(load|store) +(\d) bytes? +at 0x([0-9a-f]{8}) .*= 0x([0-9a-f]+)"
+    moved = [(m[1], int(m[3], 16), int(m[2]), int(m[4], 16)) for m in re.finditer(form, output)]
+    words = [line.split() for line in lines if line.startswith(("load", "store"))]
+    real = [(kind, int(address, 16), int(size), int(value, 16)) for kind, address, size, value in words]
+    # A store-exclusive has a second line in the truth, for its success.
+    assert output.count("store  took place\n") == 36
+    real = [item for at, item in enumerate(real) if not (item[3] == 0 and at and item[:3] == real[at - 1][:3])]
+    # The last few may have come too late for their instruction to be found.
+    assert len(moved) > 900 and moved[:-50] == real[: len(moved) - 50]
+
+
+def test_a_cortex_m33_has_no_data_trace() -> None:
+    output = run([CONNECT, "etm start --data both"])
+    assert "data trace: not in this trace unit (TRCIDR0.TRCDATA is 0)" in output

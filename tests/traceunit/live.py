@@ -15,7 +15,6 @@ from gdb_etm.capture import Core
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.topology import find_path
-from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.session import TraceSession
 
 SPARE = 0x20060000
@@ -41,7 +40,7 @@ class Live:
 
     def discover(self) -> Discovery:
         """Walk the ROM table."""
-        return discover(Space(self.port, cortex_m.ROM_TABLE_BASE))
+        return discover(Space(self.port, self.session.target.aps[0].rom_addr))
 
     def trace_session(self, **deadline: Any) -> TraceSession:
         """Attach a trace session."""
@@ -82,8 +81,8 @@ def fixture_boards() -> Iterator[Any]:
     """Open sessions on the board with a program in its flash; each is closed after the test."""
     sessions: List[Session] = []
 
-    def open_board(elf: str, **options: Any) -> Live:
-        (probe,) = DebugProbeAggregator.get_all_connected_probes(unique_id="board:m33")
+    def open_board(elf: str, name: str = "m33", **options: Any) -> Live:
+        (probe,) = DebugProbeAggregator.get_all_connected_probes(unique_id="board:" + name)
         settings = {"connect_mode": "halt", "warning.cortex_m_default": False, "board.elf": elf}
         settings.update({"board." + name: value for name, value in options.items()})
         session = Session(probe, options=settings)
