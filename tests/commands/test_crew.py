@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import List
+from typing import Any, List
 
 import pytest
 
@@ -36,8 +36,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     found = Started()
     plain = subprocess.Popen
 
-    def popen(*arguments: object, **options: object) -> object:
-        process = plain(*arguments, **options)  # type: ignore[call-overload]
+    def popen(*arguments: Any, **options: Any) -> Any:
+        process = plain(*arguments, **options)
         found.append(process.pid)
         return process
 

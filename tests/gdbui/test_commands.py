@@ -36,7 +36,7 @@ def test_show_alone_shows_every_setting() -> None:
     lines = run_gdb(["show etm", "set etm", "set etm nosuch 1"]).splitlines()
     assert lines[: len(SETTINGS)] == lines[len(SETTINGS) : -1] and len(lines) == 2 * len(SETTINGS) + 1
     assert lines[0] == "When the trace buffer is read is eager."
-    assert lines[-1].startswith('"nosuch" is no setting; there are: drain, history-size, ')
+    assert lines[-1].startswith('"nosuch" is no setting; there are: drain, data, ')
 
 
 def test_completion_of_commands() -> None:
@@ -46,8 +46,8 @@ def test_completion_of_commands() -> None:
 @pytest.mark.parametrize(
     "line, expected",
     [
-        ("etm connect bo", ["etm connect board:m33"]),
-        ("etm connect board:", ["etm connect board:m33"]),
+        ("etm connect bo", ["etm connect board:m33", "etm connect board:m7"]),
+        ("etm connect board:m3", ["etm connect board:m33"]),
         ("etm connect --mo", ["etm connect --mode"]),
         ("etm connect --mode pre", ["etm connect --mode pre-reset"]),
         ("etm load %s" % SCRIPT, ["etm load %s" % SCRIPT]),
@@ -96,7 +96,7 @@ def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
     )
     assert output.splitlines() == [
         '"etm bogus" is no command. Try "help etm".',
-        '"nowhere" is none of: board:m33, HOST:PORT, target',
+        '"nowhere" is none of: board:m33, board:m7, HOST:PORT, target',
         "--elf: no file %s/no.elf" % tmp_path,
         'GDB is connected to nothing. Try "target extended-remote HOST:PORT" first',
         "%s/snapshot.ini: no such file" % tmp_path,
