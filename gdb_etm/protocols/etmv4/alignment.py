@@ -135,8 +135,9 @@ class _Alignment:
         return pairs[-1][1] if certain else floor
 
     def _is_only(self, mark: _Mark, at: int) -> bool:
-        if self._from_start and at == 0 and mark is self._marks[0]:
-            return mark.stretch == 0 and self._partners[0].stretch == 0
+        first = at == 0 and mark is self._marks[0]
+        if first and self._from_start and mark.stretch == 0 and self._partners[0].stretch == 0:
+            return True
         return _is_bounded(mark, self._partners[at]) and self._candidates(mark, -1) == [at]
 
     def _find(self, index: int, mark: _Mark, floor: int) -> Optional[int]:

@@ -113,7 +113,8 @@ class Speculation:
         self._keys = config.p0_keys
         self._execution = execution
         self._log = log
-        self._key = 0
+        # The key of the next P0 element; not known between a gap and a Trace Info (5.2.3).
+        self._key: Optional[int] = None
         self._informed = False
         # The last committed P0 element, an atom that waits or one that has left; then the uncommitted ones.
         self._waiting: Deque[_P0] = deque([_P0(_nothing, "")])
@@ -127,7 +128,6 @@ class Speculation:
     def synchronise(self, info: TraceInfo, position: int) -> None:
         """Take a Trace Info: at the first one, P0 elements from before it may still be uncommitted (6.4.2)."""
         self.addresses = NO_ADDRESSES
-        self._key = info.p0_key % self._keys
         if self._informed and info.speculation != self._depth:
             words = "%d P0 elements are uncommitted, the unit says %d" % (self._depth, info.speculation)
             self.lose(position, GapReason.BAD_PACKET, words)
@@ -139,6 +139,7 @@ class Speculation:
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
             for element in list(self._waiting)[1:]:
                 element.atom = True
+        self._key = info.p0_key % self._keys
         self._follow(_Fate.DROPPED, lambda: self._execution.synchronise(info, position))
 
     def event(self, event: Event) -> None:
@@ -248,7 +249,7 @@ class Speculation:
             return
         if self._log is not None:
             self._log.items.append(Cancelled(count))
-        self._key = (self._key - count) % self._keys
+        self._count_keys(-count)
         cancelled = [self._waiting.pop() for _ in range(count)]
         for element in reversed(cancelled):
             if element.flush is not None:
@@ -297,12 +298,17 @@ class Speculation:
             for follower in element.following:
                 if follower.fate is _Fate.KEPT:
                     follower.act()
+        self._key = None
         if self._log is not None:
             self._log.items.append(Lost())
         if len(words) > _WORDS_SHOWN:
             words[_WORDS_SHOWN:] = ["and %d more" % (len(words) - _WORDS_SHOWN)]
         uncommitted = "uncommitted: %s" % ", ".join(words) if words else ""
         return "; ".join(filter(None, (detail, uncommitted)))
+
+    def _count_keys(self, count: int) -> None:
+        if self._key is not None:
+            self._key = (self._key + count) % self._keys
 
     def _follow(self, fate: _Fate, act: Callable[[], None], flush: Optional[Flush] = None) -> None:
         # An element after the last P0 element; at once when that has left.
@@ -314,10 +320,10 @@ class Speculation:
 
     def _wait(self, element: _P0) -> None:
         # A P0 element; when there are more than the unit can hold, the oldest is committed (6.4.1).
-        if self._log is not None:
+        if self._log is not None and self._key is not None:
             element.parent = Parent(self._key)
             self._log.items.append(element.parent)
-        self._key = (self._key + 1) % self._keys
+        self._count_keys(1)
         self._waiting.append(element)
         if self._depth > self._limit:
             self.commit(1, 0)

@@ -121,3 +121,14 @@ def test_transfers_of_no_instruction_that_is_known() -> None:
     instructions = EARLY + "f7 f7 25 " + LATE + "f7 f7 f7 f7"
     for data in ("02 08 00 1b 02 0a 7a 80 a0 80 80 02 05", "7a 80 a0 80 80 02 00 00 1b 02 0a"):
         assert transfers(decode(FEW, CODE, instructions, data)) == {}
+
+
+def test_keys_after_a_discard() -> None:
+    # L6824: they may be out of sequence, until a Trace Info tells the next one (L9163), here 3 for the LDR at 1002.
+    data = "02 08 00 1b 02 0a 7a 80 a0 80 80 02 0%d"
+    there = "04 81 00 9b 00 10 00 00 "
+    unsynchronised = EARLY + "f7 00 03 " + there + "f7 f7 25 " + LATE + "f7"
+    assert transfers(decode(FEW, CODE, unsynchronised, data % 1)) == {}
+    synchronised = EARLY + "f7 00 03 " + ASYNC + "01 03 30 03 " + there + EARLY + "f7 f7 25 " + LATE + "f7"
+    assert transfers(decode(FEW, CODE, synchronised, data % 3)) == {4: [(False, 4, 0x20001000, None, True)]}
+    assert transfers(decode(FEW, CODE, synchronised, data % 1)) == {}
