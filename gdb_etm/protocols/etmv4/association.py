@@ -17,7 +17,8 @@ last one was found and from the markers in both streams.  Three places where the
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from collections import defaultdict
+from typing import DefaultDict, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.alignment import Pair, align
@@ -92,7 +93,9 @@ class _Associating:
         self._items = items
         self._elements = elements
         self._pairs = pairs
-        self._keys = [_Positions() for _ in range(p0_keys)]
+        self._p0_keys = p0_keys
+        # By key; a register may say that there are billions of them.
+        self._keys: DefaultDict[int, _Positions] = defaultdict(_Positions)
         self._cancels = _Positions()
         self._lost = _Positions()
         for position, item in enumerate(items):
@@ -140,7 +143,7 @@ class _Associating:
         self._certain = pair.certain
 
     def _take(self, element: P1) -> None:
-        position = self._search(element.left) if element.left < len(self._keys) else None
+        position = self._search(element.left) if element.left < self._p0_keys else None
         parent = self._items[position] if position is not None else None
         if not isinstance(parent, Parent):
             self._unplaced.append(element)
@@ -165,7 +168,7 @@ class _Associating:
 
     def _forwards(self, last: Tuple[int, int], key: int) -> Optional[int]:
         start, last_key = last
-        end_key = (last_key + len(self._keys) // 2) % len(self._keys)
+        end_key = (last_key + self._p0_keys // 2) % self._p0_keys
         found = self._keys[key].at_or_after(start)
         lost = self._lost.at_or_after(start)
         ends = [self._keys[end_key].at_or_after(start), self._cancels.at_or_after(start)]

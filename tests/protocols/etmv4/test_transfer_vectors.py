@@ -71,6 +71,14 @@ def test_keys_come_round() -> None:
     }
 
 
+def test_more_keys_than_any_unit_has() -> None:
+    # TRCIDR9 and TRCIDR10 have 32 bits; the search is the same.
+    unit = UNIT._replace(p0_keys=0xFFFFFFFF, p1_keys=0xFFFFFFFF)
+    data = "02 08 00 1b 02 0a 7a 80 a0 80 80 02 00 7a 10 03"
+    found = transfers(decode(unit, CODE, EARLY + "f7 f7 25 " + LATE + "f7 f7 f7 f7", data))
+    assert {number: [one[2] for one in told] for number, told in found.items()} == {2: [0x20001000], 5: [0x20001010]}
+
+
 def test_contiguous_addresses_are_not_sent() -> None:
     # LDM of three registers: the first P1 element has the address, format 5 adds indices 1 and 2 (L13743).
     instructions = EARLY + "f7 f7 f7 f7 25 " + LATE + "f7 f7"
