@@ -9,8 +9,11 @@ from typing import List, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.accesses import Access, accesses
+from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
+from gdb_etm.protocols.etmv4.speculator import Setup
 from gdb_etm.protocols.etmv4.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.execution import EXCEPTION_RETURN, Event, decoded
@@ -22,9 +25,12 @@ _UNTOLD = 60
 
 
 def record(
-    seed: int, separate_address: bool, view: Optional[View] = None
+    seed: int, separate_address: bool, view: Optional[View] = None, setup: Optional[Setup] = None
 ) -> Tuple[RandomProgram, Capture, List[Event]]:
-    """Walk through a program with the unit configured at random; return program, capture and what is traced."""
+    """Walk through a program with the unit configured at random; return program, capture and what is traced.
+
+    :param setup: Of a unit that speculates.
+    """
     dice = random.Random(seed)
     program = RandomProgram(seed)
     threshold = dice.choice((None, None, 4, 20))
@@ -36,7 +42,13 @@ def record(
         sync_period=dice.choice((0, 256, 1024)),
         separate_address=separate_address,
         view=view,
+        setup=setup,
     )
+    if setup is not None:
+        setup.wrong_targets = config.broadcast is None
+        if setup.loads or setup.stores:
+            wanted = Access.LOAD * setup.loads | Access.STORE * setup.stores
+            config = config._replace(transfers=lambda at: bool(accesses(program.read(at), 0, Isa.T32) & wanted))
     out = bytearray()
     unit = Encoder(config, program.read, out.extend)
     unit.enable()
@@ -46,11 +58,15 @@ def record(
     registers = {
         "TRCCONFIGR": 1 | config.return_stack << 12 | config.timestamps << 11 | (threshold is not None) << 4,
         "TRCTRACEIDR": 0x10,
-        "TRCIDR0": 0x280006E1,
+        "TRCIDR0": 0x280006E7,
         "TRCIDR1": 0x4100F421,
         "TRCIDR2": 4,
         "TRCIDR8": 0,
     }
+    if setup is not None:
+        registers["TRCIDR0"] = 0x080006E7 | setup.commit_mode << 29
+        registers["TRCIDR8"] = setup.depth
+        registers["TRCCONFIGR"] |= setup.loads << 1 | setup.stores << 2
     images = tuple(MemoryImage(base, code, "code") for base, code in program.pieces)
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), images)
     capture = Capture(bytes(out), BufferFormat.RAW, (source,), BufferEnd.STARTED)
@@ -116,6 +132,15 @@ def test_opencsd_tells_what_ran(seed: int, tmp_path: Path) -> None:
     program, capture, real = record(seed, separate_address=True)
     write_snapshot(capture, str(tmp_path / "snapshot"))
     assert_told(listed(program, str(tmp_path / "snapshot")), real)
+
+
+@pytest.mark.parametrize("seed", range(300, 330))
+def test_our_decoder_sees_through_speculation(seed: int) -> None:
+    dice = random.Random(seed)
+    depth = dice.choice((0, 1, 2, 5, 8, 20, 64))
+    setup = Setup(depth, 32, dice.randrange(2), dice.random() < 0.4, dice.random() < 0.4)
+    _, capture, real = record(seed, seed % 2 == 0, setup=setup)
+    assert_told(decoded(capture, (GapReason.TRACE_ON, GapReason.UNCOMMITTED)), real)
 
 
 def some_code(address: int) -> bool:
