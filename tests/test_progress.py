@@ -121,6 +121,17 @@ def test_gdb_takes_the_line_away_and_gives_it_to_no_caller(gdb: Terminal) -> Non
         assert ask(gdb, "python print('Ctrl-C' in text, len(text) > 80)") == ["False True"]
 
 
+def test_reading_a_trace_buffer(gdb: Terminal) -> None:
+    ask(gdb, "python " + AT_ONCE)
+    ask(gdb, "etm connect board:m33 --etb-size 64K --elf %s" % (ROOT / "gdb_etm/board/firmware/demo/demo.elf"))
+    ask(gdb, "etm start")
+    begun = len(gdb.seen)
+    lines = ask(gdb, "continue")
+    assert re.search(r"\rReading the trace buffer: \d+% \(Ctrl-C ends it\)", gdb.seen[begun:])
+    assert lines[-1].startswith("etm: ") and "Ctrl-C" not in "".join(lines)
+    ask(gdb, "etm disconnect")
+
+
 @pytest.mark.parametrize("words", [["-i=mi"], ["-batch"]])
 def test_programs_that_drive_gdb_do_not_see_it(words: List[str]) -> None:
     commands = ["source %s" % SCRIPT, "python " + AT_ONCE, "etm load " + capture_folder("juno_r1_1"), "etm history 1,2"]

@@ -12,6 +12,7 @@ from gdb_etm.commands.describe import core_type, info_lines, path_line, start_li
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.records import with_images
 from gdb_etm.coresight.romtable import Discovery, Space, discover
+from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.topology import Choice, CoreLocation, find_path
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.registers import cortex_m
@@ -98,7 +99,7 @@ class Live:
         self._leave_restoration()
         return [start_line(options, plan, trace)] + ["note: " + note for note in trace.notes]
 
-    def drain(self, images: Sequence[MemoryImage], name: str) -> Capture:
+    def drain(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> Capture:
         """Read the buffer and trace on into an empty one.
 
         :param images: The program, as the capture will hold it.
@@ -109,7 +110,7 @@ class Live:
             if trace.state is State.READY:
                 trace.resume()
                 raise CaptureError("the trace of this halt was lost by the interruption; tracing goes on")
-            self._held = trace.drain(name)
+            self._held = trace.drain(name, progress)
         if trace.state is not State.TRACING:
             trace.resume()
         capture, self._held = self._held, None
@@ -119,9 +120,9 @@ class Live:
         """Take note that the target ran: what an interrupted drain left behind is of an older halt."""
         self._held = None
 
-    def stop(self, images: Sequence[MemoryImage], name: str) -> Capture:
+    def stop(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> Capture:
         """Read the buffer and trace no more."""
-        capture = self._session().drain(name)
+        capture = self._session().drain(name, progress)
         self.is_tracing = False
         return with_images(capture, images)
 

@@ -90,9 +90,13 @@ class Task:
         self._screen = screen
         self._next = time.monotonic() + _PATIENCE
 
-    def advance(self, size: int) -> None:
-        """Take note that more of it is done."""
+    def advance(self, size: int, total: Optional[int] = None) -> None:
+        """Take note that more of it is done.
+
+        :param total: The size of the whole, where it was not known before.
+        """
         self._done += size
+        self._total = self._total if total is None else total
         if self._screen is not None and time.monotonic() >= self._next:
             self._screen.show("%s: %s (Ctrl-C ends it)" % (self._what[:1].upper() + self._what[1:], self.share))
             self._next = time.monotonic() + _BETWEEN
@@ -118,9 +122,11 @@ class Meter:
         self._screen = screen
 
     @contextmanager
-    def task(self, what: str, total: int) -> Iterator[Task]:
+    def task(self, what: str, total: int = 0) -> Iterator[Task]:
         """Watch a piece of work, which tells by :meth:`Task.advance` how far it is.
 
+        :param what: It, as in ``"decoding 64 MiB of trace"``.
+        :param total: Its size, in whatever is told; 0 when the work itself will tell.
         :raises Interrupted: In the place of a KeyboardInterrupt out of the work.
         """
         task = Task(what, total, self._screen)

@@ -96,7 +96,9 @@ class Session:
         live = self.connected()
         if self.debugger.is_running():
             raise CommandError("the target runs; halt it first (Ctrl-C)")
-        capture = live.drain(self.images(), self._next_name())
+        images = self.images()
+        with self._meter.task("reading the trace buffer") as task:
+            capture = live.drain(images, self._next_name(), task.advance)
         self._undrained = False
         place = self.debugger.location()
         return self.add(capture, "halt in " + place if place else "halt", is_live=True)
@@ -107,7 +109,9 @@ class Session:
         if not self._undrained and not self.debugger.is_running():
             live.halt_trace()
             return None
-        capture = live.stop(self.images(), self._next_name())
+        images = self.images()
+        with self._meter.task("reading the trace buffer") as task:
+            capture = live.stop(images, self._next_name(), task.advance)
         self._undrained = False
         return self.add(capture, "etm stop", is_live=True)
 

@@ -6,13 +6,13 @@ Arm CoreSight Components TRM (DDI 0314H), 9.4 and 9.6.  Its pointers count words
 from __future__ import annotations
 
 import struct
-from typing import List
+from typing import List, Optional
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, SinkStatus
+from gdb_etm.coresight.sink import Drained, Progress, SinkStatus
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import etb
 from gdb_etm.registers.page import Register
@@ -84,7 +84,7 @@ class EmbeddedTraceBuffer:
         self._wait(etb.FFSR, FtStopped=1)
         self.abandon()
 
-    def drain(self) -> Drained:
+    def drain(self, progress: Optional[Progress] = None) -> Drained:
         """Read the stopped buffer, one transfer a word.  It may be read again."""
         registers = self._registers
         wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
@@ -97,6 +97,8 @@ class EmbeddedTraceBuffer:
         while len(values) < length - cut:
             count = min(_CHUNK_WORDS, length - cut - len(values))
             values += registers.port.read_fifo(registers.base + etb.RRD.offset, count)
+            if progress is not None:
+                progress(4 * count, 4 * (length - cut))
         return Drained(struct.pack("<%dI" % len(values), *values), BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED)
 
     def abandon(self) -> None:

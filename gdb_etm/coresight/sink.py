@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Protocol
+from typing import Callable, List, NamedTuple, Optional, Protocol
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Restoration
+
+Progress = Callable[[int, int], None]
+"""Called while a buffer is read: with the bytes read since the last call, and with how many there are to read."""
 
 
 class Drained(NamedTuple):
@@ -50,7 +53,7 @@ class Sink(Protocol):
     def stop(self) -> None:
         """Flush what is on its way into the buffer and stop capturing; the source must have stopped before."""
 
-    def drain(self) -> Drained:
+    def drain(self, progress: Optional[Progress] = None) -> Drained:
         """Read the stopped buffer."""
 
     def abandon(self) -> None:

@@ -12,7 +12,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, SinkStatus
+from gdb_etm.coresight.sink import Drained, Progress, SinkStatus
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import tmc
 from gdb_etm.registers.page import Register
@@ -92,7 +92,7 @@ class TraceMemoryController:
         self._wait(tmc.FFCR, FlushMan=0)
         self._wait(tmc.STS, TMCReady=1)
 
-    def drain(self) -> Drained:
+    def drain(self, progress: Optional[Progress] = None) -> Drained:
         """Read the stopped buffer, one transfer a word; it is disabled afterwards.
 
         A drain that was interrupted may be repeated: it returns what is left.
@@ -100,7 +100,7 @@ class TraceMemoryController:
         :raises CaptureError: The trace memory reports an error.
         """
         if self._drained is None:
-            self._drained = self._read_out()
+            self._drained = self._read_out(progress)
         self._registers.write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0))
         return self._drained
 
@@ -131,7 +131,7 @@ class TraceMemoryController:
         self.abandon()
         self._registers.restore(tmc.CTL)
 
-    def _read_out(self) -> Drained:
+    def _read_out(self, progress: Optional[Progress]) -> Drained:
         registers = self._registers
         status = tmc.STS.decode(registers.read(tmc.STS))
         if status["MemErr"]:
@@ -142,19 +142,22 @@ class TraceMemoryController:
         # Reading begins at the oldest word and cannot begin again: what an interrupted drain has read is gone.
         taken = (registers.read(tmc.RRP) - start) % self._size if self._begun else 0
         again, self._begun = self._begun, True
-        data = self._read(max(length - taken, 0) // 4)
+        data = self._read(max(length - taken, 0) // 4, progress)
         end = BufferEnd.WRAPPED if status["Full"] else BufferEnd.STARTED
         if taken or again and not data:
             end = BufferEnd.UNKNOWN
         # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.
         return Drained(data[-(start + taken) % _FRAME:], end)
 
-    def _read(self, words: int) -> bytes:
+    def _read(self, words: int, progress: Optional[Progress]) -> bytes:
         # In pieces, so that Ctrl-C is heard between them.
         address = self._registers.base + tmc.RRD.offset
         values: List[int] = []
         while len(values) < words:
-            values += self._registers.port.read_fifo(address, min(_CHUNK_WORDS, words - len(values)))
+            piece = min(_CHUNK_WORDS, words - len(values))
+            values += self._registers.port.read_fifo(address, piece)
+            if progress is not None:
+                progress(4 * piece, 4 * words)
         if tmc.EMPTY in values:
             del values[values.index(tmc.EMPTY):]
         return struct.pack("<%dI" % len(values), *values)

@@ -14,7 +14,7 @@ from gdb_etm.coresight.components import Component, Kind
 from gdb_etm.coresight.etb import EmbeddedTraceBuffer
 from gdb_etm.coresight.funnel import Funnel
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Sink
+from gdb_etm.coresight.sink import Progress, Sink
 from gdb_etm.coresight.tmc import TraceMemoryController
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import AccessError, CaptureError, EtmError
@@ -130,17 +130,18 @@ class TraceSession:
         self.sink.stop()
         self.state = State.STOPPED
 
-    def drain(self, name: str = "capture") -> Capture:
+    def drain(self, name: str = "capture", progress: Optional[Progress] = None) -> Capture:
         """Read the buffer, after stopping if need be.
 
         :param name: What the capture is called.
+        :param progress: Called while the buffer is read.
         :raises CaptureError: There is nothing to read, or the hardware does not come to rest.
         """
         self.stop()
         if self.state is not State.STOPPED:
             raise CaptureError('the trace buffer was drained before, or nothing was traced; try "etm start"')
         registers = self.unit.capture_registers()
-        drained = self.sink.drain()
+        drained = self.sink.drain(progress)
         self.state = State.READY
         source = TraceSource("ETM_0", self.unit.protocol, registers, self.core, ())
         return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name)
