@@ -137,7 +137,8 @@ class Speculation:
                 self._break("")  # P0 elements since a gap: their number is the one that the packet tells
             unseen = min(info.speculation, self._limit, _MAX_UNSEEN)
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
-            for element in list(self._waiting)[1:]:
+            # A Mispredict may be for any of them, or for an atom that was committed before (5.2.18).
+            for element in self._waiting:
                 element.atom = True
         self._key = info.p0_key % self._keys
         self._follow(_Fate.DROPPED, lambda: self._execution.synchronise(info, position))
