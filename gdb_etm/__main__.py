@@ -111,12 +111,16 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
         elements = history.elements()
         return ((offset, trace_id, one) for offset, one in elements if not isinstance(one, DataGap))
 
+    def conditions_of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
+        return ((offset, trace_id, one) for offset, one in history.conditions())
+
     def data_of(history: History) -> Iterator[Tuple[int, int, Element]]:
         trace_id = Etmv4Config.from_source(history.source).data_trace_id
         return ((offset, trace_id, one) for offset, one in history.data_elements())
 
     as_object = arguments.format == "jsonl"
-    found = [of(*item) for item in histories.items()] + [data_of(history) for history in histories.values()]
+    found = [make(*item) for item in histories.items() for make in (of, conditions_of)]
+    found += [data_of(history) for history in histories.values()]
     for offset, trace_id, element in merge(*found, key=lambda item: item[0]):
         if as_object:
             yield json.dumps(element_object(trace_id, offset, element))
@@ -129,7 +133,7 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.commands.symbols import load_symbols
-    from gdb_etm.history.store import Instruction
+    from gdb_etm.history.store import Instruction, Owned
     from gdb_etm.views.elements import element_object, instruction_object
 
     symbols = load_symbols(arguments.elf)
@@ -138,9 +142,14 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
         for item in history.walk(1, len(history)):
             if isinstance(item, Instruction):
                 function = symbols.at(item.address)
-                yield json.dumps(instruction_object(trace_id, item, function.name if function else None))
+                passed = history.outcome(item.number)
+                yield json.dumps(instruction_object(trace_id, item, function.name if function else None, passed))
+                owned = [Owned(one, item.number, None) for one in history.transfers(item.number)]
             else:
                 yield json.dumps(element_object(trace_id, item.offset, item))
+                owned = [Owned(one, None, item) for one in history.event_transfers(item)]
+            for transfer in owned:
+                yield json.dumps(element_object(trace_id, transfer.transfer.offset, transfer))
 
 
 def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:

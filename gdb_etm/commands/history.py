@@ -16,7 +16,6 @@ from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, Transfer
-from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import EventRow, InstructionRow, Row, SourceRow, TransferRow, instruction_lines
 from gdb_etm.views.text import end_text, plural
@@ -184,8 +183,8 @@ def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
     # What a modifier asks for may not have been traced.
     if "t" in modifiers and not decoded.clock.has_times:
         yield "no cycle counts and no timestamps in this trace"
-    if "d" in modifiers and not Etmv4Config.from_source(decoded.history.source).data_trace:
-        yield "no loads and stores in this trace: the unit traced instructions only"
+    if "d" in modifiers and decoded.history.data_counts is None:
+        yield "no loads and stores in this trace"
 
 
 def _events_alone(decoded: Decoded, limit: Optional[int]) -> Iterator[str]:

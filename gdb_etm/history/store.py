@@ -50,6 +50,14 @@ class Owned(NamedTuple):
     """That entry or return."""
 
 
+class Condition(NamedTuple):
+    """What a conditional instruction that is no branch did."""
+
+    number: int
+    """The instruction's."""
+    passed: bool
+
+
 class History:
     """What one trace stream says was executed.
 
@@ -149,6 +157,14 @@ class History:
             return None
         entry, first = self.entry(number)
         return dict(self._outcomes.get(entry, ())).get(number - first)
+
+    def conditions(self) -> Iterator[Tuple[int, Condition]]:
+        """Go through what conditional instructions did, as far as the trace tells, with offsets in the buffer."""
+        for entry in sorted(self._outcomes):
+            first = self.entry_first(entry)
+            offset = self._recorder.offset_of(next(self._recorder.positions(entry)))
+            for place, passed in self._outcomes[entry]:
+                yield offset, Condition(first + place, passed)
 
     def transfers(self, number: int) -> Tuple[Transfer, ...]:
         """List the loads and stores of an instruction that the trace tells of, in the order of the trace.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple, Union
 
-from gdb_etm.history.store import Instruction, Owned
+from gdb_etm.history.store import Condition, Instruction, Owned
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -20,7 +20,7 @@ from gdb_etm.protocols.elements import (
 from gdb_etm.protocols.packet import Packet
 
 Value = Union[str, int, bool, None]
-Element = Union[Range, Event, Owned]
+Element = Union[Range, Event, Condition, Owned]
 """What a line can tell of: of the instruction stream, or a load or store of the data stream."""
 
 
@@ -52,8 +52,16 @@ def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
     }
 
 
-def instruction_object(trace_id: int, instruction: Instruction, function: Optional[str]) -> Dict[str, Value]:
-    """Make the JSON object of an executed instruction; ``function`` is its function's name where known."""
+def instruction_object(
+    trace_id: int, instruction: Instruction, function: Optional[str], passed: Optional[bool]
+) -> Dict[str, Value]:
+    """Make the JSON object of an executed instruction.
+
+    :param function: Its function's name where known.
+    :param passed: Whether it passed its condition; None, which is left out, where it has none or the trace does not
+        tell.
+    """
+    condition: Dict[str, Value] = {} if passed is None else {"passed": passed}
     return {
         "number": instruction.number,
         "id": trace_id,
@@ -62,6 +70,7 @@ def instruction_object(trace_id: int, instruction: Instruction, function: Option
         "size": instruction.size,
         "isa": instruction.isa.name,
         "function": function,
+        **condition,
     }
 
 
@@ -83,6 +92,8 @@ def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
             "instructions": element.instructions,
             "taken": element.taken,
         }
+    if isinstance(element, Condition):
+        return "condition", {"instruction": element.number, "passed": element.passed}
     if isinstance(element, Gap):
         return _gap_fields(element)
     if isinstance(element, DataGap):

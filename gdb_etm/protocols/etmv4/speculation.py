@@ -134,7 +134,7 @@ class Speculation:
         if not self._informed:
             self._informed = True
             if self._depth:
-                self._break("")  # P0 elements since a gap: their number is the one that the packet tells
+                self._break()  # P0 elements since a gap: their number is the one that the packet tells
             unseen = min(info.speculation, self._limit, _MAX_UNSEEN)
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
             # A Mispredict may be for any of them, or for an atom that was committed before (5.2.18).
@@ -275,21 +275,21 @@ class Speculation:
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
         """Take a gap after which the place is unknown; what is uncommitted is gone (5.2.4, 5.2.5)."""
-        self._execution.cut(position, reason, self._break(detail))
+        self._execution.cut(position, reason, _with_lost(detail, self._break()))
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
         """Take a gap after which nothing is known until the next synchronisation point."""
-        self._execution.lose(position, reason, self._break(detail))
+        self._execution.lose(position, reason, _with_lost(detail, self._break()))
         self._informed = False
 
     def end(self, position: int) -> None:
         """End the stream; what is uncommitted is told as such."""
-        words = self._break("")
+        words = self._break()
         if words:
             self._execution.gap(position, GapReason.UNCOMMITTED, words)
 
-    def _break(self, detail: str) -> str:
-        # Lets go what is committed and what a Cancel would keep; adds the uncommitted P0 elements to the detail.
+    def _break(self) -> str:
+        # Lets go what is committed and what a Cancel would keep; names the uncommitted P0 elements.
         self._waiting[0].leave()
         words = []
         while self._depth:
@@ -304,8 +304,7 @@ class Speculation:
             self._log.items.append(Lost())
         if len(words) > _WORDS_SHOWN:
             words[_WORDS_SHOWN:] = ["and %d more" % (len(words) - _WORDS_SHOWN)]
-        uncommitted = "uncommitted: %s" % ", ".join(words) if words else ""
-        return "; ".join(filter(None, (detail, uncommitted)))
+        return ", ".join(words)
 
     def _count_keys(self, count: int) -> None:
         if self._key is not None:
@@ -328,3 +327,7 @@ class Speculation:
         self._waiting.append(element)
         if self._depth > self._limit:
             self.commit(1, 0)
+
+
+def _with_lost(detail: str, uncommitted: str) -> str:
+    return "; ".join(filter(None, (detail, "uncommitted: %s" % uncommitted if uncommitted else "")))
