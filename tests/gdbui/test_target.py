@@ -27,9 +27,10 @@ def run(commands: Sequence[str]) -> str:
 
 
 @pytest.fixture
-def pyocd_port() -> Iterator[int]:
-    """Give the port of pyOCD's own GDB server, started by hand."""
-    command = [sys.executable, "-m", "pyocd", "gdbserver", "-u", "board:m33", "-t", "cortex_m", "--persist"]
+def pyocd_port(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Give the port of pyOCD's own GDB server, started by hand; the parameter is the board."""
+    board = getattr(request, "param", "m33")
+    command = [sys.executable, "-m", "pyocd", "gdbserver", "-u", "board:" + board, "-t", "cortex_m", "--persist"]
     command += ["-M", "under-reset", "--port", "0", "--telnet-port", "0", "-O", "board.elf=%s" % ELF]
     with subprocess.Popen(command, stderr=subprocess.PIPE, universal_newlines=True) as server:
         try:
@@ -55,6 +56,17 @@ def test_gdbs_own_connection_serves_too(pyocd_port: int) -> None:
     assert "<HardFault (exception 3), return address 0x00163332>" in output
     assert "\npc  " in output
     assert "GDB's connection ended while the trace unit was ours" in output
+
+
+@pytest.mark.parametrize("pyocd_port", ["m7"], indirect=True)
+def test_gdbs_own_connection_to_a_cortex_m7(pyocd_port: int) -> None:
+    """Its trace unit is in another ROM table than that of its other debug components."""
+    connect = ["file %s" % ELF, "target extended-remote localhost:%d" % pyocd_port, "etm connect"]
+    output = run(connect + ["etm start --data addresses", "continue", "etm history /d -1"])
+    assert "Cortex-M7 through extended-remote localhost:%d\n" % pyocd_port in output
+    assert "Trace: ETMv4.0 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000" in output
+    assert "<HardFault (exception 3), return address 0x00163332>" in output
+    assert output.count("store  4 bytes  at 0x") >= 8
 
 
 @pytest.mark.parametrize("own", [False, True])
