@@ -1,0 +1,49 @@
+"""P0 elements as a unit traces them, and what an analyzer knows of where the execution is before and after each."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Optional, Tuple, Union
+
+from tests.protocols.etmv4.differential.case import Setting
+from tests.protocols.etmv4.differential.code import Instruction, Spot
+
+NO_EXECUTION = 0xFFFFFFFE
+ON = "trace on"
+EXCEPTION_RETURN = "exception return"
+
+Executed = Tuple[Spot, Setting]
+"""An instruction and the context that it ran in."""
+Fact = Union[Executed, Tuple[str, int, int], str]
+"""An executed instruction, an exception (its type and return address), or an event."""
+
+
+class Known(NamedTuple):
+    """What an analyzer knows of where the execution is."""
+
+    place: Optional[Spot] = None
+    """The next instruction; None when it has to be told."""
+    setting: Optional[Setting] = None
+    stack: Tuple[Spot, ...] = ()
+    """The unit's return stack, its top last; entries that the unit has forgotten are in the analyzer's only."""
+    branched: bool = False
+    """Whether the last P0 element is a taken indirect branch, whose target the return stack may tell."""
+    popped: Optional[Spot] = None
+    """What it did tell."""
+
+    def whole_stack(self) -> Tuple[Spot, ...]:
+        """Give the return stack when something tells the place after all."""
+        return self.stack if self.popped is None else self.stack + (self.popped,)
+
+
+class Element:
+    """A P0 element."""
+
+    def __init__(self, facts: List[Fact], before: Known, insn: Optional[Instruction], taken: bool) -> None:
+        self.facts = facts
+        self.before = before
+        """What is known just before it."""
+        self.insn = insn
+        """For an Atom the branch; None for others."""
+        self.taken = taken
+        self.first_taken = taken
+        """Its direction when it was first traced: that decides about the return stack (5.3)."""
