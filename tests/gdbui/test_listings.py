@@ -76,7 +76,7 @@ def test_all_together(answers: List[List[str]]) -> None:
     assert numbers(lines) == list(range(200, 260))
     # The bytes follow the address, with no name between.
     assert all(re.match(r"\d+ .* 0x[0-9a-f]{8}( [0-9a-f]{2}){2}", line) for line in lines if re.match(r"\d+ ", line))
-    assert [line for line in lines if re.match(r"\w+\.c:\d+ ", line)]
+    assert [line for line in lines if re.match(r"\w+\.c:\d+", line)]
     assert [line for line in lines if re.match(r" +(load|store) ", line)]
 
 
