@@ -48,7 +48,8 @@ def _exception(event: Event) -> _Row:
 
 def _context(event: Event) -> _Row:
     assert isinstance(event, Context)
-    packed = event.exception_level << 2 | event.non_secure << 1 | event.sixty_four_bit
+    level = 0 if event.exception_level is None else 1 + event.exception_level
+    packed = level << 2 | event.non_secure << 1 | event.sixty_four_bit
     return _Row(packed, event.context_id, event.vmid)
 
 
@@ -75,7 +76,8 @@ def _reason(number: Optional[int]) -> GapReason:
 
 def _read_context(offset: int, row: _Row) -> Context:
     packed = row.first or 0
-    return Context(offset, packed >> 2, bool(packed & 2), bool(packed & 1), row.second, row.third)
+    level = (packed >> 2) - 1 if packed >> 2 else None
+    return Context(offset, level, bool(packed & 2), bool(packed & 1), row.second, row.third)
 
 
 class _Kind(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import unpack, unpack_from
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.futures import Future, decode_future
@@ -56,15 +56,23 @@ class Blocks:
     :param waits: Whether the unit traces WFI and WFE as branches (TRCIDR2.WFXMODE).
     :param futures: Whether the unit traces branch-future instructions (TRCIDR0.BF).
     :param transfers: The loads or stores that the unit traces as branches (TRCCONFIGR.INSTP0).
+    :param others: Tells by an instruction's bytes whether the unit traces it though it is no branch; None when it
+        traces no such instruction.
     """
 
     def __init__(
-        self, program: Program, waits: bool = False, futures: bool = False, transfers: Access = Access.NONE
+        self,
+        program: Program,
+        waits: bool = False,
+        futures: bool = False,
+        transfers: Access = Access.NONE,
+        others: Optional[Callable[[bytes, Isa], bool]] = None,
     ) -> None:
         self.program = program
         self._waits = waits
         self._futures = futures
         self._transfers = transfers
+        self._others = others
         self._blocks: Dict[Tuple[int, Isa], Block] = {}
 
     def at(self, address: int, isa: Isa) -> Block:
@@ -161,7 +169,7 @@ class Blocks:
             return self._waits
         if kind is Kind.FUTURE:
             return self._futures
-        if kind is not Kind.OTHER:
+        if kind is not Kind.OTHER or self._others is not None and self._others(self.program.read(address, 4), isa):
             return True
         return bool(self._transfers) and bool(self._transfers & accesses(self.program.read(address, 4), 0, isa))
 
@@ -181,7 +189,7 @@ class Blocks:
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)
-            if (insn.kind is not Kind.OTHER or self._transfers) and self._is_traced(insn, at, isa):
+            if (insn.kind is not Kind.OTHER or self._transfers or self._others) and self._is_traced(insn, at, isa):
                 at += insn.size
                 if insn.kind is Kind.WAIT or insn.kind is Kind.OTHER:
                     # Waits, loads and stores go on with the next instruction (5.2.5).

@@ -24,6 +24,8 @@ class Role(Enum):
     """0 when an exclusive or a conditional store took place, 1 when it did not."""
     OPERAND = "operand of an atomic operation"
     """What memory did the operation with; the store itself is not traced."""
+    COPROCESSOR = "register of a coprocessor"
+    """Moved from (a load) or to one, not memory; only ETMv3 traces it."""
 
 
 class Part(NamedTuple):

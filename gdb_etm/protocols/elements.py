@@ -25,7 +25,8 @@ class Range(NamedTuple):
     """Number of instructions, at least 1."""
     isa: Isa
     taken: bool
-    """False when the last instruction is a branch that was not taken; True otherwise."""
+    """False when the last instruction is a branch that was not taken, or one whose condition failed and the trace says
+    so; True otherwise."""
 
 
 class GapReason(Enum):
@@ -46,6 +47,7 @@ class GapReason(Enum):
     SUPPRESSED = "the trace unit left out transfers, lest its FIFO overflow"
     UNPLACED = "transfers whose instruction is not known"
     ABSENT = "not in the capture"
+    NOT_FOLLOWED = "code that cannot be followed"
 
 
 class Gap(NamedTuple):
@@ -92,7 +94,8 @@ class Context(NamedTuple):
     """The processor's context from here on."""
 
     offset: int
-    exception_level: int
+    exception_level: Optional[int]
+    """0 to 3; None when the trace does not tell it, as that of Armv7 cores does not but in Hyp mode."""
     non_secure: bool
     sixty_four_bit: bool
     context_id: Optional[int]

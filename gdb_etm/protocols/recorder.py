@@ -20,11 +20,9 @@ _MARK_EVERY = 64
 class Leg:
     """The ranges that one packet executed; kept once, and compared by identity."""
 
-    __slots__ = ("cycles", "_ranges", "_instructions")
+    __slots__ = ("_ranges", "_instructions")
 
-    def __init__(self, ranges: Tuple[Range, ...], cycles: Tuple[int, ...] = ()) -> None:
-        self.cycles = cycles
-        """Processor cycles before each range and, one more, after the last; empty where the packet counts none."""
+    def __init__(self, ranges: Tuple[Range, ...]) -> None:
         self._ranges: Optional[Tuple[Range, ...]] = ranges
         self._instructions = -1
 
@@ -81,11 +79,6 @@ class Run:
         if self._instructions < 0:
             self._instructions = sum([leg.instructions for leg in self.legs])
         return self._instructions
-
-    @property
-    def cycles(self) -> int:
-        """Processor cycles in all legs."""
-        return sum([sum(leg.cycles) for leg in self.legs if leg.cycles])
 
     def parts(self) -> Iterator[Tuple[int, "Run"]]:
         """Go through the runs that it is made of, none of them a chain, each with its distance from the first byte."""

@@ -42,7 +42,7 @@ EVENTS = {
     DataGap: st.builds(DataGap, OFFSETS, REASONS, TEXTS),
     Exception_: st.builds(Exception_, OFFSETS, st.integers(0, 1023), TEXTS, st.none() | st.integers(0, 511), MAYBE),
     ExceptionReturn: st.builds(ExceptionReturn, OFFSETS),
-    Context: st.builds(Context, OFFSETS, st.integers(0, 3), st.booleans(), st.booleans(), MAYBE, MAYBE),
+    Context: st.builds(Context, OFFSETS, st.none() | st.integers(0, 3), st.booleans(), st.booleans(), MAYBE, MAYBE),
     Timestamp: st.builds(Timestamp, OFFSETS, WORDS, MAYBE),
     Cycles: st.builds(Cycles, OFFSETS, MAYBE),
     TraceEvent: st.builds(TraceEvent, OFFSETS, st.integers(0, 3)),

@@ -5,16 +5,13 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-import re
 from typing import Mapping, NamedTuple, Optional
 
 from gdb_etm.capture import TraceSource
 from gdb_etm.errors import CaptureError
+from gdb_etm.protocols.profile import is_m_profile
 
 _NEEDED = ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2")
-
-# A product's name or an architecture's: Cortex-M33, STAR-MC1, ARMv7-M, ARMv7E-M, ARMv8.1-M.Main.
-_M_PROFILE = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
 
 
 class Etmv4Config(NamedTuple):
@@ -135,5 +132,4 @@ class Etmv4Config(NamedTuple):
         missing: Optional[str] = next((name for name in _NEEDED if name not in source.registers), None)
         if missing is not None:
             raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, missing))
-        core = source.core.type.lower() if source.core is not None else ""
-        return cls.from_registers(source.registers, bool(_M_PROFILE.search(core)))
+        return cls.from_registers(source.registers, is_m_profile(source.core))

@@ -40,7 +40,7 @@ from gdb_etm.protocols.etmv4.speculation import Speculation
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
-Regime = Tuple[Optional[Tuple[int, bool, bool, Optional[int], Optional[int]]], ContextFields, int, bool]
+Regime = Tuple[Optional[Tuple[Optional[int], bool, bool, Optional[int], Optional[int]]], ContextFields, int, bool]
 """The last context, what Context packets are compressed against, the threshold of cycle counts, whether there was a
 timestamp since the last Trace Info."""
 

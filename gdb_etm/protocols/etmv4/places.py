@@ -87,7 +87,6 @@ class BlockLeg(Leg):
     __slots__ = ("_blocks", "_atoms")
 
     def __init__(self, blocks: Sequence[Block], atoms: Tuple[bool, ...]) -> None:
-        self.cycles = ()
         self._ranges = None
         self._instructions = -1
         self._blocks = blocks

@@ -1,0 +1,223 @@
+"""Following a program along packets that come again and again: places, states, and the memory of stretches of trace.
+
+A *place* is where the execution stands.  A *state* is a place plus everything else that decides how the next bytes are
+read.  Each state remembers, by the next bytes of the stream, what the whole packets in them do: a *stretch*.  Loops in
+a program make loops in its trace, so nearly all bytes are met as remembered stretches.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.isa import Insn, Isa
+from gdb_etm.protocols.armv7.fields import ISA, Reference
+from gdb_etm.protocols.armv7.fields import State as IsaState
+from gdb_etm.protocols.elements import Cycles
+from gdb_etm.protocols.recorder import Foreseen, Leg, Run, RunTable
+from gdb_etm.protocols.stream import AnyHeader
+
+WINDOW = 8
+"""Bytes of the stream by which stretches are remembered."""
+_MAX_REMEMBERED = 1 << 19
+
+Entry = Tuple[int, Isa]
+"""An entry of the return stack: an address and the instruction set there."""
+Step = Union[Leg, int]
+"""Instructions that ran, or a number of cycles that passed."""
+
+
+class Place:
+    """Where the execution stands, when that is known."""
+
+    __slots__ = ("address", "isa", "insn", "ways")
+
+    def __init__(self, address: int, isa: Isa) -> None:
+        self.address = address
+        self.isa = isa
+        self.insn: Optional[Insn] = None
+        """The instruction there, once somebody has looked."""
+        self.ways: Dict[Hashable, Way] = {}
+        """Where atoms lead from here, by what a packet says."""
+
+
+class Unplaced(Place):
+    """The execution stands somewhere unknown, or where code cannot be followed, until a packet tells an address."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, why: str) -> None:
+        super().__init__(0, Isa.A32)
+        self.why = why
+        """What a person is told when something runs there."""
+
+
+class Way(NamedTuple):
+    """Where atoms lead from a place."""
+
+    steps: Tuple[Step, ...]
+    place: Place
+    atoms: int
+    """How many of the atoms lead there; the rest cannot be followed."""
+    stack: Tuple[Entry, ...] = ()
+    """The return stack afterwards, the top last."""
+
+
+class Rest(NamedTuple):
+    """What decides, beside the place, how the next bytes are read."""
+
+    reference: Optional[Reference]
+    """The last address output; None where none has been since synchronisation."""
+    told: bool = False
+    """Nothing was executed since a packet told the place: a further one corrects it."""
+    stack: Tuple[Entry, ...] = ()
+    """The return stack, its top last."""
+
+
+class State:
+    """Everything that decides how the next bytes are read."""
+
+    __slots__ = ("place", "rest", "stretches")
+
+    def __init__(self, place: Place, rest: Rest) -> None:
+        self.place = place
+        self.rest = rest
+        self.stretches: Dict[bytes, Stretch] = {}
+
+
+class Stretch(NamedTuple):
+    """What the whole packets in the next bytes do."""
+
+    length: int
+    """Bytes consumed."""
+    run: int
+    """Run number."""
+    state: State
+    """The state afterwards."""
+
+
+class Walk:
+    """The execution of a stretch while it is being worked out."""
+
+    __slots__ = ("place", "reference", "told", "stack", "positions", "legs", "events")
+
+    def __init__(self, state: State) -> None:
+        self.place = state.place
+        self.reference, self.told, self.stack = state.rest
+        self.positions: List[int] = []
+        self.legs: List[Leg] = []
+        self.events: List[Foreseen] = []
+
+    def add(self, steps: Sequence[Step], position: int) -> None:
+        """Take what a packet executed and counted."""
+        for step in steps:
+            if isinstance(step, Leg):
+                self.positions.append(position)
+                self.legs.append(step)
+                self.told = False
+            else:
+                self._count(step, position)
+
+    def _count(self, cycles: int, position: int) -> None:
+        # Cycles between two instructions are counted together.
+        last = self.events[-1] if self.events else None
+        if last is not None and last.leg == len(self.legs) and isinstance(last.event, Cycles):
+            event = Cycles(0, (last.event.cycles or 0) + cycles)
+            self.events[-1] = last._replace(event=event)
+        else:
+            self.events.append(Foreseen(len(self.legs), position, Cycles(0, cycles)))
+
+    def run(self, length: int) -> Run:
+        """Give all of it, from so many bytes."""
+        return Run(length, self.positions, self.legs, tuple(self.events))
+
+
+class Automaton(ABC):
+    """Places, states and stretches of one program under one configuration.
+
+    :param blocks: The program's blocks.
+    :param table: The header table.
+    """
+
+    def __init__(self, blocks: Blocks, table: Sequence[AnyHeader]) -> None:
+        self.blocks = blocks
+        self.runs = RunTable()
+        self._table = table
+        self._places: Dict[Tuple[int, Isa], Place] = {}
+        self._states: Dict[Tuple[Place, Rest], State] = {}
+        self._remembered = 0
+        self.lost = Unplaced("")
+        """A gap has been told; what is traced until the next address cannot be followed."""
+        self.unsynchronised = Unplaced("no I-sync packet yet")
+        """Where every stream begins."""
+        self.after_branch = Unplaced("no target for the branch before")
+        """An indirect branch was taken: an address follows."""
+        self.jazelle = Unplaced("Jazelle bytecode")
+        """Jazelle state, whose bytecode is not public."""
+        self.thumbee = Unplaced("ThumbEE code")
+        """ThumbEE state."""
+
+    def place(self, address: int, isa: Isa) -> Place:
+        """Give the place at ``address``."""
+        key = (address, isa)
+        place = self._places.get(key)
+        if place is None:
+            place = self._places[key] = Place(address, isa)
+        return place
+
+    def place_of(self, reference: Reference) -> Place:
+        """Give the place that an address names."""
+        if reference.state is IsaState.JAZELLE:
+            return self.jazelle
+        if reference.state is IsaState.THUMBEE:
+            return self.thumbee
+        return self.place(reference.address, ISA[reference.state])
+
+    def state(self, place: Place, rest: Rest) -> State:
+        """Give the state with these parts."""
+        key = (place, rest)
+        state = self._states.get(key)
+        if state is None:
+            state = self._states[key] = State(place, rest)
+        return state
+
+    @abstractmethod
+    def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
+        """Take a whole packet into a stretch.
+
+        :param position: Its distance from the first byte of the stretch.
+        :returns: False, and nothing done, when it is not one that can be remembered.
+        """
+
+    def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+        """Work out what the whole packets in the next bytes do, and remember it.
+
+        :param state: The state before them.
+        :returns: None when the first packet is not one that can be remembered.
+        """
+        walk = Walk(state)
+        index = at
+        limit = min(end, at + WINDOW)
+        while index < limit:
+            size = self._table[data[index]].length(data, index, limit)
+            if size <= 0 or not self.take(walk, data, index, size, index - at):
+                break
+            index += size
+        if index == at:
+            return None
+        run = self.runs.add(walk.run(index - at))
+        following = self.state(walk.place, Rest(walk.reference, walk.told, walk.stack))
+        stretch = Stretch(index - at, run, following)
+        state.stretches[data[at : at + WINDOW]] = stretch
+        self._remembered += 1
+        if self._remembered > _MAX_REMEMBERED:
+            self._forget()
+        return stretch
+
+    def _forget(self) -> None:
+        # Bounds memory on trace that does not repeat.  Runs stay: histories refer to them.
+        for state in self._states.values():
+            state.stretches = {}
+        self._states = {}
+        self._remembered = 0

@@ -1,0 +1,145 @@
+"""Where the execution stands while a stream is decoded, and what is recorded of it."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from gdb_etm.protocols.armv7.automaton import Automaton, Place, Rest, Unplaced, Way
+from gdb_etm.protocols.armv7.fields import Reason, Reference
+from gdb_etm.protocols.elements import Context, Cycles, Event, Gap, GapReason
+from gdb_etm.protocols.recorder import Leg, Recorder
+
+_HYP_LEVEL = 2
+
+
+class Execution:
+    """The state of one stream's analysis.
+
+    :param automaton: Places and states of the program.
+    :param recorder: Takes what ran, and the events.
+    """
+
+    def __init__(self, automaton: Automaton, recorder: Recorder) -> None:
+        self.automaton = automaton
+        self.recorder = recorder
+        self.state = automaton.state(automaton.unsynchronised, Rest(None))
+        self.context: Optional[Context] = None
+        """The last context told since synchronisation."""
+
+    @property
+    def place(self) -> Place:
+        """Where the execution stands."""
+        return self.state.place
+
+    @property
+    def rest(self) -> Rest:
+        """What else decides how the next bytes are read."""
+        return self.state.rest
+
+    def set(self, place: Place, rest: Optional[Rest] = None) -> None:
+        """Move to another state.
+
+        :param rest: None leaves it as it is.
+        """
+        self.state = self.automaton.state(place, self.state.rest if rest is None else rest)
+
+    def offset(self, position: int) -> int:
+        """Map a position in the stream to an offset in the capture's buffer."""
+        return self.recorder.offset_of(position)
+
+    def event(self, event: Event) -> None:
+        """Take an element that is only recorded."""
+        self.recorder.event(event)
+
+    def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
+        """Tell a gap found at ``position`` in the stream."""
+        self.recorder.event(Gap(self.recorder.offset_of(position), reason, detail, address))
+
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether an I-sync packet has come."""
+        return self.state.rest.reference is not None
+
+    def lose(self, position: int, reason: GapReason, detail: str) -> None:
+        """Tell a gap and forget everything, as when synchronisation is lost."""
+        self.gap(position, reason, detail)
+        self.context = None
+        self.set(self.automaton.lost, Rest(None))
+
+    def follow(self, way: Way, position: int) -> None:
+        """Take where atoms lead."""
+        told = self.rest.told
+        for step in way.steps:
+            if isinstance(step, Leg):
+                self.recorder.add(step, position)
+                told = False
+            else:
+                self.recorder.event(Cycles(self.offset(position), step))
+        self.set(way.place, Rest(self.rest.reference, told, way.stack))
+
+    def stop(self, position: int) -> None:
+        """Tell why what is traced here cannot be followed, unless that was told."""
+        place = self.place
+        lost = self.automaton.lost
+        if place is lost:
+            return
+        if not isinstance(place, Unplaced):
+            self.gap(position, GapReason.NO_CODE, "", place.address)
+        elif place in (self.automaton.jazelle, self.automaton.thumbee):
+            self.gap(position, GapReason.NOT_FOLLOWED, place.why)
+        else:
+            self.gap(position, GapReason.NO_ADDRESS, place.why)
+        self.set(lost)
+
+    def synchronise(self, reason: Reason, position: int) -> None:
+        """Take the reason of an I-sync packet: unless it is periodic, what ran before it was not traced."""
+        if reason is Reason.OVERFLOW:
+            self.gap(position, GapReason.OVERFLOW)
+        elif reason is Reason.DEBUG:
+            self.gap(position, GapReason.TRACE_ON, "the core was in debug state")
+        elif reason is Reason.ENABLED:
+            self.gap(position, GapReason.TRACE_ON)
+
+    def arrive(self, reference: Reference, position: int) -> None:
+        """Take an address; one that the program contradicts is told as a gap."""
+        here, place = self.place, self.automaton.place_of(reference)
+        if place is not here and not self.rest.told and not isinstance(here, Unplaced):
+            detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, reference.address)
+            self.gap(position, GapReason.BAD_IMAGE, detail)
+        self.set(place, self.rest._replace(reference=reference, told=True))
+
+    def restart(self, reference: Optional[Reference]) -> None:
+        """Go on at an address that has nothing to do with what ran before.
+
+        :param reference: None when it is not traced.
+        """
+        place = self.automaton.lost if reference is None else self.automaton.place_of(reference)
+        self.set(place, Rest(reference, True))
+
+    def set_context(
+        self,
+        position: int,
+        non_secure: Optional[bool] = None,
+        hyp: Optional[bool] = None,
+        context_id: Optional[int] = None,
+        vmid: Optional[int] = None,
+    ) -> None:
+        """Take what a packet says of the processor's context; what it leaves out is as it was."""
+        old = self.context
+        if old is None:
+            old = Context(0, None, False, False, None, None)
+        secure = not old.non_secure if non_secure is None else not non_secure
+        level = old.exception_level
+        if hyp is not None or secure:
+            level = _HYP_LEVEL if hyp and not secure else None
+        context = Context(
+            self.offset(position),
+            level,
+            not secure,
+            False,
+            old.context_id if context_id is None else context_id,
+            old.vmid if vmid is None else vmid,
+        )
+        if self.context is None or self.context[1:] != context[1:]:
+            self.recorder.event(context)
+        self.context = context

@@ -1,0 +1,200 @@
+"""Fields that ETMv3 and PTM packets share: where they end, and what they say.
+
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.3.5, 7.7.4 and 7.10;
+CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
+
+Addresses are compressed against the last one that was output, whatever the program did since; so is the instruction
+set state, which says how far an address is shifted.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Optional
+
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
+
+ASYNC = b"\x00" * 5 + b"\x80"
+"""The shortest A-sync packet; more zeros may come before it."""
+_MOST_ZEROS = 4096
+_ADDRESS_BYTES = 5
+
+
+class State(Enum):
+    """The instruction set state of a processor."""
+
+    ARM = "ARM"
+    THUMB = "Thumb"
+    THUMBEE = "ThumbEE"
+    JAZELLE = "Jazelle"
+
+
+SHIFT = {State.ARM: 2, State.THUMB: 1, State.THUMBEE: 1, State.JAZELLE: 0}
+"""Low bits of an instruction's address that are always zero."""
+ISA = {State.ARM: Isa.A32, State.THUMB: Isa.T32}
+"""Instruction sets whose code can be followed."""
+
+
+class Reason(Enum):
+    """Why an I-sync packet was output (IHI 0014Q, table 7.21)."""
+
+    PERIODIC = "periodic"
+    ENABLED = "tracing enabled"
+    OVERFLOW = "after overflow"
+    DEBUG = "after debug state"
+
+
+class Reference(NamedTuple):
+    """The last address that was output, which the next is compressed against."""
+
+    address: int
+    state: State
+
+
+NO_REFERENCE = Reference(0, State.ARM)
+"""Stands in where no address has been output yet."""
+
+
+class Information(NamedTuple):
+    """The exception information bytes of a branch address packet."""
+
+    number: int
+    """Exception type, 0 when there is none."""
+    non_secure: Optional[bool]
+    """None when the packet does not say."""
+    alternative: bool
+    """The AltISA bit: Thumb state is ThumbEE."""
+    cancel: bool
+    """Whether the instruction traced last did not complete (ETMv3)."""
+    hyp: Optional[bool]
+    """None when the packet does not say."""
+    resume: Optional[int]
+    """How far an interrupted instruction of an ARMv7-M processor got (ETMv3); None when the packet does not say."""
+
+
+class Branch(NamedTuple):
+    """A branch address packet."""
+
+    reference: Reference
+    """The address, and what the next is compressed against."""
+    information: Optional[Information]
+    after: int
+    """The index after its bytes."""
+
+
+def async_length(data: bytes, start: int, end: int) -> int:
+    """Give the length of an A-sync packet: five or more zeros and 0x80."""
+    limit = min(end, start + _MOST_ZEROS)
+    at = start
+    while at < limit and not data[at]:
+        at += 1
+    if at == limit:
+        return NEED_MORE if at < start + _MOST_ZEROS else MALFORMED
+    return at - start + 1 if at - start >= len(ASYNC) - 1 and data[at] == 0x80 else MALFORMED
+
+
+def address_end(data: bytes, at: int, end: int, original: bool) -> int:
+    """Give the index after the address bytes of a branch, NEED_MORE or MALFORMED.
+
+    :param original: Whether they are in ETMv3's original encoding, where a fifth byte may hold an exception of its own.
+    """
+    for index in range(at, min(end, at + _ADDRESS_BYTES - 1)):
+        if not data[index] & 0x80:
+            return index + 1
+    if end - at < _ADDRESS_BYTES:
+        return NEED_MORE
+    last = data[at + _ADDRESS_BYTES - 1]
+    if last & 0x80:
+        return at + _ADDRESS_BYTES if original else MALFORMED
+    return at + _ADDRESS_BYTES if last & 0x38 else MALFORMED
+
+
+def is_informed(data: bytes, at: int, after: int, original: bool) -> bool:
+    """Tell whether exception information follows the address bytes."""
+    last = data[after - 1]
+    if after - at == _ADDRESS_BYTES:
+        return last & 0xC0 == 0x40
+    return not original and after - at > 1 and bool(last & 0x40)
+
+
+def read_reference(
+    data: bytes, at: int, after: int, old: Reference, original: bool, alternative: Optional[bool]
+) -> Reference:
+    """Read the address bytes of a branch.
+
+    :param after: The index after them.
+    :param old: The last address output.
+    :param alternative: The AltISA bit where the packet has one.
+    """
+    state = old.state
+    count = after - at
+    if count == _ADDRESS_BYTES:
+        state = _marked(data[after - 1], old.state)
+    if alternative is not None and state in (State.THUMB, State.THUMBEE):
+        state = State.THUMBEE if alternative else State.THUMB
+    value = data[at] >> 1 & 0x3F
+    bits = 6
+    for index in range(at + 1, min(after, at + 4)):
+        width = 7 if original or data[index] & 0x80 else 6
+        value |= (data[index] & (1 << width) - 1) << bits
+        bits += width
+    if count == _ADDRESS_BYTES:
+        width = 5 - SHIFT[state]
+        value |= (data[after - 1] & (1 << width) - 1) << bits
+        bits += width
+    bits += SHIFT[state]
+    return Reference(old.address >> bits << bits | value << SHIFT[state], state)
+
+
+def _marked(last: int, old: State) -> State:
+    # The instruction set state that a fifth address byte tells; with bit 7 set it is ARM's.
+    if last & 0x80 or last & 0x38 == 0x08:
+        return State.ARM
+    if last & 0x20:
+        return State.JAZELLE
+    return State.THUMBEE if old is State.THUMBEE else State.THUMB
+
+
+def state_of(jazelle: bool, thumb: bool, alternative: bool) -> State:
+    """Tell the instruction set state by the bits of an I-sync packet (IHI 0014Q, table 7.20)."""
+    if jazelle:
+        return State.JAZELLE
+    if not thumb:
+        return State.ARM
+    return State.THUMBEE if alternative else State.THUMB
+
+
+def timestamp_end(data: bytes, at: int, end: int, most: int) -> int:
+    """Give the index after a timestamp's bytes, or NEED_MORE.
+
+    :param most: The longest it can be in bytes: 7 for 48 bits, 9 for 64.
+    """
+    for index in range(at, min(end, at + most)):
+        if not data[index] & 0x80 or index == at + most - 1:
+            return index + 1
+    return NEED_MORE
+
+
+def read_timestamp(data: bytes, at: int, after: int, old: Optional[int], most: int) -> Optional[int]:
+    """Read a timestamp's bytes.
+
+    :param old: The timestamp before, in the unit's own encoding, whose upper bits stay where there are fewer; None when
+        it is not known.
+    :returns: The timestamp in the unit's own encoding; None when its upper bits are not known.
+    """
+    value = bits = 0
+    for index in range(at, after):
+        width = 7 if index < at + most - 1 else 6 if most == 7 else 8
+        value |= (data[index] & (1 << width) - 1) << bits
+        bits += width
+    if after - at == most:
+        return value
+    return None if old is None else old >> bits << bits | value
+
+
+def from_gray(value: int) -> int:
+    """Make a number of a Gray-coded one of up to 64 bits (ETMCCER bit 28)."""
+    for shift in (1, 2, 4, 8, 16, 32):
+        value ^= value >> shift
+    return value

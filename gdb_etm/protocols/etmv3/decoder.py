@@ -1,0 +1,92 @@
+"""ETMv3 trace and the program to an execution: ranges of instructions, events, loads and stores.
+
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7.
+
+P-headers and branch packets that are nothing but an address are followed by the automaton, eight bytes a look-up.  All
+others, and everything that cannot be followed, go through one handler for each kind of packet.  So does every packet of
+a unit that traces data, for each load and store is wanted by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Optional, Sequence
+
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.image import Program
+from gdb_etm.protocols.armv7.fields import ASYNC
+from gdb_etm.protocols.armv7.following import FollowedStream, decode_stream
+from gdb_etm.protocols.elements import Gap
+from gdb_etm.protocols.etmv3.automaton import Etmv3Automaton
+from gdb_etm.protocols.etmv3.config import Etmv3Config
+from gdb_etm.protocols.etmv3.data import DataTracer
+from gdb_etm.protocols.etmv3.execution import Etmv3Execution
+from gdb_etm.protocols.etmv3.handlers import Handlers
+from gdb_etm.protocols.etmv3.headers import build_table, packet_kind
+from gdb_etm.protocols.etmv3.packets import Header, Kind
+from gdb_etm.protocols.recorder import Recorder
+from gdb_etm.protocols.stream import Form
+
+FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
+"""After an A-sync packet every packet can be told from the next."""
+
+
+class Decoder:
+    """Decodes streams of one trace unit; what it learns of the program serves every later stream.
+
+    :param config: The unit's configuration.
+    :param program: The program that the core ran.
+    """
+
+    def __init__(self, config: Etmv3Config, program: Program) -> None:
+        self.config = config
+        self.table = build_table(config)
+        self.automaton = Etmv3Automaton(Blocks(program), self.table, config)
+
+    def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
+        """Begin a stream.
+
+        :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
+        """
+        return Decoding(self, offset_of)
+
+    def decode(
+        self,
+        data: bytes,
+        offset_of: Callable[[int], int],
+        progress: Optional[Callable[[int], None]] = None,
+        before: Sequence[Gap] = (),
+    ) -> Recorder:
+        """Decode a whole stream.
+
+        :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
+            ends the work, and this decoder must not be used again.
+        :param before: What is known to be missing before the stream.
+        """
+        return decode_stream(self.begin(offset_of), data, progress, before)
+
+
+class Decoding(FollowedStream[Header, Kind]):
+    """One stream being decoded; its bytes may be fed in any split."""
+
+    def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
+        config = decoder.config
+        self.recorder = Recorder(decoder.automaton.runs, offset_of)
+        self._data = DataTracer(config, self.recorder) if config.data_trace else None
+        execution = Etmv3Execution(decoder.automaton, self.recorder, config.m_profile, self._data)
+        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, self._data is None)
+        self._handlers = Handlers(config, execution, self._data)
+
+    def finish(self) -> Recorder:
+        """End the stream and give what was recorded."""
+        self._end()
+        self.recorder.insert_at(self._handlers.late)
+        if self._data is not None:
+            self._data.finish()
+        return self.recorder
+
+    def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
+        self._handlers.handle(kind, data, at, position)
+
+    def _bad(self, position: int, detail: str) -> None:
+        super()._bad(position, detail)
+        self._handlers.lose()

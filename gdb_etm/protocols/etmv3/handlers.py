@@ -1,0 +1,164 @@
+"""What each kind of packet means: its fields, read and handed on as elements.
+
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), chapter 7.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Tuple
+
+from gdb_etm.protocols.armv7.fields import Reason, from_gray, read_timestamp, timestamp_end
+from gdb_etm.protocols.elements import Cycles, Event, Timestamp, TraceEvent
+from gdb_etm.protocols.etmv3.config import Etmv3Config
+from gdb_etm.protocols.etmv3.data import DataTracer
+from gdb_etm.protocols.etmv3.execution import Etmv3Execution
+from gdb_etm.protocols.etmv3.packets import Kind, Sync, read_branch, read_count, read_sync
+from gdb_etm.protocols.recorder import Spot
+
+Handler = Callable[[bytes, int, int], None]
+"""``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
+
+DATA_KINDS = (
+    Kind.NORMAL_DATA,
+    Kind.OUT_OF_ORDER_DATA,
+    Kind.PLACEHOLDER,
+    Kind.NOT_TRACED,
+    Kind.STORE_FAILED,
+    Kind.DATA_SUPPRESSED,
+)
+"""Packets about loads and stores."""
+
+
+class Handlers:
+    """One handler for each kind of packet.
+
+    :param config: The unit's configuration.
+    :param execution: Takes what the packets say.
+    :param data: Takes data packets; None when the unit traces no data.
+    """
+
+    def __init__(self, config: Etmv3Config, execution: Etmv3Execution, data: Optional[DataTracer]) -> None:
+        self._config = config
+        self._execution = execution
+        self._data = data
+        # In the unit's own encoding; None where the upper bits are not known.
+        self._timestamp: Optional[int] = None
+        # After the last I-sync packet that was not periodic: where a cycle count that follows belongs.
+        self._gap: Optional[Spot] = None
+        self.late: List[Tuple[Spot, Event]] = []
+        """Cycle counts of gaps, each with its spot; not recorded yet."""
+        self._by_kind: Dict[Kind, Handler] = {
+            Kind.ASYNC: self._on_nothing,
+            Kind.IGNORE: self._on_nothing,
+            Kind.P_HEADER: lambda data, at, position: self._execution.header(data[at], position),
+            Kind.BRANCH: self._on_branch,
+            Kind.ISYNC: self._on_isync,
+            Kind.ISYNC_CYCLES: self._on_isync,
+            Kind.CYCLE_COUNT: self._on_cycle_count,
+            Kind.TIMESTAMP: self._on_timestamp,
+            Kind.TRIGGER: self._on_trigger,
+            Kind.CONTEXT_ID: self._on_context_id,
+            Kind.VMID: self._on_vmid,
+            Kind.EXCEPTION_EXIT: self._on_exception_exit,
+            Kind.EXCEPTION_ENTRY: self._on_exception_entry,
+        }
+
+    def handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
+        """Handle one whole packet."""
+        handler = self._by_kind.get(kind)
+        if handler is not None:
+            handler(data, at, position)
+        elif self._data is not None and kind in DATA_KINDS:
+            self._data.packet(kind, data, at, position)
+
+    def lose(self) -> None:
+        """Forget what packets are compressed against, as when synchronisation is lost."""
+        self._timestamp = None
+        self._gap = None
+        if self._data is not None:
+            self._data.desynchronise()
+
+    def _on_nothing(self, data: bytes, at: int, position: int) -> None:
+        pass
+
+    def _on_branch(self, data: bytes, at: int, position: int) -> None:
+        # Before the first I-sync packet there is nothing to read the address against.
+        reference = self._execution.rest.reference
+        if reference is not None:
+            self._execution.branch(read_branch(self._config, data, at, reference), position)
+
+    # Synchronisation (7.10.5).
+
+    def _on_isync(self, data: bytes, at: int, position: int) -> None:
+        sync = read_sync(self._config, data, at)
+        execution = self._execution
+        first = not execution.is_synchronised
+        execution.synchronise(sync.reason, position)
+        execution.set_context(position, sync.non_secure, sync.hyp, sync.context_id)
+        if sync.reason is not Reason.PERIODIC:
+            self._gap = execution.recorder.here()
+        if sync.cycles is not None:
+            execution.event(Cycles(execution.offset(position), self._count(sync.cycles, sync.reason)))
+        self._start(sync, first, position)
+
+    def _start(self, sync: Sync, first: bool, position: int) -> None:
+        execution = self._execution
+        if sync.reason is Reason.PERIODIC and not first and sync.start is not None:
+            execution.arrive(sync.start, position)
+            return
+        execution.restart(sync.start)
+        if self._data is not None:
+            self._data.lose()
+        if sync.current is not None:
+            # A load or store was in progress: it counts as traced, and another instruction is executing already.
+            execution.run_one(position)
+            execution.restart(sync.current.reference)
+            if sync.current.information is not None:
+                execution.set_context(position, sync.current.information.non_secure, sync.current.information.hyp)
+
+    def _count(self, count: int, reason: Reason) -> Optional[int]:
+        # Zero stands for a counter that overflowed. After an overflow of the FIFO the count means nothing in ETMv3.0
+        # and ETMv3.5, after debug state in ETMv3.0 (7.3.4).
+        if not count or reason is Reason.OVERFLOW and self._config.version in (0, 5):
+            return None
+        return None if reason is Reason.DEBUG and not self._config.version else count
+
+    # Time and events.
+
+    def _on_cycle_count(self, data: bytes, at: int, position: int) -> None:
+        # It belongs before the last I-sync packet that was not periodic (7.3.4).
+        count, _ = read_count(data, at + 1)
+        event = Cycles(self._execution.offset(position), count or None)
+        if self._gap is None:
+            self._execution.event(event)
+        else:
+            self.late.append((self._gap, event))
+            self._gap = None
+
+    def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
+        most = self._config.timestamp_bytes
+        after = timestamp_end(data, at + 1, len(data), most)
+        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
+        if self._timestamp is not None:
+            value = from_gray(self._timestamp) if self._config.gray_timestamps else self._timestamp
+            self._execution.event(Timestamp(self._execution.offset(position), value, None))
+
+    def _on_trigger(self, data: bytes, at: int, position: int) -> None:
+        self._execution.event(TraceEvent(self._execution.offset(position), 0))
+
+    # Context and exceptions.
+
+    def _on_context_id(self, data: bytes, at: int, position: int) -> None:
+        value = int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
+        self._execution.set_context(position, context_id=value)
+
+    def _on_vmid(self, data: bytes, at: int, position: int) -> None:
+        self._execution.set_context(position, vmid=data[at + 1])
+
+    def _on_exception_exit(self, data: bytes, at: int, position: int) -> None:
+        if self._execution.is_synchronised:
+            self._execution.returned(position)
+
+    def _on_exception_entry(self, data: bytes, at: int, position: int) -> None:
+        if self._data is not None:
+            self._data.enter()

@@ -1,0 +1,99 @@
+"""Where the execution stands while a stream is decoded: waypoint by waypoint, and exceptions.
+
+Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.3, chapter 5 and B.3.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.program.blocks import Block, Stop
+from gdb_etm.protocols.armv7.automaton import Unplaced, Way
+from gdb_etm.protocols.armv7.exceptions import exception_name
+from gdb_etm.protocols.armv7.execution import Execution
+from gdb_etm.protocols.armv7.fields import Branch, Reference
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, GapReason, Range
+from gdb_etm.protocols.ptm.automaton import Atoms, PtmAutomaton
+from gdb_etm.protocols.recorder import Leg, Recorder
+
+
+class PtmExecution(Execution):
+    """The state of one stream's analysis.
+
+    :param automaton: Places and states of the program.
+    :param recorder: Takes what ran, and the events.
+    """
+
+    def __init__(self, automaton: PtmAutomaton, recorder: Recorder) -> None:
+        super().__init__(automaton, recorder)
+        self._ptm = automaton
+
+    def atoms(self, atoms: Atoms, position: int) -> None:
+        """Follow atoms; where that is not possible a gap says why."""
+        self._follow(self._ptm.way(self.place, atoms, self.rest.stack), len(atoms), position)
+
+    def branch(self, branch: Branch, position: int) -> None:
+        """Take a branch packet: a waypoint that was taken and its target, or an exception and its vector (4.5.4)."""
+        information = branch.information
+        if information is None or not information.number:
+            self._follow(self._ptm.leave(self.place, self.rest.stack), 1, position)
+            self.arrive(branch.reference, position)
+        else:
+            place = self.place
+            address = None if isinstance(place, Unplaced) else place.address
+            name = exception_name(information.number)
+            self.event(Exception_(self.offset(position), information.number, name, None, address))
+            target = self.automaton.place_of(branch.reference)
+            self.set(target, self.rest._replace(reference=branch.reference, told=True))
+        if information is not None:
+            self.set_context(position, information.non_secure, information.hyp)
+
+    def update(self, reference: Reference, position: int) -> None:
+        """Take a waypoint update packet: everything up to and with the instruction at an address ran (4.5.5)."""
+        place, rest = self.place, self.rest._replace(reference=reference)
+        self.set(place, rest)
+        if isinstance(place, Unplaced):
+            self.stop(position)
+            return
+        if reference.address < place.address:
+            self._contradict(place.address, reference.address, position)
+            return
+        block = self.automaton.blocks.until(place.address, place.isa, reference.address + 1)
+        if block.stop is Stop.NO_CODE:
+            self._stop_in(block, position)
+        elif block.end <= reference.address:
+            self._contradict(block.end, reference.address, position)
+        else:
+            self._ran(block, position)
+            self.set(self.automaton.place(block.end, block.isa), rest._replace(told=False))
+
+    def returned(self, position: int) -> None:
+        """Take an exception return packet: the waypoint before it returned from an exception."""
+        self.event(ExceptionReturn(self.offset(position)))
+
+    def _follow(self, way: Way, atoms: int, position: int) -> None:
+        self.follow(way, position)
+        if way.atoms == atoms:
+            return
+        place = self.place
+        if isinstance(place, Unplaced):
+            self.stop(position)
+            return
+        self._stop_in(self.automaton.blocks.at(place.address, place.isa), position)
+
+    def _stop_in(self, block: Block, position: int) -> None:
+        # Records what ran before the place where the code cannot be followed, and the gap.
+        if block.stop is Stop.NO_CODE:
+            self._ran(block, position)
+            self.gap(position, GapReason.NO_CODE, "", block.end)
+        else:
+            self.gap(position, GapReason.BAD_IMAGE, "no waypoint where the trace has one", block.end)
+        self.set(self.automaton.lost)
+
+    def _ran(self, block: Block, position: int) -> None:
+        if block.instructions:
+            executed = Range(block.start, block.end, block.instructions, block.isa, True)
+            self.recorder.add(Leg((executed,)), position)
+
+    def _contradict(self, here: int, there: int, position: int) -> None:
+        detail = "the program does not go from 0x%08x to 0x%08x" % (here, there)
+        self.gap(position, GapReason.BAD_IMAGE, detail)
+        self.set(self.automaton.lost)

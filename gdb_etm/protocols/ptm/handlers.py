@@ -1,0 +1,128 @@
+"""What each kind of packet means: its fields, read and handed on as elements.
+
+Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Optional
+
+from gdb_etm.protocols.armv7.fields import Reason, from_gray, read_timestamp, timestamp_end
+from gdb_etm.protocols.elements import Cycles, Timestamp, TraceEvent
+from gdb_etm.protocols.ptm.automaton import PtmAutomaton
+from gdb_etm.protocols.ptm.config import PtmConfig
+from gdb_etm.protocols.ptm.execution import PtmExecution
+from gdb_etm.protocols.ptm.packets import Kind, read_branch, read_count, read_sync, read_timestamp_count, read_update
+
+Handler = Callable[[bytes, int, int], None]
+"""``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
+
+
+class Handlers:
+    """One handler for each kind of packet.
+
+    Cycle counts stand after what they belong to.
+
+    :param config: The unit's configuration.
+    :param automaton: Reads atoms.
+    :param execution: Takes what the packets say.
+    """
+
+    def __init__(self, config: PtmConfig, automaton: PtmAutomaton, execution: PtmExecution) -> None:
+        self._config = config
+        self._automaton = automaton
+        self._execution = execution
+        # In the unit's own encoding; None where the upper bits are not known.
+        self._timestamp: Optional[int] = None
+        self._by_kind: Dict[Kind, Handler] = {
+            Kind.ASYNC: self._on_nothing,
+            Kind.IGNORE: self._on_nothing,
+            Kind.ATOM: self._on_atom,
+            Kind.BRANCH: self._on_branch,
+            Kind.ISYNC: self._on_isync,
+            Kind.WAYPOINT_UPDATE: self._on_update,
+            Kind.TIMESTAMP: self._on_timestamp,
+            Kind.TRIGGER: self._on_trigger,
+            Kind.CONTEXT_ID: self._on_context_id,
+            Kind.VMID: self._on_vmid,
+            Kind.EXCEPTION_RETURN: self._on_exception_return,
+        }
+
+    def handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
+        """Handle one whole packet."""
+        self._by_kind[kind](data, at, position)
+
+    def lose(self) -> None:
+        """Forget what packets are compressed against, as when synchronisation is lost."""
+        self._timestamp = None
+
+    def _on_nothing(self, data: bytes, at: int, position: int) -> None:
+        pass
+
+    # Program flow (4.5.2 to 4.5.5).
+
+    def _on_atom(self, data: bytes, at: int, position: int) -> None:
+        atoms, cycles = self._automaton.atoms(data, at)
+        self._execution.atoms(atoms, position)
+        self._count(cycles, position)
+
+    def _on_branch(self, data: bytes, at: int, position: int) -> None:
+        # Before the first I-sync packet there is nothing to read the address against.
+        reference = self._execution.rest.reference
+        if reference is None:
+            return
+        branch = read_branch(data, at, reference)
+        self._execution.branch(branch, position)
+        if self._config.cycle_accurate:
+            self._count(read_count(data, branch.after), position)
+
+    def _on_update(self, data: bytes, at: int, position: int) -> None:
+        reference = self._execution.rest.reference
+        if reference is not None:
+            self._execution.update(read_update(data, at, reference), position)
+
+    def _on_isync(self, data: bytes, at: int, position: int) -> None:
+        sync = read_sync(self._config, data, at)
+        execution = self._execution
+        execution.synchronise(sync.reason, position)
+        execution.set_context(position, sync.non_secure, sync.hyp, sync.context_id)
+        if sync.cycles is not None:
+            # From PFTv1.1 the count means nothing after an overflow and after debug state (4.4).
+            unknown = self._config.version >= 1 and sync.reason in (Reason.OVERFLOW, Reason.DEBUG)
+            execution.event(Cycles(execution.offset(position), None if unknown else sync.cycles))
+        if sync.reason is Reason.PERIODIC and execution.is_synchronised:
+            execution.arrive(sync.start, position)
+            # What is on the return stack from before is not used (4.13).
+            execution.set(execution.place, execution.rest._replace(stack=()))
+        else:
+            execution.restart(sync.start)
+
+    # Time, events, context.
+
+    def _count(self, cycles: int, position: int) -> None:
+        if cycles:
+            self._execution.event(Cycles(self._execution.offset(position), cycles))
+
+    def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
+        most = self._config.timestamp_bytes
+        after = timestamp_end(data, at + 1, len(data), most)
+        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
+        # Its count is one of the sum, as every other is (4.4).
+        self._count(read_timestamp_count(self._config, data, after) or 0, position)
+        if self._timestamp is not None:
+            value = from_gray(self._timestamp) if self._config.gray_timestamps else self._timestamp
+            self._execution.event(Timestamp(self._execution.offset(position), value, None))
+
+    def _on_trigger(self, data: bytes, at: int, position: int) -> None:
+        self._execution.event(TraceEvent(self._execution.offset(position), 0))
+
+    def _on_context_id(self, data: bytes, at: int, position: int) -> None:
+        value = int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
+        self._execution.set_context(position, context_id=value)
+
+    def _on_vmid(self, data: bytes, at: int, position: int) -> None:
+        self._execution.set_context(position, vmid=data[at + 1])
+
+    def _on_exception_return(self, data: bytes, at: int, position: int) -> None:
+        if self._execution.is_synchronised:
+            self._execution.returned(position)

@@ -1,0 +1,122 @@
+"""A stream's packets one by one, with their fields in words.
+
+Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List, Optional
+
+from gdb_etm.protocols.armv7.exceptions import exception_name
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Reference, read_timestamp, timestamp_end
+from gdb_etm.protocols.armv7.words import (
+    NOT_KNOWN_YET,
+    context_words,
+    information_words,
+    reference_text,
+    timestamp_text,
+)
+from gdb_etm.protocols.packet import Packet
+from gdb_etm.protocols.ptm.config import PtmConfig
+from gdb_etm.protocols.ptm.decoder import FORM
+from gdb_etm.protocols.ptm.headers import build_table, packet_kind
+from gdb_etm.protocols.ptm.packets import (
+    ATOMS,
+    Kind,
+    read_branch,
+    read_count,
+    read_sync,
+    read_timestamp_count,
+    read_update,
+)
+from gdb_etm.protocols.stream import list_stream
+
+
+def list_packets(config: PtmConfig, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
+    """Go through the packets of a stream.
+
+    Bytes before an A-sync are listed as not synchronised; after a reserved packet the next A-sync is looked for.
+
+    :param config: The unit's configuration.
+    :param data: The stream's bytes.
+    :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
+    """
+    return list_stream(FORM, build_table(config), packet_kind, _Fields(config).words, data, offset_of)
+
+
+class _Fields:
+    # Puts a packet's fields in words; keeps what packets are compressed against.
+
+    def __init__(self, config: PtmConfig) -> None:
+        self._config = config
+        self._reference: Optional[Reference] = None
+        self._timestamp: Optional[int] = None
+        self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
+            Kind.ATOM: self._atom,
+            Kind.BRANCH: self._branch,
+            Kind.ISYNC: self._isync,
+            Kind.WAYPOINT_UPDATE: self._update,
+            Kind.TIMESTAMP: self._timestamp_packet,
+            Kind.CONTEXT_ID: self._context_id,
+            Kind.VMID: lambda data, at: "0x%x" % data[at + 1],
+            Kind.RESERVED: self._reserved,
+        }
+
+    def words(self, kind: Kind, data: bytes, at: int) -> str:
+        make = self._by_kind.get(kind)
+        return make(data, at) if make is not None else ""
+
+    def _reserved(self, data: bytes, at: int) -> str:
+        # Synchronisation is lost.
+        self._reference = self._timestamp = None
+        return ""
+
+    def _atom(self, data: bytes, at: int) -> str:
+        if self._config.cycle_accurate:
+            return "%s, %s" % ("N" if data[at] & 2 else "E", _cycles(read_count(data, at)))
+        return "".join("E" if taken else "N" for taken in ATOMS[data[at]])
+
+    def _branch(self, data: bytes, at: int) -> str:
+        branch = read_branch(data, at, self._reference or NO_REFERENCE)
+        number = branch.information.number if branch.information is not None else 0
+        words = information_words(branch.information, exception_name(number))
+        if self._reference is None:
+            words.insert(0, NOT_KNOWN_YET)
+        else:
+            self._reference = branch.reference
+            words.insert(0, reference_text(branch.reference))
+        if self._config.cycle_accurate:
+            words.append(_cycles(read_count(data, branch.after)))
+        return ", ".join(words)
+
+    def _update(self, data: bytes, at: int) -> str:
+        if self._reference is None:
+            return NOT_KNOWN_YET
+        self._reference = read_update(data, at, self._reference)
+        return reference_text(self._reference)
+
+    def _isync(self, data: bytes, at: int) -> str:
+        sync = read_sync(self._config, data, at)
+        self._reference = sync.start
+        words: List[str] = [sync.reason.value, reference_text(sync.start)]
+        words += context_words(sync.non_secure, sync.hyp)
+        if sync.context_id is not None:
+            words.append("Context ID 0x%x" % sync.context_id)
+        if sync.cycles is not None:
+            words.append(_cycles(sync.cycles))
+        return ", ".join(words)
+
+    def _timestamp_packet(self, data: bytes, at: int) -> str:
+        most = self._config.timestamp_bytes
+        after = timestamp_end(data, at + 1, len(data), most)
+        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
+        words = timestamp_text(self._timestamp, self._config.gray_timestamps, bool(data[at] & 4))
+        count = read_timestamp_count(self._config, data, after)
+        return words if count is None else "%s, %s" % (words, _cycles(count))
+
+    def _context_id(self, data: bytes, at: int) -> str:
+        return "0x%x" % int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
+
+
+def _cycles(count: int) -> str:
+    return "%d cycles" % count
