@@ -258,7 +258,7 @@ class TraceUnit:
         # What only a unit with data trace has; it traces data only if loads or stores are P0 elements (7.3.3).
         loads, stores = bool(configuration & _INSTP0_LOADS), bool(configuration & _INSTP0_STORES)
         fixed = self._fixed
-        setup = Setup(fixed[_IDR8], fixed[_IDR9], fixed[_IDR0] >> 29 & 1, loads, stores, not configuration & _BB)
+        setup = Setup(fixed[_IDR8], fixed[_IDR9], fixed[_IDR0] >> 29 & 1, loads, stores)
 
         def transfers(address: int) -> bool:
             instruction = decode(self._read_code(address), 0)

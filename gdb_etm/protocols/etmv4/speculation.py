@@ -167,8 +167,9 @@ class Speculation:
         self._follow(_Fate.DROPPED, lambda: self._execution.set_context(fields, position))
 
     def arrive(self, address: Address, position: int) -> None:
-        """Take an Address element."""
+        """Take an Address element; the last one before a P0 element is the one that holds (5.2.9)."""
         self.addresses = push_address(self.addresses, address)
+        self._waiting[-1].void()
         self._follow(_Fate.VOID, lambda: self._execution.arrive(address, position))
 
     def trace_on(self, position: int) -> None:

@@ -43,8 +43,6 @@ class Setup:
     :param commit_mode: TRCIDR0.COMMOPT.
     :param loads: Whether loads are P0 instructions.
     :param stores: Whether stores are P0 instructions.
-    :param wrong_targets: Whether a branch may be traced to a wrong target first; not while direct branches have an
-        address, whose targets a decoder knows.
     """
 
     def __init__(
@@ -54,14 +52,12 @@ class Setup:
         commit_mode: int = 1,
         loads: bool = False,
         stores: bool = False,
-        wrong_targets: bool = True,
     ) -> None:
         self.depth = depth
         self.keys = keys
         self.commit_mode = commit_mode
         self.loads = loads
         self.stores = stores
-        self.wrong_targets = wrong_targets
 
 
 class Speculator(PacketWriter):
@@ -124,8 +120,7 @@ class Speculator(PacketWriter):
     def location(self, address: int, level: Optional[int]) -> None:
         """Write where execution goes on; it may have gone elsewhere first."""
         room = self._setup.depth - self._uncommitted
-        may = self._setup.wrong_targets and level is None and not self._lost
-        if room > 0 and may and self._chance(6):
+        if room > 0 and level is None and not self._lost and self._chance(6):
             super().location(address ^ self._random.randrange(2, 512, 2), None)
             self._cancel(self._wrong_path(min(room, _MOST_WRONG)))
         super().location(address, level)

@@ -45,7 +45,6 @@ def record(
         setup=setup,
     )
     if setup is not None:
-        setup.wrong_targets = config.broadcast is None
         if setup.loads or setup.stores:
             wanted = Access.LOAD * setup.loads | Access.STORE * setup.stores
             config = config._replace(transfers=lambda at: bool(accesses(program.read(at), 0, Isa.T32) & wanted))
