@@ -1,6 +1,6 @@
-"""Real GDB session: the README shows what the demo really prints.
+"""Real GDB sessions: the README shows what they really print.
 
-After a change to either, ``python -m tests.test_readme`` puts the demo's transcript into the README.
+After a change to either, ``python -m tests.test_readme`` puts the transcripts into the README.
 """
 
 from __future__ import annotations
@@ -9,9 +9,14 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from tests.gdb_session import run_gdb
+
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 _BLOCK = re.compile(r"(?<=^```\n)\(gdb\) source gdb_etm\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_LISTINGS = re.compile(r"(?<=^```\n)\(gdb\) etm history /t.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -31,6 +36,19 @@ def demo() -> str:
     return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
 
 
+def listings(shown: str) -> str:
+    """Give the README's listings as GDB prints them on the board m7.
+
+    :param shown: The listings with their command lines.
+    """
+    commands = [line[len("(gdb) ") :] for line in shown.splitlines() if line.startswith("(gdb) ")]
+    connect = "etm connect board:m7 --elf %s" % (ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf")
+    begin = [connect, "set etm data both", "etm start --cycles 16", "continue"]
+    asked = [line for command in commands for line in ("echo (gdb) %s\\n" % command, command)]
+    output = run_gdb([*begin, *asked, "echo (gdb) end\\n"])
+    return output[output.index("(gdb) ") : output.index("(gdb) end")]
+
+
 def _normal(transcript: str) -> str:
     for pattern, word in _VARYING:
         transcript = pattern.sub(word, transcript)
@@ -44,6 +62,15 @@ def test_transcript_is_the_demo() -> None:
     assert _normal(shown.group()) == _normal(demo())
 
 
+def test_listings_are_what_gdb_prints() -> None:
+    """The README's listings are GDB's output."""
+    pytest.importorskip("unicorn")
+    shown = _LISTINGS.search(README.read_text())
+    assert shown is not None, "README.md has no listings"
+    assert shown.group() == listings(shown.group())
+
+
 if __name__ == "__main__":
     text = demo()
     README.write_text(_BLOCK.sub(lambda found: text, README.read_text()))
+    README.write_text(_LISTINGS.sub(lambda found: listings(found.group()), README.read_text()))

@@ -60,6 +60,8 @@ def complete(command: Command, text: str, word: str) -> Tuple[List[str], bool]:
     :returns: The words that fit, and whether a file name fits too.
     """
     before = text[: len(text) - len(word)].split()
+    if word.startswith("/") and command.modifiers and all(one.startswith("/") for one in before):
+        return [word + letter for letter in command.modifiers if letter not in word + "".join(before)], False
     argument = _expected(command, before)
     offers: List[str] = []
     if word.startswith("--") or (not word and not _is_value_of_option(command, before)):

@@ -53,6 +53,8 @@ def test_completion_of_commands() -> None:
         ("etm load %s" % SCRIPT, ["etm load %s" % SCRIPT]),
         ("etm load %s/.c" % SCRIPT.parents[1], ["etm load %s/.ci/run" % SCRIPT.parents[1]]),
         ("etm load x --elf %s" % SCRIPT, ["etm load x --elf %s" % SCRIPT]),
+        ("etm history /", ["etm history /%s" % letter for letter in "dfmrst"]),
+        ("etm functions /ci", ["etm functions /cil"]),
         ("set etm drain ", ["set etm drain eager", "set etm drain lazy"]),
         ("show etm h", ["show etm history-size"]),
     ],
