@@ -1,0 +1,38 @@
+"""Data Watchpoint and Trace unit of an Armv7-M processor, whose comparators drive its trace unit's watchpoint inputs.
+
+Armv7-M Architecture Reference Manual (DDI 0403E), C1.8.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, bits, reserved, word
+
+FUNCTION_INSTRUCTION = 0b1000
+"""DWT_FUNCTION.FUNCTION of a comparator of instruction addresses that does no more than tell the trace unit."""
+
+DWT_CTRL = Register("DWT_CTRL", 0x000, "RW", BitStruct(
+    "NUMCOMP" / bits(4),
+    reserved(28)))
+
+DWT_COMP = RegisterArray("DWT_COMP%d", 0x020, "RW", word("COMP"), 16, range(15))
+
+DWT_MASK = RegisterArray("DWT_MASK%d", 0x024, "RW", BitStruct(
+    reserved(27),
+    "MASK" / bits(5)), 16, range(15))   # how many low bits of the address are not compared; the most is not told
+
+DWT_FUNCTION = RegisterArray("DWT_FUNCTION%d", 0x028, "RW", BitStruct(
+    reserved(7),
+    "MATCHED" / bits(1),                # clears when read
+    reserved(4),
+    "DATAVADDR1" / bits(4),
+    "DATAVADDR0" / bits(4),
+    "DATAVSIZE" / bits(2),
+    "LNK1ENA" / bits(1),
+    "DATAVMATCH" / bits(1),
+    "CYCMATCH" / bits(1),
+    reserved(1),
+    "EMITRANGE" / bits(1),
+    reserved(1),
+    "FUNCTION" / bits(4)), 16, range(15))   # 0: not used
+
+PAGE = Page("Data Watchpoint and Trace unit", globals())

@@ -1,0 +1,198 @@
+"""ETMv3 trace unit: control, filtering and resource registers.
+
+Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 3.5.  A register's
+number there is its offset here divided by 4.  Comparators are in etmv3_comparators.py, identification and
+management in etmv3_id.py; PAGE in etmv3_page.py has all three.  Comments give what a register or field
+depends on.  Before ETMv3.1, and where ETMCCER.Readable is 0, most registers can only be written.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, reserved, word
+
+# Event, 17 bits: two resources, 7 bits each, and a function of them (3.6, "Defining events").
+EVENT = BitStruct(
+    reserved(15),
+    "Function" / bits(3),   # 0 A, 1 not A, 2 A and B, 3 not A and B, 4 neither, 5 A or B, 6 not A or B, 7 not both
+    "B" / bits(7),
+    "A" / bits(7))
+
+FUNCTION_A = 0
+FUNCTION_NOT_A = 1
+FUNCTION_NEITHER = 4
+FUNCTION_A_OR_B = 5
+
+RESOURCE_WATCHPOINT = 0x20
+"""The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators (3.6, table 3.97)."""
+RESOURCE_TRUE = 0x6F
+
+EVENT_TRUE = 0x0006F
+EVENT_FALSE = 0x0406F
+"""Not TRUE; what unused events are set to."""
+
+ETMCR = Register("ETMCR", 0x000, "RW", BitStruct(
+    reserved(1),
+    "VMID" / bits(1),               # since v3.5, ETMCCER.Virtualization
+    reserved(1),
+    "Timestamp" / bits(1),          # since v3.5, ETMCCER.Timestamp
+    "ProcSel" / bits(3),            # ETMSCR.NumProcs
+    "InstrResAC" / bits(1),         # since v3.3
+    "SWWriteDisable" / bits(1),
+    "DebugWriteDisable" / bits(1),
+    "PortSize3" / bits(1),          # the top bit of PortSize
+    "DataOnly" / bits(1),           # since v3.1
+    "FilterCPRT" / bits(1),
+    "SuppressData" / bits(1),
+    "PortMode" / bits(2),
+    "ContextIDSize" / bits(2),      # 0 none, 1: 8 bits, 2: 16, 3: 32
+    "PortMode2" / bits(1),          # the top bit of PortMode
+    "CycleAccurate" / bits(1),
+    "ETMEN" / bits(1),              # trace port selected
+    "Prog" / bits(1),               # 1: disabled, registers may be written
+    "DbgRq" / bits(1),
+    "BranchBroadcast" / bits(1),
+    "Stall" / bits(1),              # ETMCCR.FIFOFULL and ETMSCR.FIFOFULL
+    "PortSize" / bits(3),
+    "DataAddress" / bits(1),
+    "DataValue" / bits(1),
+    "MonitorCPRT" / bits(1),
+    "PowerDown" / bits(1)))         # 1: other bits and registers may not take writes
+
+ETMCCR = Register("ETMCCR", 0x004, "RO", BitStruct(
+    "IDR" / bits(1),
+    reserved(3),
+    "SoftwareAccess" / bits(1),
+    "StartStop" / bits(1),
+    "CIDComps" / bits(2),
+    "FIFOFULL" / bits(1),
+    "ExtOut" / bits(3),
+    "ExtIn" / bits(3),
+    "Sequencer" / bits(1),
+    "Counters" / bits(3),
+    "MMDs" / bits(5),
+    "DataComps" / bits(4),
+    "AddrPairs" / bits(4)))
+
+ETMTRIGGER = Register("ETMTRIGGER", 0x008, "RW", EVENT)
+ETMASICCR = Register("ETMASICCR", 0x00C, "RW", BitStruct(reserved(24), "Control" / bits(8)))
+
+ETMSR = Register("ETMSR", 0x010, "RW", BitStruct(
+    reserved(28),
+    "Triggered" / bits(1),      # since v3.1
+    "StartStop" / bits(1),      # as above: writable while Prog is 1
+    "Prog" / bits(1),           # RO: ETMCR.Prog has taken effect, and all trace has left the unit
+    "Overflow" / bits(1)))      # RO
+
+ETMSCR = Register("ETMSCR", 0x014, "RO", BitStruct(
+    reserved(14),
+    "NoFetchComp" / bits(1),
+    reserved(2),
+    "NumProcs" / bits(3),       # less one
+    "PortModeOK" / bits(1),
+    "PortSizeOK" / bits(1),
+    "MaxPortSize3" / bits(1),
+    "FIFOFULL" / bits(1),       # the processor can be stalled
+    reserved(5),
+    "MaxPortSize" / bits(3)))
+
+ETMTSSCR = Register("ETMTSSCR", 0x018, "RW", BitStruct(     # ETMCCR.StartStop; a bit for each address comparator
+    "Stop" / bits(16),
+    "Start" / bits(16)))
+
+ETMTECR2 = Register("ETMTECR2", 0x01C, "RW", BitStruct(     # a bit for each address comparator
+    reserved(16),
+    "Addresses" / bits(16)))
+
+ETMTEEVR = Register("ETMTEEVR", 0x020, "RW", EVENT)
+
+ETMTECR1 = Register("ETMTECR1", 0x024, "RW", BitStruct(
+    reserved(6),
+    "StartStop" / bits(1),      # ETMCCR.StartStop
+    "Exclude" / bits(1),        # what the lists name is 0: included, 1: excluded
+    "MMDs" / bits(16),
+    "Ranges" / bits(8)))        # a bit for each pair of address comparators
+
+ETMFFRR = Register("ETMFFRR", 0x028, "RW", BitStruct(
+    reserved(7),
+    "Exclude" / bits(1),
+    "MMDs" / bits(16),
+    "Ranges" / bits(8)))
+
+ETMFFLR = Register("ETMFFLR", 0x02C, "RW", BitStruct(
+    reserved(24),
+    "Level" / bits(8)))         # free bytes in the FIFO; more than it has reads back as what it has
+
+# ViewData: only where the unit traces data.
+ETMVDEVR = Register("ETMVDEVR", 0x030, "RW", EVENT)
+
+ETMVDCR1 = Register("ETMVDCR1", 0x034, "RW", BitStruct(     # a bit for each address comparator
+    "Exclude" / bits(16),
+    "Include" / bits(16)))
+
+ETMVDCR2 = Register("ETMVDCR2", 0x038, "RW", BitStruct(     # a bit for each memory map decoder
+    "Exclude" / bits(16),
+    "Include" / bits(16)))
+
+ETMVDCR3 = Register("ETMVDCR3", 0x03C, "RW", BitStruct(     # a bit for each pair of address comparators
+    reserved(15),
+    "ExcludeOnly" / bits(1),
+    "Exclude" / bits(8),
+    "Include" / bits(8)))
+
+ETMCNTRLDVR = RegisterArray("ETMCNTRLDVR%d", 0x13C, "RW", BitStruct(    # ETMCCR.Counters
+    reserved(16),
+    "Value" / bits(16)), 4, range(1, 5))
+
+ETMCNTENR = RegisterArray("ETMCNTENR%d", 0x14C, "RW", BitStruct(        # as above; not 1 if ETMCCER.ReducedCounter
+    reserved(14),
+    "Source" / bits(1),         # RAO in later units: the event, and not every cycle, makes it count
+    "Function" / bits(3),
+    "B" / bits(7),
+    "A" / bits(7)), 4, range(1, 5))
+
+ETMCNTRLDEVR = RegisterArray("ETMCNTRLDEVR%d", 0x15C, "RW", EVENT, 4, range(1, 5))     # as ETMCNTENR
+
+ETMCNTVR = RegisterArray("ETMCNTVR%d", 0x16C, "RW", BitStruct(          # as ETMCNTENR; RO before v3.1
+    reserved(16),
+    "Value" / bits(16)), 4, range(1, 5))
+
+# The sequencer, ETMCCR.Sequencer: the event that takes it from one of its three states to another.
+ETMSQ12EVR = Register("ETMSQ12EVR", 0x180, "RW", EVENT)
+ETMSQ21EVR = Register("ETMSQ21EVR", 0x184, "RW", EVENT)
+ETMSQ23EVR = Register("ETMSQ23EVR", 0x188, "RW", EVENT)
+ETMSQ31EVR = Register("ETMSQ31EVR", 0x18C, "RW", EVENT)
+ETMSQ32EVR = Register("ETMSQ32EVR", 0x190, "RW", EVENT)
+ETMSQ13EVR = Register("ETMSQ13EVR", 0x194, "RW", EVENT)
+
+ETMSQR = Register("ETMSQR", 0x19C, "RW", BitStruct(
+    reserved(30),
+    "State" / bits(2)))         # less one; RO before v3.1
+
+ETMEXTOUTEVR = RegisterArray("ETMEXTOUTEVR%d", 0x19C, "RW", EVENT, 4, range(1, 5))     # ETMCCR.ExtOut
+
+ETMSYNCFR = Register("ETMSYNCFR", 0x1E0, "RW", BitStruct(   # may be RO
+    reserved(20),
+    "Frequency" / bits(12)))    # bytes of trace; since v3.5 0: never.  The lowest bits may be missing.
+
+ETMEXTINSELR = Register("ETMEXTINSELR", 0x1EC, "RW", BitStruct(     # ETMCCER.ExtInSel
+    "Input4" / bits(8),
+    "Input3" / bits(8),
+    "Input2" / bits(8),
+    "Input1" / bits(8)))
+
+ETMTESSEICR = Register("ETMTESSEICR", 0x1F0, "RW", BitStruct(       # since v3.4, ETMCCER.WatchStartStop
+    reserved(8),
+    "Stop" / bits(8),           # a bit for each watchpoint input
+    reserved(8),
+    "Start" / bits(8)))
+
+ETMEIBCR = Register("ETMEIBCR", 0x1F4, "RW", BitStruct(             # since v3.4, ETMCCER.EIBCR
+    reserved(24),
+    "Behavior" / bits(8)))      # a bit for each watchpoint input
+
+ETMTSEVR = Register("ETMTSEVR", 0x1F8, "RW", EVENT)                 # since v3.5, ETMCCER.Timestamp
+ETMAUXCR = Register("ETMAUXCR", 0x1FC, "RW", word("AUXCR"))
+
+ETMTRACEIDR = Register("ETMTRACEIDR", 0x200, "RW", BitStruct(
+    reserved(25),
+    "TraceID" / bits(7)))

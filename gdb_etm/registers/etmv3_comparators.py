@@ -1,0 +1,43 @@
+"""ETMv3 trace unit: address, data value, Context ID and VMID comparators.
+
+IHI 0014Q, 3.5.  They are numbered from 1; the pairs (1, 2), (3, 4) and so on compare ranges, from the
+first one's address up to, but not including, the second one's (2.7.10).
+"""
+
+from __future__ import annotations
+
+from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, reserved, word
+
+TYPE_EXECUTE = 1
+"""ETMACTR.Type of an instruction that was executed."""
+TYPE_TRANSFER = 4
+"""ETMACTR.Type of a load or store."""
+
+SIZE_BYTE = 0
+SIZE_HALFWORD = 1
+"""ETMACTR.Size of Thumb instructions: bit 0 of the address is not compared."""
+SIZE_WORD = 3
+"""ETMACTR.Size of ARM instructions: bits 1:0 of the address are not compared."""
+
+ETMACVR = RegisterArray("ETMACVR%d", 0x03C, "RW", word("Address"), 4, range(1, 17))    # 2 * ETMCCR.AddrPairs
+
+ETMACTR = RegisterArray("ETMACTR%d", 0x07C, "RW", BitStruct(        # 2 * ETMCCR.AddrPairs
+    reserved(16),
+    "VMID" / bits(1),           # since v3.5, ETMCCER.Virtualization
+    "Hyp" / bits(1),            # as above
+    "State" / bits(4),          # bits 11:10 are the security level until v3.4
+    "CIDComp" / bits(2),        # 0: any Context ID
+    "Exact" / bits(1),
+    "DataMatch" / bits(2),      # 0 none, 1 equal, 3 not equal
+    "Size" / bits(2),
+    "Type" / bits(3)), 4, range(1, 17))     # 0 fetch, 1 execute, 2 passed, 3 failed, 4 load or store, 5 load, 6 store
+
+ETMDCVR = RegisterArray("ETMDCVR%d", 0x0B8, "RW", word("Value"), 8, range(1, 9))       # ETMCCR.DataComps
+ETMDCMR = RegisterArray("ETMDCMR%d", 0x0F8, "RW", word("Mask"), 8, range(1, 9))        # 1: not compared
+
+ETMCIDCVR = RegisterArray("ETMCIDCVR%d", 0x1AC, "RW", word("Value"), 4, range(1, 4))   # ETMCCR.CIDComps
+ETMCIDCMR = Register("ETMCIDCMR", 0x1BC, "RW", word("Mask"))        # 1: not compared, by any of them
+
+ETMVMIDCVR = Register("ETMVMIDCVR", 0x240, "RW", BitStruct(         # since v3.5, ETMCCER.Virtualization
+    reserved(24),
+    "Value" / bits(8)))

@@ -1,0 +1,111 @@
+"""ETMv3 trace unit: identification, OS lock, power and management registers.
+
+IHI 0014Q, 3.5.  These tell what a unit has and who may use it.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, reserved, word
+
+MAJOR_ETMV3 = 2
+"""ETMIDR.Major of every ETMv3: it counts from 0 for ETMv1."""
+MAJOR_PFT = 3
+"""ETMIDR.Major of every PTM."""
+
+OSLOCK_KEY = 0xC5ACCE55
+"""Locks the OS Lock when written to ETMOSLAR; anything else unlocks it, other than with ETMLAR."""
+
+ETMIMPSPEC = RegisterArray("ETMIMPSPEC%d", 0x1C0, "RW", word("IMPSPEC"), 4, range(8))
+
+ETMIDR = Register("ETMIDR", 0x1E4, "RO", BitStruct(
+    "Designer" / bits(8),
+    reserved(3),
+    "BranchEncoding" / bits(1),     # since v3.4: branch packets have the alternative encoding
+    "Security" / bits(1),
+    "Thumb32" / bits(1),            # a 32-bit Thumb instruction is traced as one
+    reserved(1),
+    "LoadPCFirst" / bits(1),
+    "Core" / bits(4),               # 0xF: not told here
+    "Major" / bits(4),
+    "Minor" / bits(4),
+    "Revision" / bits(4)))
+
+ETMCCER = Register("ETMCCER", 0x1E8, "RO", BitStruct(       # since v3.1
+    reserved(2),
+    "Timestamp64" / bits(1),        # since v3.5 from here: timestamps have 64 bits, not 48
+    "TimestampBinary" / bits(1),    # natural binary, not Gray code
+    "ReducedCounter" / bits(1),     # counter 1 has a reload value only
+    "Virtualization" / bits(1),
+    reserved(3),
+    "Timestamp" / bits(1),
+    "EIBCR" / bits(1),              # since v3.4 from here
+    "WatchStartStop" / bits(1),     # watchpoint inputs can start and stop tracing
+    "WatchInputs" / bits(4),        # EmbeddedICE watchpoint inputs
+    "Instrumentation" / bits(3),    # since v3.3
+    "NoDataComp" / bits(1),         # since v3.3: data addresses cannot be compared
+    "Readable" / bits(1),           # registers that were write-only until v3.0 can be read
+    "ExtInBus" / bits(8),
+    "ExtInSel" / bits(3)))
+
+ETMIDR2 = Register("ETMIDR2", 0x208, "RO", BitStruct(       # since v3.5
+    reserved(30),
+    "SWP" / bits(1),
+    "RFE" / bits(1)))
+
+ETMOSLAR = Register("ETMOSLAR", 0x300, "WO", word("KEY"))   # since v3.3
+
+ETMOSLSR = Register("ETMOSLSR", 0x304, "RO", BitStruct(     # since v3.3; 0 where there is no OS Lock
+    reserved(28),
+    "Model1" / bits(1),             # since v3.5
+    "nTT" / bits(1),
+    "Locked" / bits(1),
+    "Model0" / bits(1)))
+
+ETMOSSRR = Register("ETMOSSRR", 0x308, "RW", word("Value"))     # since v3.3; each access moves on to the next register
+
+ETMPDCR = Register("ETMPDCR", 0x310, "RW", BitStruct(       # since v3.5
+    reserved(28),
+    "PowerUp" / bits(1),
+    reserved(3)))
+
+ETMPDSR = Register("ETMPDSR", 0x314, "RO", BitStruct(       # since v3.3
+    reserved(26),
+    "Locked" / bits(1),
+    reserved(3),
+    "Sticky" / bits(1),             # trace registers lost their power; clears when read
+    "Power" / bits(1)))
+
+ETMITCTRL = Register("ETMITCTRL", 0xF00, "RW", BitStruct(
+    reserved(31),
+    "IME" / bits(1)))
+
+ETMCLAIMSET = Register("ETMCLAIMSET", 0xFA0, "RW", BitStruct(
+    reserved(24),
+    "SET" / bits(8)))               # reads as the mask of implemented tags
+
+ETMCLAIMCLR = Register("ETMCLAIMCLR", 0xFA4, "RW", BitStruct(
+    reserved(24),
+    "CLR" / bits(8)))               # reads as the tags that are set
+
+ETMDEVAFF0 = Register("ETMDEVAFF0", 0xFA8, "RO", word("MPIDR_LOW"))
+ETMLAR = Register("ETMLAR", 0xFB0, "WO", word("KEY"))
+
+ETMLSR = Register("ETMLSR", 0xFB4, "RO", BitStruct(
+    reserved(29),
+    "nTT" / bits(1),
+    "SLK" / bits(1),
+    "SLI" / bits(1)))
+
+ETMAUTHSTATUS = Register("ETMAUTHSTATUS", 0xFB8, "RO", BitStruct(
+    reserved(24),
+    "SNID" / bits(2),               # each: 0 not implemented, 2 implemented and disabled, 3 enabled
+    "SID" / bits(2),
+    "NSNID" / bits(2),
+    "NSID" / bits(2)))
+
+ETMDEVID = Register("ETMDEVID", 0xFC8, "RO", word("DEVID"))
+
+ETMDEVTYPE = Register("ETMDEVTYPE", 0xFCC, "RO", BitStruct(
+    reserved(24),
+    "SUB" / bits(4),                # 1
+    "MAJOR" / bits(4)))             # 3
