@@ -8,7 +8,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.borrowed import runs
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError
-from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite
+from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterPoll, RegisterWrite
 
 
 def apply(plan: Plan, port: AccessPort, base: int, deadline: Deadline) -> None:
@@ -22,6 +22,9 @@ def apply(plan: Plan, port: AccessPort, base: int, deadline: Deadline) -> None:
     for step in plan.steps:
         if isinstance(step, RegisterWrite):
             port.write32(base + step.offset, step.value)
+        elif isinstance(step, RegisterChange):
+            found = port.read32(base + step.offset)
+            port.write32(base + step.offset, found & ~step.mask | step.value)
         else:
             _poll(step, port, base, deadline)
     mismatches = differences(plan, port, base)

@@ -13,23 +13,25 @@ from gdb_etm.coresight.borrowed import runs
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_id
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.registers.page import Register
+from gdb_etm.registers.page import Page, Register
 
 _IDENTIFICATION: Tuple[Register, ...] = (
     *(PAGE.by_name["TRCIDR%d" % n] for n in range(14)), etmv4_id.TRCAUTHSTATUS, etmv4_id.TRCDEVARCH)
 
 
-class Capabilities:
+class Identification:
     """A frozen view of a unit's identification registers.
 
-    :param registers: Values by datasheet name: TRCIDR0 to TRCIDR5 at least; a missing register counts as 0.
+    :param registers: Values by datasheet name; a missing register counts as 0.
     """
+
+    _page: Page
 
     def __init__(self, registers: Mapping[str, int]) -> None:
         self.registers: Mapping[str, int] = MappingProxyType(dict(registers))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Capabilities) and self.registers == other.registers
+        return isinstance(other, type(self)) and self.registers == other.registers
 
     def __hash__(self) -> int:
         return hash(tuple(sorted(self.registers.items())))
@@ -37,7 +39,7 @@ class Capabilities:
     def field(self, name: str) -> int:
         """Return an identification field's value by its full name, such as ``"TRCIDR4.NUMACPAIRS"``."""
         register, field = name.split(".")
-        return PAGE.by_name[register].get(self.registers.get(register, 0), field)
+        return self._page.by_name[register].get(self.registers.get(register, 0), field)
 
     def require(self, name: str, feature: str) -> None:
         """Refuse a feature whose identification field is 0.
@@ -46,6 +48,15 @@ class Capabilities:
         """
         if not self.field(name):
             raise UnsupportedError("%s: not in this trace unit (%s is 0)" % (feature, name), name)
+
+
+class Capabilities(Identification):
+    """What an ETMv4 has.
+
+    :param registers: TRCIDR0 to TRCIDR5 at least.
+    """
+
+    _page = PAGE
 
     @property
     def version(self) -> Tuple[int, int]:
@@ -100,16 +111,17 @@ def read_capabilities(port: AccessPort, base: int) -> Capabilities:
 
     :raises AccessError: The unit does not answer.
     """
-    values = _read(port, base, _IDENTIFICATION)
+    values = read_registers(port, base, _IDENTIFICATION)
     first = Capabilities(values)
     more = [etmv4.TRCSSCSR[n] for n in range(min(8, first.field("TRCIDR4.NUMSSCC")))]
     if first.field("TRCIDR3.SYNCPR"):
         more.append(etmv4.TRCSYNCPR)
-    values.update(_read(port, base, more))
+    values.update(read_registers(port, base, more))
     return Capabilities(values)
 
 
-def _read(port: AccessPort, base: int, registers: Sequence[Register]) -> Dict[str, int]:
+def read_registers(port: AccessPort, base: int, registers: Sequence[Register]) -> Dict[str, int]:
+    """Read registers, neighbours in one access, and return their values by name."""
     names = {register.offset: register.name for register in registers}
     result: Dict[str, int] = {}
     for first, words in runs(names):

@@ -66,8 +66,16 @@ class TraceOptions:
     """Trace only these; empty: everything."""
     exclude: Tuple[AddressRange, ...] = ()
     """Do not trace these, even where they are included."""
+    start_at: Tuple[int, ...] = ()
+    """Trace from the instruction at one of these addresses on; empty: from the beginning."""
+    stop_at: Tuple[int, ...] = ()
+    """Trace no more from the instruction at one of these addresses on, until the next of ``start_at``."""
+    stall: bool = False
+    """Stall the processor when the unit's FIFO is nearly full, rather than lose trace."""
     data: DataTrace = DataTrace.OFF
     """What of each load and store is traced, those of exceptions included where the unit can."""
+    data_include: Tuple[AddressRange, ...] = ()
+    """Trace only loads and stores at these addresses; empty: all."""
 
     def __post_init__(self) -> None:
         # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).
@@ -75,9 +83,13 @@ class TraceOptions:
             raise ValueError("trace ID 0x%02x: must be from 0x01 to 0x6f" % self.trace_id)
         if self.data and self.trace_id == 0x6F:
             raise ValueError("trace ID 0x6f: the data stream needs the next one, which is reserved")
-        for pair in self.include + self.exclude:
+        for pair in self.include + self.exclude + self.data_include:
             if not 0 <= pair.first <= pair.last:
                 raise ValueError("address range %s ends before it starts" % (pair,))
+        if self.data_include and not self.data:
+            raise ValueError("address ranges of loads and stores: data trace is off")
+        if any(address < 0 for address in self.start_at + self.stop_at):
+            raise ValueError("an address is at least 0")
         if self.sync_bytes is not None and (self.sync_bytes < 1 or self.sync_bytes & (self.sync_bytes - 1)):
             raise ValueError("%d bytes between synchronisation points: must be a power of two" % self.sync_bytes)
         if self.cycle_count is not None and self.cycle_count < 1:

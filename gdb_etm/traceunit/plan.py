@@ -24,6 +24,21 @@ class RegisterWrite(NamedTuple):
         return "0x%03x  %-20s 0x%08x  %s" % (self.offset, self.name, self.value, self.why)
 
 
+class RegisterChange(NamedTuple):
+    """Write some bits of a register and leave the others as they are: a read and a write."""
+
+    name: str
+    offset: int
+    mask: int
+    """The bits that change."""
+    value: int
+    why: str
+
+    def __str__(self) -> str:
+        return "0x%03x  %-20s 0x%08x of 0x%x, the rest as it is: %s" % (
+            self.offset, self.name, self.value, self.mask, self.why)
+
+
 class RegisterPoll(NamedTuple):
     """Wait until some bits of a register have a value."""
 
@@ -39,7 +54,7 @@ class RegisterPoll(NamedTuple):
         return "0x%03x  %-20s wait for 0x%x of 0x%x: %s" % (self.offset, self.name, self.value, self.mask, self.why)
 
 
-Step = Union[RegisterWrite, RegisterPoll]
+Step = Union[RegisterWrite, RegisterChange, RegisterPoll]
 
 
 class Plan(NamedTuple):
@@ -51,6 +66,8 @@ class Plan(NamedTuple):
     return_stack: bool = False
     notes: Tuple[str, ...] = ()
     """What the user should know about what was asked for, one line each."""
+    dwt: Tuple[RegisterWrite, ...] = ()
+    """Writes to the processor's DWT, whose comparators stand in for the unit's own; made before the steps."""
 
     @property
     def writes(self) -> List[RegisterWrite]:
@@ -69,7 +86,7 @@ class Plan(NamedTuple):
 
     def lines(self) -> List[str]:
         """Describe the plan, a line a step, then its notes."""
-        return [str(step) for step in self.steps] + ["note: " + note for note in self.notes]
+        return [str(step) for step in (*self.dwt, *self.steps)] + ["note: " + note for note in self.notes]
 
 
 def suitable_sync_bytes(buffer_bytes: int) -> int:

@@ -6,19 +6,20 @@ register holds an unknown value (table 3-1), so every register that the unit has
 
 from __future__ import annotations
 
-from typing import Iterator, List, Sequence, Tuple
+from typing import Iterator, List, Tuple
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
-from gdb_etm.registers.etmv4_comparators import TRCACATR, TRCACVR
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.options import AddressRange, TraceOptions
+from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step, suitable_sync_bytes
+from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, allot, bits, comparator_writes
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 
 _SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, or 0 for none (7.3.71)
 _OWN_DATA_ID = (4, 5)  # since then the data stream's trace ID can be chosen (TRCTRACEIDR.TRACEDATAID)
+_MOST_INVASIVE = 15  # of TRCSTALLCTLR.LEVEL
 _LOADS_AND_STORES = 3  # of TRCCONFIGR.INSTP0
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
@@ -33,17 +34,16 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     _check(options, capabilities)
     sync = _sync_bytes(options, capabilities, buffer_bytes)
     stack = bool(capabilities.field("TRCIDR0.RETSTACK")) and options.return_stack is not False
-    include, exclude = _joined(options.include), _joined(options.exclude)
-    ranges = _allocate(include, exclude, capabilities)
+    allotment = allot(options, capabilities)
     steps: List[Step] = [
         *_disable_steps(),
         *_main_control(options, capabilities, sync, stack),
-        *_view_inst(ranges, len(include), capabilities),
-        *_view_data(options, capabilities),
+        *_view_inst(allotment, capabilities),
+        *_view_data(options, allotment, capabilities),
         *unused_filters(capabilities),
         *unused_resources(capabilities),
-        *_ranges(ranges, capabilities),
-        *unused_comparators(capabilities, {index for index, _ in ranges}),
+        *comparator_writes(allotment, capabilities),
+        *unused_comparators(capabilities, allotment.used),
     ]
     return Plan(tuple(steps), sync, stack, tuple(_notes(options, capabilities, stack)))
 
@@ -92,6 +92,8 @@ def _check(options: TraceOptions, capabilities: Capabilities) -> None:
         (options.context_id, "TRCIDR2.CIDSIZE", "Context ID"),
         (options.vmid, "TRCIDR2.VMIDSIZE", "VMID"),
         (options.branch_broadcast, "TRCIDR0.TRCBB", "branch broadcast"),
+        (options.stall, "TRCIDR3.STALLCTL", "stalling the processor"),
+        (options.stall, "TRCIDR3.SYSSTALL", "stalling the processor"),
     )
     for asked, field, feature in wanted:
         if asked:
@@ -103,10 +105,6 @@ def _check(options: TraceOptions, capabilities: Capabilities) -> None:
     if options.data and capabilities.version < _OWN_DATA_ID and options.trace_id & 1:
         raise UnsupportedError("trace ID 0x%02x: with data trace this unit needs an even one (TRCTRACEIDR.TRACEID)"
                                % options.trace_id, "TRCTRACEIDR.TRACEID")
-    for pair in options.include + options.exclude:
-        if pair.last >> capabilities.address_bits:
-            raise UnsupportedError("address range %s: this unit compares %d bits (TRCIDR2.IASIZE)"
-                                   % (pair, capabilities.address_bits), "TRCIDR2.IASIZE")
 
 
 def _sync_bytes(options: TraceOptions, capabilities: Capabilities, buffer_bytes: int) -> int:
@@ -138,7 +136,7 @@ def _main_control(options: TraceOptions, capabilities: Capabilities, sync: int, 
         yield _write(etmv4.TRCEVENTCTL0R, 0, "no events")
     yield _write(etmv4.TRCEVENTCTL1R, 0, "no events in the trace")
     if capabilities.field("TRCIDR3.STALLCTL"):
-        yield _write(etmv4.TRCSTALLCTLR, 0, "never stall the processor")
+        yield _stall_control(options)
     if capabilities.field("TRCIDR0.TSSIZE"):
         yield _write(etmv4.TRCTSCTLR, 0, "no timestamps beyond the usual ones")
     if not capabilities.fixed_sync_bytes:
@@ -154,6 +152,16 @@ def _main_control(options: TraceOptions, capabilities: Capabilities, sync: int, 
         yield _write(etmv4.TRCQCTLR, 0, "no Q elements")
 
 
+def _stall_control(options: TraceOptions) -> RegisterWrite:
+    if not options.stall:
+        return _write(etmv4.TRCSTALLCTLR, 0, "never stall the processor")
+    register = etmv4.TRCSTALLCTLR
+    value = register.encode(ISTALL=1, DSTALL=int(bool(options.data)), LEVEL=_MOST_INVASIVE)
+    # The level's lowest bits may be missing (7.3, TRCSTALLCTLR).
+    mask = register.mask & ~register.encode(LEVEL=0b0011)
+    return RegisterWrite(register.name, register.offset, value, mask, "stall the processor rather than lose trace")
+
+
 def _trace_id(options: TraceOptions, capabilities: Capabilities) -> RegisterWrite:
     # Before 4.5 the data stream's is the next one, and not written (7.3.72).
     own = capabilities.version >= _OWN_DATA_ID and bool(options.data)
@@ -162,13 +170,18 @@ def _trace_id(options: TraceOptions, capabilities: Capabilities) -> RegisterWrit
     return _write(etmv4.TRCTRACEIDR, etmv4.TRCTRACEIDR.encode(TRACEID=options.trace_id, TRACEDATAID=data), why)
 
 
-def _view_data(options: TraceOptions, capabilities: Capabilities) -> Iterator[RegisterWrite]:
+def _view_data(options: TraceOptions, allotment: Allotment, capabilities: Capabilities) -> Iterator[RegisterWrite]:
     if not capabilities.field("TRCIDR0.TRCDATA"):
         return
     exceptions = int(bool(options.data) and bool(capabilities.field("TRCIDR0.TRCEXDATA")))
     control = etmv4.TRCVDCTLR.encode(EVENT=etmv4.EVENT_TRUE, TRCEXDATA=exceptions)
     why = "trace the data of every load and store" if options.data else "no data trace"
     yield _write(etmv4.TRCVDCTLR, control, why + (", exceptions' too" if exceptions else ""))
+    if capabilities.field("TRCIDR4.NUMACPAIRS"):
+        yield _write(etmv4.TRCVDSACCTLR, 0, "no data address filter by single comparators")
+        ranges = etmv4.TRCVDARCCTLR.encode(INCLUDE=bits(allotment.data))
+        yield _write(etmv4.TRCVDARCCTLR, ranges, "include %d ranges of loads and stores" % len(allotment.data)
+                     if allotment.data else "no data address filter")
 
 
 def _configuration(options: TraceOptions, stack: bool) -> str:
@@ -182,54 +195,22 @@ def _configuration(options: TraceOptions, stack: bool) -> str:
     return ", ".join(parts + [name for chosen, name in choices if chosen])
 
 
-def _joined(ranges: Sequence[AddressRange]) -> List[AddressRange]:
-    """Join ranges that overlap or touch."""
-    result: List[AddressRange] = []
-    for pair in sorted(ranges):
-        if result and pair.first <= result[-1].last + 1:
-            result[-1] = AddressRange(result[-1].first, max(result[-1].last, pair.last))
-        else:
-            result.append(pair)
-    return result
-
-
-def _allocate(include: Sequence[AddressRange], exclude: Sequence[AddressRange],
-              capabilities: Capabilities) -> List[Tuple[int, AddressRange]]:
-    """Give each range a comparator pair, the last pair first: single comparators are taken from the other end."""
-    pairs = min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)
-    ranges = [*include, *exclude]
-    if len(ranges) > pairs:
-        raise UnsupportedError(
-            "this unit has %d address-range comparator pair%s (TRCIDR4.NUMACPAIRS); the filter needs %d"
-            % (pairs, "" if pairs == 1 else "s", len(ranges)), "TRCIDR4.NUMACPAIRS")
-    return [(pairs - 1 - n, pair) for n, pair in enumerate(ranges)]
-
-
-def _view_inst(ranges: Sequence[Tuple[int, AddressRange]], included: int,
-               capabilities: Capabilities) -> Iterator[RegisterWrite]:
+def _view_inst(allotment: Allotment, capabilities: Capabilities) -> Iterator[RegisterWrite]:
     # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
-    always = etmv4.TRCVICTLR.encode(SSSTATUS=1, EVENT=etmv4.EVENT_TRUE)
-    yield _write(etmv4.TRCVICTLR, always, "trace always, at every exception level")
-    if capabilities.field("TRCIDR4.NUMACPAIRS"):
-        include = sum(1 << index for index, _ in ranges[:included])
-        exclude = sum(1 << index for index, _ in ranges[included:])
-        why = "include %d, exclude %d ranges" % (included, len(ranges) - included) if ranges else "trace all addresses"
-        yield _write(etmv4.TRCVIIECTLR, etmv4.TRCVIIECTLR.encode(INCLUDE=include, EXCLUDE=exclude), why)
-
-
-def _ranges(ranges: Sequence[Tuple[int, AddressRange]], capabilities: Capabilities) -> Iterator[RegisterWrite]:
-    for index, pair in ranges:
-        for n, address in ((2 * index, pair.first), (2 * index + 1, pair.last)):
-            yield from _address_comparator(n, address, "range %s" % (pair,), capabilities)
-
-
-def _address_comparator(n: int, address: int, why: str, capabilities: Capabilities) -> Iterator[RegisterWrite]:
-    value, kind = TRCACVR[n], TRCACATR[n]
-    yield RegisterWrite(value.name, value.offset, address & 0xFFFFFFFF, 0xFFFFFFFF, why)
-    if capabilities.address_bits == 64:
-        # The high word keeps what it held unless it is written as well (4.3.6).
-        yield RegisterWrite(value.name + "[63:32]", value.offset + 4, address >> 32, 0xFFFFFFFF, why)
-    yield RegisterWrite(kind.name, kind.offset, 0, kind.mask & 0xFFFFFFFF, "instruction addresses, any context")
+    waits = bool(allotment.start)
+    control = etmv4.TRCVICTLR.encode(SSSTATUS=int(not waits), EVENT=etmv4.EVENT_TRUE)
+    when = "trace from a start address on" if waits else "trace always"
+    yield _write(etmv4.TRCVICTLR, control, when + ", at every exception level")
+    if not capabilities.field("TRCIDR4.NUMACPAIRS"):
+        return
+    include, exclude = bits(allotment.include), bits(allotment.exclude)
+    counts = "include %d, exclude %d ranges" % (len(allotment.include), len(allotment.exclude))
+    yield _write(etmv4.TRCVIIECTLR, etmv4.TRCVIIECTLR.encode(INCLUDE=include, EXCLUDE=exclude),
+                 counts if include | exclude else "trace all addresses")
+    start, stop = bits(allotment.start), bits(allotment.stop)
+    counts = "%d start, %d stop addresses" % (len(allotment.start), len(allotment.stop))
+    yield _write(etmv4.TRCVISSCTLR, etmv4.TRCVISSCTLR.encode(START=start, STOP=stop),
+                 counts if start | stop else "no start or stop addresses")
 
 
 def _notes(options: TraceOptions, capabilities: Capabilities, stack: bool) -> Iterator[str]:

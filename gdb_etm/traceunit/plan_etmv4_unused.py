@@ -15,15 +15,9 @@ from gdb_etm.traceunit.plan import RegisterWrite
 
 
 def unused_filters(capabilities: Capabilities) -> Iterator[RegisterWrite]:
-    """Clear start and stop points, and the address filters of data trace."""
-    pairs = capabilities.field("TRCIDR4.NUMACPAIRS")
-    if pairs:
-        yield _clear(etmv4.TRCVISSCTLR, "no start or stop addresses")
+    """Clear start and stop points by the processor's comparators."""
     if capabilities.field("TRCIDR4.NUMPC"):
         yield _clear(etmv4.TRCVIPCSSCTLR, "no start or stop by DWT comparators")
-    if capabilities.field("TRCIDR0.TRCDATA") and pairs:
-        yield _clear(etmv4.TRCVDSACCTLR, "no data address filter")
-        yield _clear(etmv4.TRCVDARCCTLR, "no data address filter")
 
 
 def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:
@@ -49,11 +43,11 @@ def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:
             yield _clear(etmv4.TRCSSPCICR[n], "single-shot control unused")
 
 
-def unused_comparators(capabilities: Capabilities, used_pairs: Container[int]) -> Iterator[RegisterWrite]:
-    """Clear the address, data value, Context ID and VMID comparators that no range uses."""
+def unused_comparators(capabilities: Capabilities, used: Container[int]) -> Iterator[RegisterWrite]:
+    """Clear the address, data value, Context ID and VMID comparators that have no use."""
     wide = capabilities.address_bits == 64
     for n in range(2 * min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)):
-        if n // 2 not in used_pairs:
+        if n not in used:
             yield from _clear_value(comparators.TRCACVR[n], wide)
             yield _clear(comparators.TRCACATR[n], "address comparator unused")
     for n in range(min(capabilities.field("TRCIDR4.NUMDVC"), 8)):

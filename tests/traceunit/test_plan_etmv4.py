@@ -168,6 +168,39 @@ def test_branch_broadcast() -> None:
     assert plan.notes == ("branch broadcast overrides the return stack",)
 
 
+def test_start_and_stop() -> None:
+    """AT-41: single comparators from the first on, and no trace before a start address (SSSTATUS is 0)."""
+    got = values(plan_program(TraceOptions(start_at=(0x1000,), stop_at=(0x2000,)), units.A53, 4 * KIB))
+    assert (got["TRCACVR0"], got["TRCACVR1"], got["TRCVISSCTLR"], got["TRCVICTLR"]) == (0x1000, 0x2000, 0x20001, 1)
+    got = values(plan_program(TraceOptions(stop_at=(0x2000,)), units.A53, 4 * KIB))
+    assert (got["TRCVISSCTLR"], got["TRCVICTLR"]) == (0x10000, 0x201)
+    ranges = tuple(AddressRange(n * 0x1000, n * 0x1000 + 0xFF) for n in range(3))
+    got = values(plan_program(TraceOptions(include=ranges, start_at=(0x1000,), stop_at=(0x2000,)), units.A53, 4 * KIB))
+    assert (got["TRCVIIECTLR"], got["TRCVISSCTLR"]) == (0xE, 0x20001)
+    with pytest.raises(UnsupportedError, match=r"has 4 address-range comparator pairs .*; the filter needs 5"):
+        plan_program(TraceOptions(include=ranges, start_at=(1, 2, 3)), units.A53, 4 * KIB)
+    with pytest.raises(UnsupportedError, match=r"TRCIDR4.NUMACPAIRS"):
+        plan_program(TraceOptions(stop_at=(0x2000,)), units.M33, 4 * KIB)
+
+
+def test_data_of_an_address_range() -> None:
+    """L18088, L14652: TRCVDARCCTLR.INCLUDE and comparators of loads and stores (TYPE is 3)."""
+    options = TraceOptions(trace_id=0x10, data=DataTrace.BOTH, data_include=(AddressRange(0x20000000, 0x200000FF),))
+    got = values(plan_program(options, units.DATA, 4 * KIB))
+    assert (got["TRCVDARCCTLR"], got["TRCVDSACCTLR"], got["TRCVIIECTLR"]) == (8, 0, 0)
+    assert (got["TRCACVR6"], got["TRCACVR7"]) == (0x20000000, 0x200000FF)
+    assert (got["TRCACATR6"], got["TRCACATR7"], got["TRCACATR0"]) == (3, 3, 0)
+
+
+def test_stalling() -> None:
+    """L17829: ISTALL, at the level that loses least; only where the processor can be stalled (TRCIDR3.SYSSTALL)."""
+    plan = plan_program(TraceOptions(stall=True), units.A53, 4 * KIB)
+    (write,) = [write for write in plan.writes if write.name == "TRCSTALLCTLR"]
+    assert write.value == 0x10F and not write.mask & 3
+    with pytest.raises(UnsupportedError, match="TRCIDR3.STALLCTL is 0"):
+        plan_program(TraceOptions(stall=True), units.MINIMAL, 4 * KIB)
+
+
 def test_minimal_unit() -> None:
     """AT-58, L16524: no selectors, so TRCEVENTCTL0R does not exist; AT-59: with v4.2's one pair it does."""
     minimal = values(plan_program(TraceOptions(), units.MINIMAL, 4 * KIB))
@@ -212,6 +245,8 @@ def test_plan_as_text() -> None:
     (dict(include=(AddressRange(2, 1),)), "ends before it starts"),     # V-20
     (dict(sync_bytes=1000), "power of two"),
     (dict(cycle_count=0), "at least 1"),                        # V-06
+    (dict(data_include=(AddressRange(0, 1),)), "data trace is off"),
+    (dict(start_at=(-4,)), "at least 0"),
 ])
 def test_options_refuse(wrong: Dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
