@@ -164,6 +164,8 @@ class Calls(gdb.Function):
             calls = self._session.decode(self._session.look()).calls(self._session.debugger.function_at)
         except EtmError as error:
             raise gdb.GdbError(str(error))
+        except KeyboardInterrupt as stop:
+            raise gdb.GdbError(("Quit %s" % stop).rstrip())
         found = 0
         for one in calls.activations():
             found += one.frame.function is not None and one.frame.function.name == wanted and one.entered in _CALLS
