@@ -39,8 +39,10 @@ def _captures(arguments: argparse.Namespace) -> List[Capture]:
 
 def _capture(arguments: argparse.Namespace) -> Capture:
     # The first buffer that can be decoded; any other one when there is none, so that decoding says why not.
+    from gdb_etm.protocols.registry import LANGUAGES
+
     captures = _captures(arguments)
-    decodable = (one for one in captures if any(source.protocol == "etmv4" for source in one.sources))
+    decodable = (one for one in captures if any(source.protocol in LANGUAGES for source in one.sources))
     capture = next(decodable, captures[0])
     arguments.notes = capture.notes
     return capture
@@ -70,9 +72,9 @@ def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, His
 
 
 def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
-    from gdb_etm.history.build import streams
+    from gdb_etm.history.build import all_streams
 
-    found = streams(_capture(arguments))
+    found = all_streams(_capture(arguments))
     _check_id(arguments.id, [stream.trace_id for stream in found])
     return [stream for stream in found if arguments.id in (None, stream.trace_id)]
 
@@ -99,7 +101,7 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.protocols.elements import DataGap
-    from gdb_etm.protocols.etmv4.config import Etmv4Config
+    from gdb_etm.protocols.registry import LANGUAGES
     from gdb_etm.views.elements import element_object, element_text, end_object
 
     capture = _capture(arguments)
@@ -115,7 +117,10 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
         return ((offset, trace_id, one) for offset, one in history.conditions())
 
     def data_of(history: History) -> Iterator[Tuple[int, int, Element]]:
-        trace_id = Etmv4Config.from_source(history.source).data_trace_id
+        language = LANGUAGES[history.source.protocol]
+        config = language.config(history.source)
+        data_id = language.data.trace_id(config) if language.data is not None else None
+        trace_id = config.trace_id if data_id is None else data_id
         return ((offset, trace_id, one) for offset, one in history.data_elements())
 
     as_object = arguments.format == "jsonl"

@@ -52,7 +52,7 @@ class TraceSource(NamedTuple):
     name: str
     """Name within the capture, such as ``"ETM_0"``."""
     protocol: str
-    """``"etmv4"``; other strings name sources that cannot be decoded (``"stm"``, ``"etmv3"``)."""
+    """``"etmv4"``, ``"etmv3"`` or ``"ptm"``; other strings name sources that cannot be decoded (``"stm"``)."""
     registers: Mapping[str, int]
     """Configuration and identification registers by datasheet name (``"TRCCONFIGR"``), 32-bit values."""
     core: Optional[Core]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -219,8 +220,30 @@ def test_bad_snapshots(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["packets", "elements", "history", "functions"])
-def test_captures_that_are_not_decoded(command: str) -> None:
-    assert "etmv3" in refused(command, capture_folder("TC2"))
+def test_captures_that_are_not_decoded(command: str, tmp_path: Path) -> None:
+    files = {
+        "snapshot.ini": "[device_list]\ndevice0=itm.ini\n[trace]\nmetadata=trace.ini\n",
+        "itm.ini": "[device]\nname=ITM_0\nclass=trace_source\ntype=ITM\n",
+        "trace.ini": "[trace_buffers]\nbuffers=one\n[one]\nname=ETB_0\nfile=trace.bin\nformat=coresight\n",
+        "trace.bin": "\0" * 16,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert "ITM_0 (itm)" in refused(command, str(tmp_path))
+
+
+def test_trace_ids_that_are_not_decoded(tmp_path: Path) -> None:
+    # The buffer of the ETM shares its frames with an ITM, and with a source that the snapshot does not name.
+    shutil.copytree(capture_folder("TC2"), tmp_path / "TC2", copy_function=shutil.copyfile)
+    buffer = tmp_path / "TC2" / "cstrace.bin"
+    os.chmod(tmp_path / "TC2", 0o700)
+    frames = bytes([0x20 << 1 | 1]) + bytes(14) + b"\0" + bytes([0x55 << 1 | 1, 0x11]) + bytes(14)
+    buffer.write_bytes(buffer.read_bytes() + frames)
+    lines = run("packets", str(tmp_path / "TC2")).out.splitlines()
+    named = [line.split("not decoded")[1].strip() for line in lines if "not decoded" in line]
+    assert named == ["14 bytes of ITM_0 (itm)", "14 bytes of no source that the capture names"]
+    assert any("0x13  bc" in line for line in lines)
+    assert run("packets", str(tmp_path / "TC2"), "--id", "0x55").status == 0
 
 
 @pytest.mark.parametrize("command", ["elements", "history", "functions"])

@@ -10,11 +10,8 @@ from typing import ContextManager, Deque, Iterator, List, Optional, Sequence, Tu
 from gdb_etm.commands.progress import Meter, Task
 from gdb_etm.commands.ranges import Window
 from gdb_etm.history.build import SourceStream
-from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_listing import list_data_packets
-from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.protocols.packet import Packet
-from gdb_etm.views.text import about_text
+from gdb_etm.views.text import about_text, plural
 
 _KEPT = 1 << 15
 """Packets at either end that are kept once they were listed: a big buffer has more than fit in memory."""
@@ -31,8 +28,14 @@ def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
 
 
 def _of(stream: SourceStream) -> Iterator[Row]:
-    config = Etmv4Config.from_source(stream.source)
-    of = list_data_packets if stream.is_data else list_packets
+    language = stream.language
+    if language is None:
+        words = "%s %s" % (plural(len(stream.data), "byte"), stream.source.protocol)
+        if stream.source.name:
+            words = "%s of %s (%s)" % (plural(len(stream.data), "byte"), stream.source.name, stream.source.protocol)
+        return iter([(stream.trace_id, Packet(stream.offset_of(0), b"", "not decoded", words))])
+    config = language.config(stream.source)
+    of = language.data.packets if stream.is_data and language.data is not None else language.packets
     return ((stream.trace_id, packet) for packet in of(config, stream.data, stream.offset_of))
 
 

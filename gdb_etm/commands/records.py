@@ -10,7 +10,7 @@ from gdb_etm.commands.listing import Packets
 from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
-from gdb_etm.history.build import DecoderCache, streams
+from gdb_etm.history.build import DecoderCache, all_streams
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.clock import Clock
 from gdb_etm.history.exits import Exits
@@ -171,7 +171,7 @@ class Record:
         :raises CommandError: There is no such trace ID.
         """
         if trace_id not in self._packets:
-            found = streams(self.capture)
+            found = all_streams(self.capture)
             chosen = [stream for stream in found if trace_id in (None, stream.trace_id)]
             if not chosen and trace_id is not None:
                 raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])

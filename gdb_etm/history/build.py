@@ -12,10 +12,8 @@ from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import DataGap, Gap, GapReason
-from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_decoder import decode_data
-from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.recorder import Recorder
+from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
 
 
 class SourceStream(NamedTuple):
@@ -31,6 +29,11 @@ class SourceStream(NamedTuple):
     is_data: bool = False
     """Whether it is the unit's data stream and not its instruction stream."""
 
+    @property
+    def language(self) -> Optional[Language]:
+        """How it is read; None when it cannot be."""
+        return LANGUAGES.get(self.source.protocol)
+
 
 def _same(position: int) -> int:
     return position
@@ -43,27 +46,46 @@ def streams(capture: Capture) -> List[SourceStream]:
 
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
-    sources = [source for source in capture.sources if source.protocol == "etmv4"]
+    return [stream for stream in all_streams(capture) if stream.language is not None]
+
+
+def all_streams(capture: Capture) -> List[SourceStream]:
+    """Split a capture by trace IDs: those that can be decoded, then the others.
+
+    :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
+    """
+    sources = [source for source in capture.sources if source.protocol in LANGUAGES]
     if not sources:
         found = ", ".join("%s (%s)" % (source.name, source.protocol) for source in capture.sources) or "none"
         raise CaptureError("%s has no trace source that can be decoded; it has %s" % (capture.name, found))
     if capture.format is BufferFormat.RAW:
-        trace_id = Etmv4Config.from_source(sources[0]).trace_id
+        trace_id = LANGUAGES[sources[0].protocol].config(sources[0]).trace_id
         return [SourceStream(sources[0], trace_id, capture.buffer, _same)]
     framed = _Framed(capture)
     result = []
     for source in sources:
-        config = Etmv4Config.from_source(source)
-        ids = [config.trace_id]
-        if config.data_trace and config.data_trace_id != config.trace_id:
-            ids.append(config.data_trace_id)
+        language = LANGUAGES[source.protocol]
+        config = language.config(source)
+        data_id = language.data.trace_id(config) if language.data is not None else None
+        ids = [config.trace_id] + ([data_id] if data_id is not None else [])
         for trace_id in ids:
-            stream = framed.streams.get(trace_id)
-            if stream is not None:
-                offset_of = partial(framed.offset_of, stream)
-                is_data = trace_id != config.trace_id
-                result.append(SourceStream(source, trace_id, bytes(stream.data), offset_of, framed.lost, is_data))
+            if trace_id in framed.streams:
+                result.append(framed.stream(source, trace_id, trace_id != config.trace_id))
+    known = {stream.trace_id for stream in result}
+    others = {_trace_id(source): source for source in capture.sources if source.protocol not in LANGUAGES}
+    for trace_id in framed.streams:
+        if trace_id not in known:
+            result.append(framed.stream(others.get(trace_id, _NO_SOURCE), trace_id, False))
     return result
+
+
+_NO_SOURCE = TraceSource("", "of no source that the capture names", {}, None, ())
+# Registers of sources that cannot be decoded, with their trace ID in bits 22 to 16.
+_TRACE_IDS = ("ITMTCR", "ITM_TCR", "STMTCSR")
+
+
+def _trace_id(source: TraceSource) -> int:
+    return next((source.registers[name] >> 16 & 0x7F for name in _TRACE_IDS if name in source.registers), -1)
 
 
 class _Framed:
@@ -84,6 +106,11 @@ class _Framed:
             lost.append(Gap(end, GapReason.CUT, "%d bytes of a frame" % frames.leftover))
         self.lost = tuple(lost)
 
+    def stream(self, source: TraceSource, trace_id: int, is_data: bool) -> SourceStream:
+        stream = self.streams[trace_id]
+        offset_of = partial(self.offset_of, stream)
+        return SourceStream(source, trace_id, bytes(stream.data), offset_of, self.lost, is_data)
+
     def offset_of(self, stream: Stream, position: int) -> int:
         offset = stream.offset_of(position)
         return offset if self._port is None else with_trailers(self._port.offset_of(offset))
@@ -93,16 +120,19 @@ class DecoderCache:
     """Keeps decoders, which learn the program as they go, for captures of the same unit and program."""
 
     def __init__(self) -> None:
-        self._decoders: Dict[Tuple[Etmv4Config, bytes], Decoder] = {}
+        self._decoders: Dict[Tuple[str, Config, bytes], Decoder] = {}
 
-    def get(self, config: Etmv4Config, program: Program) -> Decoder:
-        """Give the decoder for a configuration and a program; a new one when there is none."""
-        key = (config, program.identity())
+    def get(self, protocol: str, config: Config, program: Program) -> Decoder:
+        """Give the decoder for a configuration and a program; a new one when there is none.
+
+        :param protocol: As of :class:`~gdb_etm.capture.TraceSource`.
+        """
+        key = (protocol, config, program.identity())
         decoder = self._decoders.get(key)
         if decoder is None:
             # One program is debugged at a time: what was learned of an older one is dropped.
-            self._decoders = {old: kept for old, kept in self._decoders.items() if old[1] == key[1]}
-            decoder = self._decoders[key] = Decoder(config, program)
+            self._decoders = {old: kept for old, kept in self._decoders.items() if old[2] == key[2]}
+            decoder = self._decoders[key] = LANGUAGES[protocol].decoder(config, program)
         return decoder
 
     def drop(self, decoder: Decoder) -> None:
@@ -119,10 +149,15 @@ class Part(NamedTuple):
 
     stream: SourceStream
     """The unit's instruction stream."""
-    config: Etmv4Config
+    config: Config
     program: Program
     transfers: Optional[SourceStream] = None
     """The unit's data stream; None where there is none."""
+
+    @property
+    def language(self) -> Language:
+        """How the unit's streams are read."""
+        return LANGUAGES[self.stream.source.protocol]
 
     @property
     def size(self) -> int:
@@ -144,27 +179,28 @@ def parts(capture: Capture, program: Optional[Program] = None, trace_id: Optiona
             others = [other for other in split if other.is_data and other.source is stream.source]
             if trace_id in (None, *(one.trace_id for one in (stream, *others))):
                 memory = program if program is not None else Program(stream.source.images)
-                config = Etmv4Config.from_source(stream.source)
+                config = LANGUAGES[stream.source.protocol].config(stream.source)
                 found.append(Part(stream, config, memory, others[0] if others else None))
     return found
 
 
 def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = None) -> Recorder:
     """Decode one unit's bytes."""
-    decoder = cache.get(part.config, part.program)
-    stream = part.stream
+    stream, data = part.stream, part.language.data
+    decoder = cache.get(stream.source.protocol, part.config, part.program)
     before = [gap for gap in stream.lost if not gap.offset]
-    elements = None
-    if part.transfers is not None:
-        elements = decode_data(part.config, part.transfers.data, part.transfers.offset_of, progress)
+    elements = []
+    if part.transfers is not None and data is not None:
+        elements.append(data.elements(part.config, part.transfers.data, part.transfers.offset_of, progress))
     try:
-        recorder = decoder.decode(stream.data, stream.offset_of, progress, before, elements)
+        recorder = decoder.decode(stream.data, stream.offset_of, progress, before, *elements)
     except BaseException:
         cache.drop(decoder)
         raise
-    if elements is None and part.config.data_trace:
+    data_id = data.trace_id(part.config) if data is not None else None
+    if not elements and data_id is not None:
         offset = stream.offset_of(0) if stream.data else 0
-        recorder.insert([(0, DataGap(offset, GapReason.ABSENT, "trace ID 0x%02x" % part.config.data_trace_id))])
+        recorder.insert([(0, DataGap(offset, GapReason.ABSENT, "trace ID 0x%02x" % data_id))])
     for gap in stream.lost[len(before) :]:
         recorder.event(gap)
     return recorder
@@ -196,6 +232,6 @@ def build(
     todo = parts(capture, program, trace_id)
     histories = {}
     for part, recorder in zip(todo, decode(todo, decoders)):
-        blocks = decoders.get(part.config, part.program).automaton.blocks
+        blocks = decoders.get(part.stream.source.protocol, part.config, part.program).automaton.blocks
         histories[part.stream.trace_id] = History(recorder, part.stream.source, blocks, capture.end)
     return histories

@@ -75,7 +75,8 @@ class Clock:
         """Put times beside what they belong to.
 
         A cycle count belongs to the last committed P0 element before it, a timestamp to the last P0 element or event
-        before it; both may lie before a change of context, but not before a gap.
+        before it; both may lie before a change of context, but not before a gap.  Counts that belong to the same are
+        put together.
 
         :param items: A stretch of the history, as :meth:`~gdb_etm.history.store.History.walk` gives it.
         :param follows: Whether times at its beginning belong to what lies before it, and are left out.
@@ -94,6 +95,13 @@ class Clock:
                 held.rows = [Timed(item, None)]
                 held.owns = not isinstance(item, Gap)
         yield from held.rows
+
+
+def _together(before: Optional[Count], after: Count) -> Count:
+    # Two counts that follow one another.
+    if before is None or before.cycles is None or after.cycles is None:
+        return after
+    return after._replace(cycles=before.cycles + after.cycles)
 
 
 class _Held:
@@ -119,8 +127,8 @@ class _Held:
         known = self.rows[at].time
         if known is None:
             self.rows[at] = self.rows[at]._replace(time=time)
-        elif time.cycles is not None and known.cycles is None:
-            self.rows[at] = self.rows[at]._replace(time=known._replace(cycles=time.cycles))
+        elif time.cycles is not None and (known.cycles is None or known.timestamp is None):
+            self.rows[at] = self.rows[at]._replace(time=known._replace(cycles=_together(known.cycles, time.cycles)))
         elif time.timestamp is not None and known.timestamp is None:
             self.rows[at] = self.rows[at]._replace(time=known._replace(timestamp=time.timestamp))
         else:

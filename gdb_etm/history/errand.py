@@ -8,11 +8,11 @@ from typing import Optional
 
 from gdb_etm.capture import Core, MemoryImage, TraceSource
 from gdb_etm.history.build import DecoderCache, Part, Progress, SourceStream, decode_part
-from gdb_etm.history.columns import Reader, Writer
+from gdb_etm.history.columns import ColumnError, Reader, Writer
 from gdb_etm.history.recording import read_recording, write_recording
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.recorder import Recorder, RunTable
+from gdb_etm.protocols.registry import LANGUAGES
 
 
 def write_errand(part: Part) -> bytes:
@@ -52,7 +52,9 @@ def run_errand(errand: bytes, progress: Optional[Progress] = None) -> bytes:
     shifted = partial(add, _data_base(stream))
     others = [SourceStream(source, other, data.blob(), shifted, (), True) for other in data.column("Q")]
     data.end()
-    part = Part(stream, Etmv4Config.from_source(source), Program(images), *others[:1])
+    if source.protocol not in LANGUAGES:
+        raise ColumnError("a part that cannot be decoded")
+    part = Part(stream, LANGUAGES[source.protocol].config(source), Program(images), *others[:1])
     return write_recording(decode_part(part, DecoderCache(), progress))
 
 

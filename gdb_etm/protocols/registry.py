@@ -1,0 +1,92 @@
+"""The protocols that can be decoded, by the name that a capture's sources have for them."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Protocol, Sequence
+
+from gdb_etm.capture import TraceSource
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.image import Program
+from gdb_etm.protocols.etmv3.config import Etmv3Config
+from gdb_etm.protocols.etmv3.decoder import Decoder as Etmv3Decoder
+from gdb_etm.protocols.etmv3.listing import list_packets as list_etmv3
+from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.data_decoder import decode_data
+from gdb_etm.protocols.etmv4.data_listing import list_data_packets
+from gdb_etm.protocols.etmv4.decoder import Decoder as Etmv4Decoder
+from gdb_etm.protocols.etmv4.listing import list_packets as list_etmv4
+from gdb_etm.protocols.packet import Packet
+from gdb_etm.protocols.ptm.config import PtmConfig
+from gdb_etm.protocols.ptm.decoder import Decoder as PtmDecoder
+from gdb_etm.protocols.ptm.listing import list_packets as list_ptm
+from gdb_etm.protocols.recorder import Recorder
+
+
+class Config(Protocol):
+    """The facts about a trace unit that decide how its bytes are read; equal ones have equal hashes."""
+
+    @property
+    def trace_id(self) -> int:
+        """ATB trace ID of the instruction stream."""
+
+    def __hash__(self) -> int: ...
+
+
+class Automaton(Protocol):
+    """What a decoder learned."""
+
+    @property
+    def blocks(self) -> Blocks:
+        """The program."""
+
+
+class Decoder(Protocol):
+    """Decodes streams of one trace unit."""
+
+    @property
+    def automaton(self) -> Automaton:
+        """What it learned of the program."""
+
+    def decode(self, *arguments: Any, **named: Any) -> Recorder:
+        """Decode a whole stream: its bytes, offsets, who is told of progress, gaps before it, its data elements."""
+
+
+class DataStream(NamedTuple):
+    """How a protocol reads a stream of loads and stores beside the instruction stream."""
+
+    trace_id: Callable[[Any], Optional[int]]
+    """Its trace ID by the configuration; None when the unit traces no data."""
+    packets: Callable[[Any, bytes, Callable[[int], int]], Iterator[Packet]]
+    """Lists its packets."""
+    elements: Callable[..., Sequence[Any]]
+    """Decodes it: the configuration, its bytes, their offsets, who is told of progress."""
+
+
+class Language(NamedTuple):
+    """How a protocol's streams are read."""
+
+    config: Callable[[TraceSource], Config]
+    """Reads a source's configuration; raises CaptureError when a register is missing."""
+    decoder: Callable[[Any, Program], Decoder]
+    """Makes the decoder for a configuration and a program."""
+    packets: Callable[[Any, bytes, Callable[[int], int]], Iterator[Packet]]
+    """Lists the packets of a stream: the configuration, its bytes, their offsets."""
+    data: Optional[DataStream] = None
+    """None where loads and stores are in the same stream, or are not traced at all."""
+
+
+def _etmv4_data_id(config: Etmv4Config) -> Optional[int]:
+    return config.data_trace_id if config.data_trace and config.data_trace_id != config.trace_id else None
+
+
+LANGUAGES: Dict[str, Language] = {
+    "etmv3": Language(Etmv3Config.from_source, Etmv3Decoder, list_etmv3),
+    "etmv4": Language(
+        Etmv4Config.from_source,
+        Etmv4Decoder,
+        list_etmv4,
+        DataStream(_etmv4_data_id, list_data_packets, decode_data),
+    ),
+    "ptm": Language(PtmConfig.from_source, PtmDecoder, list_ptm),
+}
+"""By :attr:`gdb_etm.capture.TraceSource.protocol`."""
