@@ -27,8 +27,8 @@ from gdb_etm.board.viewinst import (
 )
 from gdb_etm.protocols.etmv4.data_tracer import Transfer
 from gdb_etm.protocols.etmv4.encoder import DataConfig, Encoder, EncoderConfig
-from gdb_etm.protocols.etmv4.encoder_records import ReadCode, Region
 from gdb_etm.protocols.etmv4.speculator import Setup
+from gdb_etm.protocols.instructions import ReadCode, Region
 
 _PRGCTLR = 0x004
 _STATR = 0x00C

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from gdb_etm.protocols.etmv4.encodings import A_SYNC, continued
-from gdb_etm.protocols.etmv4.writer import Sink
+from gdb_etm.protocols.etmv4.encodings import A_SYNC
+from gdb_etm.protocols.output import Output, Sink, continued
 
-_BURST = 64
 _MOST_WAITING = 8
 _MOST_BARE = 4
 
@@ -51,7 +50,7 @@ class P2(NamedTuple):
     """Right key of the P1 element that it belongs to."""
 
 
-class DataWriter:
+class DataWriter(Output):
     """Writes packets of one data stream and keeps what they are compressed against.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left.
@@ -61,11 +60,9 @@ class DataWriter:
     """
 
     def __init__(self, sink: Sink, p0_keys: int, p1_keys: int) -> None:
-        self.count = 0
-        self._sink = sink
+        super().__init__(sink)
         self._p0_keys = p0_keys
         self._p1_keys = p1_keys
-        self._out = bytearray()
         self._waiting: List[Union[P1, P2]] = []
         self._timestamp = 0
         self._reset()
@@ -102,10 +99,7 @@ class DataWriter:
     def deliver(self) -> None:
         """Write the waiting elements and hand everything to the sink."""
         self.flush()
-        if self._out:
-            data = bytes(self._out)
-            self._out.clear()
-            self._sink(data)
+        super().deliver()
 
     def drop(self) -> None:
         """Lose the waiting elements, as an overflow does."""
@@ -151,14 +145,6 @@ class DataWriter:
         else:
             data.append(value >> 56)
         self._put(bytes(data))
-
-    def _put(self, data: bytes) -> None:
-        self._out += data
-        self.count += len(data)
-        if len(self._out) >= _BURST:
-            data = bytes(self._out)
-            self._out.clear()
-            self._sink(data)
 
     # P1 and P2 elements (6.5.5, 6.5.6).
 

@@ -14,9 +14,11 @@ from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 from gdb_etm.protocols.etmv4.data_tracer import DataTracer, Transfer
 from gdb_etm.protocols.etmv4.data_writer import DataWriter
-from gdb_etm.protocols.etmv4.encoder_records import TRANSFER, Branch, ReadCode, Records, Region
+from gdb_etm.protocols.etmv4.encoder_records import TRANSFER, Branch, Records
 from gdb_etm.protocols.etmv4.speculator import Setup, Speculator
-from gdb_etm.protocols.etmv4.writer import HANDLER, THREAD, PacketWriter, Sink, exception_type
+from gdb_etm.protocols.etmv4.writer import HANDLER, THREAD, PacketWriter, exception_type
+from gdb_etm.protocols.instructions import ReadCode, Region
+from gdb_etm.protocols.output import Sink
 
 View = Callable[[int], bool]
 """Tells whether ViewInst is active for an instruction; called once for each executed instruction, in order."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Optional, Sequence, Tuple
 
+from gdb_etm.protocols.output import continued
+
 A_SYNC = bytes(11) + b"\x80"
 """Alignment synchronisation (6.4.2)."""
 TRACE_ON = b"\x04"
@@ -37,16 +39,6 @@ SAME_CONTEXT = b"\x80"
 _MOST_COUNT = 0xFFFFF
 _MISPREDICT_ATOMS: Dict[str, int] = {"": 0, "E": 1, "EE": 2, "N": 3}
 _MOST_SYNC_ATOMS = 4
-
-
-def continued(value: int) -> bytes:
-    """Write a number with seven bits a byte, low bits first; bit 7 says that another byte follows (6.4.2)."""
-    data = bytearray()
-    while value > 0x7F:
-        data.append(0x80 | (value & 0x7F))
-        value >>= 7
-    data.append(value)
-    return bytes(data)
 
 
 def count20(value: int) -> bytes:

@@ -23,7 +23,8 @@ from gdb_etm.protocols.etmv4.encodings import (
     trace_info,
     unnumbered_sync,
 )
-from gdb_etm.protocols.etmv4.writer import PacketWriter, Sink
+from gdb_etm.protocols.etmv4.writer import PacketWriter
+from gdb_etm.protocols.output import Sink
 
 CANCEL = -1
 """In a trail: P0 elements were cancelled."""

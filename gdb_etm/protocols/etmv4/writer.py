@@ -10,7 +10,7 @@ exception level 0 (Thread) or 3 (Handler), no Context ID and no VMID.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional
 
 from gdb_etm.protocols.etmv4.encodings import (
     A_SYNC,
@@ -22,16 +22,13 @@ from gdb_etm.protocols.etmv4.encodings import (
     cycle_count_3,
     trace_info,
 )
-
-Sink = Callable[[bytes], None]
-"""Takes the next bytes of the stream."""
+from gdb_etm.protocols.output import Output, Sink
 
 THREAD = 0
 """The exception level that stands for Thread mode (Table 5-8)."""
 HANDLER = 3
 """The exception level that stands for Handler mode (Table 5-8)."""
 
-_BURST = 64
 _MOST_ATOMS = 24
 _SHORT_PATTERNS: Dict[str, int] = {
     # Atom Format 5 and Format 4 (6.4.13); Format 6 is better for runs that begin with three or more E.
@@ -51,38 +48,24 @@ for _bits in range(8):
     _SHORT_PATTERNS["NE"[_bits & 1]] = 0xF6 | (_bits & 1)
 
 
-class PacketWriter:
+class PacketWriter(Output):
     """Writes packets of one instruction stream and keeps what they are compressed against.
 
-    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left.
+    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
+        atoms, which stay until :meth:`flush_atoms`.
     """
 
     def __init__(self, sink: Sink) -> None:
-        self.count = 0
-        self._sink = sink
-        self._out = bytearray()
+        super().__init__(sink)
         self._atoms = ""
         # Each address with its instruction set in bit 0: the three recently traced address registers (6.4.12).
         self._recent: List[int] = [0, 0, 0]
         self._timestamp = 0
 
-    def deliver(self) -> None:
-        """Hand everything written so far to the sink; waiting atoms stay until :meth:`flush_atoms`."""
-        if self._out:
-            data = bytes(self._out)
-            self._out.clear()
-            self._sink(data)
-
     def put(self, data: bytes) -> None:
         """Write a packet of ``encodings.py`` after the waiting atoms."""
         self.flush_atoms()
         self._put(data)
-
-    def _put(self, data: bytes) -> None:
-        self._out += data
-        self.count += len(data)
-        if len(self._out) >= _BURST:
-            self.deliver()
 
     def atom(self, taken: bool, fixed: bool = False) -> None:
         """Add an Atom element; packets hold several, so it may wait for more.
