@@ -1,0 +1,80 @@
+"""What the PTM encoder needs to know of each instruction of a program."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, NamedTuple, Optional
+
+from gdb_etm.program.barriers import is_barrier
+from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32, decode_t16, decode_t32, is_wide
+
+ReadCode = Callable[[int], bytes]
+"""Returns four bytes of program memory at an address (two at the end of memory)."""
+Region = Callable[[int], bool]
+"""Tells whether an address is in some region."""
+
+_RAM = 0x20000000
+_MASK = 0xFFFFFFFF
+_ISB = 0xF3BF
+
+
+class Waypoint(NamedTuple):
+    """A waypoint instruction.  Where execution goes on is an address with bit 0 set for T32 code."""
+
+    target: int
+    """-1 for an indirect branch."""
+    following: int
+    """The next instruction in memory."""
+    link: bool
+    broadcast: bool
+    """Whether branch broadcasting is on there."""
+    barrier: bool
+    """Whether it is ISB, DMB or DSB."""
+
+
+class Records(Dict[int, Optional[Waypoint]]):
+    """The waypoints of a program by address, with bit 0 set for T32 code; None for other instructions.
+
+    Found out when an instruction is first executed; in RAM each time, for a program may change its code there.
+
+    :param read_code: Reads program memory.
+    :param broadcast: Where branch broadcasting is on; None for nowhere.
+    :param barriers: Whether DMB and DSB are waypoints (ETMCCER[24]).
+    """
+
+    def __init__(self, read_code: ReadCode, broadcast: Optional[Region], barriers: bool) -> None:
+        super().__init__()
+        self._read_code = read_code
+        self._broadcast = broadcast
+        self._barriers = barriers
+
+    def __missing__(self, place: int) -> Optional[Waypoint]:
+        address, thumb = place & ~1, place & 1
+        code = self._read_code(address)
+        insn = _decode(address, code, thumb)
+        following = (address + insn.size) & _MASK | thumb
+        record: Optional[Waypoint] = None
+        if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
+            target = insn.target | (insn.isa is Isa.T32) if insn.kind is Kind.DIRECT else -1
+            # ISB counts as a branch to the next instruction.
+            barrier = target == following and _is_isb(code, thumb)
+            everywhere = self._broadcast is not None and not barrier and self._broadcast(address)
+            record = Waypoint(target, following, insn.link, everywhere, barrier)
+        elif self._barriers and is_barrier(code, Isa.T32 if thumb else Isa.A32):
+            record = Waypoint(following, following, False, False, True)
+        if address < _RAM:
+            self[place] = record
+        return record
+
+
+def _decode(address: int, code: bytes, thumb: int) -> Insn:
+    if not thumb:
+        return decode_a32(address, int.from_bytes(code, "little"))
+    first = int.from_bytes(code[:2], "little")
+    if is_wide(first):
+        return decode_t32(address, first, int.from_bytes(code[2:4], "little"))
+    return decode_t16(address, first)
+
+
+def _is_isb(code: bytes, thumb: int) -> bool:
+    first = int.from_bytes(code[:2], "little")
+    return first == _ISB if thumb else code[2:4] == b"\x7f\xf5"

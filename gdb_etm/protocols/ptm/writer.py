@@ -1,0 +1,139 @@
+"""PTM packets, written: the compression state of one stream and the bytes it gives.
+
+The encodings are IHI 0035B, 4.5; each method names its paragraph.  Packets that are compressed against others or gather
+are methods here; all others are made by ``encodings.py`` and written by :meth:`PacketWriter.put`.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Optional
+
+from gdb_etm.protocols.armv7.fields import Reason, Reference, State
+from gdb_etm.protocols.ptm import encodings
+from gdb_etm.protocols.ptm.encodings import MOST_ATOMS, Regime
+
+Sink = Callable[[bytes], None]
+"""Takes the next bytes of the stream."""
+
+_BURST = 64
+_TIMESTAMP_BYTES = {False: 7, True: 9}
+
+
+class PacketWriter:
+    """Writes packets of one stream and keeps what they are compressed against.
+
+    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left.
+    :param cycle_accurate: Whether packets count cycles (ETMCR[12]).
+    :param wide_timestamps: Whether timestamps have 64 bits and not 48 (ETMCCER[29]).
+    """
+
+    def __init__(self, sink: Sink, cycle_accurate: bool = False, wide_timestamps: bool = False) -> None:
+        self.count = 0
+        self._sink = sink
+        self._counts = cycle_accurate
+        self._wide = wide_timestamps
+        self._out = bytearray()
+        self._atoms = ""
+        self._reference = Reference(0, State.ARM)
+        # In the unit's own encoding; None when an analyser may not know it.
+        self._timestamp: Optional[int] = None
+
+    def deliver(self) -> None:
+        """Hand everything written so far to the sink; waiting atoms stay until :meth:`flush_atoms`."""
+        if self._out:
+            data = bytes(self._out)
+            self._out.clear()
+            self._sink(data)
+
+    def put(self, data: bytes) -> None:
+        """Write a packet of ``encodings.py`` after the waiting atoms."""
+        self.flush_atoms()
+        self._put(data)
+
+    def _put(self, data: bytes) -> None:
+        self._out += data
+        self.count += len(data)
+        if len(self._out) >= _BURST:
+            self.deliver()
+
+    def atom(self, taken: bool, cycles: int = 0) -> None:
+        """Add an atom (4.5.3); without cycle counts a packet holds several, so it may wait for more.
+
+        :param cycles: Cycles since the last count.
+        """
+        if self._counts:
+            self._put(encodings.counted_atom(taken, cycles))
+            return
+        self._atoms += "E" if taken else "N"
+        if len(self._atoms) == MOST_ATOMS:
+            self.flush_atoms()
+
+    def flush_atoms(self) -> None:
+        """Write the waiting atoms: every other packet comes after them."""
+        if self._atoms:
+            pattern, self._atoms = self._atoms, ""
+            self._put(encodings.atoms(pattern))
+
+    def drop_atoms(self) -> None:
+        """Lose the waiting atoms, as an overflow does."""
+        self._atoms = ""
+
+    def alignment(self) -> None:
+        """Write A-sync (4.5.1); the next timestamp is written in full."""
+        self.put(encodings.A_SYNC)
+        self._timestamp = None
+
+    def sync(self, place: Reference, reason: Reason, regime: Regime, cycles: int = 0, context_id: bytes = b"") -> None:
+        """Write I-sync (4.5.2), which addresses are compressed against."""
+        counted = cycles if self._counts and reason is not Reason.PERIODIC else None
+        self.put(encodings.sync(place, reason, regime, counted, context_id))
+        self._reference = place
+
+    def branch(
+        self, place: Reference, regime: Optional[Regime] = None, number: int = 0, cycles: int = 0, long: bool = False
+    ) -> None:
+        """Write Branch address (4.5.4): a waypoint was taken, or an exception.
+
+        :param place: Where execution goes on.
+        :param regime: The state there; None when it is the one told before, and there is no exception.
+        :param number: Exception type, 0 for none.
+        :param cycles: Cycles since the last count.
+        :param long: Whether to write the second information byte where nothing needs it.
+        """
+        data = encodings.address(place, self._reference, regime is not None)
+        if regime is not None:
+            data += encodings.information(number, place, regime, long)
+        self.put(data + encodings.count(cycles) if self._counts else data)
+        self._reference = place
+
+    def update(self, place: Reference) -> None:
+        """Write Waypoint update (4.5.5): everything up to and with the instruction at an address ran.
+
+        :param place: That instruction.
+        """
+        # An extra byte for ThumbEE follows a fifth address byte alone.
+        informed = place.state is State.THUMBEE and self._reference.state is not place.state
+        if informed:
+            self._reference = Reference(0, State.ARM)
+        data = b"\x72" + encodings.address(place, self._reference, informed)
+        self.put(data + b"\x40" if informed else data)
+        self._reference = place
+
+    def timestamp(self, value: int, cycles: int = 0) -> None:
+        """Write Timestamp (4.5.10), only the low bytes that changed.
+
+        :param value: In the unit's own encoding, 48 or 64 bits.
+        :param cycles: Cycles since the last count.
+        """
+        most = _TIMESTAMP_BYTES[self._wide]
+        changed = -1 if self._timestamp is None else value ^ self._timestamp
+        self._timestamp = value
+        data = bytearray(b"\x42")
+        for index in range(most - 1):
+            more = changed >> 7 * (index + 1) != 0
+            data.append(more << 7 | value >> 7 * index & 0x7F)
+            if not more:
+                break
+        else:
+            data.append(value >> 7 * (most - 1) & (0xFF if self._wide else 0x3F))
+        self.put(bytes(data) + encodings.count(cycles) if self._counts else bytes(data))
