@@ -72,9 +72,12 @@ def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, His
 
 
 def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
+    from gdb_etm.commands.decoding import taking_apart
     from gdb_etm.history.build import all_streams
 
-    found = all_streams(_capture(arguments))
+    capture = _capture(arguments)
+    with taking_apart(capture, _meter()) as taken:
+        found = all_streams(capture, taken.advance)
     _check_id(arguments.id, [stream.trace_id for stream in found])
     return [stream for stream in found if arguments.id in (None, stream.trace_id)]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Sequence
+from typing import ContextManager, Dict, Optional
 
 from gdb_etm.capture import Capture
 from gdb_etm.commands.crew import decode_together, processors
 from gdb_etm.commands.interpreter import interpreter
-from gdb_etm.commands.progress import Meter
-from gdb_etm.history.build import DecoderCache, Part, build, decode_parts
+from gdb_etm.commands.progress import Meter, Task
+from gdb_etm.history.build import DecoderCache, decode_parts, histories, parts
 from gdb_etm.history.store import History
-from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.views.text import about_text
 
 _LARGE = 1 << 22
@@ -27,12 +26,19 @@ def decode_capture(
     :returns: Histories by trace ID, in the capture's order of sources.
     :raises CaptureError: When nothing in the capture can be decoded.
     """
+    decoders = cache if cache is not None else DecoderCache()
+    with taking_apart(capture, meter) as taken:
+        todo = parts(capture, None, trace_id, taken.advance)
+    size = sum(part.size for part in todo)
+    with meter.task("decoding %s of trace" % about_text(size), size) as task:
+        if len(todo) > 1 and size > _LARGE and processors() > 1:
+            recorders = decode_together(todo, decoders, interpreter(), processors(), task.advance)
+        else:
+            recorders = decode_parts(todo, decoders, task.advance)
+    return histories(capture, todo, recorders, decoders)
 
-    def decode(todo: Sequence[Part], decoders: DecoderCache) -> List[Recorder]:
-        size = sum(part.size for part in todo)
-        with meter.task("decoding %s of trace" % about_text(size), size) as task:
-            if len(todo) > 1 and size > _LARGE and processors() > 1:
-                return decode_together(todo, decoders, interpreter(), processors(), task.advance)
-            return decode_parts(todo, decoders, task.advance)
 
-    return build(capture, trace_id=trace_id, cache=cache, decode=decode)
+def taking_apart(capture: Capture, meter: Meter) -> ContextManager[Task]:
+    """Watch a capture being taken apart by trace IDs; the bytes of its buffer count."""
+    size = len(capture.buffer)
+    return meter.task("taking %s of frames apart" % about_text(size), size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage, TraceSource
-from gdb_etm.commands.decoding import decode_capture
+from gdb_etm.commands.decoding import decode_capture, taking_apart
 from gdb_etm.commands.listing import Packets
 from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.ranges import Window
@@ -171,7 +171,8 @@ class Record:
         :raises CommandError: There is no such trace ID.
         """
         if trace_id not in self._packets:
-            found = all_streams(self.capture)
+            with taking_apart(self.capture, self._meter) as taken:
+                found = all_streams(self.capture, taken.advance)
             chosen = [stream for stream in found if trace_id in (None, stream.trace_id)]
             if not chosen and trace_id is not None:
                 raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])

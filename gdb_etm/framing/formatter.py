@@ -14,11 +14,12 @@ columns, big integers for the auxiliary bits.  Only frames that hold an ID are w
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 FRAME = 16
 """Bytes in a formatter frame."""
 _DATA = 15
+_PIECE = 1 << 20
 _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F
 
@@ -149,11 +150,17 @@ def _frames_with_id(data: bytes, frames: int) -> bytes:
     return (any_id & ones).to_bytes(frames, "little")
 
 
-def deframe(buffer: bytes) -> Deformatter:
+def deframe(buffer: bytes, progress: Optional[Callable[[int], None]] = None) -> Deformatter:
     """Take a whole buffer of formatter frames apart.
 
     :param buffer: Frames from the first one on; a cut last frame is left over.
+    :param progress: Called now and then with the number of bytes taken since the last call; what it raises ends the
+        work.
     """
     deformatter = Deformatter()
-    deformatter.feed(buffer)
+    for at in range(0, len(buffer), _PIECE):
+        piece = buffer[at : at + _PIECE]
+        deformatter.feed(piece)
+        if progress is not None:
+            progress(len(piece))
     return deformatter

@@ -16,6 +16,10 @@ from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
 
 
+Progress = Callable[[int], None]
+"""Called now and then with the number of bytes done since the last call; what it raises ends the work."""
+
+
 class SourceStream(NamedTuple):
     """The bytes of one source under one trace ID, taken out of the capture's buffer."""
 
@@ -39,19 +43,21 @@ def _same(position: int) -> int:
     return position
 
 
-def streams(capture: Capture) -> List[SourceStream]:
+def streams(capture: Capture, progress: Optional[Progress] = None) -> List[SourceStream]:
     """Split a capture by the sources that can be decoded, in the capture's order.
 
     The data stream of a source follows its instruction stream.
 
+    :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
-    return [stream for stream in all_streams(capture) if stream.language is not None]
+    return [stream for stream in all_streams(capture, progress) if stream.language is not None]
 
 
-def all_streams(capture: Capture) -> List[SourceStream]:
+def all_streams(capture: Capture, progress: Optional[Progress] = None) -> List[SourceStream]:
     """Split a capture by trace IDs: those that can be decoded, then the others.
 
+    :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When a source lacks a register that decoding needs, or none can be decoded.
     """
     sources = [source for source in capture.sources if source.protocol in LANGUAGES]
@@ -61,7 +67,7 @@ def all_streams(capture: Capture) -> List[SourceStream]:
     if capture.format is BufferFormat.RAW:
         trace_id = LANGUAGES[sources[0].protocol].config(sources[0]).trace_id
         return [SourceStream(sources[0], trace_id, capture.buffer, _same)]
-    framed = _Framed(capture)
+    framed = _Framed(capture, progress)
     result = []
     for source in sources:
         language = LANGUAGES[source.protocol]
@@ -91,10 +97,10 @@ def _trace_id(source: TraceSource) -> int:
 class _Framed:
     # A buffer of frames taken apart, whatever carried them.
 
-    def __init__(self, capture: Capture) -> None:
+    def __init__(self, capture: Capture, progress: Optional[Progress]) -> None:
         port = find_frames(without_trailers(capture.buffer)) if capture.format is BufferFormat.DSTREAM else None
         self._port = port
-        frames = deframe(capture.buffer if port is None else bytes(port.data))
+        frames = deframe(capture.buffer if port is None else bytes(port.data), progress)
         self.streams = frames.streams
         lost = []
         if port is not None and port.dropped:
@@ -140,10 +146,6 @@ class DecoderCache:
         self._decoders = {key: kept for key, kept in self._decoders.items() if kept is not decoder}
 
 
-Progress = Callable[[int], None]
-"""Called now and then with the number of bytes decoded since the last call; what it raises ends the work."""
-
-
 class Part(NamedTuple):
     """What one unit contributed to a capture, with what decoding it takes."""
 
@@ -165,15 +167,21 @@ class Part(NamedTuple):
         return len(self.stream.data) + (len(self.transfers.data) if self.transfers is not None else 0)
 
 
-def parts(capture: Capture, program: Optional[Program] = None, trace_id: Optional[int] = None) -> List[Part]:
+def parts(
+    capture: Capture,
+    program: Optional[Program] = None,
+    trace_id: Optional[int] = None,
+    progress: Optional[Progress] = None,
+) -> List[Part]:
     """Take a capture apart by units.
 
     :param program: The program that ran; None takes each source's own memory images.
     :param trace_id: Only this trace ID; None takes all.
+    :param progress: Told of the buffer's bytes that were taken out of their frames.
     :raises CaptureError: When nothing in the capture can be decoded.
     """
     found = []
-    split = streams(capture)
+    split = streams(capture, progress)
     for stream in split:
         if not stream.is_data:
             others = [other for other in split if other.is_data and other.source is stream.source]
@@ -211,12 +219,28 @@ def decode_parts(todo: Sequence[Part], cache: DecoderCache, progress: Optional[P
     return [decode_part(part, cache, progress) for part in todo]
 
 
+def histories(
+    capture: Capture, todo: Sequence[Part], recorders: Sequence[Recorder], cache: DecoderCache
+) -> Dict[int, History]:
+    """Make histories of what was decoded.
+
+    :param todo: The capture's parts.
+    :param recorders: What became of each.
+    :param cache: Decoders of the parts.
+    :returns: Histories by trace ID, in the capture's order of sources.
+    """
+    found = {}
+    for part, recorder in zip(todo, recorders):
+        blocks = cache.get(part.stream.source.protocol, part.config, part.program).automaton.blocks
+        found[part.stream.trace_id] = History(recorder, part.stream.source, blocks, capture.end)
+    return found
+
+
 def build(
     capture: Capture,
     program: Optional[Program] = None,
     trace_id: Optional[int] = None,
     cache: Optional[DecoderCache] = None,
-    decode: Callable[[Sequence[Part], DecoderCache], Sequence[Recorder]] = decode_parts,
 ) -> Dict[int, History]:
     """Decode a capture.
 
@@ -224,14 +248,9 @@ def build(
     :param program: The program that ran; None takes each source's own memory images.
     :param trace_id: Only this trace ID; None takes all.
     :param cache: Decoders of earlier captures.
-    :param decode: Decodes the parts, in their order; the default does it here, one after the other.
     :returns: Histories by trace ID, in the capture's order of sources.
     :raises CaptureError: When nothing in the capture can be decoded.
     """
     decoders = cache if cache is not None else DecoderCache()
     todo = parts(capture, program, trace_id)
-    histories = {}
-    for part, recorder in zip(todo, decode(todo, decoders)):
-        blocks = decoders.get(part.stream.source.protocol, part.config, part.program).automaton.blocks
-        histories[part.stream.trace_id] = History(recorder, part.stream.source, blocks, capture.end)
-    return histories
+    return histories(capture, todo, decode_parts(todo, decoders), decoders)
