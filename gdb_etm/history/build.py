@@ -15,7 +15,6 @@ from gdb_etm.protocols.elements import DataGap, Gap, GapReason
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
 
-
 Progress = Callable[[int], None]
 """Called now and then with the number of bytes done since the last call; what it raises ends the work."""
 
