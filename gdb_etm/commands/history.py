@@ -91,7 +91,7 @@ def _timed(decoded: Decoded, shown: Window, modifiers: str) -> Iterator[Timed]:
     if "d" not in modifiers:
         items = (item for item in items if not isinstance(item, DataGap))
     if "t" in modifiers:
-        return decoded.clock.timed(items, shown.first > 1)
+        return decoded.clock.timed(items, shown.first)
     return (Timed(item, None) for item in items if not isinstance(item, (Cycles, Timestamp)))
 
 

@@ -70,7 +70,9 @@ class Decoded:
     def clock(self) -> Clock:
         """What adds up its cycle counts, made at the first look."""
         if self._clock is None:
-            self._clock = Clock(self.history)
+            size = len(self.history.order)
+            with self._meter.task("adding up the cycle counts", size) as task:
+                self._clock = Clock(self.history, task.advance)
         return self._clock
 
     def forget_symbols(self) -> None:

@@ -6,16 +6,29 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
-from typing import Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.store import History, Instruction
-from gdb_etm.protocols.elements import Context, Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent
+from gdb_etm.protocols.elements import (
+    Context,
+    Cycles,
+    DataGap,
+    Event,
+    Gap,
+    GapReason,
+    Range,
+    Timestamp,
+    TraceEvent,
+)
+from gdb_etm.protocols.recorder import Run
 
 _LOSES_COUNTS = frozenset((GapReason.NOT_SYNCHRONISED, GapReason.OVERFLOW, GapReason.DISCARD, GapReason.BAD_PACKET))
 # After these a cycle count may have been lost, so that the next one says nothing of how many there were in all.
 
 _UNKNOWN = -1
+_SPACING = 64
+_TOLD = 1 << 14
+# Entries between two stored totals, and between two calls of a progress function.
 
 
 class Count(NamedTuple):
@@ -42,49 +55,105 @@ class Timed(NamedTuple):
     time: Optional[Time]
 
 
+class _Effect(NamedTuple):
+    # What some events do to the total.
+    added: Optional[int]
+    # To a total that is known; None when the total begins anew, or is lost.
+    fresh: Optional[int]
+    # The total after them where it was not known before, or begins anew.
+
+    def on(self, total: Optional[int]) -> Optional[int]:
+        return self.fresh if total is None or self.added is None else total + self.added
+
+
+_NONE = _Effect(0, None)
+
+
+def _effect(events: Iterable[Event]) -> _Effect:
+    added: Optional[int] = 0
+    fresh: Optional[int] = None
+    for event in events:
+        if isinstance(event, Gap) and event.reason in _LOSES_COUNTS:
+            added = fresh = None
+        elif isinstance(event, Cycles):
+            added = None if added is None or event.cycles is None else added + event.cycles
+            fresh = 0 if fresh is None or event.cycles is None else fresh + event.cycles
+    return _Effect(added, fresh) if (added, fresh) != _NONE else _NONE
+
+
 class Clock:
     """Adds up the cycle counts of a history.
 
     The counts in timestamps are no part of the sum (5.2.14).
 
     :param history: The executed instructions.
+    :param progress: Called now and then with the number of entries read since the last call; what it raises ends the
+        work.
     """
 
-    def __init__(self, history: History) -> None:
-        self._offsets = array("Q")
+    def __init__(self, history: History, progress: Optional[Callable[[int], None]] = None) -> None:
+        self._history = history
+        # Before the first entry of every block of the order, and before the events that it begins with.
         self._totals = array("q")
-        self.has_times = False
+        runs = {number: _events(history.run(number)) for number in set(history.order)}
+        between = list(history.entry_events())
+        times = (isinstance(event, (Cycles, Timestamp)) for events in runs.values() for event in events)
+        self.has_times = any(times) or any(isinstance(event, (Cycles, Timestamp)) for _, event in between)
         """Whether there is any cycle count or timestamp."""
-        total = _UNKNOWN
-        for event in history.events:
-            if isinstance(event, Gap) and event.reason in _LOSES_COUNTS:
-                total = _UNKNOWN
-            elif isinstance(event, Cycles):
-                known = total != _UNKNOWN and event.cycles is not None
-                self._offsets.append(event.offset)
-                self._totals.append(total + (event.cycles or 0) if known else _UNKNOWN)
-                total = self._totals[-1] if known else 0
-            self.has_times = self.has_times or isinstance(event, (Cycles, Timestamp))
+        if self.has_times:
+            effects = {number: _effect(events) for number, events in runs.items()}
+            self._add_up(effects, between, progress if progress is not None else lambda entries: None)
 
-    def count(self, event: Cycles) -> Count:
-        """Give a cycle count with the total."""
-        total = self._totals[bisect_left(self._offsets, event.offset)]
-        return Count(event.cycles, None if total == _UNKNOWN else total)
+    def _add_up(
+        self, effects: Dict[int, _Effect], between: List[Tuple[int, Event]], progress: Callable[[int], None]
+    ) -> None:
+        total: Optional[int] = None
+        at = 0
+        for entry, number in enumerate(self._history.order):
+            if not entry % _SPACING:
+                self._totals.append(_UNKNOWN if total is None else total)
+                if not entry % _TOLD and entry:
+                    progress(_TOLD)
+            while at < len(between) and between[at][0] <= entry:
+                total = _effect((between[at][1],)).on(total)
+                at += 1
+            if effects[number] is not _NONE:
+                total = effects[number].on(total)
 
-    def timed(self, items: Iterable[Union[Instruction, Event]], follows: bool) -> Iterator[Timed]:
+    def _total_after(self, number: int) -> Optional[int]:
+        # The total right after an instruction.
+        if not number or not self.has_times:
+            return None
+        block = self._history.entry(number)[0] // _SPACING
+        total = None if self._totals[block] == _UNKNOWN else self._totals[block]
+        ran = self._history.entry_first(block * _SPACING) - 1
+        for _, part in self._history.parts(block * _SPACING):
+            for item in [item for _, item in part.items()] if isinstance(part, Run) else [part]:
+                if ran >= number:
+                    return total
+                if isinstance(item, Range):
+                    ran += item.instructions
+                else:
+                    total = _effect((item,)).on(total)
+        return total
+
+    def timed(self, items: Iterable[Union[Instruction, Event]], first: int) -> Iterator[Timed]:
         """Put times beside what they belong to.
 
         A cycle count belongs to the last committed P0 element before it, a timestamp to the last P0 element or event
         before it; both may lie before a change of context, but not before a gap.  Counts that belong to the same are
-        put together.
+        put together.  Times that belong to what lies before the items are left out.
 
         :param items: A stretch of the history, as :meth:`~gdb_etm.history.store.History.walk` gives it.
-        :param follows: Whether times at its beginning belong to what lies before it, and are left out.
+        :param first: The number of its first instruction.
         """
-        held = _Held(not follows)
+        total = self._total_after(first - 1)
+        held = _Held(first <= 1)
         for item in items:
             if isinstance(item, Cycles):
-                held.add_count(self.count(item))
+                counted = total is not None and item.cycles is not None
+                total = _effect((item,)).on(total)
+                held.add_count(Count(item.cycles, total if counted else None))
             elif isinstance(item, Timestamp):
                 held.add_timestamp(item)
             elif isinstance(item, (TraceEvent, Context, DataGap)):
@@ -94,7 +163,12 @@ class Clock:
                 held = _Held(True)
                 held.rows = [Timed(item, None)]
                 held.owns = not isinstance(item, Gap)
+                total = _effect((item,)).on(total) if isinstance(item, Gap) else total
         yield from held.rows
+
+
+def _events(run: Run) -> List[Event]:
+    return [one.event for _, part in run.parts() for one in part.foreseen]
 
 
 def _together(before: Optional[Count], after: Count) -> Count:

@@ -210,7 +210,7 @@ class History:
         Events directly before, between and after them are included.
         """
         entry, number = self.entry(first - 1) if first > 1 else (0, 1)
-        for position, part in self._parts(entry):
+        for position, part in self.parts(entry):
             if not isinstance(part, Run):
                 if first <= number <= last + 1:
                     yield part
@@ -248,7 +248,7 @@ class History:
 
     def elements(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
         """Go through everything as decoded: ranges and events with their offsets in the capture's buffer."""
-        for position, part in self._parts(0):
+        for position, part in self.parts(0):
             if not isinstance(part, Run):
                 yield part.offset, part
                 continue
@@ -256,8 +256,11 @@ class History:
                 offset = self._recorder.offset_of(position + distance)
                 yield offset, item if isinstance(item, Range) else item._replace(offset=offset)
 
-    def _parts(self, entry: int) -> Iterator[Tuple[int, Union[Run, Event]]]:
-        # The runs from an entry on, each with its position in the stream, and the events between them.
+    def parts(self, entry: int) -> Iterator[Tuple[int, Union[Run, Event]]]:
+        """Go through the runs from an entry of :attr:`order` on, none of them a chain, and the events between them.
+
+        :returns: Each with its position in the stream; that of an event means nothing.
+        """
         events, places = self._recorder.events, self._recorder.event_places
         at = bisect_left(places, entry)
         for index, position in enumerate(self._recorder.positions(entry), entry):
@@ -268,6 +271,10 @@ class History:
                 yield position + distance, run
         for event in events[at:]:
             yield -1, event
+
+    def entry_events(self) -> Iterator[Tuple[int, Event]]:
+        """Go through the events between entries of :attr:`order`, each with the number of entries before it."""
+        return zip(self._recorder.event_places, self._recorder.events)
 
     @property
     def events(self) -> Sequence[Event]:
@@ -302,7 +309,7 @@ class History:
 
     def _find_events(self) -> Iterator[Tuple[int, Event]]:
         before = 0
-        for position, part in self._parts(0):
+        for position, part in self.parts(0):
             if not isinstance(part, Run):
                 yield before, part
                 continue

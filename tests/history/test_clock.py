@@ -1,10 +1,13 @@
 """Vectors worked by hand from the specification (5.2.14 L7831-7912, 5.2.16 L7958-7984, table A-8 L19405-19425): what a
-cycle count and a timestamp belong to, and the total.
+cycle count and a timestamp belong to, and the total.  Property test: a listing from anywhere on tells the same.
 """
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple, Union
+from typing import List, Optional, Sequence, Tuple, Union
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.clock import Clock, Count
@@ -22,10 +25,10 @@ from gdb_etm.protocols.elements import (
     Timestamp,
     TraceEvent,
 )
-from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
+from gdb_etm.protocols.recorder import Chain, Foreseen, Leg, Recorder, Run, RunTable
 from tests.protocols.etmv4.streams import Code, program
 
-MEMORY = program(Code(0x1000, "00bf" * 16))
+LONG = program(Code(0x1000, "00bf" * 1024))
 SOURCE = TraceSource("ETM_0", "etmv4", {}, None, ())
 FAULT = Exception_(90, 3, "HardFault", 3, 0x1004)
 
@@ -42,14 +45,14 @@ def history(*items: Union[int, Event]) -> History:
             at += 2 * item
         else:
             recorder.event(item)
-    return History(recorder, SOURCE, Blocks(MEMORY), BufferEnd.UNKNOWN)
+    return History(recorder, SOURCE, Blocks(LONG), BufferEnd.UNKNOWN)
 
 
 def told(made: History, first: int = 1, last: Optional[int] = None) -> List[Told]:
     """Give what a listing shows that has a time, or is no instruction: its number or kind, the count, the timestamp."""
     found: List[Told] = []
     walk = made.walk(first, len(made) if last is None else last)
-    for item, time in Clock(made).timed(walk, first > 1):
+    for item, time in Clock(made).timed(walk, first):
         name = item.number if isinstance(item, Instruction) else type(item).__name__ if item is not None else None
         if time is not None:
             stamp = time.timestamp.value if time.timestamp is not None else None
@@ -105,6 +108,54 @@ def test_a_listing_from_the_middle_leaves_out_what_belongs_to_the_instruction_be
     made = history(2, Cycles(1, 5), Timestamp(2, 7, None), TraceEvent(3, 0), 3, Cycles(4, 6))
     assert told(made, 3) == [("TraceEvent", None, None), (5, Count(6, 6), None)]
     assert told(made, 2, 2) == [(2, Count(5, None), 7), ("TraceEvent", None, None)]
+
+
+def in_runs(items: Sequence[Union[int, Event]], sizes: Sequence[int], chained: bool) -> History:
+    """Make the same history of runs that hold the events between their instructions."""
+    recorder = Recorder(RunTable(), lambda position: position)
+    at, done = 0x1000, 0
+    numbers: List[int] = []
+    for size in sizes:
+        legs: List[Leg] = []
+        foreseen: List[Foreseen] = []
+        for item in items[done : done + size]:
+            if isinstance(item, int):
+                legs.append(Leg((Range(at, at + 2 * item, item, Isa.T32, True),)))
+                at += 2 * item
+            else:
+                foreseen.append(Foreseen(len(legs), item.offset, item))
+        numbers.append(recorder.table.add(Run(1, [0] * len(legs), legs, tuple(foreseen))))
+        done += size
+    if chained:
+        numbers = [recorder.table.add(Chain(numbers, recorder.table.runs))]
+    recorder.extend(numbers, 0, len(sizes))
+    return History(recorder, SOURCE, Blocks(LONG), BufferEnd.UNKNOWN)
+
+
+LOST = Gap(0, GapReason.OVERFLOW, "")
+ITEMS = st.lists(
+    st.integers(1, 3)
+    | st.sampled_from([Cycles(0, None), LOST, Gap(0, GapReason.NO_CODE, ""), FAULT, TraceEvent(0, 1)])
+    | st.builds(Cycles, st.just(0), st.integers(1, 9))
+    | st.builds(Timestamp, st.just(0), st.integers(1, 9), st.none()),
+    min_size=100,
+    max_size=150,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(ITEMS, st.lists(st.integers(1, 4), min_size=150, max_size=150), st.booleans())
+def test_from_anywhere_it_is_the_same(items: List[Union[int, Event]], sizes: List[int], chained: bool) -> None:
+    whole = told(history(*items))
+    length = sum(item for item in items if isinstance(item, int))
+    for made in (history(*items), in_runs(items, sizes, chained)):
+        assert told(made) == whole
+        for first in range(2, length, 7):
+            # What comes before the first instruction belongs to the one before it, in part.
+            begin = [at for at, (name, *_) in enumerate(whole) if isinstance(name, int) and name >= first]
+            part = told(made, first)
+            end = whole[begin[0] :] if begin else []
+            assert part[len(part) - len(end) :] == end
 
 
 def test_a_history_without_times() -> None:
