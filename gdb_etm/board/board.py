@@ -54,7 +54,7 @@ class Board:
                 machine.add_device(device)
         if not faults.no_etm:
             machine.trace = self.unit
-        self.dp = DebugPort(AhbAccessPort(machine, variant.tables[0].base), self.reset, faults)
+        self.dp = DebugPort([AhbAccessPort(machine, variant.tables[0].base)], self.reset, faults)
         machine.start()
 
     def is_unplugged(self, transfers: int) -> bool:

@@ -47,12 +47,10 @@ class NarrowDevice(Protocol):
         """Write the bits of the register at `offset` that are in `mask`."""
 
 
-class Bus:
-    """Flash, RAM and devices at their addresses."""
+class DeviceBus:
+    """Devices at their addresses."""
 
     def __init__(self) -> None:
-        self.flash = bytearray(b"\xff" * FLASH_SIZE)
-        self.ram = bytearray(RAM_SIZE)
         self._pages: Dict[int, Device] = {}
 
     def add_device(self, device: Device) -> None:
@@ -72,23 +70,11 @@ class Bus:
         found: Dict[int, Device] = {device.base: device for device in self._pages.values()}
         return [found[base] for base in sorted(found)]
 
-    def memory(self, address: int, length: int) -> Optional[Tuple[bytearray, int]]:
-        """Return the memory that holds all of an address range and the offset in it, or None."""
-        if FLASH_BASE <= address and address + length <= FLASH_BASE + FLASH_SIZE:
-            return self.flash, address - FLASH_BASE
-        if RAM_BASE <= address and address + length <= RAM_BASE + RAM_SIZE:
-            return self.ram, address - RAM_BASE
-        return None
-
     def read(self, address: int, size: int) -> int:
         """Read 1, 2 or 4 bytes.
 
         :raises BusFault: nothing is at the address.
         """
-        place = self.memory(address, size)
-        if place is not None:
-            memory, offset = place
-            return int.from_bytes(memory[offset : offset + size], "little")
         device = self._device(address, size)
         shift = 8 * (address & 3)
         word = device.read32((address & ~3) - device.base)
@@ -99,11 +85,6 @@ class Bus:
 
         :raises BusFault: nothing is at the address.
         """
-        place = self.memory(address, size)
-        if place is not None:
-            memory, offset = place
-            memory[offset : offset + size] = value.to_bytes(size, "little")
-            return
         device = self._device(address, size)
         offset = (address & ~3) - device.base
         shift = 8 * (address & 3)
@@ -122,3 +103,43 @@ class Bus:
         if device is None or (address & 3) + size > 4:
             raise BusFault(address)
         return device
+
+
+class Bus(DeviceBus):
+    """Flash, RAM and devices at their addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.flash = bytearray(b"\xff" * FLASH_SIZE)
+        self.ram = bytearray(RAM_SIZE)
+
+    def memory(self, address: int, length: int) -> Optional[Tuple[bytearray, int]]:
+        """Return the memory that holds all of an address range and the offset in it, or None."""
+        if FLASH_BASE <= address and address + length <= FLASH_BASE + FLASH_SIZE:
+            return self.flash, address - FLASH_BASE
+        if RAM_BASE <= address and address + length <= RAM_BASE + RAM_SIZE:
+            return self.ram, address - RAM_BASE
+        return None
+
+    def read(self, address: int, size: int) -> int:
+        """Read 1, 2 or 4 bytes.
+
+        :raises BusFault: nothing is at the address.
+        """
+        place = self.memory(address, size)
+        if place is None:
+            return super().read(address, size)
+        memory, offset = place
+        return int.from_bytes(memory[offset : offset + size], "little")
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Write 1, 2 or 4 bytes.
+
+        :raises BusFault: nothing is at the address.
+        """
+        place = self.memory(address, size)
+        if place is None:
+            super().write(address, size, value)
+            return
+        memory, offset = place
+        memory[offset : offset + size] = value.to_bytes(size, "little")

@@ -1,4 +1,4 @@
-"""The debug access port as a debugger sees it on the wire: one debug port and one AHB access port (ADIv5.2).
+"""The debug access port as a debugger sees it on the wire: one debug port and its memory access ports (ADIv5.2).
 
 An access ends in one of three ways: it returns, it raises :class:`FaultResponse`, or it raises :class:`WaitResponse`; a
 probe turns the last two into what its user sees.
@@ -6,13 +6,14 @@ probe turns the last two into what its user sees.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Protocol
+from typing import Callable, Dict, Mapping, Optional, Protocol, Sequence
 
 from gdb_etm.board.bus import BusFault
 from gdb_etm.board.faults import Faults
 
 DP_IDR = 0x6BA02477
 AHB_AP_IDR = 0x84770011
+APB_AP_IDR = 0x44770002
 
 # Debug port registers, by address (B2.2).
 ABORT = 0x0
@@ -42,10 +43,11 @@ _IDR = 0xFC
 
 # CSW fields (C2.6.4): Size 2:0, AddrInc 5:4 (packed transfers are not implemented), Prot 30:24, DeviceEn 6.
 _CSW_WRITABLE = 0x4F000017
+# An APB-AP tells software's accesses from a debugger's in DbgSwEnable, bit 31.
+_CSW_SOFTWARE = 1 << 31
 _CSW_FIXED = 1 << 6
 _CSW_RESET = 0x03000052
 _INCREMENT = 0x10
-_SIZES = {0: 1, 1: 2, 2: 4}
 
 
 class FaultResponse(Exception):
@@ -76,12 +78,18 @@ class AhbAccessPort:
     """A memory access port with 8, 16 and 32-bit accesses.
 
     :param memory: What it reaches.
-    :param base: Address of the ROM table.
+    :param base: Address of the ROM table; None for no table.
     """
 
-    def __init__(self, memory: Memory, base: int) -> None:
+    idr = AHB_AP_IDR
+    sizes: Mapping[int, int] = {0: 1, 1: 2, 2: 4}
+    """Bytes of an access, by CSW.Size."""
+    writable = _CSW_WRITABLE
+
+    def __init__(self, memory: Memory, base: Optional[int]) -> None:
         self._memory = memory
-        self._base = base
+        # Without a table: the format's bit, and not present (C2.6.1).
+        self._base = 2 if base is None else base | 3
         self._csw = _CSW_RESET
         self._tar = 0
 
@@ -96,7 +104,7 @@ class AhbAccessPort:
             return value
         if _BD0 <= register <= _BD3:
             return self._memory.read((self._tar & ~0xF) | (register - _BD0), 4)
-        fixed = {_CSW: self._csw, _TAR: self._tar, _BASE: self._base | 3, _IDR: AHB_AP_IDR}
+        fixed = {_CSW: self._csw, _TAR: self._tar, _BASE: self._base, _IDR: self.idr}
         return fixed.get(register, 0)
 
     def write(self, register: int, value: int) -> None:
@@ -112,15 +120,15 @@ class AhbAccessPort:
         elif _BD0 <= register <= _BD3:
             self._memory.write((self._tar & ~0xF) | (register - _BD0), 4, value)
         elif register == _CSW:
-            if value & 7 not in _SIZES:
+            if value & 7 not in self.sizes:
                 value = (value & ~7) | (self._csw & 7)
-            self._csw = (value & _CSW_WRITABLE) | _CSW_FIXED
+            self._csw = (value & self.writable) | _CSW_FIXED
         elif register == _TAR:
             self._tar = value
 
     @property
     def _size(self) -> int:
-        return _SIZES[self._csw & 7]
+        return self.sizes[self._csw & 7]
 
     def _increment(self) -> None:
         # At least 10 bits are incremented (C2.2.2); an AHB-AP with this IDR increments 12, and pyOCD counts on it.
@@ -128,16 +136,24 @@ class AhbAccessPort:
             self._tar = (self._tar & ~0xFFF) | ((self._tar + self._size) & 0xFFF)
 
 
-class DebugPort:
-    """A serial wire debug port, version 2, with one access port as number 0.
+class ApbAccessPort(AhbAccessPort):
+    """A memory access port with 32-bit accesses only, for debug components."""
 
-    :param port: The access port.
+    idr = APB_AP_IDR
+    sizes = {2: 4}
+    writable = _CSW_WRITABLE | _CSW_SOFTWARE
+
+
+class DebugPort:
+    """A serial wire debug port, version 2.
+
+    :param ports: The access ports, from number 0 on.
     :param reset: Resets the system, as a debug reset request does.
     :param faults: What goes wrong.
     """
 
-    def __init__(self, port: AhbAccessPort, reset: Callable[[], None], faults: Faults = Faults()) -> None:
-        self._port = port
+    def __init__(self, ports: Sequence[AhbAccessPort], reset: Callable[[], None], faults: Faults = Faults()) -> None:
+        self._ports = ports
         self._reset = reset
         self._faults = faults
         self._accesses = 0
@@ -180,10 +196,10 @@ class DebugPort:
         :raises WaitResponse: the access port is busy.
         """
         self._check()
-        if self._select >> 24:
+        if self._select >> 24 >= len(self._ports):
             return 0
         try:
-            self._buffer = self._port.read((self._select & 0xF0) | register)
+            self._buffer = self._ports[self._select >> 24].read((self._select & 0xF0) | register)
         except BusFault as fault:
             raise self._stick() from fault
         self._control |= _READOK
@@ -198,10 +214,10 @@ class DebugPort:
         :raises WaitResponse: the access port is busy.
         """
         self._check()
-        if self._select >> 24:
+        if self._select >> 24 >= len(self._ports):
             return
         try:
-            self._port.write((self._select & 0xF0) | register, value)
+            self._ports[self._select >> 24].write((self._select & 0xF0) | register, value)
         except BusFault as fault:
             raise self._stick() from fault
 

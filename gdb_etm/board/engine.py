@@ -34,9 +34,9 @@ from gdb_etm.board.t32 import condition_passes
 from gdb_etm.board.watch import AccessWatch
 
 # PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
-_emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
-_emu_start.restype = ctypes.c_int
-_emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
+emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
+emu_start.restype = ctypes.c_int
+emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
 
 # Instructions on a page of the engine's own: what Unicorn has no function for, each at its offset. Programs that go
 # there fault, as they do around it.
@@ -243,7 +243,7 @@ class Engine:
         self.write(_R0, r0)
         self._begin(_FOREVER)
         self._in_stub = True
-        _emu_start(self._uc._uch, (_STUBS + stub) | 1, 0, 0, 1)
+        emu_start(self._uc._uch, (_STUBS + stub) | 1, 0, 0, 1)
         self._in_stub = False
         self._blocks.clear()
         result = self.read(_R0)
@@ -326,7 +326,7 @@ class Engine:
         pc = self.pc
         in_it = bool(self.it_state)
         self.running = True
-        error = _emu_start(self._uc._uch, pc | 1, 0, 0, count)
+        error = emu_start(self._uc._uch, pc | 1, 0, 0, count)
         self.running = False
         if self._uc._hook_exception is not None:
             raise self._uc._hook_exception

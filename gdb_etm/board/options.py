@@ -17,6 +17,7 @@ class BoardOptions(NamedTuple):
     :param comparators: Address comparator pairs of the trace unit; the real ones have none.
     :param speculation: How many P0 elements the trace unit may leave uncommitted (TRCIDR8.MAXSPEC), where that can be
         chosen; None for the board's own choice.
+    :param hold: Whether a core that no debugger controls waits in reset until the trace unit is switched on.
     """
 
     board: str = "m33"
@@ -27,3 +28,4 @@ class BoardOptions(NamedTuple):
     faults: Tuple[str, ...] = ()
     comparators: int = 0
     speculation: Optional[int] = None
+    hold: bool = False

@@ -15,15 +15,15 @@ class RomTable:
     :param base: Address of the table.
     :param part: Its part number.
     :param components: Address of each component, and whether it is present on this board.
+    :param shared: Whether system memory is on the same bus.
     """
 
     size = 0x1000
 
-    def __init__(self, base: int, part: int, components: Sequence[Tuple[int, bool]]) -> None:
+    def __init__(self, base: int, part: int, components: Sequence[Tuple[int, bool]], shared: bool = True) -> None:
         self.base = base
         self._registers: Dict[int, int] = identification(part, component_class=CLASS_ROM_TABLE)
-        # System memory is on the same bus.
-        self._registers[_MEMTYPE] = 1
+        self._registers[_MEMTYPE] = int(shared)
         for index, (address, present) in enumerate(components):
             self._registers[4 * index] = ((address - base) & 0xFFFFF000) | 2 | present
 

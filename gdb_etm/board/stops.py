@@ -20,6 +20,8 @@ class Stop(Enum):
     STACK_LIMIT = "at an instruction that would take the stack pointer below its limit"
     UNALIGNED = "at an instruction that needs an aligned address"
     EXC_RETURN = "an EXC_RETURN-like value was loaded into the PC, which holds it without bit 0"
+    SMC = "SMC ran"
+    RETURNED = "an exception return of an A-profile core ran"
     WFI = "WFI ran"
     READ = "at an instruction that reads where nothing is"
     WRITE = "at an instruction that writes where nothing can be written"
@@ -33,6 +35,7 @@ BY_INTERRUPT = {
     3: Stop.FETCH_DEVICE,
     7: Stop.BKPT,
     8: Stop.EXC_RETURN,
+    13: Stop.SMC,
     17: Stop.NO_COPROCESSOR,
     18: Stop.INVALID_STATE,
     19: Stop.STACK_LIMIT,

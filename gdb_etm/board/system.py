@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import Optional, Protocol
+from typing import ContextManager, Optional, Protocol
 
 from gdb_etm.board.bus import Bus, Device
 from gdb_etm.board.clock import Clock
@@ -98,7 +98,7 @@ class System(ABC):
 
         :raises BusFault: nothing is at the address.
         """
-        with self._turn():
+        with self.turn():
             return self.bus.read(address, size)
 
     def write(self, address: int, size: int, value: int) -> None:
@@ -106,26 +106,31 @@ class System(ABC):
 
         :raises BusFault: nothing is at the address.
         """
-        with self._turn():
+        with self.turn():
             self.bus.write(address, size, value)
             if self.bus.memory(address, size) is not None:
                 self.any_engine.code_changed()
-        self._work.set()
+        self.wake()
 
     def read_block(self, address: int, length: int) -> bytes:
         """Read bytes of flash or RAM at once, or of device registers byte by byte.
 
         :raises BusFault: part of the range is not there.
         """
-        with self._turn():
+        with self.turn():
             place = self.bus.memory(address, length)
             if place is not None:
                 memory, offset = place
                 return bytes(memory[offset : offset + length])
             return bytes(self.bus.read(address + index, 1) for index in range(length))
 
-    def _turn(self) -> _Turn:
+    def turn(self) -> ContextManager[None]:
+        """Return a context in which the core waits for the debugger."""
         return _Turn(self)
+
+    def wake(self) -> None:
+        """Let the core's thread look whether there is something to do."""
+        self._work.set()
 
     def _is_waiting_to_run(self) -> bool:
         """Tell whether the core's thread has something to do; it may be the one that asks, for the trace unit."""
@@ -178,7 +183,7 @@ class System(ABC):
                 self._work.wait()
 
 
-class _Turn:
+class _Turn(ContextManager[None]):
     """The board's lock for the debugger, with a word to the core to let it have it."""
 
     def __init__(self, system: System) -> None:

@@ -16,14 +16,14 @@ WORD, HALF, BYTE, INCREMENT = 2, 1, 0, 0x10
 
 
 def port(faults: Faults = Faults(), reset: Callable[[], None] = lambda: None) -> DebugPort:
-    dp = DebugPort(AhbAccessPort(Bus(), 0xE00FF000), reset, faults)
+    dp = DebugPort([AhbAccessPort(Bus(), 0xE00FF000)], reset, faults)
     dp.write(CTRL_STAT, 0x50000000)
     dp.write(SELECT, 0)
     return dp
 
 
 def test_identity_and_power() -> None:
-    dp = DebugPort(AhbAccessPort(Bus(), 0xE00FF000), lambda: None)
+    dp = DebugPort([AhbAccessPort(Bus(), 0xE00FF000)], lambda: None)
     assert dp.read(0) == 0x6BA02477
     # Without power the access port answers FAULT, and the error sticks.
     with pytest.raises(FaultResponse):
