@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Collection, List, Tuple, Union
+from typing import Collection, List, Optional, Tuple, Union
 
 from gdb_etm.capture import Capture
 from gdb_etm.history.build import build
@@ -10,8 +10,9 @@ from gdb_etm.history.store import Instruction
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import GapReason
 
-Event = Union[int, Tuple[str, int, int], str]
-"""An executed instruction's address, an exception with traced type and return address, or something else in words."""
+Event = Union[int, Tuple[str, int, Optional[int]], str]
+"""An executed instruction's address, an exception with traced type and return address (None when the trace does not
+tell it), or something else in words."""
 
 EXCEPTION_RETURN = "exception-return"
 
@@ -27,7 +28,6 @@ def decoded(capture: Capture, passed_over: Collection[GapReason] = (GapReason.TR
         if isinstance(item, Instruction):
             found.append(item.address)
         elif isinstance(item, elements.Exception_):
-            assert item.return_address is not None
             found.append(("exception", item.number, item.return_address))
         elif isinstance(item, elements.ExceptionReturn):
             found.append(EXCEPTION_RETURN)

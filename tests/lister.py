@@ -13,8 +13,8 @@ import pytest
 
 from tests.execution import EXCEPTION_RETURN, Event
 
-_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\] num_i\((\d+)\)")
-_EXCEPTION = re.compile(r"pref ret addr:0x([0-9a-f]+).*excep num \(0x([0-9a-f]+)\)")
+_RANGE = re.compile(r"exec range=0x([0-9a-f]+):\[0x([0-9a-f]+)\] num_i\((\d+)\).*?\(ISA=\w+\) ([EN]) ")
+_EXCEPTION = re.compile(r"(?:pref ret addr:0x([0-9a-f]+).*)?excep num \(0x([0-9a-f]+)\)")
 
 
 class ListedRange(NamedTuple):
@@ -24,6 +24,8 @@ class ListedRange(NamedTuple):
     end: int
     """Address just past the last instruction."""
     instructions: int
+    passed: bool
+    """Whether the last one passed its condition; of a branch, whether it was taken."""
 
 
 def list_packets(folder: str, *options: str) -> List[str]:
@@ -50,11 +52,12 @@ def list_execution(folder: str) -> List[Union[ListedRange, Event]]:
         if "ELEM_INSTR_RANGE" in line:
             match = _RANGE.search(line)
             assert match is not None
-            found.append(ListedRange(int(match[1], 16), int(match[2], 16), int(match[3])))
+            found.append(ListedRange(int(match[1], 16), int(match[2], 16), int(match[3]), match[4] == "E"))
         elif "ELEM_EXCEPTION(" in line:
             match = _EXCEPTION.search(line)
             assert match is not None
-            found.append(("exception", int(match[2], 16), int(match[1], 16)))
+            # Trace of ETMv3 does not tell where an exception returns to.
+            found.append(("exception", int(match[2], 16), int(match[1], 16) if match[1] else None))
         elif "ELEM_EXCEPTION_RET" in line:
             found.append(EXCEPTION_RETURN)
         elif "ADDR_NACC" in line or "BAD" in line or "RESERVED" in line:

@@ -43,6 +43,8 @@ def branch_address(new: Reference, old: Reference, original: bool = False, infor
         value >>= _FULL_BITS
     if count == _MOST:
         data.append(_MARKS[new.state] | value & (1 << _MOST - shift) - 1)
+    elif count > 1 and not original:
+        data[-1] &= (1 << _LAST_BITS) - 1
     if informed:
         data[-1] |= _INFORMED
     return _chained(data)

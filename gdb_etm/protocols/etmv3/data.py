@@ -102,8 +102,9 @@ class DataTracer:
 
     def lose(self) -> None:
         """Take note that what follows belongs to nothing that is known."""
-        if self._current is not None:
-            current = self._current
+        current = self._current
+        if current is not None and current.entry >= 0:
+            # Of a stack frame nobody knows how many there are.
             current.complete = current.complete and len(current.items) >= len(_data_only(current.parts))
         self._current = None
         self._outstanding.clear()
