@@ -10,7 +10,8 @@ from enum import Enum
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.registers import coresight, tmc
+from gdb_etm.errors import AccessError
+from gdb_etm.registers import coresight, etmv3_id, tmc
 
 ARM = 0x43B
 """Arm's JEP106 code: continuation 4 in bits 11:8, identity in bits 6:0."""
@@ -20,6 +21,7 @@ CLASS_ROM_TABLE = 0x1
 CLASS_CORESIGHT = 0x9
 CLASS_GENERIC = 0xE
 _ROM_TABLE_ARCHID = 0x0AF7
+_DEVTYPE_ETM = 0x13
 
 
 class Kind(Enum):
@@ -112,17 +114,17 @@ _BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[Kind, str]] = {
     (ARM, 0x912, None): (Kind.TPIU, "TPIU"),
     (ARM, 0x913, None): (Kind.ITM, "ITM"),
     (ARM, 0x914, None): (Kind.TPIU, "SWO"),
-    (ARM, 0x921, None): (Kind.ETMV3, "ETM"),          # Cortex-A8
+    (ARM, 0x921, None): (Kind.ETMV3, "ETM"),
     (ARM, 0x922, None): (Kind.CTI, "CTI"),            # Cortex-A8
     (ARM, 0x923, None): (Kind.TPIU, "TPIU"),          # Cortex-M3
-    (ARM, 0x924, None): (Kind.ETMV3, "ETM"),          # Cortex-M3
-    (ARM, 0x925, None): (Kind.ETMV3, "ETM"),          # Cortex-M4
-    (ARM, 0x930, None): (Kind.ETMV3, "ETM"),          # Cortex-R4
-    (ARM, 0x931, None): (Kind.ETMV3, "ETM"),          # Cortex-R5
-    (ARM, 0x950, None): (Kind.PTM, "PTM"),            # Cortex-A9
-    (ARM, 0x955, None): (Kind.ETMV3, "ETM"),          # Cortex-A5
-    (ARM, 0x956, None): (Kind.ETMV3, "ETM"),          # Cortex-A7
-    (ARM, 0x95F, None): (Kind.PTM, "PTM"),            # Cortex-A15
+    (ARM, 0x924, None): (Kind.ETMV3, "ETM"),
+    (ARM, 0x925, None): (Kind.ETMV3, "ETM"),
+    (ARM, 0x930, None): (Kind.ETMV3, "ETM"),
+    (ARM, 0x931, None): (Kind.ETMV3, "ETM"),
+    (ARM, 0x950, None): (Kind.PTM, "PTM"),
+    (ARM, 0x955, None): (Kind.ETMV3, "ETM"),
+    (ARM, 0x956, None): (Kind.ETMV3, "ETM"),
+    (ARM, 0x95F, None): (Kind.PTM, "PTM"),
     (ARM, 0x961, None): (Kind.TMC, "TMC"),            # SoC-400: ETB, ETR or ETF, as DEVID says
     (ARM, 0x962, None): (Kind.STM, "STM"),
     (ARM, 0x963, None): (Kind.STM, "STM"),
@@ -134,6 +136,28 @@ _BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[Kind, str]] = {
     (ARM, 0x9EA, None): (Kind.TMC, "TMC"),
     (ARM, 0x9EB, None): (Kind.FUNNEL, "funnel"),
     (ARM, 0x9EC, None): (Kind.REPLICATOR, "replicator"),
+}
+
+# Arm's parts that belong to one kind of processor: its trace unit, and the debug registers of an A or R profile one.
+_PRODUCTS: Dict[int, str] = {
+    0x921: "Cortex-A8",
+    0x924: "Cortex-M3",
+    0x925: "Cortex-M4",
+    0x930: "Cortex-R4",
+    0x931: "Cortex-R5",
+    0x950: "Cortex-A9",
+    0x955: "Cortex-A5",
+    0x956: "Cortex-A7",
+    0x95F: "Cortex-A15",
+    0xC05: "Cortex-A5",
+    0xC07: "Cortex-A7",
+    0xC08: "Cortex-A8",
+    0xC09: "Cortex-A9",
+    0xC0D: "Cortex-A12",
+    0xC0E: "Cortex-A17",
+    0xC0F: "Cortex-A15",
+    0xC14: "Cortex-R4",
+    0xC15: "Cortex-R5",
 }
 
 # Armv6-M and Armv7-M private peripherals are of class 0xE, without DEVTYPE and DEVARCH.
@@ -153,7 +177,7 @@ _GENERIC: Dict[int, Tuple[Kind, str]] = {
 _BY_DEVTYPE: Dict[int, Tuple[Kind, str]] = {
     0x11: (Kind.TPIU, "TPIU"),
     0x12: (Kind.FUNNEL, "funnel"),
-    0x13: (Kind.ETM, "older ETM or PTM"),
+    _DEVTYPE_ETM: (Kind.ETM, "older ETM or PTM"),
     0x14: (Kind.CTI, "CTI"),
     0x15: (Kind.CPU_DEBUG, "processor debug"),
     0x16: (Kind.PMU, "PMU"),
@@ -212,6 +236,23 @@ def classify(identity: Identity) -> Tuple[Kind, str]:
     return found
 
 
+def _older_unit(port: AccessPort, address: int) -> Tuple[Kind, str]:
+    """Tell an ETMv3 from a PTM: both have the same DEVTYPE and no DEVARCH (IHI 0014Q, 3.5, ETMIDR)."""
+    try:
+        major = etmv3_id.ETMIDR.get(port.read32(address + etmv3_id.ETMIDR.offset), "Major")
+    except AccessError as error:
+        if error.kind != "fault":
+            raise
+        major = 0  # no power, or the OS Lock is set: another time it may tell
+    return {etmv3_id.MAJOR_ETMV3: (Kind.ETMV3, "ETM"), etmv3_id.MAJOR_PFT: (Kind.PTM, "PTM")}.get(
+        major, _BY_DEVTYPE[_DEVTYPE_ETM])
+
+
+def product(component: Component) -> Optional[str]:
+    """Name the processor that a component belongs to, such as ``"Cortex-A9"``; None where its part does not tell."""
+    return _PRODUCTS.get(component.identity.part) if component.identity.designer == ARM else None
+
+
 def read_component(port: AccessPort, address: int, table: int) -> Optional[Component]:
     """Read and name the component at an address.
 
@@ -223,5 +264,7 @@ def read_component(port: AccessPort, address: int, table: int) -> Optional[Compo
     if identity is None:
         return None
     kind, name = classify(identity)
+    if kind is Kind.ETM:
+        kind, name = _older_unit(port, address)
     affinity = port.read32(address + coresight.DEVAFF0.offset) if kind in (*TRACE_UNITS, Kind.CPU_DEBUG) else 0
     return Component(port, address, identity, kind, name, table, affinity)

@@ -36,6 +36,8 @@ class TracePath(NamedTuple):
     sink: Component
     scs: Optional[Component] = None
     """The System Control Space of the source's processor, if that is a Cortex-M."""
+    dwt: Optional[Component] = None
+    """The Data Watchpoint and Trace unit of the same."""
 
 
 class CoreLocation(NamedTuple):
@@ -71,9 +73,7 @@ def find_path(
     sink = _sink(components, choice.sink)
     links = tuple(Link(component, choice.inputs.get(component.address, _all_inputs(component)))
                   for component in components if component.kind is Kind.FUNNEL)
-    scs = next((component for component in components
-                if component.kind is Kind.SCS and component.port.name == source.port.name), None)
-    return TracePath(source, links, sink, scs)
+    return TracePath(source, links, sink, _beside(components, source, Kind.SCS), _beside(components, source, Kind.DWT))
 
 
 def trace_units(components: Sequence[Component]) -> List[Component]:
@@ -85,6 +85,12 @@ def trace_buffers(components: Sequence[Component]) -> List[Component]:
     """List the trace buffers that can be drained, in the order of their numbers."""
     return [component for component in components if component.kind is Kind.ETB
             or component.kind is Kind.TMC and _tmc_type(component) in (tmc.CONFIG_ETB, tmc.CONFIG_ETF)]
+
+
+def _beside(components: Sequence[Component], source: Component, kind: Kind) -> Optional[Component]:
+    """Find a private peripheral of the source's processor."""
+    return next((component for component in components
+                 if component.kind is kind and component.port.name == source.port.name), None)
 
 
 def _source(components: Sequence[Component], core: CoreLocation, unit: Optional[int]) -> Component:

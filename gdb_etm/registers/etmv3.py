@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, reserved, word
 
-# Event, 17 bits: two resources, 7 bits each, and a function of them (3.6, "Defining events").
+# Event, 17 bits: two resources, 7 bits each, and a function of them ("Defining events").
 EVENT = BitStruct(
     reserved(15),
     "Function" / bits(3),   # 0 A, 1 not A, 2 A and B, 3 not A and B, 4 neither, 5 A or B, 6 not A or B, 7 not both
@@ -23,7 +23,7 @@ FUNCTION_NEITHER = 4
 FUNCTION_A_OR_B = 5
 
 RESOURCE_WATCHPOINT = 0x20
-"""The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators (3.6, table 3.97)."""
+"""The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators."""
 RESOURCE_TRUE = 0x6F
 
 EVENT_TRUE = 0x0006F

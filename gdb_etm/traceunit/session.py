@@ -40,7 +40,7 @@ class TraceSession:
     def __init__(self, path: TracePath, core: Core, deadline: Deadline = Deadline()) -> None:
         self.path = path
         self.core = core
-        self.unit: TraceUnit = make_unit(path.source, deadline)
+        self.unit: TraceUnit = make_unit(path.source, deadline, path.dwt)
         self.sink: Sink = _make_sink(path.sink, deadline)
         self.state = State.READY
         self.plan: Optional[Plan] = None
@@ -143,7 +143,8 @@ class TraceSession:
         registers = self.unit.capture_registers()
         drained = self.sink.drain(progress)
         self.state = State.READY
-        source = TraceSource("ETM_0", self.unit.protocol, registers, self.core, ())
+        unit = "PTM_0" if self.unit.protocol == "ptm" else "ETM_0"
+        source = TraceSource(unit, self.unit.protocol, registers, self.core, ())
         return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name)
 
     def status(self) -> SessionStatus:

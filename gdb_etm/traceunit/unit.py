@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Protocol, Tuple
+from typing import Dict, List, Optional, Protocol, Tuple
 
 from gdb_etm.coresight.borrowed import Restoration
 from gdb_etm.coresight.components import Component, Kind
@@ -11,7 +11,9 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.status import UnitStatus
+from gdb_etm.traceunit.unit_etmv3 import EtmV3Unit
 from gdb_etm.traceunit.unit_etmv4 import EtmV4Unit
+from gdb_etm.traceunit.unit_ptm import PtmUnit
 
 
 class TraceUnit(Protocol):
@@ -68,11 +70,20 @@ class TraceUnit(Protocol):
         """Disable it and put its registers back as they were found."""
 
 
-def make_unit(component: Component, deadline: Deadline) -> TraceUnit:
+def make_unit(component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> TraceUnit:
     """Return the driver for a trace unit.
 
+    :param dwt: The processor's DWT, if that is a Cortex-M.
     :raises UnsupportedError: There is none.
     """
-    if component.kind is not Kind.ETMV4:
-        raise UnsupportedError("%s: only ETMv4 can be programmed (DEVARCH.ARCHID)" % (component,), "DEVARCH.ARCHID")
-    return EtmV4Unit(component.port, component.address, deadline)
+    if component.kind is Kind.ETMV4:
+        return EtmV4Unit(component.port, component.address, deadline)
+    if component.kind is Kind.ETMV3:
+        return EtmV3Unit(component, deadline, dwt)
+    if component.kind is Kind.PTM:
+        return PtmUnit(component, deadline, dwt)
+    if component.kind is Kind.ETM:
+        raise UnsupportedError("%s: which architecture it is cannot be read (ETMIDR.Major); is it powered?"
+                               % (component,), "ETMIDR.Major")
+    raise UnsupportedError("%s: only ETMv3, ETMv4 and PTM can be programmed (DEVARCH.ARCHID)"
+                           % (component,), "DEVARCH.ARCHID")

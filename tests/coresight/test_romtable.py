@@ -3,11 +3,11 @@ v3.0, D5 and D7; identification values of Cortex-M33, Cortex-M4, Cortex-A53 and 
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional
 
 import pytest
 
-from gdb_etm.coresight.components import Identity, Kind, classify
+from gdb_etm.coresight.components import Identity, Kind, classify, product
 from gdb_etm.coresight.romtable import Space, discover
 from gdb_etm.errors import AccessError
 
@@ -41,6 +41,36 @@ def test_cortex_m4_has_generic_components() -> None:
     assert names(Space(rom, 0xE00FF000)) == [
         "SCS e000e000", "DWT e0001000", "FPB e0002000", "ITM e0000000", "TPIU e0040000", "ETM e0041000"]
     assert discover(Space(rom, 0xE00FF003)).components[-1].kind is Kind.ETMV3
+
+
+@pytest.mark.parametrize("identity, kind, name", [
+    (0x4104F230, Kind.ETMV3, "ETM"), (0x411CF312, Kind.PTM, "PTM"),      # ETMIDR bits 11:8: 2 is ETMv3, 3 is PFT
+    (0x41001100, Kind.ETM, "older ETM or PTM"), (None, Kind.ETM, "older ETM or PTM")])
+def test_older_units_tell_what_they_are(identity: Optional[int], kind: Kind, name: str) -> None:
+    """A part that is not known, of DEVTYPE 0x13 without DEVARCH (programming map 6.0); without power it tells nothing."""
+    rom = Rom()
+    rom.add_table(0x80000000, 0x80001000, 0x80002000)
+    rom.add(0x80001000, Ids(0x123, devtype=0x13))
+    if identity is None:
+        del rom.words[0x800011E4]
+    else:
+        rom.words[0x800011E4] = identity
+    rom.add(0x80002000, Ids(0x907, devtype=0x21))
+    unit, _ = discover(Space(rom, 0x80000000)).components
+    assert (unit.kind, unit.name) == (kind, name)
+
+
+def test_zynq_debug_apb() -> None:
+    """A Zynq-7000's two PTMs, by their identification registers (UG585: PIDR0 0x50, PIDR1 0xb9, PIDR2 0x1b)."""
+    rom = Rom("APB-AP 1")
+    rom.add_table(0x80000000, 0x80001000, 0x80004000, 0x8009C000, 0x8009D000)
+    rom.add(0x80001000, Ids(0x907, devtype=0x21))
+    rom.add(0x80004000, Ids(0x908, devtype=0x12))
+    for address in (0x8009C000, 0x8009D000):
+        rom.add(address, Ids(0x950, devtype=0x13))
+    found = discover(Space(rom, 0x80000000)).components
+    assert [component.kind for component in found] == [Kind.ETB, Kind.FUNNEL, Kind.PTM, Kind.PTM]
+    assert found[2].identity.designer == 0x43B and product(found[2]) == "Cortex-A9"
 
 
 def test_tables_nest_and_may_be_listed_twice() -> None:

@@ -57,6 +57,18 @@ def test_each_m33_gets_its_own_unit() -> None:
         assert path.sink.name == "ETF"
 
 
+def test_private_peripherals_of_the_same_processor() -> None:
+    first, second = Rom("AHB-AP 0"), Rom("AHB-AP 1")
+    cortex_m33(first)
+    cortex_m33(second)
+    second.add(0xE0043000, Ids(0x961, devtype=0x32, devid=0x280))
+    second.add_table(0xE00FF000, 0xE000E000, 0xE0001000, 0xE0041000, 0xE0043000)
+    components = discover(Space(first, 0xE00FF000), Space(second, 0xE00FF000)).components
+    path = find_path(components, CoreLocation(port=second))
+    assert path.scs is not None and path.dwt is not None
+    assert (path.dwt.kind, path.dwt.port.name, path.scs.port.name) == (Kind.DWT, "AHB-AP 1", "AHB-AP 1")
+
+
 def test_a_choice_must_be_made() -> None:
     _, second, components = two_m33()
     with pytest.raises(TopologyError) as error:

@@ -46,7 +46,7 @@ M33_IDR5 = {"REDFUNCNTR": 1, "NUMCNTR": 1, "NUMSEQSTATE": 0, "LPOVERRIDE": 1, "A
 A53_IDR2 = {"WFXMODE": 0, "VMIDOPT": 0, "CCSIZE": 0, "DVSIZE": 0, "DASIZE": 0, "VMIDSIZE": 1, "CIDSIZE": 4, "IASIZE": 8}
 
 
-# Identification values of real units: an ETM-M4 (programming map L792) and the units of the TC2 and Snowball captures.
+# Identification values of real units: an ETM-M4 (programming map L790) and the units of the TC2 and Snowball captures.
 M4_CCR = {"IDR": 1, "SoftwareAccess": 1, "StartStop": 1, "CIDComps": 0, "FIFOFULL": 1, "ExtOut": 0, "ExtIn": 0,
           "Sequencer": 0, "Counters": 1, "MMDs": 0, "DataComps": 0, "AddrPairs": 0}
 M4_IDR = {"Designer": 0x41, "BranchEncoding": 1, "Security": 0, "Thumb32": 1, "LoadPCFirst": 0, "Core": 15, "Major": 2,
@@ -98,13 +98,13 @@ def test_decode(register: Register, value: int, fields: Dict[str, int]) -> None:
     (etmv4.TRCEVENTCTL1R, {"ATB": 1, "INSTEN": 1}, 0x00000801),                         # AT-24, L15885
     (etmv4.TRCCNTCTLR[0], {"RLDSELF": 1, "CNTEVENT": 2}, 0x00010002),                   # AT-06, L6482
     (etmv4_comparators.TRCACATR[0], {"DATASIZE": 2, "DATAMATCH": 1, "TYPE": 1}, 0x00090001),    # AT-55
-    # Trace of everything (programming map L790): TRUE is 0x6F, FALSE 0x406F (L788); exclude nothing.
+    # Trace of everything (programming map L788): TRUE is 0x6F, FALSE 0x406F (L786); exclude nothing.
     (etmv3.ETMTEEVR, {"A": 0x6F}, etmv3.EVENT_TRUE),
     (etmv3.ETMTEEVR, {"A": 0x6F, "Function": etmv3.FUNCTION_NOT_A}, etmv3.EVENT_FALSE),
     (etmv3.ETMTECR1, {"Exclude": 1}, 0x01000000),
     (ptm.ETMTECR1, {"Exclude": 1}, 0x01000000),
     (etmv3.ETMVDCR3, {"ExcludeOnly": 1}, 0x10000),
-    (etmv3.ETMCR, {"PowerDown": 1, "PortSize": 1, "Prog": 1}, 0x411),       # reset value (L792)
+    (etmv3.ETMCR, {"PowerDown": 1, "PortSize": 1, "Prog": 1}, 0x411),       # reset value (L790)
     (etmv3.ETMCR, {"Timestamp": 1, "CycleAccurate": 1, "ETMEN": 1, "PortSize": 6}, 0x10001860),     # TC2
     (ptm.ETMCR, {"Timestamp": 1, "CycleAccurate": 1}, 0x10001000),          # TC2, Snowball
     (etmv3_comparators.ETMACTR[1], {"Type": 1, "Size": 3}, 0x19),

@@ -1,0 +1,87 @@
+"""Options and capabilities of an ETMv3 -> the register writes that program it.
+
+IHI 0014Q: the procedure is 3.4.3, the registers 3.5.  After reset most registers hold an unknown value, so every
+register that the unit has is written, used or not.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, Tuple
+
+from gdb_etm.errors import UnsupportedError
+from gdb_etm.registers import etmv3
+from gdb_etm.registers import etmv3_comparators as comparators
+from gdb_etm.traceunit.capabilities_armv7 import EtmV3Capabilities
+from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.plan import Plan, RegisterWrite
+from gdb_etm.traceunit.plan_armv7 import (
+    check_common,
+    common_writes,
+    control,
+    disable_steps,
+    notes,
+    sync_bytes,
+    unused_resources,
+    write,
+)
+from gdb_etm.traceunit.plan_armv7_filter import plan_filter
+
+
+def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_bytes: int) -> Plan:
+    """Plan the programming of a unit.
+
+    :param buffer_bytes: Size of the circular buffer that the trace goes to; decides how often to synchronise.
+    :raises UnsupportedError: The unit lacks what the options ask for.
+    """
+    _check(options, capabilities)
+    sync = sync_bytes(options, capabilities, buffer_bytes)
+    chosen = plan_filter(options, capabilities)
+    more = dict(ETMEN=1, DataAddress=int(options.data.addresses), DataValue=int(options.data.values))
+    steps = (
+        *disable_steps(),
+        control(options, capabilities, **more),
+        *common_writes(sync, options, capabilities),
+        *chosen.writes,
+        *_fifo_full(capabilities),
+        *_view_data(options, chosen.data, capabilities),
+        *unused_resources(capabilities),
+    )
+    return Plan(steps, sync, False, (*notes(capabilities), *chosen.notes), chosen.dwt)
+
+
+def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:
+    check_common(options, capabilities)
+    if options.return_stack:
+        raise UnsupportedError("return stack: an ETMv3 has none (ETMIDR.Major)", "ETMIDR.Major")
+    if options.data.addresses:
+        capabilities.require("ETMCR.DataAddress", "data addresses")
+    if options.data.values:
+        capabilities.require("ETMCR.DataValue", "data values")
+    if options.data_include and capabilities.field("ETMCCER.NoDataComp"):
+        raise UnsupportedError("address ranges of loads and stores: this unit cannot compare their addresses"
+                               " (ETMCCER.NoDataComp is 1)", "ETMCCER.NoDataComp")
+
+
+def _fifo_full(capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
+    # A unit without comparators has no region either: an ETM-M4 does not list the register.
+    if capabilities.field("ETMCCR.FIFOFULL") and capabilities.pairs:
+        value = etmv3.ETMFFRR.encode(Exclude=1)
+        yield write(etmv3.ETMFFRR, value, "the processor may be stalled at all addresses", capabilities)
+
+
+def _view_data(
+    options: TraceOptions, pairs: Tuple[int, ...], capabilities: EtmV3Capabilities
+) -> Iterator[RegisterWrite]:
+    if not (capabilities.field("ETMCR.DataAddress") or capabilities.field("ETMCR.DataValue")):
+        return
+    event = etmv3.EVENT_TRUE if options.data else etmv3.EVENT_FALSE
+    yield write(etmv3.ETMVDEVR, event, "trace loads and stores" if options.data else "no data trace", capabilities)
+    yield write(etmv3.ETMVDCR1, 0, "no single addresses", capabilities)
+    yield write(etmv3.ETMVDCR2, 0, "no memory map decoders", capabilities)
+    include = sum(1 << index for index in pairs)
+    value = etmv3.ETMVDCR3.encode(Include=include, ExcludeOnly=int(not include))
+    yield write(etmv3.ETMVDCR3, value, "include %d ranges of loads and stores" % len(pairs)
+                if pairs else "loads and stores at all addresses", capabilities)
+    for n in range(1, min(capabilities.field("ETMCCR.DataComps"), 8) + 1):
+        yield write(comparators.ETMDCVR[n], 0, "data value comparator unused", capabilities)
+        yield write(comparators.ETMDCMR[n], 0, "data value comparator unused", capabilities)

@@ -1,0 +1,57 @@
+"""Find out what identification registers do not tell: write to a stopped ETMv3 or PTM, and look what stays.
+
+IHI 0014Q, A.2 and 3.5 (ETMFFLR, ETMSYNCFR).  What is written is put back at once.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Type
+
+from gdb_etm.coresight.borrowed import Borrowed
+from gdb_etm.registers import dwt, etmv3
+from gdb_etm.registers.page import Register
+from gdb_etm.traceunit.capabilities import read_registers
+from gdb_etm.traceunit.capabilities_armv7 import SYNC_PROBE, Armv7Capabilities
+
+_IDENTIFICATION = ("ETMCCR", "ETMSCR", "ETMIDR", "ETMCCER")
+_LARGEST_FIFO = 0xFF
+_LARGEST_MASK = 0x1F
+
+
+def probe_unit(registers: Borrowed, kind: Type[Armv7Capabilities]) -> Dict[str, int]:
+    """Read what a unit has; it must be stopped by its programming bit.
+
+    :param kind: Which unit it is.
+    :returns: The registers that capabilities are made of, by name.
+    """
+    page = kind({}).page
+    values = read_registers(registers.port, registers.base, [page.by_name[name] for name in _IDENTIFICATION])
+    known = kind(values)
+    found = registers.read(known.control)
+    # The unit's driver sees to it that this one is put back.
+    registers.command(known.control, found | known.probe_bits)
+    values["ETMCR"] = registers.read(known.control)
+    registers.command(known.control, found)
+    # Where registers cannot be read, it is taken for granted that this one can be written.
+    values["ETMSYNCFR"] = _written(registers, etmv3.ETMSYNCFR, SYNC_PROBE) if known.are_readable else SYNC_PROBE
+    if known.field("ETMCCR.FIFOFULL"):
+        values["ETMFFLR"] = _written(registers, etmv3.ETMFFLR, _LARGEST_FIFO)
+    return values
+
+
+def probe_watchpoints(registers: Borrowed) -> Dict[str, int]:
+    """Read what comparators a DWT has, which are free, and how much they can mask."""
+    values = {dwt.DWT_CTRL.name: registers.read(dwt.DWT_CTRL)}
+    for n in range(min(dwt.DWT_CTRL.get(values[dwt.DWT_CTRL.name], "NUMCOMP"), len(dwt.DWT_COMP))):
+        function = values[dwt.DWT_FUNCTION[n].name] = registers.read(dwt.DWT_FUNCTION[n])
+        if not dwt.DWT_FUNCTION[n].get(function, "FUNCTION"):
+            values[dwt.DWT_MASK[n].name] = _written(registers, dwt.DWT_MASK[n], _LARGEST_MASK)
+    return values
+
+
+def _written(registers: Borrowed, register: Register, value: int) -> int:
+    found = registers.read(register)
+    registers.write(register, value)
+    stays = registers.read(register)
+    registers.command(register, found)
+    return stays

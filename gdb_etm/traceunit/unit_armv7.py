@@ -1,0 +1,277 @@
+"""An ETMv3 or a PTM on the target: attach, program, enable, disable, release.
+
+IHI 0014Q: programming bit 3.4.3, registers 3.5, OS Lock 3.8.3; IHI 0035B: the same in 3.16 and 3.17.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Dict, List, NoReturn, Optional, Tuple, Type
+
+from gdb_etm.coresight.borrowed import Borrowed, Restoration
+from gdb_etm.coresight.components import Component
+from gdb_etm.coresight.poll import Deadline
+from gdb_etm.errors import AccessError, CaptureError, UnsupportedError
+from gdb_etm.registers import etmv3, etmv3_id
+from gdb_etm.traceunit.apply import apply, differences
+from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
+from gdb_etm.traceunit.plan import Plan
+from gdb_etm.traceunit.plan_armv7 import plan_disable, plan_enable
+from gdb_etm.traceunit.probe_armv7 import probe_unit, probe_watchpoints
+from gdb_etm.traceunit.status import UnitStatus
+
+_CLAIM_EXTERNAL = 0b01  # by which a debugger says that the unit is in use (CoreSight convention)
+_ENABLED = 3  # of a field of ETMAUTHSTATUS
+_IMPLEMENTED = 2
+_WITH_POWER_STATUS = 3  # minor version of ETMv3 since which there is an ETMPDSR
+_PROG = etmv3.ETMCR.encode(Prog=1)
+_POWER_DOWN = etmv3.ETMCR.encode(PowerDown=1)
+
+
+class Armv7Unit:
+    """A trace unit with a programming bit.
+
+    :param component: Where it is.
+    :param deadline: How long to wait for it.
+    :param dwt: The processor's DWT, if that is a Cortex-M.
+    """
+
+    name: ClassVar[str]
+    """What it is called in messages."""
+    capabilities_type: ClassVar[Type[Armv7Capabilities]]
+    major: ClassVar[int]
+    """ETMIDR.Major of its kind."""
+
+    def __init__(self, component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> None:
+        self._registers = Borrowed(component.port, component.address)
+        self._dwt = None if dwt is None else Borrowed(dwt.port, dwt.address)
+        self._deadline = deadline
+        self._lost_power = False
+        self._taken_over = False
+        self._control: Optional[int] = None
+        # What ETMCR holds by our doing; None while nothing of it was changed.
+        self.capabilities = self.capabilities_type({})
+
+    @property
+    def abilities(self) -> Tuple[str, ...]:
+        """What it can do, a few words each."""
+        return self.capabilities.words
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """What the user should know about this unit, one line each."""
+        notes: Tuple[str, ...] = ()
+        if self._taken_over:
+            notes += ("another debugger had claimed the trace unit; if it is still there, it loses its trace",)
+        if etmv3_id.ETMAUTHSTATUS.get(self.capabilities.registers.get("ETMAUTHSTATUS", 0), "SNID") == _IMPLEMENTED:
+            notes += ("Secure code is not traced: the chip's debug authentication forbids it (ETMAUTHSTATUS.SNID)",)
+        return notes
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it traces."""
+        return not self._registers.read(etmv3.ETMCR) & (_PROG | _POWER_DOWN)
+
+    def attach(self) -> None:
+        """Power it, unlock it, claim it, stop it and read what it has.
+
+        :raises CaptureError: It stays without power or locked, or somebody else uses it, or tracing is forbidden.
+        :raises UnsupportedError: It is of another kind.
+        """
+        self._registers.unlock()
+        self._power_up()
+        self._open_os_lock()
+        self._check_identity()
+        authentication = self._check_authentication()
+        if etmv3_id.ETMITCTRL.get(self._registers.read(etmv3_id.ETMITCTRL), "IME"):
+            raise CaptureError("the trace unit at 0x%08x is in integration mode (ETMITCTRL.IME): reset the chip"
+                               % self._registers.base)
+        self._claim()
+        self._stop()
+        found = probe_unit(self._registers, self.capabilities_type)
+        found["ETMAUTHSTATUS"] = authentication
+        if self._dwt is not None and self.capabilities_type(found).field("ETMCCER.WatchInputs"):
+            found.update(probe_watchpoints(self._dwt))
+        self.capabilities = self.capabilities_type(found)
+
+    def program(self, plan: Plan) -> None:
+        """Disable and program it.
+
+        :raises CaptureError: It does not stop, or does not take a value.
+        """
+        self._registers.remember(write.offset for write in plan.writes if write.offset != etmv3.ETMCR.offset)
+        if self._dwt is not None:
+            self._dwt.remember(write.offset for write in plan.dwt)
+            # A comparator that the last plan had and this one has not goes back to what it was.
+            for step in self._dwt.restoration():
+                step.port.write32(step.address, step.value)
+        self._control = plan.value(etmv3.ETMCR.name)
+        self._apply_all(plan)
+
+    def ensure(self, plan: Plan) -> None:
+        """Program it again if it lost what ``plan`` wrote, as by a reset of the chip.
+
+        :raises CaptureError: It has no power, or does not take a value, or a watchpoint took a comparator of the DWT.
+        """
+        self._power_up()
+        self._open_os_lock()
+        self._check_watchpoints(plan)
+        if differences(plan, self._registers.port, self._registers.base) or self._watch_differences(plan):
+            self._apply_all(plan)
+
+    def enable(self) -> None:
+        """Start tracing.
+
+        :raises CaptureError: It does not start, or lost its power meanwhile.
+        """
+        self._power()
+        self._lost_power = False
+        self._apply(plan_enable())
+        self._power()
+        if self._lost_power:
+            raise CaptureError("the trace unit at 0x%08x lost power while it was programmed (ETMPDSR.Sticky):"
+                               " keep the core awake and start again" % self._registers.base)
+
+    def disable(self) -> None:
+        """Stop tracing and wait until all trace has left it.
+
+        :raises CaptureError: Its trace does not drain.
+        """
+        self._apply(plan_disable())
+
+    def capture_registers(self) -> Dict[str, int]:
+        """Return the registers that decoding needs, by datasheet name."""
+        registers = {name: self.capabilities.registers[name] for name in ("ETMIDR", "ETMCCER", "ETMCCR")}
+        for register in (etmv3.ETMCR, etmv3.ETMTRACEIDR):
+            registers[register.name] = self._registers.read(register)
+        return registers
+
+    def status(self) -> UnitStatus:
+        """Look, without changing anything."""
+        locked = bool(etmv3_id.ETMOSLSR.get(self._registers.read(etmv3_id.ETMOSLSR), "Locked"))
+        powered = bool(etmv3_id.ETMPDSR.get(self._power(), "Power")) or not self._tells_power()
+        if not powered or locked:
+            return UnitStatus(enabled=False, idle=True, powered=powered, os_locked=locked, claimed=False)
+        tags = etmv3_id.ETMCLAIMCLR.get(self._registers.read(etmv3_id.ETMCLAIMCLR), "CLR")
+        idle = bool(etmv3.ETMSR.get(self._registers.read(etmv3.ETMSR), "Prog"))
+        return UnitStatus(self.enabled, idle, powered, False, bool(tags & _CLAIM_EXTERNAL))
+
+    def restoration(self) -> List[Restoration]:
+        """List the writes that put its registers back as they were found, in order."""
+        steps: List[Restoration] = []
+        if self._control is not None:
+            port, base = self._registers.port, self._registers.base
+            stopped = etmv3.ETMSR.encode(Prog=1)
+            steps = [Restoration(port, base + etmv3.ETMCR.offset, self._control | _PROG),
+                     Restoration(port, base + etmv3.ETMSR.offset, stopped, stopped)]
+        steps += self._registers.restoration()
+        return steps if self._dwt is None else steps + self._dwt.restoration()
+
+    def release(self) -> None:
+        """Disable it and put its registers back as they were found.
+
+        :raises CaptureError: Its trace does not drain; the registers were put back all the same.
+        """
+        try:
+            if self._control is not None:
+                self.disable()
+        finally:
+            self._control = None
+            self._registers.restore()
+            if self._dwt is not None:
+                self._dwt.restore()
+
+    def _apply(self, plan: Plan) -> None:
+        apply(plan, self._registers.port, self._registers.base, self._deadline)
+
+    def _apply_all(self, plan: Plan) -> None:
+        if plan.dwt and self._dwt is not None:
+            apply(Plan(plan.dwt), self._dwt.port, self._dwt.base, self._deadline)
+        self._apply(plan)
+
+    def _check_watchpoints(self, plan: Plan) -> None:
+        # A debugger that needs a watchpoint takes the next comparator that its own books call free.
+        for write in plan.dwt:
+            if self._dwt is not None and write.name.startswith("DWT_FUNCTION") and write.value:
+                function = self._dwt.port.read32(self._dwt.base + write.offset) & write.mask
+                if function not in (0, write.value):
+                    raise CaptureError("a watchpoint took the comparator of the trace filter (%s): delete it, or start"
+                                       ' anew with another filter ("etm start")' % write.name)
+
+    def _watch_differences(self, plan: Plan) -> bool:
+        return self._dwt is not None and bool(differences(Plan(plan.dwt), self._dwt.port, self._dwt.base))
+
+    def _power(self) -> int:
+        # Each read clears the sticky bit, so this is the only place that reads it.
+        value = self._registers.read(etmv3_id.ETMPDSR)
+        self._lost_power = self._lost_power or bool(etmv3_id.ETMPDSR.get(value, "Sticky"))
+        return value
+
+    def _power_up(self) -> None:
+        register = etmv3_id.ETMPDCR
+        control = self._registers.read(register)
+        if not register.get(control, "PowerUp"):
+            self._registers.undo_by(register, control)
+            self._registers.command(register, control | register.encode(PowerUp=1))
+        if etmv3_id.ETMPDSR.get(self._power(), "Power") or not self._tells_power():
+            return
+
+        def late(value: int) -> NoReturn:
+            raise CaptureError("the trace unit at 0x%08x has no power (ETMPDSR is 0x%x):"
+                               " keep the core awake, or connect under reset" % (self._registers.base, value))
+        self._deadline.wait_until(self._power, lambda value: bool(etmv3_id.ETMPDSR.get(value, "Power")), late)
+
+    def _tells_power(self) -> bool:
+        """Tell whether ETMPDSR means anything: units before ETMv3.3 have none, and it reads as zero."""
+        try:
+            identity = etmv3_id.ETMIDR.decode(self._registers.read(etmv3_id.ETMIDR))
+        except AccessError as error:
+            if error.kind != "fault":
+                raise
+            return True
+        return identity["Major"] != etmv3_id.MAJOR_ETMV3 or identity["Minor"] >= _WITH_POWER_STATUS
+
+    def _open_os_lock(self) -> None:
+        if not etmv3_id.ETMOSLSR.get(self._registers.read(etmv3_id.ETMOSLSR), "Locked"):
+            return
+        self._registers.undo_by(etmv3_id.ETMOSLAR, etmv3_id.OSLOCK_KEY)
+        self._registers.command(etmv3_id.ETMOSLAR, 0)
+        self._deadline.wait(self._registers.port, self._registers.base, etmv3_id.ETMOSLSR,
+                            "software on the target holds the OS Lock; halt the core and try again", Locked=0)
+
+    def _check_identity(self) -> None:
+        major = etmv3_id.ETMIDR.get(self._registers.read(etmv3_id.ETMIDR), "Major")
+        if major != self.major:
+            raise UnsupportedError("the trace unit at 0x%08x is no %s: its major version is %d, not %d (ETMIDR.Major)"
+                                   % (self._registers.base, self.name, major, self.major), "ETMIDR.Major")
+
+    def _check_authentication(self) -> int:
+        value = self._registers.read(etmv3_id.ETMAUTHSTATUS)
+        fields = etmv3_id.ETMAUTHSTATUS.decode(value)
+        allowed = (fields["SNID"], fields["NSNID"])
+        if _IMPLEMENTED in allowed and _ENABLED not in allowed:
+            raise CaptureError("the chip's debug authentication forbids tracing (ETMAUTHSTATUS is 0x%x):"
+                               " unlock debug on the chip" % value)
+        return value
+
+    def _claim(self) -> None:
+        implemented = etmv3_id.ETMCLAIMSET.get(self._registers.read(etmv3_id.ETMCLAIMSET), "SET")
+        tags = etmv3_id.ETMCLAIMCLR.get(self._registers.read(etmv3_id.ETMCLAIMCLR), "CLR")
+        if tags & ~_CLAIM_EXTERNAL:
+            raise CaptureError("the trace unit at 0x%08x is in use by software on the target (claim tags 0x%02x):"
+                               " stop that software, or reset the chip" % (self._registers.base, tags))
+        if implemented & _CLAIM_EXTERNAL:
+            # The tag may be that of a session that was killed.
+            self._taken_over = bool(tags & _CLAIM_EXTERNAL)
+            self._registers.undo_by(etmv3_id.ETMCLAIMCLR, _CLAIM_EXTERNAL)
+            self._registers.command(etmv3_id.ETMCLAIMSET, _CLAIM_EXTERNAL)
+
+    def _stop(self) -> None:
+        """Stop the unit so that it takes writes, and see to it that the main control register is put back last."""
+        found = self._registers.read(etmv3.ETMCR)
+        self._registers.undo_by(etmv3.ETMCR, found)
+        if found & _POWER_DOWN:
+            # While this bit is set, or being set, the others may not take writes: so they come first.
+            self._registers.undo_by(etmv3.ETMCR, (found | _PROG) & ~_POWER_DOWN)
+            self._registers.command(etmv3.ETMCR, found & ~_POWER_DOWN)
+        self._control = found & ~_POWER_DOWN
+        self._apply(plan_disable())
