@@ -1,0 +1,50 @@
+"""Units, and streams written as hexadecimal text."""
+
+from __future__ import annotations
+
+from typing import Iterable, List, Optional, Tuple, Union
+
+from gdb_etm.capture import BufferEnd, TraceSource
+from gdb_etm.history.store import History
+from gdb_etm.program.image import Program
+from gdb_etm.protocols.elements import Event, Range
+from gdb_etm.protocols.ptm.config import PtmConfig
+from gdb_etm.protocols.ptm.decoder import Decoder
+from gdb_etm.protocols.recorder import Recorder
+from tests.protocols.etmv4.streams import line, same
+
+ASYNC = "000000000080 "
+"""An A-sync packet."""
+PLAIN = PtmConfig(trace_id=0x10, version=1, wide_timestamps=True)
+"""A unit as in a Cortex-A15."""
+CYCLES = PLAIN._replace(cycle_accurate=True)
+"""The same, cycle-accurate."""
+STACK = PLAIN._replace(return_stack=True)
+"""The same, with its return stack in use."""
+
+Element = Tuple[int, Union[Range, Event]]
+
+
+def history_of(recorder: Recorder, decoder: Decoder) -> History:
+    """Make the history of a recording."""
+    source = TraceSource("PTM_0", "ptm", {}, None, ())
+    return History(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
+
+
+def decode(config: PtmConfig, memory: Program, data: bytes, decoder: Optional[Decoder] = None) -> List[Element]:
+    """Decode a stream in one piece, by default with nothing learned before."""
+    decoder = decoder or Decoder(config, memory)
+    return list(history_of(decoder.decode(data, same), decoder).elements())
+
+
+def decode_pieces(decoder: Decoder, pieces: Iterable[bytes]) -> List[Element]:
+    """Decode a stream fed in pieces."""
+    decoding = decoder.begin(same)
+    for piece in pieces:
+        decoding.feed(piece)
+    return list(history_of(decoding.finish(), decoder).elements())
+
+
+def story(config: PtmConfig, memory: Program, text: str) -> List[str]:
+    """Decode a stream written in hexadecimal; each element is a line."""
+    return [line(element) for _, element in decode(config, memory, bytes.fromhex(text))]
