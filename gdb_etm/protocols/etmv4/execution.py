@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Stop
-from gdb_etm.program.isa import Isa
+from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -47,6 +47,9 @@ from gdb_etm.protocols.etmv4.places import (
 )
 from gdb_etm.protocols.etmv4.results import Flush
 from gdb_etm.protocols.recorder import Leg, Recorder, Spot
+
+# A Q element's count may be any number, so what is followed of it is bounded.
+_MOST_BRANCHES = 1 << 12
 
 
 class TakenException(NamedTuple):
@@ -204,7 +207,7 @@ class Execution:
         here = self.state.place
         place = self.automaton.place_of(address, self.wide)
         if here is UNDIRECTED:
-            self._direct(place)
+            self._direct(place, position)
         if isinstance(here, FuturePlace) and not isinstance(place, Unplaced):
             place = self.automaton.place(place.address, place.isa, here.future)
         if place is not here and not self.state.told and not isinstance(here, Unplaced):
@@ -270,14 +273,16 @@ class Execution:
             self.set(LOST if self.state.place is LOST else EXPECTED)
             return
         left = count or 0
-        while left:
+        for _ in range(_MOST_BRANCHES):
+            if not left:
+                break
             block = self.automaton.blocks.some(place.address, place.isa, left)
             last = block.last
             if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1:
                 # It ends with a branch, and the address tells its direction.
                 block = self.automaton.block(place)
                 self._ran(block, following is None or self._virtual(following) != block.end, position)
-                self.set(UNDIRECTED if following is None else EXPECTED)
+                self.set(UNDIRECTED)
                 return
             self._ran(block, True, position)
             left -= block.instructions
@@ -294,12 +299,17 @@ class Execution:
             place = EXPECTED
         self.set(place)
 
-    def _direct(self, place: Place) -> None:
+    def _direct(self, place: Place, position: int) -> None:
         # The branch at the end of a Q element was not taken when execution goes on just after it.
         order, table = self.recorder.order, self.recorder.table
         ((_, executed),) = table.runs[order[-1]].ranges()
+        branch = self.automaton.block(self.automaton.place(executed.start, executed.isa)).last
         if place.address == executed.end:
             order[-1] = table.single(Leg((executed._replace(taken=False),)))
+        elif branch is not None and branch.kind is Kind.DIRECT and branch.target != place.address:
+            detail = "the program goes on at 0x%08x or 0x%08x, the trace at 0x%08x"
+            detail %= executed.end, branch.target, place.address
+            self.gap(position, GapReason.BAD_IMAGE, detail)
 
     def exception(
         self,
