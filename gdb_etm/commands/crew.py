@@ -29,7 +29,9 @@ _SMALL_RESULT = 1 << 24
 
 
 def processors() -> int:
-    """Tell how many processors this process may use."""
+    """Tell how many processors this process may use; 1 where pipes from processes cannot be waited for."""
+    if os.name != "posix":
+        return 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
