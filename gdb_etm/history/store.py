@@ -14,9 +14,10 @@ from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa
+from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import DataGap, Event, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
+from gdb_etm.protocols.registry import LANGUAGES
 
 _SPACING = 64
 """Entries from one stored instruction total to the next."""
@@ -79,6 +80,8 @@ class History:
         """How many loads and stores the data stream told of; None where no data stream was decoded."""
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
+        language = LANGUAGES.get(source.protocol)
+        self._tells_failures = language is not None and language.tells_failures
         self._sums: Optional[array[int]] = None
         self._numbered: Optional[List[Tuple[int, Event]]] = None
 
@@ -153,6 +156,8 @@ class History:
         :param number: Of the instruction.
         :returns: None when it is not conditional, or the trace does not tell.
         """
+        if self._tells_failures:
+            return self._failed(number)
         if not self._outcomes:
             return None
         entry, first = self.entry(number)
@@ -165,6 +170,14 @@ class History:
             offset = self._recorder.offset_of(next(self._recorder.positions(entry)))
             for place, passed in self._outcomes[entry]:
                 yield offset, Condition(first + place, passed)
+
+    def _failed(self, number: int) -> Optional[bool]:
+        # An N atom of an instruction that is no branch.
+        for item in self.spans(number, number):
+            if isinstance(item, Span) and not item.range.taken:
+                insn = self._blocks.instruction(item.range.start, item.range.isa)
+                return False if insn is not None and insn.kind not in (Kind.DIRECT, Kind.INDIRECT) else None
+        return None
 
     def transfers(self, number: int) -> Tuple[Transfer, ...]:
         """List the loads and stores of an instruction that the trace tells of, in the order of the trace.

@@ -73,6 +73,8 @@ class Language(NamedTuple):
     """Lists the packets of a stream: the configuration, its bytes, their offsets."""
     data: Optional[DataStream] = None
     """None where loads and stores are in the same stream, or are not traced at all."""
+    tells_failures: bool = False
+    """Whether a range ends at every instruction whose condition failed, and not only at branches."""
 
 
 def _etmv4_data_id(config: Etmv4Config) -> Optional[int]:
@@ -80,7 +82,7 @@ def _etmv4_data_id(config: Etmv4Config) -> Optional[int]:
 
 
 LANGUAGES: Dict[str, Language] = {
-    "etmv3": Language(Etmv3Config.from_source, Etmv3Decoder, list_etmv3),
+    "etmv3": Language(Etmv3Config.from_source, Etmv3Decoder, list_etmv3, tells_failures=True),
     "etmv4": Language(
         Etmv4Config.from_source,
         Etmv4Decoder,

@@ -147,6 +147,8 @@ def transfer_cells(row: TransferRow) -> List[str]:
     if transfer.role is Role.STATUS:
         did = {0: "took place", 1: "did not take place", None: "took place or not: unknown"}
         return ["store", did.get(transfer.value, "took place or not: 0x%x" % (transfer.value or 0))] + doubt
+    if transfer.role is Role.COPROCESSOR:
+        return ["write" if transfer.store else "read", *_register_cells(transfer)] + doubt
     word = {False: "load", True: "store", None: "transfer"}[transfer.store]
     size = "" if transfer.size is None else "%d byte%s" % (transfer.size, "" if transfer.size == 1 else "s")
     address = "at an address unknown"
@@ -156,6 +158,11 @@ def transfer_cells(row: TransferRow) -> List[str]:
     if transfer.role is Role.OPERAND:
         value += ", the operand"
     return [word, size, address, value] + doubt
+
+
+def _register_cells(transfer: Transfer) -> List[str]:
+    value = "value unknown" if transfer.value is None else "= 0x%08x" % transfer.value
+    return ["%d bytes" % (transfer.size or 0), "of a coprocessor's register", value]
 
 
 def event_text(event: Event) -> List[str]:
