@@ -7,19 +7,21 @@ trace ID; 0, the upper bits of a data byte whose bit 0 is in the auxiliary byte 
 1 to 13 are data.  For an ID byte the auxiliary bit says when it takes effect: 0, at once; 1, after
 the next byte.
 
-Frames without an ID dominate, so they are expanded thousands at a time: strided slices for the
-columns, big integers for the auxiliary bits.  Only frames that hold an ID are walked.
+Bytes that are no ID dominate, so frames are expanded thousands at a time: strided slices for the columns, big
+integers for the auxiliary bits.  Then the stream is cut where IDs are.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
-from typing import Callable, Dict, List, Optional
+from typing import Callable, Dict, Optional
 
 FRAME = 16
 """Bytes in a formatter frame."""
 _DATA = 15
 _PIECE = 1 << 20
+_LOWEST_BIT = bytes([0, 1]) * 128
 _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F
 
@@ -31,23 +33,27 @@ class Stream:
         self.trace_id = trace_id
         """ATB trace ID, 0x01 to 0x6F."""
         self.data = bytearray()
-        self._positions: List[int] = []
-        self._offsets: List[int] = []
+        # Where pieces begin that lie in the buffer with nothing between them but auxiliary bytes: in the stream, and in
+        # the buffer with the auxiliary bytes left out.
+        self._positions = array("Q")
+        self._places = array("Q")
+        self._following = -1
 
-    def append(self, data: memoryview, offset: int) -> None:
-        """Add bytes that lie in the buffer at ``offset`` and on, auxiliary bytes left out."""
-        self._positions.append(len(self.data))
-        self._offsets.append(offset)
+    def append(self, data: memoryview, place: int) -> None:
+        """Add bytes that lie in the buffer at ``place`` and on, auxiliary bytes not counted."""
+        if place != self._following:
+            self._positions.append(len(self.data))
+            self._places.append(place)
         self.data += data
+        self._following = place + len(data)
 
     def offset_of(self, position: int) -> int:
         """Tell the buffer offset of the stream's byte number ``position`` (from 0, up to its length)."""
         if not self._positions:
             return position
         index = bisect_right(self._positions, position) - 1
-        first = self._offsets[index]
-        column = first % FRAME + position - self._positions[index]
-        return first - first % FRAME + column // _DATA * FRAME + column % _DATA
+        frame, column = divmod(self._places[index] + position - self._positions[index], _DATA)
+        return frame * FRAME + column
 
 
 class Deformatter:
@@ -60,68 +66,52 @@ class Deformatter:
         """Data bytes before the first ID byte, which belong to a source that cannot be known."""
         self._id: Optional[int] = None
         self._rest = b""
-        self._offset = 0
+        self._frames = 0
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the buffer; a frame that is not whole waits for more."""
         if self._rest:
             data = self._rest + data
         frames = len(data) // FRAME
-        whole = frames * FRAME
-        self._rest = data[whole:]
+        self._rest = data[frames * FRAME :]
         if not frames:
             return
         expanded = memoryview(_expand(data, frames))
-        has_id = _frames_with_id(data, frames)
-        position = 0
-        while position < frames:
-            marked = has_id.find(1, position)
-            if marked < 0:
-                marked = frames
-            if marked > position:
-                self._append(expanded[position * _DATA : marked * _DATA], self._offset + position * FRAME)
-            if marked < frames:
-                start = marked * FRAME
-                frame = data[start : start + FRAME]
-                self._walk(frame, expanded[marked * _DATA : (marked + 1) * _DATA], self._offset + start)
-            position = marked + 1
-        self._offset += whole
+        marks = _mark_ids(data, frames)
+        base = self._frames * _DATA
+        start = 0
+        at = marks.find(1)
+        while at >= 0:
+            if at > start:
+                self._append(expanded[start:at], base + start)
+            start = at + 1
+            new = expanded[at] >> 1
+            if new != self._id:
+                frame, column = divmod(at, _DATA)
+                if data[frame * FRAME + _DATA] >> (column >> 1) & 1 and column < _DATA - 1:
+                    self._append(expanded[start : start + 1], base + start)
+                    start += 1
+                self._id = new
+            at = marks.find(1, start)
+        if start < len(expanded):
+            self._append(expanded[start:], base + start)
+        self._frames += frames
 
     @property
     def leftover(self) -> int:
         """Number of bytes after the last whole frame."""
         return len(self._rest)
 
-    def _append(self, data: memoryview, offset: int) -> None:
+    def _append(self, data: memoryview, place: int) -> None:
         trace_id = self._id
-        if trace_id is None:
+        stream = self.streams.get(trace_id) if trace_id is not None else None
+        if stream is not None:
+            stream.append(data, place)
+        elif trace_id is None:
             self.unattributed += len(data)
-            return
-        if not _FIRST_TRACE_ID <= trace_id <= _LAST_TRACE_ID:
-            return
-        stream = self.streams.get(trace_id)
-        if stream is None:
+        elif _FIRST_TRACE_ID <= trace_id <= _LAST_TRACE_ID:
             stream = self.streams[trace_id] = Stream(trace_id)
-        stream.append(data, offset)
-
-    def _walk(self, frame: bytes, data: memoryview, offset: int) -> None:
-        # ``data`` has the auxiliary bits already put in place; ID bytes in it are skipped.
-        auxiliary = frame[15]
-        start = 0
-        for column in range(0, FRAME, 2):
-            byte = frame[column]
-            if not byte & 1:
-                continue
-            late = auxiliary >> (column >> 1) & 1
-            if column > start:
-                self._append(data[start:column], offset + start)
-            start = column + 1
-            if late and start < _DATA:
-                self._append(data[start : start + 1], offset + start)
-                start += 1
-            self._id = byte >> 1
-        if start < _DATA:
-            self._append(data[start:_DATA], offset + start)
+            stream.append(data, place)
 
 
 def _expand(data: bytes, frames: int) -> bytearray:
@@ -139,15 +129,12 @@ def _expand(data: bytes, frames: int) -> bytearray:
     return out
 
 
-def _frames_with_id(data: bytes, frames: int) -> bytes:
-    # One byte a frame: 1 when any of its even bytes is an ID.
-    whole = frames * FRAME
-    ones = int.from_bytes(b"\x01" * frames, "little")
-    any_id = 0
-    for column in range(0, FRAME, 2):
-        if column < _DATA:
-            any_id |= int.from_bytes(data[column:whole:FRAME], "little")
-    return (any_id & ones).to_bytes(frames, "little")
+def _mark_ids(data: bytes, frames: int) -> bytearray:
+    # For each data column of every frame 1 when it is an ID, else 0.
+    marks = bytearray(frames * _DATA)
+    for column in range(0, _DATA, 2):
+        marks[column::_DATA] = data[column : frames * FRAME : FRAME].translate(_LOWEST_BIT)
+    return marks
 
 
 def deframe(buffer: bytes, progress: Optional[Callable[[int], None]] = None) -> Deformatter:

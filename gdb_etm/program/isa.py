@@ -60,6 +60,10 @@ _A32_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A32, True)
 _A64_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.A64, False)
 _A64_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A64, True)
 
+_new = tuple.__new__
+# Makes a named tuple of a tuple, three times as fast as its class does.
+_DIRECT, _A64_STATE = Kind.DIRECT, Isa.A64
+
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
 
@@ -234,24 +238,25 @@ def decode_a64(address: int, word: int) -> Insn:
     :param word: The instruction word.
     """
     if word & 0x7C000000 == 0x14000000:
-        target = (address + _signed(word & 0x3FFFFFF, 26) * 4) & _MASK64
-        return Insn(4, Kind.DIRECT, target, Isa.A64, bool(word >> 31))
+        return _direct_a64(address + _signed(word & 0x3FFFFFF, 26) * 4, word >> 31 == 1)
     if word & 0xFF000000 == 0x54000000 or word & 0x7E000000 == 0x34000000:
-        target = (address + _signed(word >> 5 & 0x7FFFF, 19) * 4) & _MASK64
-        return Insn(4, Kind.DIRECT, target, Isa.A64, False)
+        return _direct_a64(address + _signed(word >> 5 & 0x7FFFF, 19) * 4)
     if word & 0x7E000000 == 0x36000000:
-        target = (address + _signed(word >> 5 & 0x3FFF, 14) * 4) & _MASK64
-        return Insn(4, Kind.DIRECT, target, Isa.A64, False)
+        return _direct_a64(address + _signed(word >> 5 & 0x3FFF, 14) * 4)
     if word & 0xFE1FF000 == 0xD61F0000:
         operation = word >> 21 & 0xF
         if operation in (1, 9):
             return _A64_INDIRECT_LINK  # BLR, BLRAA and BLRAB and their zero forms
         return _A64_INDIRECT if operation in (0, 2, 4, 8) else _A64
     if word & 0xFFFFF0FF == 0xD50330DF:
-        return Insn(4, Kind.DIRECT, (address + 4) & _MASK64, Isa.A64, False)  # ISB
+        return _direct_a64(address + 4)  # ISB
     if word in (0xD503205F, 0xD503207F):
         return Insn(4, Kind.WAIT, 0, Isa.A64, False)
     return _A64
+
+
+def _direct_a64(target: int, link: bool = False) -> Insn:
+    return _new(Insn, (4, _DIRECT, target & _MASK64, _A64_STATE, link))
 
 
 def always_taken(word: int, isa: Isa) -> bool:
@@ -286,6 +291,8 @@ def _sizes_a32() -> bytes:
 _PLAIN_T32 = _sizes_t32()
 _PLAIN_A64 = _sizes_a64()
 _PLAIN_A32 = _sizes_a32()
+_NOT_PLAIN_A64 = bytes(not size for size in _PLAIN_A64)
+_NOT_PLAIN_A32 = bytes(not size for size in _PLAIN_A32)
 
 
 def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
@@ -308,3 +315,8 @@ def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
         key += size
         count += 1
     return index + key - start, count
+
+
+def not_plain(data: bytes, isa: Isa) -> bytes:
+    """Mark the words of A32 or A64 code, from the first on: 0 where :func:`skip_plain` steps over one, else 1."""
+    return data[3::4].translate(_NOT_PLAIN_A64 if isa is Isa.A64 else _NOT_PLAIN_A32)

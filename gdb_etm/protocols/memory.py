@@ -9,11 +9,17 @@ from typing import Iterator
 
 @contextmanager
 def garbage_uncollected() -> Iterator[None]:
-    """Leave garbage alone: a decoder makes next to none, and looking for it in ever more objects takes ever longer."""
+    """Leave garbage alone: a decoder makes next to none, and looking for it in ever more objects takes ever longer.
+
+    What was made meanwhile counts as old afterwards, or the next allocation would have all of it looked through.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

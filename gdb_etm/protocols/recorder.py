@@ -20,29 +20,12 @@ _MARK_EVERY = 64
 class Leg:
     """The ranges that one packet executed; kept once, and compared by identity."""
 
-    __slots__ = ("_ranges", "_instructions")
+    __slots__ = ("ranges", "instructions")
 
     def __init__(self, ranges: Tuple[Range, ...]) -> None:
-        self._ranges: Optional[Tuple[Range, ...]] = ranges
-        self._instructions = -1
-
-    @property
-    def ranges(self) -> Tuple[Range, ...]:
-        """The ranges in the order in which they ran."""
-        if self._ranges is None:
-            self._ranges = self._find_ranges()
-        return self._ranges
-
-    @property
-    def instructions(self) -> int:
+        self.ranges = ranges
+        self.instructions = sum([executed.instructions for executed in ranges])
         """Number of instructions in all ranges."""
-        if self._instructions < 0:
-            self._instructions = sum([executed.instructions for executed in self.ranges])
-        return self._instructions
-
-    def _find_ranges(self) -> Tuple[Range, ...]:
-        # For legs that know their ranges only when they are asked.
-        return ()
 
 
 class Foreseen(NamedTuple):
@@ -59,19 +42,32 @@ class Foreseen(NamedTuple):
 class Run:
     """What a stretch of trace bytes said, in order."""
 
-    __slots__ = ("length", "positions", "legs", "foreseen", "_instructions")
+    __slots__ = ("length", "foreseen", "_positions", "_legs", "_instructions")
 
     def __init__(
         self, length: int, positions: Sequence[int], legs: Sequence[Leg], foreseen: Tuple[Foreseen, ...] = ()
     ) -> None:
         self.length = length
         """Number of trace bytes."""
-        self.positions = positions
-        """For each leg, its packet's distance in bytes from the first byte of the run."""
-        self.legs = legs
         self.foreseen = foreseen
         """Events between the legs, in order."""
+        self._positions = positions
+        self._legs = legs
         self._instructions = -1
+
+    @property
+    def positions(self) -> Sequence[int]:
+        """For each leg, its packet's distance in bytes from the first byte of the run."""
+        return self._positions
+
+    @property
+    def legs(self) -> Sequence[Leg]:
+        """What its packets executed."""
+        return self._legs
+
+    def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
+        """List the legs, each with its position."""
+        return zip(self.positions, self.legs)
 
     @property
     def instructions(self) -> int:
@@ -93,10 +89,9 @@ class Run:
     def items(self) -> Iterator[Tuple[int, Union[Range, Event]]]:
         """Go through the ranges and the events, each with the distance of its packet."""
         events = list(self.foreseen)
-        for index, leg in enumerate(self.legs):
+        for index, (position, leg) in enumerate(self.placed_legs()):
             while events and events[0].leg <= index:
                 yield events[0].position, events.pop(0).event
-            position = self.positions[index]
             for executed in leg.ranges:
                 yield position, executed
         for event in events:

@@ -15,14 +15,12 @@ from gdb_etm.protocols.etmv4.places import (
     AFTER_BRANCH,
     RESERVED,
     STACK_DEPTH,
-    BlockLeg,
     Entry,
     FuturePlace,
     Place,
     Registers,
     State,
     Step,
-    Unplaced,
     Way,
     pack_addresses,
 )
@@ -47,7 +45,8 @@ class Automaton:
         self.return_stack = return_stack
         self._places: Tuple[Dict[int, Place], ...] = tuple({} for _ in Isa)
         self._future_places: Dict[Tuple[int, Isa, Future], FuturePlace] = {}
-        self._named: Tuple[Dict[int, Place], Dict[int, Place]] = ({}, {})
+        self.named: Tuple[Dict[int, Place], Dict[int, Place]] = ({}, {})
+        """The places that address packets have named so far, by the context's SF bit and the address."""
         self._states: Dict[Mode, Dict[Tuple[Place, Registers], State]] = {}
 
     def place(self, address: int, isa: Isa, future: Optional[Future] = None) -> Place:
@@ -95,31 +94,38 @@ class Automaton:
             state = states[key] = State(place, registers, *mode)
         return state
 
-    def named(self, packed: int, wide: bool) -> Place:
-        """Give the place that an address packet names, the address as in a state's registers."""
-        named = self._named[wide]
-        place = named.get(packed)
-        if place is None:
-            place = named[packed] = self.place_of(unpack_address(packed), wide)
+    def name(self, packed: int, wide: bool) -> Place:
+        """Give the place that an address packet names, the address as in a state's registers, and remember it."""
+        place = self.named[wide][packed] = self.place_of(unpack_address(packed), wide)
         return place
 
     def step(self, place: Place, header: int) -> Optional[Step]:
         """Tell where an Atom packet leads from a place; None when that takes more than blocks, see :meth:`way`."""
-        atoms = ATOMS[header]
-        blocks: List[Block] = []
+        count = 0
         here = place
-        for taken in atoms:
-            block = here.block or self.block(here)
-            if not here.plain:
+        for taken in ATOMS[header]:
+            ran = here.count or self._count(here)
+            if ran < 0:
                 return None
-            blocks.append(block)
-            following = here.taken if taken else here.skipped
-            here = self._after(here, taken) if following is None else following
-        step = place.steps[header] = (BlockLeg(blocks, atoms), here)
+            count += ran
+            here = (here.taken if taken else here.skipped) or self._after(here, taken)
+        step = place.steps[header] = count, here
         return step
 
+    def _count(self, place: Place) -> int:
+        # Finds out what a place's steps go by.
+        block = self.block(place)
+        last = block.last
+        if last is None or last.kind is Kind.FUTURE or isinstance(place, FuturePlace):
+            place.count = -1
+        elif last.link and self.return_stack:
+            place.count = -1
+        else:
+            place.count = block.instructions
+        return place.count
+
     def _after(self, place: Place, taken: bool) -> Place:
-        # Where a plain place's branch leads.
+        # Where the branch leads at the end of a place's block.
         block = self.block(place)
         last = block.last
         if not taken or last is None:
@@ -178,11 +184,8 @@ class Automaton:
             if isinstance(place, FuturePlace):
                 block = blocks.before(place.address, place.isa, place.future)
             else:
-                block = blocks.at(place.address, place.isa)
+                block = blocks.find(place.address, place.isa)
             place.block = block
-            last = block.last
-            if last is not None and last.kind is not Kind.FUTURE and not isinstance(place, (FuturePlace, Unplaced)):
-                place.plain = not (last.link and self.return_stack)
         return block
 
     def _after_future(self, place: Place, block: Block, taken: bool) -> Place:

@@ -30,6 +30,8 @@ Handle = Callable[[bytes, int, int], int]
 """``handle(data, at, end)`` handles one packet and returns the index after it, or ``at`` when it is not whole."""
 _MAX_REMEMBERED = 1 << 16
 _ENTRIES_AT_ONCE = 64
+_COLD = 4096
+# Bytes after which it is time to see whether what comes is known by now.
 
 _REMEMBERED = frozenset(
     (
@@ -193,8 +195,12 @@ class Follower:
                 at = self._pass(data, at)
             at, whole = self._window(data, at, end)
             state = self._execution.state
-            if not whole:
+            if whole:
+                continue
+            if state.pending or not data.startswith(ASYNC, at):
                 break
+            # In the middle of packets an A-Sync says nothing.
+            at += len(ASYNC)
         if self._told is not self._memory:
             self._handlers.resume(self._memory.regime)
         self._execution.wide = self._execution.state.wide
@@ -234,7 +240,7 @@ class Follower:
         # nothing new.  False when a packet has to be handled before.
         execution, stack, stretches = self._execution, self._execution.stack, self._stretches
         state, memory, begin, made = execution.state, self._memory, at, self._stretches.made
-        stop = min(begin + PASSAGE - WINDOW, end)
+        stop = min(begin + (PASSAGE - WINDOW if self._warm else _COLD), end)
         trail = _Trail()
         whole = True
         while at < stop or execution.state.pending:

@@ -11,12 +11,11 @@ if need be within an Atom packet: the atoms left over are then part of the state
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block
 from gdb_etm.program.futures import Future
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv4.packets import Addresses, pack_address, unpack_address
 from gdb_etm.protocols.recorder import Leg
 
@@ -34,20 +33,21 @@ class Entry(NamedTuple):
 class Place:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "block", "taken", "skipped", "plain", "steps", "ways")
+    __slots__ = ("address", "isa", "block", "count", "taken", "skipped", "steps", "ways")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
         self.block: Optional[Block] = None
+        self.count = 0
+        """Instructions in the block: -1 where that is not all there is to know, for the return stack or a branch
+        future; 0 before anybody asked."""
         self.taken: Optional[Place] = None
         """Where the branch at the end of the block leads, once that was asked."""
         self.skipped: Optional[Place] = None
         """The place after that branch, once that was asked."""
-        self.plain = False
-        """Whether that is all there is to know: no return stack, no branch future; meaningless without a block."""
         self.steps: Dict[int, Step] = {}
-        """What an Atom packet does here, by its header, when it meets only plain places."""
+        """What an Atom packet does here, by its header, when blocks are all there is to know."""
         self.ways: Optional[Dict[Tuple[bool, ...], Optional[Way]]] = None
         """What atoms do here, by the atoms of a packet; None where they cannot be followed."""
 
@@ -81,24 +81,8 @@ RESERVED = Unplaced(0, Isa.T32)
 """An address packet named an instruction set that does not exist in the context's state."""
 
 
-class BlockLeg(Leg):
-    """The legs of most packets: whole blocks, of which ranges are made when somebody looks."""
-
-    __slots__ = ("_blocks", "_atoms")
-
-    def __init__(self, blocks: Sequence[Block], atoms: Tuple[bool, ...]) -> None:
-        self._ranges = None
-        self._instructions = -1
-        self._blocks = blocks
-        self._atoms = atoms
-
-    def _find_ranges(self) -> Tuple[Range, ...]:
-        pairs = zip(self._blocks, self._atoms)
-        return tuple(Range(one.start, one.end, one.instructions, one.isa, taken) for one, taken in pairs)
-
-
-Step = Tuple[Leg, Place]
-"""What an Atom packet executes, and where it leads."""
+Step = Tuple[int, Place]
+"""How many instructions an Atom packet executes, and where it leads."""
 
 
 class Way(NamedTuple):

@@ -6,7 +6,7 @@ remembered together from there on.
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS, Automaton
 from gdb_etm.protocols.etmv4.packets import (
@@ -25,6 +25,7 @@ from gdb_etm.protocols.etmv4.places import (
     UNDIRECTED,
     Entry,
     FuturePlace,
+    Place,
     State,
     Stretch,
     Unplaced,
@@ -41,6 +42,15 @@ FIRST_ATOM = 0xC0
 _EXACT = 0x90
 _ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
 _MAX_REMEMBERED = 1 << 19
+
+
+_new = tuple.__new__
+# Makes a named tuple of a tuple, three times as fast as its class does.
+
+
+def _is_wrong(place: Place, there: Place) -> bool:
+    # Whether the program goes on elsewhere than an address packet says, or that says more than where.
+    return there is not place and (place is UNDIRECTED or not isinstance(place, Unplaced))
 
 
 class Stretches:
@@ -62,62 +72,77 @@ class Stretches:
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
-        stretch = None
-        if not (self._automaton.return_stack or state.pending):
-            stretch = self._make_plain(state, data, at, end)
+        plain = not (self._automaton.return_stack or state.pending)
+        stretch = self._make_plain(state, data, at, end) if plain else None
         if stretch is None:
             stretch = self._make_any(state, data, at, end)
-        if stretch is not None:
-            state.stretches[data[at : at + state.window]] = stretch
-            self.made += 1
-            if not self.made % _MAX_REMEMBERED:
-                self._automaton.forget()
+            if stretch is None:
+                return None
+        state.stretches[data[at : at + state.window]] = stretch
+        self.made += 1
+        if not self.made % _MAX_REMEMBERED:
+            self._automaton.forget()
         return stretch
+
+    def legs(self, state: State, data: bytes) -> Tuple[List[int], List[Leg]]:
+        """List the legs of a stretch once more, with the places of their packets.
+
+        :param state: The state before it.
+        :param data: Its bytes.
+        """
+        walk = _Walk(self._automaton, state)
+        self._packets(walk, data, 0, len(data), len(data))
+        return walk.positions, walk.legs
 
     def _make_plain(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         # Where atoms and addresses meet only plain places, as nearly all do without a return stack.
-        automaton, wide, quiet = self._automaton, state.wide, state.quiet
-        place, told = state.place, state.told
-        first, second, third = state.registers
-        limit = min(at + (state.window or WINDOW), end)
-        enough = WINDOW if state.window else _ENOUGH
-        positions: List[int] = []
-        legs: List[Leg] = []
+        automaton, wide, place, registers = self._automaton, state.wide, state.place, state.registers
+        places = automaton.named[wide]
+        window = state.window
+        limit = min(at + (window or WINDOW), end)
+        enough = limit if window else at + _ENOUGH
+        # Where an address packet ended last: nothing was executed since, when that is here.
+        told = at if state.told else -1
+        count = 0
         index = at
         while index < limit:
             header = data[index]
-            if header >= FIRST_ATOM:
+            if header >= 0xC0:
                 step = place.steps.get(header) or automaton.step(place, header)
                 if step is None:
                     break
-                leg, place = step
-                legs.append(leg)
-                positions.append(index - at)
-                told = False
+                ran, place = step
+                count += ran
                 index += 1
                 continue
-            if _EXACT <= header <= _EXACT + 2:
-                address, after = (first, second, third)[header - _EXACT], index + 1
+            if header == 0x95 and index + 1 < limit and data[index + 1] < 0x80:
+                # The most frequent form of all that read_packed_address reads.
+                address, after = registers[0] >> 10 << 10 | data[index + 1] << 3, index + 2
+            elif 0x90 <= header <= 0x92:
+                address, after = registers[header & 3], index + 1
             elif header in _ADDRESSES:
-                address, after = read_packed_address(header, data, index + 1, limit, first)
+                address, after = read_packed_address(header, data, index + 1, limit, registers[0])
                 if after == NEED_MORE:
                     break
             else:
                 break
-            named = automaton.named(address, wide)
-            if named is not place and not told and place is not AFTER_BRANCH:
-                if place is UNDIRECTED or not isinstance(place, Unplaced):
-                    break
-            first, second, third = address, first, second
-            place, told, quiet, index = named, True, False, after
-            if index - at >= enough:
+            there = places.get(address) or automaton.name(address, wide)
+            if place is not AFTER_BRANCH and told != index and _is_wrong(place, there):
                 break
-        if index == at:
+            registers = address, registers[0], registers[1]
+            place = there
+            told = index = after
+            if index >= enough:
+                break
+        length = index - at
+        if not length:
             return None
-        if not state.window:
-            state.window = index - at
-        following = automaton.enter(place, (first, second, third), (wide, quiet, told, ()))
-        return Stretch(index - at, automaton.runs.add(Run(index - at, positions, legs)), following, (), 0)
+        if not window:
+            state.window = length
+        quiet = state.quiet and registers is state.registers
+        following = automaton.enter(place, registers, (wide, quiet, told == index, ()))
+        run = automaton.runs.add(_StretchRun(self, state, data[at:index], count))
+        return _new(Stretch, (length, run, following, (), 0))
 
     def _make_any(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         # With the return stack, and with atoms that do not come to an end.
@@ -125,7 +150,8 @@ class Stretches:
         walk = _Walk(automaton, state)
         index = at
         if walk.follow(state.pending, -1) and not walk.pending:
-            index = self._packets(walk, data, at, min(end, at + (state.window or WINDOW)))
+            limit = min(end, at + (state.window or WINDOW))
+            index = self._packets(walk, data, at, limit, limit if state.window else at + _ENOUGH)
         if index == at and walk.pending == state.pending:
             return None
         if not state.window:
@@ -134,7 +160,7 @@ class Stretches:
         following = automaton.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.told, walk.pending)
         return Stretch(index - at, run, following, walk.pushes, walk.deepest)
 
-    def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int) -> int:
+    def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int, enough: int) -> int:
         # Follows whole packets up to the first that cannot be remembered; returns the index of that one.
         index = at
         while index < limit and not walk.pending:
@@ -149,9 +175,34 @@ class Stretches:
             if size <= 0 or not walk.address(read_address(header, data, index + 1, walk.addresses)[0]):
                 break
             index += size
-            if index - at >= _ENOUGH:
+            if index >= enough:
                 break
         return index
+
+
+class _StretchRun(Run):
+    # The run of a stretch, which knows its legs when they are asked for.
+
+    __slots__ = ("_stretches", "_state", "_data")
+
+    def __init__(self, stretches: Stretches, state: State, data: bytes, instructions: int) -> None:
+        self.length = len(data)
+        self.foreseen = ()
+        self._instructions = instructions
+        self._stretches = stretches
+        self._state = state
+        self._data = data
+
+    @property
+    def positions(self) -> List[int]:
+        return self._stretches.legs(self._state, self._data)[0]
+
+    @property
+    def legs(self) -> List[Leg]:
+        return self._stretches.legs(self._state, self._data)[1]
+
+    def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
+        return zip(*self._stretches.legs(self._state, self._data))
 
 
 class _Walk:
