@@ -172,7 +172,7 @@ class Core:
         if run.executed:
             self.retired = True
             self.clock.advance(len(run.executed))
-            self._witness.executed(run.executed, run.accesses)
+            self._witness.executed(run.executed, run.accesses, run.failed)
         self._react(run)
         if self.reset_wanted:
             self.reset()

@@ -26,6 +26,7 @@ from unicorn import unicorn_const as const
 from unicorn.unicorn_py3.unicorn import uclib
 
 from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
+from gdb_etm.board.conditions import ConditionWatch
 from gdb_etm.board.exceptions import HARD_FAULT
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import Block, Path, WrongPath
@@ -93,6 +94,7 @@ class Engine:
         self._fault: Optional[Tuple[Stop, int]] = None
         self._undo: Optional[Tuple[Any, bytes]] = None
         self.watch = AccessWatch(self._uc, bus, self._blocks)
+        self.conditions = ConditionWatch(self._uc)
         self._map()
         self._uc.hook_add(const.UC_HOOK_BLOCK, self._on_block)
         self._uc.hook_add(const.UC_HOOK_INTR, self._on_interrupt)
@@ -310,6 +312,7 @@ class Engine:
     def _begin(self, limit: int) -> None:
         self._blocks.clear()
         self.watch.clear()
+        self.conditions.clear()
         self._limit = self._left = limit
         self._held = False
         self._stopping = False
@@ -321,7 +324,8 @@ class Engine:
 
     def _go(self, count: int) -> Run:
         """Let Unicorn run, and find out what happened."""
-        if self.watch.begin() or self._stale:
+        watched = self.watch.begin(), self.conditions.begin()
+        if True in watched or self._stale:
             self._forget()
         pc = self.pc
         in_it = bool(self.it_state)
@@ -338,14 +342,16 @@ class Engine:
         whole = len(self._blocks) - self._held
         executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
         accesses = self.watch.transfers(executed, self._path)
+        failed = self.conditions.failed(executed)
         if self._postponed:
             before = len(executed)
             self._before += before
             rest = self._count(1)
             self._before -= before
             accesses.update({before + index: tuple(found) for index, found in rest.accesses.items()})
-            return rest._replace(executed=executed + rest.executed, accesses=accesses)
-        return self._outcome(executed, error)._replace(accesses=accesses)
+            failed |= {before + index for index in rest.failed}
+            return rest._replace(executed=executed + rest.executed, accesses=accesses, failed=failed)
+        return self._outcome(executed, error)._replace(accesses=accesses, failed=failed)
 
     def _outcome(self, executed: List[int], error: int) -> Run:
         """Name the reason for which Unicorn stopped."""

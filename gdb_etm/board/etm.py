@@ -7,9 +7,10 @@ filters of data.  With ``options.comparators`` it has address comparators, which
 from __future__ import annotations
 
 import random
-from typing import Callable, Dict, Optional, Sequence, Tuple
+from typing import Callable, Collection, Dict, Optional, Sequence, Tuple
 
 from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.conditions import NONE_FAILED
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.t32 import decode
@@ -159,7 +160,9 @@ class TraceUnit:
         elif offset in self._masks:
             self._values[offset] = value & self._masks[offset]
 
-    def executed(self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES) -> None:
+    def executed(
+        self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES, failed: Collection[int] = NONE_FAILED
+    ) -> None:
         """Take executed instructions and what they loaded and stored."""
         if self._encoder is not None:
             self._encoder.instructions(addresses, {index: _traced(found) for index, found in accesses.items()})

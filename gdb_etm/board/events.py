@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, Sequence
+from typing import Collection, Protocol, Sequence
 
 from gdb_etm.board.accesses import Access, Accesses
 
@@ -24,8 +24,8 @@ VC_HARDERR = 1 << 10
 class Witness(Protocol):
     """Who hears what the core does, in order."""
 
-    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
-        """Take completed instructions and what they loaded and stored."""
+    def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
+        """Take completed instructions, what they loaded and stored, and whose condition failed."""
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Take an exception entry."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Protocol, Sequence
+from typing import Collection, Optional, Protocol, Sequence
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import Access, Accesses
@@ -26,10 +26,11 @@ class ExecutionListener(Protocol):
     The machine's lock is held during each call.
     """
 
-    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
+    def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
         """Take completed instructions in order, those of an IT block whose condition failed included.
 
         :param accesses: What they loaded and stored, by index in ``addresses``, while the engine watches that.
+        :param failed: Indices in ``addresses`` of those whose condition failed, while the engine watches that.
         """
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
@@ -102,11 +103,11 @@ class Machine(System):
 
     # The core's witness: the truth file and the trace unit.
 
-    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
+    def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
         """Pass on completed instructions."""
-        self._truth.executed(addresses, accesses)
+        self._truth.executed(addresses, accesses, failed)
         if self.trace is not None:
-            self.trace.executed(addresses, accesses)
+            self.trace.executed(addresses, accesses, failed)
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Pass on an exception entry."""
@@ -123,6 +124,10 @@ class Machine(System):
     def watch_accesses(self, on: bool) -> None:
         """Let the engine tell loads and stores, or no longer; those for the truth file it always tells."""
         self.core.engine.watch.wanted = on or self.options.truth_data
+
+    def watch_conditions(self, on: bool) -> None:
+        """Let the engine tell which conditions fail, or no longer."""
+        self.core.engine.conditions.wanted = on
 
     def lockup(self, address: int) -> None:
         """Pass on a lockup."""

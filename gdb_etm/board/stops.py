@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import List, NamedTuple
+from typing import Collection, List, NamedTuple
 
 from gdb_etm.board.accesses import NO_ACCESSES, Accesses
 
@@ -50,9 +50,11 @@ class Run(NamedTuple):
     :param stop: Why it ended.
     :param address: The address of the access that failed, if one did.
     :param accesses: What the instructions loaded and stored, while that is watched.
+    :param failed: Indices in ``executed`` of those whose condition failed, while that is watched.
     """
 
     executed: List[int]
     stop: Stop
     address: int = 0
     accesses: Accesses = NO_ACCESSES
+    failed: Collection[int] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Sequence, TextIO
+from typing import Collection, Optional, Sequence, TextIO
 
 from gdb_etm.board.accesses import Access, Accesses
 
@@ -10,8 +10,9 @@ from gdb_etm.board.accesses import Access, Accesses
 class Truth:
     """Writes the truth file, if one is wanted.
 
-    An executed instruction is its address; between them stand ``exception N return 0x...`` with the number in IPSR,
-    ``exception-return``, ``lockup 0x...``, ``halt 0x...`` and ``resume 0x...`` with the next instruction's address.
+    An executed instruction is its address, with ``failed`` after it if it is known that its condition failed; between
+    them stand ``exception N return 0x...`` with the number in IPSR, ``exception-return``, ``lockup 0x...``, ``halt
+    0x...`` and ``resume 0x...`` with the next instruction's address.
     What an instruction, an exception or a return transfers follows it if it is wanted: ``load ADDRESS SIZE VALUE`` or
     ``store ADDRESS SIZE VALUE``, the size in bytes.
 
@@ -24,15 +25,15 @@ class Truth:
         self._data = data
         self._file: Optional[TextIO] = None if path is None else open(path, "w", encoding="ascii")
 
-    def executed(self, addresses: Sequence[int], accesses: Accesses) -> None:
+    def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int] = ()) -> None:
         """Write executed instructions."""
         if self._file is None or not addresses:
             return
-        if not self._data or not accesses:
+        if not (self._data and accesses or failed):
             self._file.write("".join(["0x%08x\n" % address for address in addresses]))
             return
         for index, address in enumerate(addresses):
-            self._line("0x%08x" % address)
+            self._line("0x%08x%s" % (address, " failed" if index in failed else ""))
             self._transfers(accesses.get(index, ()))
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple
+from typing import Collection, List, Optional, Sequence, Tuple
 
 from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
 from gdb_etm.board.machine import Machine
@@ -19,8 +19,12 @@ class Recorder:
         self.events: List[Event] = []
         self.stream: List[object] = []
         self.accesses: List[Tuple[int, Access]] = []
+        self.failed: List[int] = []
 
-    def executed(self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES) -> None:
+    def executed(
+        self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES, failed: Collection[int] = ()
+    ) -> None:
+        self.failed += [len(self.addresses) + index for index in sorted(failed)]
         self.accesses += [(addresses[index], each) for index in sorted(accesses) for each in accesses[index]]
         self.addresses += addresses
         self.stream += addresses
