@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Union
 
+from gdb_etm.board.cortex_a_board import CortexABoard
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
 from gdb_etm.board.etm import TraceUnit
 from gdb_etm.board.faults import parse_faults
@@ -12,7 +13,7 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
-from gdb_etm.board.variants import DWT, VARIANTS
+from gdb_etm.board.variants import CORTEX_A, DWT, VARIANTS
 
 _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
@@ -24,7 +25,7 @@ _MATCH_INSTRUCTION = 2
 
 
 class Board:
-    """A board with power.
+    """A board with a Cortex-M, with power.
 
     :param options: What the user chose.
     :raises ValueError: an option is wrong.
@@ -95,3 +96,15 @@ class Board:
         if self.machine.read(base + _DWT_FUNCTION, 4) & _DWT_MATCH != _MATCH_INSTRUCTION:
             return None
         return self.machine.read(base + _DWT_COMP, 4)
+
+
+AnyBoard = Union[Board, CortexABoard]
+
+
+def make_board(options: BoardOptions) -> AnyBoard:
+    """Give a board power.
+
+    :raises ValueError: an option is wrong.
+    :raises OSError: a file cannot be read or written.
+    """
+    return CortexABoard(options) if options.board == CORTEX_A else Board(options)

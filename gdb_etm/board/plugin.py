@@ -37,7 +37,7 @@ class BoardProbePlugin(Plugin):
     @property
     def description(self) -> str:
         """One line for ``pyocd list --plugins``."""
-        return "Simulated Cortex-M boards with trace (gdb_etm)"
+        return "Simulated boards with trace (gdb_etm)"
 
     @property
     def version(self) -> str:
@@ -54,5 +54,6 @@ class BoardProbePlugin(Plugin):
             OptionInfo("board.truth_data", bool, False, "Whether that file also tells every load and store."),
             OptionInfo("board.comparators", int, 0, "Address comparator pairs of the trace unit (real ones: 0)."),
             OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),
+            OptionInfo("board.hold", bool, False, "Whether the a9's core waits until its trace unit is switched on."),
             OptionInfo("board.faults", str, None, "Comma-separated faults of the board, such as 'wait:10,no-etm'."),
         ]

@@ -16,10 +16,10 @@ from pyocd.probe.debug_probe import DebugProbe
 from gdb_etm.board.dap import FaultResponse, WaitResponse
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.options import BoardOptions
-from gdb_etm.board.variants import VARIANTS, Variant
+from gdb_etm.board.variants import NAMES
 
 if TYPE_CHECKING:
-    from gdb_etm.board.board import Board
+    from gdb_etm.board.board import AnyBoard
 
 LOG = logging.getLogger(__name__)
 
@@ -29,26 +29,25 @@ _WAIT_RETRIES = 100
 class BoardProbe(DebugProbe):
     """The debug probe on a simulated board.
 
-    :param variant: Which board.
+    :param name: Which board.
     """
 
     @classmethod
     def get_all_connected_probes(cls, unique_id: Optional[str] = None, is_explicit: bool = False) -> List[DebugProbe]:
         """Return a probe for each board there is."""
-        return [cls(variant) for variant in VARIANTS.values()]
+        return [cls(name) for name in NAMES]
 
     @classmethod
     def get_probe_with_id(cls, unique_id: str, is_explicit: bool = False) -> Optional[DebugProbe]:
         """Return the board of a name, which pyOCD gives with or without the probe type before it."""
         kind, _, name = unique_id.lower().rpartition(":")
-        variant = VARIANTS.get(name) if kind in ("", "board") else None
-        return cls(variant) if variant is not None else None
+        return cls(name) if kind in ("", "board") and name in NAMES else None
 
-    def __init__(self, variant: Variant) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self._variant = variant
+        self._name = name
         self.transfers = 0
-        self._board: Optional[Board] = None
+        self._board: Optional[AnyBoard] = None
         self._protocol: Optional[DebugProbe.Protocol] = None
         self._in_reset = False
         # Marks the last posted read whose result has not been fetched.
@@ -62,12 +61,12 @@ class BoardProbe(DebugProbe):
     @property
     def product_name(self) -> str:
         """What it is."""
-        return "simulated board " + self._variant.name
+        return "simulated board " + self._name
 
     @property
     def unique_id(self) -> str:
         """The name that selects it."""
-        return "board:" + self._variant.name
+        return "board:" + self._name
 
     @property
     def supported_wire_protocols(self) -> Collection[DebugProbe.Protocol]:
@@ -90,7 +89,7 @@ class BoardProbe(DebugProbe):
         return {DebugProbe.Capability.BANKED_DP_REGISTERS}
 
     @property
-    def board(self) -> Board:
+    def board(self) -> AnyBoard:
         """The board behind the probe.
 
         :raises ProbeError: the probe is not open.
@@ -105,13 +104,13 @@ class BoardProbe(DebugProbe):
         :raises ProbeError: an option is wrong, the ELF file cannot be loaded, or the fault `busy` was asked for.
         """
         # pyOCD imports this file for every command; Unicorn is only needed now.
-        from gdb_etm.board.board import Board
+        from gdb_etm.board.board import make_board
 
         faults = str(self._option("board.faults") or "")
         size = self._option("board.etb_size")
         speculation = self._option("board.speculation")
         options = BoardOptions(
-            board=self._variant.name,
+            board=self._name,
             elf=self._option("board.elf"),
             etb_size=BoardOptions().etb_size if size is None else int(size),
             truth=self._option("board.truth"),
@@ -119,11 +118,12 @@ class BoardProbe(DebugProbe):
             comparators=int(self._option("board.comparators") or 0),
             speculation=None if speculation is None else int(speculation),
             truth_data=bool(self._option("board.truth_data")),
+            hold=bool(self._option("board.hold")),
         )
         try:
             if parse_faults(options.faults).busy:
                 raise exceptions.ProbeError("%s is in use by another program" % self.unique_id)
-            self._board = Board(options)
+            self._board = make_board(options)
         except (OSError, ValueError) as error:
             raise exceptions.ProbeError("%s: %s" % (self.unique_id, error)) from error
 

@@ -67,3 +67,9 @@ _M7 = Variant(
 )
 
 VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (_M33, _M7)}
+
+CORTEX_A = "a9"
+"""The board with a Cortex-A, whose parts are in ``cortex_a_board.py``."""
+
+NAMES: Tuple[str, ...] = (*VARIANTS, CORTEX_A)
+"""All boards."""

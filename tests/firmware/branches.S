@@ -1,7 +1,7 @@
 @ Every way in which T32 code goes elsewhere, as a compiler only sometimes writes it.
 
         .syntax unified
-        .cpu    cortex-m33
+@ For every core that has Thumb-2.
         .thumb
         .text
 

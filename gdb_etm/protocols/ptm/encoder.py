@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.protocols.armv7.fields import Reason, Reference, State
+from gdb_etm.protocols.armv7.fields import Information, Reason, Reference, State
+from gdb_etm.protocols.instructions import ReadCode, Region
+from gdb_etm.protocols.output import Sink
 from gdb_etm.protocols.ptm import encodings
-from gdb_etm.protocols.ptm.encoder_records import ReadCode, Records, Region, Waypoint
+from gdb_etm.protocols.ptm.encoder_records import Records, Waypoint
 from gdb_etm.protocols.ptm.encodings import Regime
-from gdb_etm.protocols.ptm.writer import PacketWriter, Sink
+from gdb_etm.protocols.ptm.writer import PacketWriter
 
 View = Callable[[int], bool]
 """Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order."""
@@ -241,8 +243,8 @@ class Encoder:
             self._timestamp_due = self._config.timestamps
 
     def _branch(self, successor: int) -> None:
-        regime = None if self._regime == self._told else self._regime
-        self._writer.branch(_reference(successor), regime, 0, self._cycles())
+        told = None if self._regime == self._told else self._information(0, self._regime)
+        self._writer.branch(_reference(successor), told, self._cycles())
         self._told = self._regime
 
     def _leave(self, number: int, reached: int, vector: int, regime: Regime) -> None:
@@ -251,10 +253,14 @@ class Encoder:
             self._resolve(self._waypoint, reached)
             self._arrive(reached)
         self._update()
-        long = self._told is not None and self._told.hyp != regime.hyp
-        self._writer.branch(_reference(vector), regime, number, self._cycles(), long)
+        self._writer.branch(_reference(vector), self._information(number, regime), self._cycles())
         self._told = regime
         self._timestamp_due = self._config.timestamps
+
+    def _information(self, number: int, regime: Regime) -> Information:
+        # Hyp mode is told where it changed.
+        changed = self._told is None or self._told.hyp != regime.hyp
+        return Information(number, regime.non_secure, False, False, regime.hyp if changed else None, None)
 
     def _start(self, place: int) -> None:
         # TraceEnable becomes active, or execution goes on after an overflow or a halt.

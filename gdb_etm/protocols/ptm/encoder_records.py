@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional
 
 from gdb_etm.program.barriers import is_barrier
-from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32, decode_t16, decode_t32, is_wide
+from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.protocols.instructions import RAM, ReadCode, Region, instruction_at
 
-ReadCode = Callable[[int], bytes]
-"""Returns four bytes of program memory at an address (two at the end of memory)."""
-Region = Callable[[int], bool]
-"""Tells whether an address is in some region."""
-
-_RAM = 0x20000000
 _MASK = 0xFFFFFFFF
 _ISB = 0xF3BF
 
@@ -49,8 +44,9 @@ class Records(Dict[int, Optional[Waypoint]]):
 
     def __missing__(self, place: int) -> Optional[Waypoint]:
         address, thumb = place & ~1, place & 1
+        isa = Isa.T32 if thumb else Isa.A32
         code = self._read_code(address)
-        insn = _decode(address, code, thumb)
+        insn = instruction_at(self._read_code, address, isa)
         following = (address + insn.size) & _MASK | thumb
         record: Optional[Waypoint] = None
         if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
@@ -59,20 +55,11 @@ class Records(Dict[int, Optional[Waypoint]]):
             barrier = target == following and _is_isb(code, thumb)
             everywhere = self._broadcast is not None and not barrier and self._broadcast(address)
             record = Waypoint(target, following, insn.link, everywhere, barrier)
-        elif self._barriers and is_barrier(code, Isa.T32 if thumb else Isa.A32):
+        elif self._barriers and is_barrier(code, isa):
             record = Waypoint(following, following, False, False, True)
-        if address < _RAM:
+        if address < RAM:
             self[place] = record
         return record
-
-
-def _decode(address: int, code: bytes, thumb: int) -> Insn:
-    if not thumb:
-        return decode_a32(address, int.from_bytes(code, "little"))
-    first = int.from_bytes(code[:2], "little")
-    if is_wide(first):
-        return decode_t32(address, first, int.from_bytes(code[2:4], "little"))
-    return decode_t16(address, first)
 
 
 def _is_isb(code: bytes, thumb: int) -> bool:

@@ -6,55 +6,39 @@ are methods here; all others are made by ``encodings.py`` and written by :meth:`
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Optional
 
-from gdb_etm.protocols.armv7.fields import Reason, Reference, State
+from gdb_etm.protocols.armv7.encodings import branch_address, information, timestamp
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, Reason, Reference, State
+from gdb_etm.protocols.output import Output, Sink
 from gdb_etm.protocols.ptm import encodings
 from gdb_etm.protocols.ptm.encodings import MOST_ATOMS, Regime
 
-Sink = Callable[[bytes], None]
-"""Takes the next bytes of the stream."""
-
-_BURST = 64
 _TIMESTAMP_BYTES = {False: 7, True: 9}
 
 
-class PacketWriter:
+class PacketWriter(Output):
     """Writes packets of one stream and keeps what they are compressed against.
 
-    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left.
+    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
+        atoms, which stay until :meth:`flush_atoms`.
     :param cycle_accurate: Whether packets count cycles (ETMCR[12]).
     :param wide_timestamps: Whether timestamps have 64 bits and not 48 (ETMCCER[29]).
     """
 
     def __init__(self, sink: Sink, cycle_accurate: bool = False, wide_timestamps: bool = False) -> None:
-        self.count = 0
-        self._sink = sink
+        super().__init__(sink)
         self._counts = cycle_accurate
-        self._wide = wide_timestamps
-        self._out = bytearray()
+        self._timestamp_bytes = _TIMESTAMP_BYTES[wide_timestamps]
         self._atoms = ""
-        self._reference = Reference(0, State.ARM)
+        self._reference = NO_REFERENCE
         # In the unit's own encoding; None when an analyser may not know it.
         self._timestamp: Optional[int] = None
-
-    def deliver(self) -> None:
-        """Hand everything written so far to the sink; waiting atoms stay until :meth:`flush_atoms`."""
-        if self._out:
-            data = bytes(self._out)
-            self._out.clear()
-            self._sink(data)
 
     def put(self, data: bytes) -> None:
         """Write a packet of ``encodings.py`` after the waiting atoms."""
         self.flush_atoms()
         self._put(data)
-
-    def _put(self, data: bytes) -> None:
-        self._out += data
-        self.count += len(data)
-        if len(self._out) >= _BURST:
-            self.deliver()
 
     def atom(self, taken: bool, cycles: int = 0) -> None:
         """Add an atom (4.5.3); without cycle counts a packet holds several, so it may wait for more.
@@ -89,20 +73,16 @@ class PacketWriter:
         self.put(encodings.sync(place, reason, regime, counted, context_id))
         self._reference = place
 
-    def branch(
-        self, place: Reference, regime: Optional[Regime] = None, number: int = 0, cycles: int = 0, long: bool = False
-    ) -> None:
+    def branch(self, place: Reference, told: Optional[Information] = None, cycles: int = 0) -> None:
         """Write Branch address (4.5.4): a waypoint was taken, or an exception.
 
         :param place: Where execution goes on.
-        :param regime: The state there; None when it is the one told before, and there is no exception.
-        :param number: Exception type, 0 for none.
+        :param told: Exception information, where there is any.
         :param cycles: Cycles since the last count.
-        :param long: Whether to write the second information byte where nothing needs it.
         """
-        data = encodings.address(place, self._reference, regime is not None)
-        if regime is not None:
-            data += encodings.information(number, place, regime, long)
+        data = branch_address(place, self._reference, informed=told is not None)
+        if told is not None:
+            data += information(told)
         self.put(data + encodings.count(cycles) if self._counts else data)
         self._reference = place
 
@@ -113,9 +93,8 @@ class PacketWriter:
         """
         # An extra byte for ThumbEE follows a fifth address byte alone.
         informed = place.state is State.THUMBEE and self._reference.state is not place.state
-        if informed:
-            self._reference = Reference(0, State.ARM)
-        data = b"\x72" + encodings.address(place, self._reference, informed)
+        old = NO_REFERENCE if informed else self._reference
+        data = b"\x72" + branch_address(place, old, informed=informed)
         self.put(data + b"\x40" if informed else data)
         self._reference = place
 
@@ -125,15 +104,6 @@ class PacketWriter:
         :param value: In the unit's own encoding, 48 or 64 bits.
         :param cycles: Cycles since the last count.
         """
-        most = _TIMESTAMP_BYTES[self._wide]
-        changed = -1 if self._timestamp is None else value ^ self._timestamp
+        data = b"\x42" + timestamp(value, self._timestamp, self._timestamp_bytes)
         self._timestamp = value
-        data = bytearray(b"\x42")
-        for index in range(most - 1):
-            more = changed >> 7 * (index + 1) != 0
-            data.append(more << 7 | value >> 7 * index & 0x7F)
-            if not more:
-                break
-        else:
-            data.append(value >> 7 * (most - 1) & (0xFF if self._wide else 0x3F))
-        self.put(bytes(data) + encodings.count(cycles) if self._counts else bytes(data))
+        self.put(data + encodings.count(cycles) if self._counts else data)

@@ -1,0 +1,220 @@
+"""The core of a board with a Cortex-A: instructions, exceptions and debug state put together (DDI 0406, B1 and C5).
+
+The MMU is off.  Simplifications, each of which the architecture allows: interrupts are taken between instructions, not
+inside of IT blocks, and aborts are precise.  BKPT makes the core halt while halting debug is enabled.  There is no FIQ.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, NamedTuple, Protocol, Sequence
+
+from unicorn import arm_const
+
+from gdb_etm.board.bus import Bus
+from gdb_etm.board.clock import Clock
+from gdb_etm.board.cortex_a_engine import CPSR_T, Engine
+from gdb_etm.board.path import WrongPath
+from gdb_etm.board.stops import Run, Stop
+
+# Modes, and bits of CPSR (B1.3).
+_SUPERVISOR, _MONITOR, _ABORT, _UNDEFINED, _IRQ = 0x13, 0x16, 0x17, 0x1B, 0x12
+_MODE = 0x1F
+_F = 1 << 6
+_I = 1 << 7
+_A = 1 << 8
+# What an exception clears: IT state, J, E, T and the mode.
+_CLEARED = 0x0700FE00 | CPSR_T | _MODE
+_SCTLR, _SCR, _VBAR, _MVBAR, _CONTEXTIDR = (1, 0, 0, 0), (1, 1, 0, 0), (12, 0, 0, 0), (12, 0, 0, 1), (13, 0, 0, 1)
+# SCTLR.V and SCTLR.TE, SCR.NS.
+_HIGH_VECTORS = 1 << 13
+_THUMB_EXCEPTIONS = 1 << 30
+_NON_SECURE = 1
+_HIGH_BASE = 0xFFFF0000
+
+
+class Exception_(NamedTuple):
+    """How one kind of exception is taken (B1.8)."""
+
+    vector: int
+    """Offset of its vector."""
+    mode: int
+    masks: int
+    link: int
+    """How far LR is after the instruction that would have been next, from A32 code."""
+    link_thumb: int
+    traced: int
+    """The number by which a trace unit knows it (IHI 0035B, 4.5.4)."""
+
+
+SVC = Exception_(0x08, _SUPERVISOR, _I, 0, 0, 10)
+SMC = Exception_(0x08, _MONITOR, _I | _F | _A, 0, 0, 2)
+UNDEFINED = Exception_(0x04, _UNDEFINED, _I, 4, 2, 9)
+PREFETCH_ABORT = Exception_(0x0C, _ABORT, _I | _A, 4, 4, 11)
+DATA_ABORT = Exception_(0x10, _ABORT, _I | _A, 8, 8, 12)
+IRQ = Exception_(0x18, _IRQ, _I | _A, 4, 4, 14)
+
+_BY_STOP: Dict[Stop, Exception_] = {
+    Stop.SVC: SVC,
+    Stop.SMC: SMC,
+    Stop.UNDEFINED: UNDEFINED,
+    Stop.NO_COPROCESSOR: UNDEFINED,
+    Stop.FETCH: PREFETCH_ABORT,
+    Stop.FETCH_DEVICE: PREFETCH_ABORT,
+    Stop.READ: DATA_ABORT,
+    Stop.WRITE: DATA_ABORT,
+    Stop.UNALIGNED: DATA_ABORT,
+}
+
+
+class Witness(Protocol):
+    """Who hears what the core does, in order.  Places are addresses with bit 0 set for T32 code."""
+
+    def executed(self, places: Sequence[int]) -> None:
+        """Take completed instructions, those whose condition failed included."""
+
+    def exception(self, kind: Exception_, reached: int, vector: int) -> None:
+        """Take an exception entry.
+
+        :param reached: The instruction that would have been next.
+        :param vector: The instruction that is.
+        """
+
+    def returned(self) -> None:
+        """Take an exception return by the last executed instruction."""
+
+    def halt(self, place: int) -> None:
+        """Take an entry to Debug state; `place` is the next instruction."""
+
+    def resume(self, place: int) -> None:
+        """Take an exit from Debug state."""
+
+
+class Core:
+    """A Cortex-A.
+
+    :param model: The end of Unicorn's name for it.
+    :param bus: What it reaches.
+    :param clock: Virtual time, which it drives.
+    :param witness: Who hears what it does.
+    :param interrupted: Tells whether the interrupt controller asks for an interrupt.
+    """
+
+    def __init__(
+        self, model: str, bus: Bus, clock: Clock, witness: Witness, interrupted: Callable[[], bool]
+    ) -> None:
+        self.engine = Engine(bus, model)
+        self._clock = clock
+        self._witness = witness
+        self._interrupted = interrupted
+        self.held = False
+        """Whether it waits in reset for somebody to let it run."""
+        self.halted = False
+        self.sleeping = False
+        self.locked_up = False
+        self.halting_debug = True
+        self.on_reset: Sequence[Callable[[], None]] = ()
+
+    @property
+    def non_secure(self) -> bool:
+        """Whether it is in Non-secure state."""
+        engine = self.engine
+        return engine.cpsr & _MODE != _MONITOR and bool(engine.read_system(_SCR, True) & _NON_SECURE)
+
+    @property
+    def context_id(self) -> int:
+        """CONTEXTIDR."""
+        return self.engine.read_system(_CONTEXTIDR, not self.non_secure)
+
+    def reset(self) -> None:
+        """Reset the core and what belongs to the system reset."""
+        self.halted = self.sleeping = self.locked_up = False
+        for reset in self.on_reset:
+            reset()
+        # Unicorn's core begins in Non-secure state.
+        self.engine.write_system(_SCR, True, 0)
+        self.engine.write(arm_const.UC_ARM_REG_CPSR, _SUPERVISOR | _A | _I | _F)
+        self.engine.place = 0
+
+    def halt(self) -> None:
+        """Enter Debug state."""
+        if not self.halted:
+            self.halted = True
+            self.sleeping = False
+            self._witness.halt(self.engine.place)
+
+    def resume(self) -> None:
+        """Leave Debug state."""
+        if self.halted:
+            self.halted = False
+            self._witness.resume(self.engine.place)
+
+    def skip(self) -> None:
+        """Pass over the instruction at which it halted."""
+        engine = self.engine
+        engine.place = engine.place + (2 if engine.cpsr & CPSR_T else 4)
+
+    def is_idle(self) -> bool:
+        """Tell whether only the debugger can make anything happen."""
+        asleep = self.sleeping and not self._interrupted() and self._clock.next_due() is None
+        return self.held or self.halted or self.locked_up or asleep
+
+    def run(self, limit: int) -> None:
+        """Run about `limit` instructions, or until only the debugger can make anything happen."""
+        done = 0
+        while done < limit and not (self.held or self.halted or self.locked_up):
+            self._clock.fire()
+            if self._interrupted():
+                self.sleeping = False
+                if not self.engine.cpsr & _I and not self.engine.in_it_block:
+                    self._enter(IRQ)
+            if self.sleeping:
+                done += 1
+                due = self._clock.next_due()
+                if due is None:
+                    return
+                self._clock.advance(due - self._clock.now())
+                continue
+            done += self._run_some(limit - done)
+
+    def _run_some(self, limit: int) -> int:
+        due = self._clock.next_due()
+        run = self.engine.run(limit if due is None else max(1, min(limit, due - self._clock.now())))
+        if not run.executed and run.stop is Stop.LIMIT:
+            raise WrongPath("nothing runs at 0x%08x" % self.engine.place)
+        if run.executed:
+            self._clock.advance(len(run.executed))
+            self._witness.executed(run.executed)
+        self._react(run)
+        return max(1, len(run.executed))
+
+    def _react(self, run: Run) -> None:
+        if run.stop is Stop.WFI:
+            self.sleeping = True
+        elif run.stop is Stop.RETURNED:
+            self._witness.returned()
+        elif run.stop is Stop.BKPT:
+            if self.halting_debug:
+                self.halt()
+            else:
+                self._enter(PREFETCH_ABORT)
+        elif run.stop in _BY_STOP:
+            self._enter(_BY_STOP[run.stop])
+
+    def _enter(self, kind: Exception_) -> None:
+        """Take an exception (B1.8.3)."""
+        engine = self.engine
+        reached, cpsr = engine.place, engine.cpsr
+        secure = not self.non_secure
+        control = engine.read_system(_SCTLR, secure)
+        if kind is SMC:
+            base = engine.read_system(_MVBAR, True)
+        else:
+            base = _HIGH_BASE if control & _HIGH_VECTORS else engine.read_system(_VBAR, secure)
+        thumb = CPSR_T if control & _THUMB_EXCEPTIONS else 0
+        engine.write(arm_const.UC_ARM_REG_CPSR, cpsr & ~_CLEARED | kind.masks | kind.mode | thumb)
+        engine.write(arm_const.UC_ARM_REG_SPSR, cpsr)
+        link = kind.link_thumb if reached & 1 else kind.link
+        engine.write(arm_const.UC_ARM_REG_LR, (reached & ~1) + link & 0xFFFFFFFF)
+        vector = base + kind.vector | bool(thumb)
+        engine.place = vector
+        self._witness.exception(kind, reached, vector)

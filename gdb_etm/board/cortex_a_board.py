@@ -1,0 +1,96 @@
+"""A board with a Cortex-A9 put together: the machine, its trace components and its debug port.
+
+What is where is what a debugger sees on a Zynq-7000 (UG585, tables 4-7 and 28-1): the components that software has at
+0xF8800000 and on are at 0x80000000 and on behind the APB-AP.  There too access port 0 is an AHB-AP to system memory,
+without debug components, and 1 the APB-AP.  Part numbers are Arm's own, that of the ROM table is made up.
+
+pyOCD controls no Cortex-A.  So the core runs by itself from power-up on, or with ``hold`` from when its trace unit is
+switched on; BKPT halts it, and a script can halt it and let it run by DBGDRCR.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.board.cortex_a_debug import CoreDebug
+from gdb_etm.board.cortex_a_machine import CortexAMachine
+from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort
+from gdb_etm.board.etb import EmbeddedTraceBuffer
+from gdb_etm.board.faults import parse_faults
+from gdb_etm.board.funnel import Funnel
+from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.ptm import PTM_A9, PtmUnit
+from gdb_etm.board.romtable import RomTable
+from gdb_etm.protocols.ptm.encodings import Regime
+
+ROM_TABLE = 0x80000000
+ETB = 0x80001000
+FUNNEL = 0x80004000
+CORE_DEBUG = 0x80090000
+PTM = 0x8009C000
+_PRIVATE = 0xF8F00000
+_ROM_TABLE_PART = 0x4C0
+
+
+class CortexABoard:
+    """A board with power.
+
+    :param options: What the user chose.
+    :raises ValueError: an option is wrong.
+    :raises OSError: a file cannot be read or written.
+    """
+
+    def __init__(self, options: BoardOptions) -> None:
+        faults = self.faults = parse_faults(options.faults)
+        machine = self.machine = CortexAMachine(options, "CORTEX_A9", _PRIVATE)
+        self.buffer = EmbeddedTraceBuffer(ETB, options.etb_size)
+        self.funnel = Funnel(FUNNEL, self.buffer.take)
+        self.unit = PtmUnit(PTM_A9, PTM, self._read_code, self._to_funnel, faults)
+        self.unit.regime = lambda: Regime(machine.core.non_secure)
+        self.unit.context_id = lambda: machine.core.context_id
+        self.unit.enabled = self._let_run
+        self.buffer.flush = self.unit.flush
+        self.buffer.request_sync = self.unit.request_sync
+        missing = {ETB: faults.no_sink, FUNNEL: faults.no_funnel, PTM: faults.no_etm}
+        addresses = (ETB, FUNNEL, CORE_DEBUG, PTM)
+        listed = tuple((address, not missing.get(address)) for address in addresses)
+        machine.debug_bus.add_device(RomTable(ROM_TABLE, _ROM_TABLE_PART, listed, shared=False))
+        for device in (self.buffer, self.funnel, CoreDebug(CORE_DEBUG, machine.core), self.unit):
+            if not missing.get(device.base):
+                machine.debug_bus.add_device(device)
+        if not faults.no_etm:
+            machine.trace = self.unit
+        ports = (AhbAccessPort(machine, None), ApbAccessPort(machine.debug_bus, ROM_TABLE))
+        self.dp = DebugPort(ports, self.reset, faults)
+        machine.start()
+
+    def is_unplugged(self, transfers: int) -> bool:
+        """Tell whether the probe has been pulled by now.
+
+        :param transfers: Number of transfers so far.
+        """
+        by_transfers = 0 < self.faults.unplug_after < transfers
+        return by_transfers or 0 < self.faults.unplug_drain <= self.buffer.words_read
+
+    def reset(self) -> None:
+        """Reset the system: the core, not the debug components."""
+        with self.machine.turn():
+            self.machine.core.reset()
+        self.machine.wake()
+
+    def close(self) -> None:
+        """End the board."""
+        self.machine.close()
+
+    def _let_run(self) -> None:
+        self.machine.core.held = False
+
+    def _to_funnel(self, trace_id: int, data: bytes) -> None:
+        if not self.faults.no_funnel:
+            self.funnel.take(0, trace_id, data)
+
+    def _read_code(self, address: int) -> bytes:
+        # What the core runs is in memory, so one of the two is there.
+        place = self.machine.bus.memory(address, 4) or self.machine.bus.memory(address, 2)
+        if place is None:
+            return bytes(4)
+        memory, offset = place
+        return bytes(memory[offset : offset + 4])

@@ -1,0 +1,146 @@
+"""A board with a Cortex-A as one object: devices, core, and who hears what it does."""
+
+from __future__ import annotations
+
+from typing import Optional, Protocol, Sequence
+
+from gdb_etm.board.accesses import NO_ACCESSES
+from gdb_etm.board.bus import BusFault, Device, DeviceBus
+from gdb_etm.board.cortex_a import Core, Exception_
+from gdb_etm.board.mpcore import PrivateRegion
+from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.system import AnyCore, AnyEngine, System
+
+
+class ExecutionListener(Protocol):
+    """What a trace unit hears from the core, in execution order.
+
+    Places are addresses with bit 0 set for T32 code.  The machine's lock is held during each call.
+    """
+
+    def executed(self, places: Sequence[int]) -> None:
+        """Take completed instructions in order, those whose condition failed included."""
+
+    def exception(self, number: int, reached: int, vector: int) -> None:
+        """Take an exception entry.
+
+        :param number: Its type as traced.
+        :param reached: The instruction that would have been next.
+        :param vector: The instruction that is.
+        """
+
+    def exception_return(self) -> None:
+        """Take an exception return by the last executed instruction."""
+
+    def debug_entry(self, place: int) -> None:
+        """Take a halt: `place` is the next instruction to execute."""
+
+    def debug_exit(self, place: int) -> None:
+        """Take the end of a halt."""
+
+
+class CortexAMachine(System):
+    """A simulated board with a Cortex-A, without its trace components.
+
+    The truth file is as on other boards (:mod:`gdb_etm.board.truth`); an exception has the number by which it is
+    traced, and its return address is that of the instruction that would have been next.
+
+    :param options: What the user chose.
+    :param model: The end of Unicorn's name for the core.
+    :param private: Address of the core's private memory region.
+    :raises OSError: the program cannot be read or the truth file cannot be written.
+    :raises ValueError: the program is not one for this board.
+    """
+
+    def __init__(self, options: BoardOptions, model: str, private: int) -> None:
+        super().__init__(options)
+        self.trace: Optional[ExecutionListener] = None
+        self.debug_bus = DebugBus(self)
+        region = PrivateRegion(private, self.clock)
+        self.core = Core(model, self.bus, self.clock, self, region.interrupted)
+        self.core.on_reset = (region.reset,)
+        self.core.held = options.hold
+        self.clock.add(region)
+        self.add_device(region)
+        self._load()
+
+    @property
+    def any_core(self) -> AnyCore:
+        """The core."""
+        return self.core
+
+    @property
+    def any_engine(self) -> AnyEngine:
+        """What runs its instructions."""
+        return self.core.engine
+
+    # The core's witness: the truth file and the trace unit.
+
+    def executed(self, places: Sequence[int]) -> None:
+        """Pass on completed instructions."""
+        self._truth.executed([place & ~1 for place in places], NO_ACCESSES)
+        if self.trace is not None:
+            self.trace.executed(places)
+
+    def exception(self, kind: Exception_, reached: int, vector: int) -> None:
+        """Pass on an exception entry."""
+        self._truth.exception(kind.traced, reached & ~1, ())
+        if self.trace is not None:
+            self.trace.exception(kind.traced, reached, vector)
+
+    def returned(self) -> None:
+        """Pass on an exception return."""
+        self._truth.exception_return(())
+        if self.trace is not None:
+            self.trace.exception_return()
+
+    def halt(self, place: int) -> None:
+        """Pass on a halt."""
+        self._truth.halt(place & ~1)
+        if self.trace is not None:
+            self.trace.debug_entry(place)
+
+    def resume(self, place: int) -> None:
+        """Pass on the end of a halt."""
+        self._truth.resume(place & ~1)
+        if self.trace is not None:
+            self.trace.debug_exit(place)
+
+
+class DebugBus:
+    """The debug components' own bus, which only the debugger reaches, by words.
+
+    :param system: Whose turn it takes.
+    """
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._bus = DeviceBus()
+
+    def add_device(self, device: Device) -> None:
+        """Put a component on the bus."""
+        self._bus.add_device(device)
+
+    def read(self, address: int, size: int) -> int:
+        """Read a register.
+
+        :raises BusFault: nothing is at the address.
+        """
+        _check(address, size)
+        with self._system.turn():
+            return self._bus.read(address, size)
+
+    def write(self, address: int, size: int, value: int) -> None:
+        """Write a register.
+
+        :raises BusFault: nothing is at the address.
+        """
+        _check(address, size)
+        with self._system.turn():
+            self._bus.write(address, size, value)
+        self._system.wake()
+
+
+def _check(address: int, size: int) -> None:
+    if size != 4:
+        raise BusFault(address)
