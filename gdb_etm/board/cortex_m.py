@@ -18,11 +18,13 @@ from typing import Callable, Optional, Sequence
 from unicorn import arm_const
 
 from gdb_etm.board import exceptions as exc
+from gdb_etm.board.accesses import Access
 from gdb_etm.board.bus import Bus, BusFault
 from gdb_etm.board.clock import Clock
 from gdb_etm.board.engine import XPSR_T, Engine
 from gdb_etm.board.events import (
     DFSR_BKPT,
+    DFSR_DWTTRAP,
     DFSR_HALTED,
     DFSR_VCATCH,
     VC_BUSERR,
@@ -81,6 +83,8 @@ class Core:
         self.interrupts_masked = False
         self._wanted_breakpoints: Sequence[int] = ()
         self._breakpoints: Sequence[int] = ()
+        self.watchpoints: Optional[Callable[[Sequence[Access]], bool]] = None
+        """Tells whether the loads and stores of an instruction halt the core; None when none can."""
         self.on_reset: Sequence[Callable[[], None]] = ()
 
     # Debug state.
@@ -163,7 +167,7 @@ class Core:
     def _run_some(self, limit: int) -> int:
         """Run until the next event, and deal with what ended it; return how many instructions ran."""
         due = self.clock.next_due()
-        if self.stepping:
+        if self.stepping or self.watchpoints is not None:
             run = self.engine.step()
         else:
             run = self.engine.run(limit if due is None else min(limit, due - self.clock.now()))
@@ -178,6 +182,8 @@ class Core:
             self.reset()
         elif self.stepping:
             self.halt(DFSR_HALTED)
+        elif self.watchpoints is not None and self.debug_enabled and self.watchpoints(run.accesses.get(0, ())):
+            self.halt(DFSR_DWTTRAP)
         return len(run.executed)
 
     def _wake(self) -> bool:

@@ -9,6 +9,7 @@ from gdb_etm.board.accesses import Access, Accesses
 # DFSR.
 DFSR_HALTED = 1 << 0
 DFSR_BKPT = 1 << 1
+DFSR_DWTTRAP = 1 << 2
 DFSR_VCATCH = 1 << 3
 
 # DEMCR vector catch, by what is caught.

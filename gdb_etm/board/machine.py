@@ -69,6 +69,7 @@ class Machine(System):
     def __init__(self, options: BoardOptions) -> None:
         super().__init__(options)
         self.trace: Optional[ExecutionListener] = None
+        self._traces_data = False
         self.core = Core(VARIANTS[options.board].core, self.bus, self.clock, self)
         self._add_devices()
         self.watch_accesses(False)
@@ -94,8 +95,10 @@ class Machine(System):
         self.clock.add(uart)
         self.core.on_reset = (systick.reset, uart.reset, scs.reset)
         model = self.core.model
-        dwt = Dwt(self.clock, self._trace_enabled, model.dwt)
-        for device in (scs, dwt, Fpb(self.core.set_breakpoints, model.fpb), uart):
+        self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators)
+        self.dwt.changed = self._watch_data
+        fpb = Fpb(self.core.set_breakpoints, model.fpb, model.fpb_version, model.fpb_comparators)
+        for device in (scs, self.dwt, fpb, uart):
             self.add_device(device)
 
     def _trace_enabled(self) -> bool:
@@ -123,7 +126,13 @@ class Machine(System):
 
     def watch_accesses(self, on: bool) -> None:
         """Let the engine tell loads and stores, or no longer; those for the truth file it always tells."""
-        self.core.engine.watch.wanted = on or self.options.truth_data
+        self._traces_data = on
+        self._watch_data()
+
+    def _watch_data(self) -> None:
+        self.core.watchpoints = self.dwt.halts if self.dwt.watches else None
+        wanted = self._traces_data or self.options.truth_data or self.core.watchpoints is not None
+        self.core.engine.watch.wanted = wanted
 
     def watch_conditions(self, on: bool) -> None:
         """Let the engine tell which conditions fail, or no longer."""

@@ -31,6 +31,9 @@ class CoreModel(NamedTuple):
     """Identification registers of the DWT."""
     fpb: Mapping[int, int]
     """Identification registers of the breakpoint unit."""
+    dwt_comparators: int = 0
+    fpb_version: int = 2
+    fpb_comparators: int = 8
 
 
 def _exc_returns(base: int, process_handler: bool) -> FrozenSet[int]:
@@ -108,4 +111,40 @@ CORTEX_M7 = CoreModel(
     },
     dwt=identification(0x002, component_class=CLASS_GENERIC),
     fpb=identification(0x00E, component_class=CLASS_GENERIC),
+)
+
+# EXC_RETURN as that of the Cortex-M7.
+CORTEX_M4 = CoreModel(
+    name="Cortex-M4",
+    unicorn="CORTEX_M4",
+    exc_return=0xFFFFFFE1,
+    exc_returns=_exc_returns(0xFFFFFFE1, False),
+    counts_nesting=True,
+    has_stack_limits=False,
+    floating_point_context=4,
+    lockup_address=0xFFFFFFFE,
+    # r0p1 with single-precision floating point, and without MPU (Cortex-M4 TRM, DDI 0439B, table 4-1).
+    scs={
+        0x004: 0x00000000,  # ICTR: 32 interrupts
+        0xD00: 0x410FC241,  # CPUID
+        0xD14: 0x00000200,  # CCR: STKALIGN
+        0xD40: 0x00000030,  # ID_PFR0
+        0xD44: 0x00000200,  # ID_PFR1
+        0xD48: 0x00100000,  # ID_DFR0
+        0xD50: 0x00100030,  # ID_MMFR0
+        0xD58: 0x01000000,  # ID_MMFR2
+        0xD60: 0x01101110,  # ID_ISAR0
+        0xD64: 0x02112000,  # ID_ISAR1
+        0xD68: 0x21232231,  # ID_ISAR2
+        0xD6C: 0x01111131,  # ID_ISAR3
+        0xD70: 0x01310132,  # ID_ISAR4
+        0xF40: 0x10110021,  # MVFR0: single precision
+        0xF44: 0x11000011,  # MVFR1
+        **identification(0x00C, component_class=CLASS_GENERIC),
+    },
+    dwt=identification(0x002, component_class=CLASS_GENERIC),
+    fpb=identification(0x003, component_class=CLASS_GENERIC),
+    dwt_comparators=4,
+    fpb_version=1,
+    fpb_comparators=6,
 )
