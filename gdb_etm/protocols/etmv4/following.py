@@ -21,10 +21,10 @@ from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers, Regime
 from gdb_etm.protocols.etmv4.packets import ASYNC, Header, Kind
 from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH, Entry, State
-from gdb_etm.protocols.etmv4.stretches import FIRST_ATOM, WINDOW, Stretches
-from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
+from gdb_etm.protocols.etmv4.stretches import FIRST_ADDRESS, FIRST_ATOM, WINDOW, Stretches
+from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run, RunTable
 
-PASSAGE = 256
+PASSAGE = 512
 """Bytes of the stream by which passages are remembered."""
 Handle = Callable[[bytes, int, int], int]
 """``handle(data, at, end)`` handles one packet and returns the index after it, or ``at`` when it is not whole."""
@@ -35,7 +35,6 @@ _COLD = 4096
 
 _REMEMBERED = frozenset(
     (
-        Kind.ASYNC,
         Kind.TRACE_INFO,
         Kind.IGNORE,
         Kind.EVENT,
@@ -97,7 +96,14 @@ class Memories:
 
     def __init__(self) -> None:
         self._memories: Dict[Regime, Memory] = {}
+        self._async = -1
         self._remembered = 0
+
+    def number_of_async(self, table: RunTable) -> int:
+        """Give the number of the run that is an A-Sync packet."""
+        if self._async < 0:
+            self._async = table.add(Run(len(ASYNC), (), ()))
+        return self._async
 
     def under(self, regime: Regime) -> Memory:
         """Give what is remembered under a regime."""
@@ -139,14 +145,6 @@ class _Trail:
         self.deepest = max(self.deepest, self.depth + deepest)
         self.depth += count
 
-    def passed(self, passage: Passage, stack: List[Entry]) -> None:
-        # To be called before the passage does to the stack what it does.
-        self.numbers.append(passage.run)
-        for at in range(1, len(passage.takes) + 1):
-            self.popped(stack[-at])
-        self.deepest = max(self.deepest, self.depth + len(passage.takes) + passage.deepest)
-        self.depth += len(passage.pushes)
-
 
 class Follower:
     """Follows one stream.
@@ -177,6 +175,8 @@ class Follower:
         self._table = table
         # What is remembered under the regime that the handlers had last, and under the present one.
         self._told = self._memory = memories.under(handlers.regime())
+        # The run that is an A-Sync packet.
+        self._async = memories.number_of_async(self._recorder.table)
         # Whether all of the window before was remembered.
         self._warm = False
         self._base = 0
@@ -195,12 +195,8 @@ class Follower:
                 at = self._pass(data, at)
             at, whole = self._window(data, at, end)
             state = self._execution.state
-            if whole:
-                continue
-            if state.pending or not data.startswith(ASYNC, at):
+            if not whole:
                 break
-            # In the middle of packets an A-Sync says nothing.
-            at += len(ASYNC)
         if self._told is not self._memory:
             self._handlers.resume(self._memory.regime)
         self._execution.wide = self._execution.state.wide
@@ -247,16 +243,22 @@ class Follower:
             at = self._stretch_on(trail, data, at, stop, end)
             if at >= stop and not execution.state.pending:
                 break
-            passage = self._packet(data, at, end) if self._warm else None
+            if data.startswith(ASYNC, at) and not execution.state.pending:
+                # In the middle of packets it says nothing; and where it comes again, so does what follows.
+                trail.numbers.append(self._async)
+                at += len(ASYNC)
+                break
+            passage = self._packet(data, at, end)
             if passage is None:
                 whole = False
                 break
-            trail.passed(passage, stack)
-            passage.pass_over(stack)
+            if passage.takes:
+                trail.popped(stack.pop())
+            trail.numbers.append(passage.run)
             at += passage.length
             execution.state, self._memory = passage.state, passage.memory
-            # Loops are met again at the same bytes when passages end where synchronisation or an exception is.
-            if at - begin >= PASSAGE // 2 or not data[at - passage.length]:
+            # Loops are met again at the same bytes when passages end at exceptions.
+            if self._warm and at - begin >= PASSAGE // 2:
                 break
         if trail.numbers:
             self._recorder.extend(trail.numbers, self._base + begin, self._base + at)
@@ -273,6 +275,8 @@ class Follower:
         while at < stop or state.pending:
             stretch = state.stretches.get(data[at : at + state.window])
             if stretch is None:
+                if not state.pending and data[at] < FIRST_ADDRESS:
+                    break
                 if state.place is AFTER_BRANCH and stack and (state.pending or data[at] >= FIRST_ATOM):
                     entry = stack.pop()
                     trail.popped(entry)
@@ -316,7 +320,7 @@ class Follower:
             return 0
         kind, length = self._table[data[at]]
         size = length(data, at, end) if kind in _REMEMBERED else 0
-        return size if size <= WINDOW and (kind is not Kind.ASYNC or size == len(ASYNC)) else 0
+        return size if size <= WINDOW else 0
 
     def handle(self, data: bytes, at: int, end: int, handle: Handle) -> int:
         """Let the packet be handled at which :meth:`follow` stopped, and remember what was done.
@@ -324,7 +328,7 @@ class Follower:
         :param handle: Handles a packet.
         :returns: The index after the packet; ``at`` when it is not whole.
         """
-        size = self._size(data, at, end) if self._warm else 0
+        size = self._size(data, at, end)
         if size <= 0:
             return handle(data, at, end)
         execution, recorder = self._execution, self._recorder

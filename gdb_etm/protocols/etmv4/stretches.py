@@ -39,8 +39,11 @@ _ENOUGH = 8
 # Bytes after which a stretch ends at the next address packet.
 FIRST_ATOM = 0xC0
 """Every header from here on is an Atom packet's (6.4.13)."""
-_EXACT = 0x90
+FIRST_ADDRESS = 0x90
+"""No header before this one is an Atom's or an address's (6.4.12)."""
 _ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
+_LONGEST = 9
+# Bytes of the longest packet in a stretch.
 _MAX_REMEMBERED = 1 << 19
 
 
@@ -72,12 +75,14 @@ class Stretches:
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
-        plain = not (self._automaton.return_stack or state.pending)
-        stretch = self._make_plain(state, data, at, end) if plain else None
+        stretch = self._make_plain(state, data, at, end) or self._make_any(state, data, at, end)
         if stretch is None:
-            stretch = self._make_any(state, data, at, end)
-            if stretch is None:
+            if not 0 < state.window < _LONGEST or at + state.window >= end:
                 return None
+            # The next packet may be longer than what came here first.
+            state.window = _LONGEST
+            state.stretches.clear()
+            return self.make(state, data, at, end)
         state.stretches[data[at : at + state.window]] = stretch
         self.made += 1
         if not self.made % _MAX_REMEMBERED:
@@ -96,6 +101,8 @@ class Stretches:
 
     def _make_plain(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         # Where atoms and addresses meet only plain places, as nearly all do without a return stack.
+        if self._automaton.return_stack or state.pending:
+            return None
         automaton, wide, place, registers = self._automaton, state.wide, state.place, state.registers
         places = automaton.named[wide]
         window = state.window
