@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, Callable, List, Optional, Sequence, Tuple
 
 from gdb_etm.access.stream import LineStream
-from gdb_etm.access.wire import MAX_WORDS, Hello, Message, decode_words, error_from, parse_hello
+from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
 from gdb_etm.errors import AccessError, ConnectError
 
 HELLO_SECONDS = 30.0
@@ -68,6 +68,8 @@ class Client:
         :raises AccessError: There is no such access port.
         """
         if ap is None:
+            if self.hello.core == NO_CORE:
+                raise AccessError("no core was opened, only access ports; choose one of them")
             ap = next(core.ap for core in self.hello.cores if core.number == self.hello.core)
         for info in self.hello.aps:
             if info.id == ap:
@@ -226,15 +228,19 @@ def server_arguments(
     connect_mode: Optional[str] = None,
     core: Optional[int] = None,
     options: Sequence[str] = (),
+    dap_only: bool = False,
 ) -> List[str]:
     """Write the command line of the process for :func:`start`; what is None is left to its defaults.
 
     :param options: pyOCD session options, each ``NAME=VALUE``.
+    :param dap_only: Open no core, and serve no GDB.
     """
     named = (("probe", probe), ("target", target), ("frequency", frequency), ("connect-mode", connect_mode))
     result = ["--%s=%s" % (name, value) for name, value in named if value is not None]
     if core is not None:
         result.append("--core=%d" % core)
+    if dap_only:
+        result.append("--dap-only")
     return result + ["-O%s" % option for option in options]
 
 

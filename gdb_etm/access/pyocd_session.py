@@ -19,9 +19,10 @@ from pyocd.probe.aggregator import DebugProbeAggregator
 from pyocd.probe.debug_probe import DebugProbe
 from pyocd.target import TARGET
 from pyocd.utility.cmdline import convert_session_options
+from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.pyocd_port import PyocdPort, ap_name
-from gdb_etm.access.wire import PROTOCOL, ApInfo, CoreInfo, Hello
+from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello
 from gdb_etm.errors import AccessError, ConnectError
 
 _DEFAULTS: Dict[str, Any] = {
@@ -53,6 +54,26 @@ class SessionOptions(NamedTuple):
     """TCP port for GDB; 0 takes a free one."""
     core: Optional[int] = None
     """The core that GDB debugs; None takes pyOCD's primary core."""
+    dap_only: bool = False
+    """Open access ports alone, leave every core alone and serve no GDB: for processors that another server runs."""
+
+
+class _AccessPortsOnly:
+    """Keeps pyOCD from looking for cores, and from touching them (a delegate of its session)."""
+
+    _CORES = ("check_for_cores", "halt_on_connect", "create_flash")
+    _COMPONENTS = ("find_components", "create_cores", "create_components")
+
+    def will_init_target(self, target: Any, init_sequence: CallSequence) -> None:
+        """Leave out what belongs to cores; what is on the ports is found without pyOCD."""
+        for name in self._CORES:
+            init_sequence.remove_task(name)
+        init_sequence.wrap_task("discovery", self._ports)
+
+    def _ports(self, discovery: CallSequence) -> CallSequence:
+        for name in self._COMPONENTS:
+            discovery.remove_task(name)
+        return discovery
 
 
 class _GdbServer(GDBServer):  # pyOCD's, with one promise more
@@ -87,7 +108,7 @@ class PyocdSession:
         self._ports: Dict[int, PyocdPort] = {}
         try:
             _open(self._session)
-            self._hello = self._serve(options)
+            self._hello = self._describe_ports() if options.dap_only else self._serve(options)
         except (exceptions.Error, OSError) as error:
             self.close()
             raise ConnectError("the target was found, then stopped answering: %s" % error) from None
@@ -153,6 +174,13 @@ class PyocdSession:
         core = self._choose_core(options.core)
         self._was_running = options.connect_mode != "attach" or core.get_state() is not Target.State.HALTED
         self._server = _serve_gdb(self._session, core)
+        cores = tuple(self._describe(each, self.gdb_port if each is core else 0) for each in _cores(self._session))
+        return self._describe_ports()._replace(
+            gdb_port=self.gdb_port, core=int(core.core_number), running=self._was_running, cores=cores
+        )
+
+    def _describe_ports(self) -> Hello:
+        """Describe a session without a core."""
         probe = self._session.probe
         return Hello(
             protocol=PROTOCOL,
@@ -160,10 +188,10 @@ class PyocdSession:
             probe=str(probe.description),
             probe_uid=str(probe.unique_id),
             target=str(self._session.board.target_type),
-            gdb_port=self.gdb_port,
-            core=int(core.core_number),
-            running=self._was_running,
-            cores=tuple(self._describe(each, self.gdb_port if each is core else 0) for each in _cores(self._session)),
+            gdb_port=0,
+            core=NO_CORE,
+            running=True,
+            cores=(),
             aps=self.aps(),
         )
 
@@ -211,7 +239,10 @@ def _make_session(options: SessionOptions) -> Session:
     if options.frequency is not None:
         settings["frequency"] = options.frequency
     try:
-        return Session(probe, options=settings, option_defaults=_DEFAULTS)
+        session = Session(probe, options=settings, option_defaults=_DEFAULTS)
+        if options.dap_only:
+            session.delegate = _AccessPortsOnly()
+        return session
     except exceptions.TargetSupportError:
         raise ConnectError(_unknown_target(str(settings.get("target_override", "of its configuration")))) from None
     except (exceptions.Error, OSError) as error:

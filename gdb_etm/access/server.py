@@ -15,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, Optional, Sequence, Tuple
 
 from gdb_etm.access.logs import LogKeeper, keep_warnings
-from gdb_etm.access.wire import encode_line, error_message
+from gdb_etm.access.wire import describe, encode_line, error_message
 from gdb_etm.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -37,7 +37,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     :param argv: Arguments after the program's name; None takes the process's.
     :returns: The exit status: 0, or 1 when no session could be opened.
     """
-    arguments = _parser().parse_args(argv)
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.dap_only and (arguments.core is not None or arguments.gdb_port or arguments.connect_mode != "attach"):
+        parser.error("--dap-only leaves the core alone: it goes without --core, --gdb-port and --connect-mode")
     streams = _take_stdio() if arguments.stdio else None
     log = keep_warnings()
     session: Optional[PyocdSession] = None
@@ -77,6 +80,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--core", type=int, metavar="N", help="the core that GDB debugs; default: the primary one")
     parser.add_argument("--gdb-port", type=_port, default=0, metavar="PORT", help="for GDB; default: a free one")
+    parser.add_argument(
+        "--dap-only", action="store_true", help="open no core and serve no GDB: another server has the core"
+    )
     parser.add_argument(
         "--control-port",
         type=_port,
@@ -122,6 +128,7 @@ def _open(arguments: argparse.Namespace) -> PyocdSession:
             options=tuple(arguments.options),
             gdb_port=arguments.gdb_port,
             core=arguments.core,
+            dap_only=arguments.dap_only,
         )
     )
 
@@ -136,9 +143,7 @@ def _serve_by_hand(session: PyocdSession, log: LogKeeper, port: int) -> None:
     from gdb_etm.access.channels import ControlPort
 
     control = ControlPort(session, log, port)
-    hello = session.hello()
-    core = next(core for core in hello.cores if core.number == hello.core)
-    print("pyOCD %s, %s: %s, GDB server on localhost:%d" % (hello.pyocd, hello.probe, core.name, hello.gdb_port))
+    print(describe(session.hello()))
     print("In GDB: etm connect localhost:%d    (Ctrl-C here ends it)" % control.number, flush=True)
     control.accept_for_ever()
 

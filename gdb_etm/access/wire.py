@@ -17,6 +17,8 @@ from gdb_etm.errors import AccessError, ConnectError, EtmError
 
 PROTOCOL = 1
 """Version of this protocol; a client refuses a server that speaks another one."""
+NO_CORE = -1
+"""``Hello.core`` of a session that has opened access ports alone."""
 MAX_LINE = 1 << 20
 """Longest line that either side accepts, in bytes."""
 MAX_WORDS = 4096
@@ -67,13 +69,23 @@ class Hello(NamedTuple):
     target: str
     """pyOCD's target type, such as ``"cortex_m"``."""
     gdb_port: int
-    """TCP port on localhost for GDB."""
+    """TCP port on localhost for GDB; 0 without a core."""
     core: int
-    """Number of the core behind ``gdb_port``."""
+    """Number of the core behind ``gdb_port``, or :data:`NO_CORE`."""
     running: bool
     """Whether that core is left running when the session ends: it ran when the session opened, or was halted by it."""
     cores: Tuple[CoreInfo, ...]
     aps: Tuple[ApInfo, ...]
+
+
+def describe(hello: Hello) -> str:
+    """Say in a line what was opened, by which pyOCD."""
+    core = next((core.name for core in hello.cores if core.number == hello.core), None)
+    if core is None:
+        served = "access ports only: " + (", ".join(ap.name for ap in hello.aps) or "none")
+    else:
+        served = "%s, GDB server on localhost:%d" % (core, hello.gdb_port)
+    return "pyOCD %s, %s: %s" % (hello.pyocd, hello.probe, served)
 
 
 def encode_words(words: Sequence[int]) -> str:

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.parse import count, hertz, one_of, size
+from gdb_etm.commands.parse import count, hertz, on, one_of, size
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.program.image import load_elf
@@ -55,12 +55,15 @@ TRUTH = Argument(
     "FILE",
     completion=Completion.FILE,
 )
+DAP_ONLY = Argument(
+    "--dap-only", on, "reach the trace hardware alone; GDB stays on the server that runs the core", flag=True
+)
 OPTION = Argument("--option", str, "a pyOCD session option; may be given more than once", "NAME=VALUE", many=True)
 
 
 def run_connect(session: Session, values: Values) -> Iterator[str]:
     """Connect, find trace unit and buffer, and describe them."""
-    from gdb_etm.commands.live import over_debugger, over_process
+    from gdb_etm.commands.live import CONNECTED, over_debugger, over_process
     from gdb_etm.coresight.topology import Choice
 
     if session.live is not None:
@@ -77,19 +80,21 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     images = session.images()
     connection = session.debugger.connection()
     choice = Choice(unit=values.get(UNIT), sink=values.get(SINK))
-    if where == _OWN or (not where and connection is not None):
+    alone = values.get(DAP_ONLY) is not None
+    if where == _OWN or (not where and connection is not None and not alone):
         if not where:
             yield "GDB is connected already: using its connection"
         live = over_debugger(session.debugger)
     else:
-        if connection is not None:
-            raise CommandError('GDB is connected to %s: "disconnect" first, or "etm connect target"' % connection)
+        # A server that was started by hand tells only then whether it has a core for GDB.
+        if connection is not None and not alone and not _ADDRESS.match(where):
+            raise CommandError(CONNECTED % connection)
         live = over_process(session.debugger, _wishes(where, values, files), session.progress)
     session.live = live
     yield live.title
     live.find(choice)
     yield from live.greeting()
-    if where in _BOARDS and not files and not values.all(OPTION):
+    if where in _BOARDS and not alone and not files and not values.all(OPTION):
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
     if not images:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
@@ -122,6 +127,11 @@ def _check(where: str, values: Values) -> None:
     for argument in probe if where else ():
         if values.get(argument) is not None and not (where in _BOARDS and argument is MODE):
             raise CommandError("%s is for a debug probe: etm connect without %s" % (argument.name, where))
+    if values.get(DAP_ONLY):
+        if where not in ("", *_BOARDS):
+            raise CommandError("--dap-only is for pyOCD started here: etm connect without %s" % where)
+        if values.get(MODE) not in (None, "attach"):
+            raise CommandError("--mode %s: --dap-only leaves the core as it is" % values.get(MODE))
     if values.all(OPTION) and where not in ("", *_BOARDS):
         raise CommandError("--option is for pyOCD started here: etm connect without %s" % where)
 
@@ -139,7 +149,7 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             ("truth", values.get(TRUTH)),
         )
         board = ["board.%s=%s" % (name, value) for name, value in choices if value is not None]
-    frequency = values.get(FREQUENCY)
+    frequency, alone = values.get(FREQUENCY), values.get(DAP_ONLY) is not None
     return Wishes(
         server=(found.group(1).strip("[]") or "localhost", int(found.group(2))) if found else None,
         arguments=server_arguments(
@@ -147,8 +157,9 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             target=values.get(TARGET),
             frequency=None if frequency is None else str(frequency),
             # A simulated board has just been switched on; nothing runs yet that could be attached to.
-            connect_mode=values.get(MODE) or ("under-reset" if where in _BOARDS else None),
+            connect_mode=None if alone else values.get(MODE) or ("under-reset" if where in _BOARDS else None),
             options=board + values.all(OPTION),
+            dap_only=alone,
         ),
     )
 
@@ -160,14 +171,17 @@ CONNECT = Command(
     details=(
         "Starts pyOCD beside GDB, connects GDB to it and looks for trace unit and buffer.  When GDB is connected to a\n"
         "server already, its connection is used: so Cortex-M trace works with OpenOCD, J-Link and others.  What is\n"
-        'changed on the target is put back by "etm disconnect" and when GDB ends.'
+        'changed on the target is put back by "etm disconnect" and when GDB ends.\n'
+        "pyOCD runs no Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug access\n"
+        'port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
     ),
-    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, UNIT, SINK, ETB_SIZE, TRUTH, OPTION),
+    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, UNIT, SINK, ETB_SIZE, TRUTH, OPTION),
     examples=(
         ("connect", "the only debug probe, or GDB's own connection"),
         ("connect --target stm32h743xx --frequency 4M", "a probe, with pyOCD's name of the chip"),
         ("connect board:m33 --elf app.elf", "a simulated Cortex-M33"),
         ("connect localhost:3344", 'a "gdb-etm serve" that runs already'),
+        ("connect --dap-only --unit 1", "the trace unit of a Zynq-7000's second Cortex-A9"),
     ),
 )
 

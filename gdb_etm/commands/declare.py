@@ -42,6 +42,8 @@ class Argument(Generic[T]):
     required: bool = False
     many: bool = False
     """Whether it may be given more than once (options) or takes all words left (by position)."""
+    flag: bool = False
+    """Whether it is an option without a value; its value is then what ``convert`` makes of ``""``."""
 
     @property
     def is_option(self) -> bool:

@@ -6,20 +6,24 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client, attach, start
 from gdb_etm.access.port import AccessPort
+from gdb_etm.access.wire import NO_CORE, describe
 from gdb_etm.capture import Capture, Core, MemoryImage
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.describe import core_type, info_lines, path_line, start_line, status_lines
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.records import with_images
+from gdb_etm.coresight.components import product
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
-from gdb_etm.coresight.topology import Choice, CoreLocation, find_path
-from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path
+from gdb_etm.errors import AccessError, CaptureError, ConnectError, EtmError
 from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
 
+CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
+"""What is told when a second connection would take GDB's own."""
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
@@ -37,14 +41,19 @@ class Live:
 
     :param name: What it is connected to, for messages.
     :param title: The first line of the greeting.
-    :param core: The processor that is traced.
+    :param core: The processor that is traced; None where only the trace hardware is reached, and another server, or
+        nobody, has the processor.
     :param spaces: Where to look for components, the core's own memory space first.
     :param client: The process beside GDB; None over GDB's own connection.
     """
 
-    def __init__(self, name: str, title: str, core: Core, spaces: Sequence[Space], client: Optional[Client]) -> None:
+    def __init__(
+        self, name: str, title: str, core: Optional[Core], spaces: Sequence[Space], client: Optional[Client]
+    ) -> None:
         self.name = name
         self.discovery = Discovery((), ())
+        self.has_core = core is not None
+        """Whether the debugger reaches the processor by this connection; if not, it may run unseen."""
         self.has_process = client is not None
         """Whether there is a process beside GDB, rather than GDB's own connection."""
         self.title = title
@@ -71,8 +80,9 @@ class Live:
         :raises EtmError: There are none, or they cannot be used; the connection stays.
         """
         self.discovery = discover(*self._spaces)
-        path = find_path(self.discovery.components, CoreLocation(port=self._spaces[0].port), choice)
-        trace = TraceSession(path, self._core)
+        location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
+        path = find_path(self.discovery.components, location, choice)
+        trace = TraceSession(path, self._core or _core_of(path))
         trace.attach()
         self._trace = trace
         self._leave_restoration()
@@ -167,7 +177,7 @@ class Live:
 
 
 def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable[[float], None]] = None) -> Live:
-    """Start, or attach to, the process with pyOCD and connect the debugger to it.
+    """Start, or attach to, the process with pyOCD and connect the debugger to it, unless it serves no core.
 
     :param progress: Called about every second while the process starts.
     :returns: The connection; trace unit and buffer are still to be found.
@@ -178,16 +188,19 @@ def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable
     else:
         client = start(interpreter(), wishes.arguments, progress=progress)
     hello = client.hello
+    title = describe(hello)
+    if hello.core == NO_CORE:
+        return Live(hello.probe, title, None, _spaces(client), client)
     core = next(core for core in hello.cores if core.number == hello.core)
     try:
+        connection = debugger.connection()
+        if connection is not None:
+            raise ConnectError(CONNECTED % connection)
         debugger.connect("localhost:%d" % hello.gdb_port)
     except (EtmError, KeyboardInterrupt):
         client.close()
         raise
-    title = "pyOCD %s, %s: %s, GDB server on localhost:%d" % (hello.pyocd, hello.probe, core.name, hello.gdb_port)
-    aps = sorted((ap for ap in hello.aps if ap.has_rom), key=lambda ap: ap.id != core.ap)
-    spaces = [Space(client.port(ap.id), ap.rom) for ap in aps]
-    return Live(core.name, title, Core("cpu_0", core.name.split()[0], {}), spaces, client)
+    return Live(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
 
 
 def over_debugger(debugger: Debugger) -> Live:
@@ -215,6 +228,20 @@ def options_from(include: Sequence[Tuple[int, int]], cycles: Optional[int], data
         return TraceOptions(include=ranges, cycle_count=cycles, data=DataTrace(data))
     except ValueError as error:
         raise CaptureError(str(error))
+
+
+def _spaces(client: Client, first: Optional[int] = None) -> List[Space]:
+    aps = sorted((ap for ap in client.hello.aps if ap.has_rom), key=lambda ap: ap.id != first)
+    return [Space(client.port(ap.id), ap.rom) for ap in aps]
+
+
+def _core_of(path: TracePath) -> Core:
+    """Tell the processor by what is beside its trace unit, when nobody else does."""
+    if path.scs is not None:
+        name = core_type(path.scs.port.read32(path.scs.address + cortex_m.CPUID.offset))
+    else:
+        name = product(path.source) or "Cortex-A"
+    return Core("cpu_0", name, {})
 
 
 def _cpuid(port: AccessPort) -> int:

@@ -34,7 +34,9 @@ def parse(command: Command, words: Sequence[str]) -> Values:
         if word.startswith("--"):
             name, equals, text = word.partition("=")
             option = _option(command, name)
-            if not equals:
+            if option.flag and equals:
+                raise CommandError("%s takes no value" % name)
+            if not equals and not option.flag:
                 if not rest:
                     raise CommandError("%s needs a value: %s %s" % (name, name, option.metavar))
                 text = rest.pop(0)
@@ -88,6 +90,11 @@ def file_names(word: str) -> List[str]:
     if len(offers) == 1 and offers[0] != word and found[0][1]:
         return file_names(offers[0]) or offers
     return offers
+
+
+def on(text: str) -> bool:
+    """Give the value of a flag that was typed."""
+    return True
 
 
 def count(text: str) -> int:
@@ -149,7 +156,7 @@ def _convert(argument: Argument[Any], text: str) -> Any:
 
 
 def _is_value_of_option(command: Command, before: List[str]) -> bool:
-    return bool(before) and any(a.name == before[-1] for a in command.arguments if a.is_option)
+    return bool(before) and any(a.name == before[-1] for a in command.arguments if a.is_option and not a.flag)
 
 
 def _expected(command: Command, before: List[str]) -> Optional[Argument[Any]]:
@@ -158,6 +165,8 @@ def _expected(command: Command, before: List[str]) -> Optional[Argument[Any]]:
     words = iter(before)
     for word in words:
         if word.startswith("--") and "=" not in word:
+            if any(a.flag for a in command.arguments if a.name == word):
+                continue
             if next(words, None) is None:
                 return next((a for a in command.arguments if a.name == word), None)
         elif positions and not word.startswith("/") and not positions[0].many:

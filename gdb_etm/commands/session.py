@@ -106,7 +106,7 @@ class Session:
     def stop(self) -> Optional[Record]:
         """Trace no more; what was traced since the last capture becomes one."""
         live = self.connected()
-        if not self._undrained and not self.debugger.is_running():
+        if live.has_core and not self._undrained and not self.debugger.is_running():
             live.halt_trace()
             return None
         images = self.images()
@@ -117,10 +117,14 @@ class Session:
 
     def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture unless that was done before, and give one core's history."""
-        can_read = record.is_live and self.live is not None and not self.debugger.is_running()
-        read = self.debugger.read_memory if can_read else None
+        read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
         decoded = record.decoded(self.images_for(record), self._cache, read)
         return record.choose(decoded, trace_id)
+
+    def _reaches_memory(self) -> bool:
+        if self.live is None or self.debugger.is_running():
+            return False
+        return self.live.has_core or self.debugger.connection() is not None
 
     def images_for(self, record: Record) -> Sequence[MemoryImage]:
         """Read the program that a capture is to be decoded with; a live one keeps the program of its time."""
@@ -186,7 +190,7 @@ class Session:
         try:
             live.release()
         finally:
-            if live.has_process:
+            if live.has_process and live.has_core:
                 self.debugger.disconnect()
             live.close()
 
@@ -201,6 +205,8 @@ class Session:
         """
         ended, self._program_ended = self._program_ended, False
         if not ended or self.debugger.connection() is not None:
+            return
+        if self.live is not None and not self.live.has_core:
             return
         live = self._let_go()
         if live is None:
@@ -230,7 +236,7 @@ class Session:
         if not isinstance(error, AccessError) or error.kind != "lost" or live is None:
             return str(error)
         self._let_go()
-        self._server_is_gone = live.has_process
+        self._server_is_gone = live.has_process and live.has_core
         live.close()
         return '%s; this connection is closed. Try "etm connect"' % error
 

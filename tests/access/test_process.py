@@ -17,7 +17,7 @@ import pytest
 
 from gdb_etm.access.client import Client, attach, server_arguments, start
 from gdb_etm.access.port import AccessPort
-from gdb_etm.access.wire import MAX_LINE, MAX_WORDS
+from gdb_etm.access.wire import MAX_LINE, MAX_WORDS, NO_CORE
 from gdb_etm.errors import AccessError, ConnectError
 from tests.access.processes import (
     CPUID,
@@ -107,6 +107,25 @@ def test_an_access_port_that_is_not_there(client: Client) -> None:
 
 def test_it_listens_for_gdb_on_localhost_and_nowhere_else(client: Client) -> None:
     assert listening_ports(_pid(client)) == {client.hello.gdb_port: LOCALHOST}
+
+
+def test_access_ports_alone_serve_no_gdb(forever: Path) -> None:
+    options = server_arguments(probe="board:m33", options=("board.elf=%s" % forever,), dap_only=True)
+    client = start(sys.executable, options)
+    hello = client.hello
+    assert (hello.core, hello.cores, hello.gdb_port, client.states()) == (NO_CORE, (), 0, [])
+    assert listening_ports(_pid(client)) == {}
+    with pytest.raises(AccessError, match="no core was opened, only access ports"):
+        client.port()
+    assert client.port(hello.aps[0].id).read32(CPUID) & 0xFFF0 == 0xD210
+    client.close()
+
+
+@pytest.mark.parametrize("more", [["--core=0"], ["--gdb-port=3333"], ["--connect-mode=halt"]])
+def test_access_ports_alone_go_without_what_is_for_cores(more: List[str]) -> None:
+    command = [sys.executable, "-m", "gdb_etm.access.server", "--probe=board:m33", "--dap-only", *more]
+    done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 2 and "--dap-only leaves the core alone: it goes without --core" in done.stderr
 
 
 def test_an_unplugged_probe_is_lost_and_the_client_goes_on(forever: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pyocd.probe.aggregator import DebugProbeAggregator
 
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.access.wire import NO_CORE
 from gdb_etm.errors import ConnectError
 from tests.access.processes import CPUID, write_forever
 
@@ -51,6 +52,25 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoweredBo
     powered = PoweredBoard(write_forever(tmp_path / "forever.elf"), monkeypatch)
     yield powered
     powered.switch_off()
+
+
+def test_access_ports_alone_leave_the_core_alone(board: PoweredBoard) -> None:
+    session = board.open(dap_only=True)
+    hello = session.hello()
+    assert (hello.core, hello.cores, hello.gdb_port, hello.running, session.states()) == (NO_CORE, (), 0, True, [])
+    (ap,) = hello.aps
+    assert ap.rom == 0xE00FF000 and session.port(ap.id).read32(CPUID) & 0xFFF0 == 0xD210
+    assert not board.read(DHCSR) & (S_HALT | C_DEBUGEN)
+    session.close()
+    assert not board.read(DHCSR) & (S_HALT | C_DEBUGEN) and board.read(DEMCR) == 0
+
+
+def test_a_halted_core_is_left_halted_by_access_ports_alone(board: PoweredBoard) -> None:
+    board.machine.write(DHCSR, 4, HALT)
+    session = board.open(dap_only=True)
+    session.port(0).read32(CPUID)
+    session.close()
+    assert board.read(DHCSR) & S_HALT
 
 
 @pytest.mark.parametrize("mode", ["attach", "halt", "pre-reset", "under-reset"])

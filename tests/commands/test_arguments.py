@@ -9,7 +9,7 @@ import pytest
 from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
-from gdb_etm.commands.parse import complete, count, hertz, one_of, parse, size, split
+from gdb_etm.commands.parse import complete, count, hertz, on, one_of, parse, size, split
 from gdb_etm.commands.ranges import Window, window
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
@@ -24,7 +24,10 @@ FILE = Argument("FILE", str, "a file", completion=Completion.FILE, required=True
 MORE = Argument("MORE", count, "numbers", many=True)
 SPEED = Argument("--speed", one_of("slow", "fast"), "how fast", "SPEED", choices=("slow", "fast"))
 TAG = Argument("--tag", str, "tags", "TAG", many=True)
-COMMAND = Command("try", "Try it.", nothing, "Really.", (FILE, MORE, SPEED, TAG), {"x": "more"}, (("try a", "tries"),))
+LOUD = Argument("--loud", on, "aloud", flag=True)
+COMMAND = Command(
+    "try", "Try it.", nothing, "Really.", (FILE, MORE, SPEED, TAG, LOUD), {"x": "more"}, (("try a", "tries"),)
+)
 
 
 def test_values_are_typed() -> None:
@@ -35,6 +38,7 @@ def test_values_are_typed() -> None:
     assert values.get(SPEED) == "fast"
     assert values.all(TAG) == ["p", "q"]
     assert parse(COMMAND, ["a"]).get(SPEED) is None
+    assert parse(COMMAND, ["--loud", "a"]).get(LOUD) is True and parse(COMMAND, ["a"]).get(LOUD) is None
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,8 @@ def test_values_are_typed() -> None:
         ("a --speed warp", '--speed: "warp" is none of: slow, fast'),
         ("a --speed slow --speed slow", "--speed is given twice"),
         ("a --nope 1", "--nope is unknown here"),
+        ("a --loud=1", "--loud takes no value"),
+        ("--loud --loud a", "--loud is given twice"),
         ("/xy a", "/y is unknown here"),
         ("a one", 'MORE: "one" is not a number'),
         ("a -1", "MORE: -1 is negative"),
@@ -71,13 +77,15 @@ def test_units_of_numbers() -> None:
 @pytest.mark.parametrize(
     "text, word, offers, files",
     [
-        (" ", "", ["--speed", "--tag"], True),
-        (" /x ", "", ["--speed", "--tag"], True),
-        (" a ", "", ["--speed", "--tag"], False),
+        (" ", "", ["--speed", "--tag", "--loud"], True),
+        (" /x ", "", ["--speed", "--tag", "--loud"], True),
+        (" a ", "", ["--speed", "--tag", "--loud"], False),
+        (" --loud ", "", ["--speed", "--tag"], True),
+        (" a --l", "--l", ["--loud"], False),
         (" a --s", "--s", ["--speed"], False),
         (" a --speed ", "", ["slow", "fast"], False),
         (" a --speed f", "f", ["fast"], False),
-        (" a --speed fast ", "", ["--tag"], False),
+        (" a --speed fast ", "", ["--tag", "--loud"], False),
         (" a --tag x --t", "--t", ["--tag"], False),
     ],
 )
