@@ -12,7 +12,7 @@ from unicorn import arm_const
 
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.clock import Clock
-from gdb_etm.board.cortex_a_engine import CPSR_T, Engine
+from gdb_etm.board.cortex_a_engine import CPSR_T, SCR, Engine
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.stops import Run, Stop
 
@@ -24,7 +24,7 @@ _I = 1 << 7
 _A = 1 << 8
 # What an exception clears: IT state, J, E, T and the mode.
 _CLEARED = 0x0700FE00 | CPSR_T | _MODE
-_SCTLR, _SCR, _VBAR, _MVBAR, _CONTEXTIDR = (1, 0, 0, 0), (1, 1, 0, 0), (12, 0, 0, 0), (12, 0, 0, 1), (13, 0, 0, 1)
+_SCTLR, _VBAR, _MVBAR, _CONTEXTIDR = (1, 0, 0, 0), (12, 0, 0, 0), (12, 0, 0, 1), (13, 0, 0, 1)
 # SCTLR.V and SCTLR.TE, SCR.NS.
 _HIGH_VECTORS = 1 << 13
 _THUMB_EXCEPTIONS = 1 << 30
@@ -118,7 +118,7 @@ class Core:
     def non_secure(self) -> bool:
         """Whether it is in Non-secure state."""
         engine = self.engine
-        return engine.cpsr & _MODE != _MONITOR and bool(engine.read_system(_SCR, True) & _NON_SECURE)
+        return engine.cpsr & _MODE != _MONITOR and bool(engine.read_system(SCR, True) & _NON_SECURE)
 
     @property
     def context_id(self) -> int:
@@ -131,7 +131,7 @@ class Core:
         for reset in self.on_reset:
             reset()
         # Unicorn's core begins in Non-secure state.
-        self.engine.write_system(_SCR, True, 0)
+        self.engine.write_system(SCR, True, 0)
         self.engine.write(arm_const.UC_ARM_REG_CPSR, _SUPERVISOR | _A | _I | _F)
         self.engine.place = 0
 
@@ -211,7 +211,7 @@ class Core:
         else:
             base = _HIGH_BASE if control & _HIGH_VECTORS else engine.read_system(_VBAR, secure)
         thumb = CPSR_T if control & _THUMB_EXCEPTIONS else 0
-        engine.write(arm_const.UC_ARM_REG_CPSR, cpsr & ~_CLEARED | kind.masks | kind.mode | thumb)
+        engine.change_mode(cpsr & ~_CLEARED | kind.masks | kind.mode | thumb)
         engine.write(arm_const.UC_ARM_REG_SPSR, cpsr)
         link = kind.link_thumb if reached & 1 else kind.link
         engine.write(arm_const.UC_ARM_REG_LR, (reached & ~1) + link & 0xFFFFFFFF)

@@ -1,7 +1,8 @@
 """The instruction sets of a Cortex-A, A32 and T32, run by Unicorn 2.1.4 with the MMU off.
 
-As with a Cortex-M (:mod:`gdb_etm.board.engine`) only blocks are hooked, devices are MMIO regions, and after a failing
-store registers and RAM are put back.  Interrupts are taken between blocks, or where a count of instructions ends, but
+Unicorn keeps the privilege that it found when code last changed it, whatever is written to CPSR; an MSR on a hidden
+page makes it look again.  As with a Cortex-M (:mod:`gdb_etm.board.engine`) only blocks are hooked, devices are MMIO
+regions, and after a failing store registers and RAM are put back.  Interrupts are taken between blocks, or where a count of instructions ends, but
 never inside an IT block.  What a device wants after it was written to happens at the end of the block.
 """
 
@@ -24,7 +25,13 @@ CPSR_T = 1 << 5
 SystemRegister = Tuple[int, int, int, int]
 """CRn, CRm, opc1 and opc2 of a register of the system control coprocessor."""
 
+SCR: SystemRegister = (1, 1, 0, 0)
 _IT_BITS = 0x0600FC00
+_R0 = arm_const.UC_ARM_REG_R0
+# An instruction on a page of the engine's own, where programs have no business.
+_STUB = 0x1F000000
+_STUB_SIZE = 0x1000
+_MSR_CPSR_R0 = bytes.fromhex("00f021e1")
 _FOREVER = 1 << 30
 _WRITES = (const.UC_MEM_WRITE_UNMAPPED, const.UC_MEM_WRITE_PROT)
 _FETCHES = (const.UC_MEM_FETCH_UNMAPPED, const.UC_MEM_FETCH_PROT)
@@ -47,6 +54,7 @@ class Engine:
         self._left = 0
         self._held = False
         self._stopping = False
+        self._in_stub = False
         self._interrupt = -1
         self._fault: Optional[Tuple[Stop, int]] = None
         self._undo: Optional[Tuple[Any, bytes]] = None
@@ -60,6 +68,8 @@ class Engine:
         flash, ram = (ctypes.addressof(part) for part in self._memory)
         self._uc.mem_map_ptr(FLASH_BASE, FLASH_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC, flash)
         self._uc.mem_map_ptr(RAM_BASE, RAM_SIZE, const.UC_PROT_ALL, ram)
+        self._uc.mem_map(_STUB, _STUB_SIZE, const.UC_PROT_EXEC)
+        self._uc.mem_write(_STUB, _MSR_CPSR_R0)
 
     def map_device(self, base: int, size: int) -> None:
         """Lead the core's accesses to a range of addresses to the bus."""
@@ -97,6 +107,19 @@ class Engine:
     def write_system(self, register: SystemRegister, secure: bool, value: int) -> None:
         """Write a register of the system control coprocessor."""
         self._uc.reg_write(arm_const.UC_ARM_REG_CP_REG, (15, 0, int(secure), *register, value))
+
+    def change_mode(self, cpsr: int) -> None:
+        """Write CPSR with another mode, as an exception does; the PC is lost."""
+        # Unicorn refuses Monitor mode in Non-secure state.
+        scr = self.read_system(SCR, True)
+        self.write_system(SCR, True, 0)
+        self._uc.reg_write(arm_const.UC_ARM_REG_CPSR, cpsr)
+        self.write_system(SCR, True, scr)
+        saved, self._in_stub = self.read(_R0), True
+        self.write(_R0, self.cpsr)
+        emu_start(self._uc._uch, _STUB, _STUB + len(_MSR_CPSR_R0), 0, 0)
+        self.write(_R0, saved)
+        self._in_stub = False
 
     @property
     def cpsr(self) -> int:
@@ -178,6 +201,8 @@ class Engine:
         return Run(executed, Stop.WFI if last is not None and last.waits else Stop.LIMIT)
 
     def _on_block(self, uc: Any, address: int, size: int, _data: Any) -> None:
+        if self._in_stub:
+            return
         thumb = bool(uc.reg_read(arm_const.UC_ARM_REG_CPSR) & CPSR_T)
         block = self._path.block(address | thumb, size)
         self._left -= len(block.places)

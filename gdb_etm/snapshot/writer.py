@@ -8,10 +8,11 @@ from typing import Dict, Iterable, List, Mapping, Tuple
 
 from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
-from gdb_etm.registers.etmv4_page import PAGE
+from gdb_etm.registers import etmv3_page, etmv4_page, ptm
 
 _BUFFER = "ETB_0"
 _Memory = Tuple[int, bytes]
+_PAGES = {"etmv4": etmv4_page.PAGE, "etmv3": etmv3_page.PAGE, "ptm": ptm.PAGE}
 
 # What could be taken for part of the ini syntax, and blanks at the ends, which are stripped when read.
 _UNSAFE = re.compile(r"[\x00-\x1f;#=,()\[\]\"']|^$|^\s|\s$")
@@ -151,9 +152,10 @@ def _device_type(source: TraceSource) -> str:
 
 def _register_key(source: TraceSource, name: str) -> str:
     # With its number, as debuggers write it: the offset in words.
-    if source.protocol == "etmv4" and name in PAGE.by_name:
-        return "%s(0x%03X)" % (name, PAGE.by_name[name].offset // 4)
-    return name
+    page = _PAGES.get(source.protocol)
+    if page is None or name not in page.by_name:
+        return name
+    return "%s(0x%03X)" % (name, page.by_name[name].offset // 4)
 
 
 def _snapshot_lines(devices: Iterable[str]) -> List[str]:

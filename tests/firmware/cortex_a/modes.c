@@ -71,7 +71,7 @@ unsigned run(void)
     if (sum == 0)
         return 1;
     for (unsigned n = 0; n < 4; ++n)
-        if (call_both(n) != 2 * n + 3 + 2 * (n + 1))
+        if (call_both(n) != 4 * n + 4 + (n > 0))
             return 2;
     if (ask(4) != 21 || ask(6) != 31)
         return 3;
