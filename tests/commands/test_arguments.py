@@ -188,4 +188,4 @@ def test_every_command_explains_itself() -> None:
 
 def test_usage() -> None:
     assert usage(HISTORY) == "etm history [/msrftd] [RANGE...] [--id ID]"
-    assert usage(COMMAND) == "etm try [/x] FILE [MORE...] [--speed SPEED] [--tag TAG...]"
+    assert usage(COMMAND) == "etm try [/x] FILE [MORE...] [--speed SPEED] [--tag TAG...] [--loud]"
