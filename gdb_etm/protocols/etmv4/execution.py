@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Stop
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import Insn, Isa, Kind
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -52,6 +52,13 @@ from gdb_etm.protocols.recorder import Leg, Recorder, Spot
 _MOST_BRANCHES = 1 << 12
 
 
+class _Undirected(NamedTuple):
+    # The branch at the end of a Q element: the entry of the recording that it is in, what ran, and the branch.
+    entry: int
+    executed: Range
+    branch: Insn
+
+
 class TakenException(NamedTuple):
     """An Exception element and what its packet says besides."""
 
@@ -92,6 +99,7 @@ class Execution:
         self.marked: List[Tuple[Spot, Event]] = []
         """Timestamps that have a marker, each with the spot of the marker; not recorded yet."""
         self._marker: Optional[Spot] = None
+        self._undirected: Optional[_Undirected] = None
 
     @property
     def addresses(self) -> Addresses:
@@ -263,11 +271,8 @@ class Execution:
             del self.stack[:-STACK_DEPTH]
         self.set(way.place)
 
-    def q(self, count: Optional[int], following: Optional[Address], position: int) -> None:
-        """Take a Q element: so many instructions ran, and the directions of branches among them are not told (5.2.6).
-
-        :param following: Where execution went on, when that is known already.
-        """
+    def q(self, count: Optional[int], position: int) -> None:
+        """Take a Q element: so many instructions ran, and directions of branches among them are not told (5.2.6)."""
         place = self._begin(position)
         if place is None:
             self.set(LOST if self.state.place is LOST else EXPECTED)
@@ -280,10 +285,10 @@ class Execution:
             last = block.last
             if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1:
                 # It ends with a branch, and the address tells its direction.
-                block = self.automaton.block(place)
-                self._ran(block, following is None or self._virtual(following) != block.end, position)
-                self.set(UNDIRECTED)
-                return
+                branch = self.automaton.blocks.instruction(block.end, block.isa)
+                if branch is not None:
+                    self._last(block, branch, position)
+                    return
             self._ran(block, True, position)
             left -= block.instructions
             if block.stop is Stop.NO_CODE:
@@ -299,17 +304,24 @@ class Execution:
             place = EXPECTED
         self.set(place)
 
+    def _last(self, block: Block, branch: Insn, position: int) -> None:
+        # Records a block and the branch after it as if it were taken, until an address tells that.
+        end = block.end + branch.size
+        executed = Range(block.start, end, block.instructions + 1, block.isa, True)
+        self.recorder.add(Leg((executed,)), position)
+        self._undirected = _Undirected(len(self.recorder.order) - 1, executed, branch)
+        self.set(UNDIRECTED)
+
     def _direct(self, place: Place, position: int) -> None:
         # The branch at the end of a Q element was not taken when execution goes on just after it.
-        order, table = self.recorder.order, self.recorder.table
-        ((_, executed),) = table.runs[order[-1]].ranges()
-        branch = self.automaton.block(self.automaton.place(executed.start, executed.isa)).last
+        if self._undirected is None:
+            return
+        entry, executed, branch = self._undirected
         if place.address == executed.end:
-            order[-1] = table.single(Leg((executed._replace(taken=False),)))
-        elif branch is not None and branch.kind is Kind.DIRECT and branch.target != place.address:
+            self.recorder.order[entry] = self.recorder.table.single(Leg((executed._replace(taken=False),)))
+        elif branch.kind is Kind.DIRECT and branch.target != place.address:
             detail = "the program goes on at 0x%08x or 0x%08x, the trace at 0x%08x"
-            detail %= executed.end, branch.target, place.address
-            self.gap(position, GapReason.BAD_IMAGE, detail)
+            self.gap(position, GapReason.BAD_IMAGE, detail % (executed.end, branch.target, place.address))
 
     def exception(
         self,

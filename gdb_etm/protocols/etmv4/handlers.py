@@ -256,12 +256,12 @@ class Handlers:
         # The address comes before the count, but the element before the Address element.
         form = data[at] & 0xF
         if form == 0xF:
-            self._elements.q(None, None, position)
+            self._elements.q(None, position)
             return
         address, after = None, at + 1
         if form != 0xC:
             address, after = read_address(0x90 | form, data, after, self._elements.addresses)
-        self._elements.q(read_continued(data, after)[0], address, position)
+        self._elements.q(read_continued(data, after)[0], position)
         if address is not None:
             self._elements.arrive(address, position)
 

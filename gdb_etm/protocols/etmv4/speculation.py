@@ -134,7 +134,7 @@ class Speculation:
         if not self._informed:
             self._informed = True
             if self._depth:
-                self._break()  # P0 elements since a gap: their number is the one that the packet tells
+                self._interrupt()  # P0 elements since a gap: their number is the one that the packet tells
             unseen = min(info.speculation, self._limit, _MAX_UNSEEN)
             self._waiting.extend(_P0(_nothing, "unseen") for _ in range(unseen))
             # A Mispredict may be for any of them, or for an atom that was committed before (5.2.18).
@@ -207,9 +207,9 @@ class Speculation:
     def _atom(self, element: _P0, position: int) -> None:
         self._execution.atom(element.taken, element.traced, position, element.parent)
 
-    def q(self, count: Optional[int], following: Optional[Address], position: int) -> None:
+    def q(self, count: Optional[int], position: int) -> None:
         """Take a Q element."""
-        self._wait(_P0(lambda _: self._execution.q(count, following, position), "Q"))
+        self._wait(_P0(lambda _: self._execution.q(count, position), "Q"))
 
     def exception(self, taken: TakenException, position: int) -> None:
         """Take an Exception element."""
@@ -276,11 +276,11 @@ class Speculation:
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
         """Take a gap after which the place is unknown; what is uncommitted is gone (5.2.4, 5.2.5)."""
-        self._execution.cut(position, reason, _with_lost(detail, self._break()))
+        self._execution.cut(position, reason, _with_lost(detail, self._interrupt()))
 
     def lose(self, position: int, reason: GapReason, detail: str) -> None:
         """Take a gap after which nothing is known until the next synchronisation point."""
-        self._execution.lose(position, reason, _with_lost(detail, self._break()))
+        self._execution.lose(position, reason, _with_lost(detail, self._interrupt()))
         self._informed = False
 
     def end(self, position: int) -> None:
@@ -288,6 +288,13 @@ class Speculation:
         words = self._break()
         if words:
             self._execution.gap(position, GapReason.UNCOMMITTED, words)
+
+    def _interrupt(self) -> str:
+        # The stream goes on after this, with keys that are not known until the next Trace Info (5.2.3).
+        self._key = None
+        if self._log is not None:
+            self._log.items.append(Lost())
+        return self._break()
 
     def _break(self) -> str:
         # Lets go what is committed and what a Cancel would keep; names the uncommitted P0 elements.
@@ -300,9 +307,6 @@ class Speculation:
             for follower in element.following:
                 if follower.fate is _Fate.KEPT:
                     follower.act()
-        self._key = None
-        if self._log is not None:
-            self._log.items.append(Lost())
         if len(words) > _WORDS_SHOWN:
             words[_WORDS_SHOWN:] = ["and %d more" % (len(words) - _WORDS_SHOWN)]
         return ", ".join(words)
