@@ -1,41 +1,43 @@
-"""TraceEnable: which executed instructions a PTM traces (IHI 0035B, 3.16), decided from its filter registers.
+"""What an ETMv3 or a PTM traces, decided from its filter registers (IHI 0014Q, 2 and 3.5; IHI 0035B, 3.16).
 
-The enabling event, include and exclude ranges and the start/stop block are here, with the address comparators and the
-start/stop block as resources of the event; nothing on the board drives others.
+TraceEnable for instructions: the enabling event, include and exclude lists and the start/stop block.  ViewData for
+loads and stores: the same but for the block.  Resources of the events are the address comparators, the start/stop block
+and the watchpoint inputs; nothing on a board drives others.
 """
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple
+from typing import Callable, List, NamedTuple, Sequence
 
-SR, TSSCR, TEEVR, TECR1, ACVR1 = 0x010, 0x018, 0x020, 0x024, 0x040
+SR, TSSCR, TECR2, TEEVR, TECR1 = 0x010, 0x018, 0x01C, 0x020, 0x024
+VDEVR, VDCR1, VDCR3 = 0x030, 0x034, 0x03C
+ACVR1, ACTR1, TESSEICR = 0x040, 0x080, 0x1F0
 
 SR_START_STOP = 1 << 2
 _EXCLUDE = 1 << 24
 _START_STOP = 1 << 25
-_RANGES = 0xFF
+_EXCLUDE_ONLY = 1 << 16
 _ALWAYS = 0x6F
 _STARTED = 0x5F
-_SINGLE, _PAIR = 0, 1
+_SINGLE, _PAIR, _INPUT = 0, 1, 2
+# ETMACTR.Type.
+_EXECUTE, _TRANSFER, _LOAD, _STORE = 1, 4, 5, 6
 
 Registers = Callable[[int], int]
 """Returns the value of a register by its offset."""
+Input = Callable[[int], bool]
+"""A watchpoint input: tells whether it is active for the instruction at an address."""
 
 
-class _Event(NamedTuple):
-    """An event: a function of two resources (3.16, event resources)."""
+class _Comparator(NamedTuple):
+    """An address comparator, or the first of a pair that makes a range."""
 
-    a: int
-    b: int
-    function: int
+    address: int
+    kind: int
 
-    def holds(self, active: Callable[[int], bool]) -> bool:
-        """Tell whether it is active.
-
-        :param active: Tells whether a resource is.
-        """
-        a, b = active(self.a), active(self.b)
-        return (a, not a, a and b, not a and b, not a and not b, a or b, not a or b, not a or not b)[self.function]
+    def accepts(self, store: bool) -> bool:
+        """Tell whether it compares the addresses of loads, or of stores."""
+        return self.kind in (_TRANSFER, _STORE if store else _LOAD)
 
 
 class TraceEnable:
@@ -43,19 +45,27 @@ class TraceEnable:
 
     :param registers: The unit's registers.
     :param pairs: How many pairs of address comparators it has.
+    :param inputs: Its watchpoint inputs.
+    :param data: Whether its comparators can compare the addresses of loads and stores.
     """
 
-    def __init__(self, registers: Registers, pairs: int) -> None:
-        event = registers(TEEVR)
-        self._event = _Event(event & 0x7F, event >> 7 & 0x7F, event >> 14 & 7)
+    def __init__(
+        self, registers: Registers, pairs: int, inputs: Sequence[Input] = (), data: bool = False
+    ) -> None:
+        self._registers = registers
+        self._inputs = inputs
+        self._comparators = [
+            _Comparator(registers(ACVR1 + 4 * n), registers(ACTR1 + 4 * n) & 7 if data else _EXECUTE)
+            for n in range(2 * pairs)
+        ]
         control = registers(TECR1)
-        self._excludes = bool(control & _EXCLUDE)
+        # A unit without comparators has no lists, and no bit that says what they mean.
+        self._excludes = bool(control & _EXCLUDE) or not pairs
         self._uses_block = bool(control & _START_STOP)
-        self._pairs = [n for n in range(pairs) if (control & _RANGES) >> n & 1]
-        self._addresses: List[int] = [registers(ACVR1 + 4 * n) for n in range(2 * pairs)]
-        points = registers(TSSCR)
-        self._starts = {address for n, address in enumerate(self._addresses) if points >> n & 1}
-        self._stops = {address for n, address in enumerate(self._addresses) if points >> 16 + n & 1}
+        self._pairs = [n for n in range(pairs) if control >> n & 1]
+        self._singles = [n for n in range(2 * pairs) if registers(TECR2) >> n & 1]
+        points, watched = registers(TSSCR), registers(TESSEICR)
+        self._starts, self._stops = (self._points(points >> shift, watched >> shift) for shift in (0, 16))
         # It begins with what was written to it while the unit was programmed (ETMSR, bit 2).
         self.started = bool(registers(SR) & SR_START_STOP)
         self._address = 0
@@ -63,29 +73,84 @@ class TraceEnable:
     @property
     def is_open(self) -> bool:
         """Whether everything is traced, whatever its address."""
-        always = self._event.function == 0 and self._event.a == _ALWAYS
-        return always and self._excludes and not self._pairs and not self._uses_block
+        always = self._registers(TEEVR) == _ALWAYS
+        return always and self._excludes and not self._pairs and not self._singles and not self._uses_block
 
     def __call__(self, address: int) -> bool:
         """Tell whether an instruction is traced; to be asked for each that executed, in order."""
         self._address = address
-        if address in self._starts:
+        if self._is_at(self._starts):
             self.started = True
-        included = self._excludes != any(self._in_range(n) for n in self._pairs)
-        traced = included and (self.started or not self._uses_block) and self._event.holds(self._is_active)
-        if address in self._stops:
+        listed = any(self._in_range(n) for n in self._pairs) or any(self._matches(n) for n in self._singles)
+        traced = self._excludes != listed and (self.started or not self._uses_block) and self.holds(TEEVR)
+        if self._is_at(self._stops):
             # The instruction at a stop address is traced still.
             self.started = False
         return traced
 
+    def holds(self, offset: int) -> bool:
+        """Tell whether the event that a register selects is active at the instruction that was asked for last."""
+        event = self._registers(offset)
+        a, b = self._is_active(event & 0x7F), self._is_active(event >> 7 & 0x7F)
+        return (a, not a, a and b, not a and b, not a and not b, a or b, not a or b, not a or not b)[event >> 14 & 7]
+
+    def views(self, instruction: int, address: int, size: int, store: bool) -> bool:
+        """Tell whether a load or a store is traced (ViewData).
+
+        :param instruction: Address of the instruction that makes it.
+        :param address: Its own address.
+        :param size: In bytes.
+        """
+        self._address = instruction
+        if not self.holds(VDEVR):
+            return False
+
+        def listed(singles: int, pairs: int) -> bool:
+            one = any(self._sees(n, address, size, store) for n in range(16) if singles >> n & 1)
+            return one or any(self._sees_range(n, address, size, store) for n in range(8) if pairs >> n & 1)
+
+        singles, pairs = self._registers(VDCR1), self._registers(VDCR3)
+        if listed(singles >> 16, pairs >> 8):
+            return False
+        return bool(pairs & _EXCLUDE_ONLY) or listed(singles, pairs)
+
+    def _points(self, singles: int, watched: int) -> List[Input]:
+        found = [self._point(each) for n, each in enumerate(self._comparators) if singles >> n & 1]
+        return found + [each for n, each in enumerate(self._inputs) if watched >> n & 1]
+
+    def _point(self, comparator: _Comparator) -> Input:
+        return lambda address: address == comparator.address and comparator.kind < _TRANSFER
+
+    def _is_at(self, points: List[Input]) -> bool:
+        return any(point(self._address) for point in points)
+
+    def _matches(self, n: int) -> bool:
+        comparator = self._comparators[n]
+        return comparator.address == self._address and comparator.kind < _TRANSFER
+
     def _in_range(self, pair: int) -> bool:
         # The second address is the first that is not in the range.
-        return self._addresses[2 * pair] <= self._address < self._addresses[2 * pair + 1]
+        first, last = self._comparators[2 * pair], self._comparators[2 * pair + 1]
+        return first.address <= self._address < last.address and first.kind < _TRANSFER
+
+    def _sees(self, n: int, address: int, size: int, store: bool) -> bool:
+        comparator = self._comparators[n]
+        if comparator.kind < _TRANSFER:
+            return self._matches(n)
+        return comparator.accepts(store) and address <= comparator.address < address + size
+
+    def _sees_range(self, pair: int, address: int, size: int, store: bool) -> bool:
+        first, last = self._comparators[2 * pair], self._comparators[2 * pair + 1]
+        if first.kind < _TRANSFER:
+            return self._in_range(pair)
+        return first.accepts(store) and address < last.address and first.address < address + size
 
     def _is_active(self, resource: int) -> bool:
         kind, index = resource >> 4, resource & 0xF
         if kind == _SINGLE:
-            return index < len(self._addresses) and self._addresses[index] == self._address
+            return index < len(self._comparators) and self._matches(index)
         if kind == _PAIR:
-            return 2 * index < len(self._addresses) and self._in_range(index)
+            return 2 * index < len(self._comparators) and self._in_range(index)
+        if kind == _INPUT:
+            return index < len(self._inputs) and self._inputs[index](self._address)
         return resource == _ALWAYS or resource == _STARTED and self.started

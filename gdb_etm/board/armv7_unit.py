@@ -1,0 +1,241 @@
+"""What the trace units of Armv7 cores are to a debugger: ETMv3 (IHI 0014Q, 3.5) and PTM (IHI 0035B, 3.16).
+
+Counters, sequencer and external outputs do nothing; their registers are there.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from typing import Callable, Dict, Mapping, Optional, Protocol
+
+from gdb_etm.board.faults import Faults
+from gdb_etm.board.identity import SoftwareLock
+from gdb_etm.board.trace_enable import (
+    ACTR1,
+    ACVR1,
+    SR,
+    SR_START_STOP,
+    TECR1,
+    TEEVR,
+    TESSEICR,
+    TSSCR,
+    TraceEnable,
+)
+
+CR, CCR, TRIGGER, SCR, FFLR = 0x000, 0x004, 0x008, 0x014, 0x02C
+SYNCFR, IDR, CCER, TSEVR, TRACEIDR, PDSR = 0x1E0, 0x1E4, 0x1E8, 0x1F8, 0x200, 0x314
+CLAIMSET, CLAIMCLR, AUTHSTATUS = 0xFA0, 0xFA4, 0xFB8
+
+# ETMCR.
+POWER_DOWN = 1
+PROG = 1 << 10
+
+_SR_PROG = 1 << 1
+_SR_TRIGGERED = 1 << 3
+# ETMTECR1.
+_EXCLUDE = 1 << 24
+_START_STOP = 1 << 25
+
+_CLAIM_TAGS = 0xFF
+_POLLS_TO_SETTLE = 2
+
+_EVENT = 0x1FFFF
+_WORD = 0xFFFFFFFF
+
+
+def resource_masks(ccr: int, ccer: int) -> Dict[int, int]:
+    """Return the implemented bits of the registers of what a unit has (table 3.16).
+
+    :param ccr: ETMCCR.
+    :param ccer: ETMCCER.
+    """
+    pairs, counters = ccr & 0xF, ccr >> 13 & 7
+    singles = (1 << 2 * pairs) - 1
+    masks = {TRIGGER: _EVENT, TEEVR: _EVENT, TECR1: _EXCLUDE * bool(pairs) | (1 << pairs) - 1, TRACEIDR: 0x7F}
+    for n in range(2 * pairs):
+        masks.update({ACVR1 + 4 * n: _WORD, ACTR1 + 4 * n: 0xC1F})
+    for n in range(counters):
+        masks[0x140 + 4 * n] = 0xFFFF
+        if n or not ccer >> 27 & 1:
+            masks.update({0x150 + 4 * n: _EVENT, 0x160 + 4 * n: _EVENT, 0x170 + 4 * n: 0xFFFF})
+    if ccr >> 16 & 1:
+        masks.update({offset: _EVENT for offset in range(0x180, 0x198, 4)})
+        masks[0x19C] = 3
+    masks.update({0x1A0 + 4 * n: _EVENT for n in range(ccr >> 20 & 7)})
+    masks.update({offset: _WORD for n in range(ccr >> 24 & 3) for offset in (0x1B0 + 4 * n, 0x1BC)})
+    if ccr >> 26 & 1:
+        masks.update({TECR1: masks[TECR1] | _START_STOP, TSSCR: singles << 16 | singles})
+    if ccer & 7:
+        masks[0x1EC] = sum(0x3F << 8 * n for n in range(ccer & 7))
+    if ccer >> 20 & 1:
+        inputs = (1 << (ccer >> 16 & 0xF)) - 1
+        masks[TESSEICR] = inputs << 16 | inputs
+    if ccer >> 22 & 1:
+        masks[TSEVR] = _EVENT
+    return masks
+
+
+class AnyEncoder(Protocol):
+    """What makes the trace."""
+
+    def enable(self) -> None:
+        """Begin a trace run."""
+
+    def disable(self) -> None:
+        """End the trace run."""
+
+    def flush(self) -> None:
+        """Hand over all trace generated so far."""
+
+    def overflow(self) -> None:
+        """Lose what is not written yet and restart."""
+
+
+class Armv7Unit(ABC):
+    """A trace unit with a programming bit.
+
+    :param base: Address of its registers.
+    :param control: Implemented bits of ETMCR.
+    :param fixed: Read-only registers by offset.
+    :param masks: Implemented bits of the others, whose contents are UNKNOWN after a reset.
+    :param reset: Those that are known after a reset, and what they are.
+    :param out: Takes trace ID and trace bytes.
+    :param faults: When its FIFO overflows.
+    """
+
+    size = 0x1000
+
+    def __init__(
+        self,
+        base: int,
+        control: int,
+        fixed: Mapping[int, int],
+        masks: Mapping[int, int],
+        reset: Mapping[int, int],
+        out: Callable[[int, bytes], None],
+        faults: Faults = Faults(),
+    ) -> None:
+        self.base = base
+        self._implemented = control
+        self._fixed = fixed
+        self._masks = masks
+        junk = random.Random(base)
+        self._values: Dict[int, int] = {offset: junk.getrandbits(32) & mask for offset, mask in masks.items()}
+        self._values.update({CR: PROG | POWER_DOWN, SR: 0, TRACEIDR: 0})
+        self._values.update(reset)
+        self._out = out
+        self._overflow_in = faults.overflow
+        self._view: Optional[TraceEnable] = None
+        self._lock = SoftwareLock()
+        self._claims = 0
+        self._sticky = True
+        self._polls = 0
+
+    @property
+    @abstractmethod
+    def any_encoder(self) -> Optional[AnyEncoder]:
+        """What makes the trace; None while the unit is stopped."""
+
+    @abstractmethod
+    def _begin(self, control: int) -> AnyEncoder:
+        """Make the encoder and :attr:`_view` for what is programmed."""
+
+    @abstractmethod
+    def _end(self) -> None:
+        """Forget the encoder; it has been disabled."""
+
+    def register(self, offset: int) -> int:
+        """Return what is programmed into a register."""
+        return self._values.get(offset, 0)
+
+    def read32(self, offset: int) -> int:
+        """Read a register."""
+        if offset in self._fixed:
+            return self._fixed[offset]
+        if offset == SR:
+            return self._status()
+        if offset == PDSR:
+            # Reading clears the sticky bit; power is always on.
+            value = 1 | self._sticky << 1
+            self._sticky = False
+            return value
+        if offset == SoftwareLock.LSR:
+            return self._lock.status()
+        if offset == CLAIMSET:
+            return _CLAIM_TAGS
+        return self._claims if offset == CLAIMCLR else self._values.get(offset, 0)
+
+    def write32(self, offset: int, value: int) -> None:
+        """Write a register; only the lock while it is locked, and most only while the unit is programmed (3.5.1)."""
+        if offset == SoftwareLock.LAR:
+            self._lock.write(value)
+        elif self._lock.locked:
+            return
+        elif offset == CR:
+            self._control(value & self._implemented)
+        elif offset == CLAIMSET:
+            self._claims |= value & _CLAIM_TAGS
+        elif offset == CLAIMCLR:
+            self._claims &= ~value
+        elif not self._values[CR] & PROG or self._values[CR] & POWER_DOWN:
+            return
+        elif offset == SR:
+            self._values[SR] = value & (SR_START_STOP | _SR_TRIGGERED)
+        elif offset in self._masks:
+            self._values[offset] = value & self._masks[offset]
+
+    # What the trace buffer asks for.
+
+    def flush(self) -> None:
+        """Output all trace."""
+        if self.any_encoder is not None:
+            self.any_encoder.flush()
+
+    def request_sync(self) -> None:
+        """Take a request to synchronise."""
+
+    def _triggered(self) -> bool:
+        # Tells once that the trigger event occurred (ETMSR, bit 3).
+        first = not self._values[SR] & _SR_TRIGGERED
+        self._values[SR] |= _SR_TRIGGERED
+        return first
+
+    def _status(self) -> int:
+        # Prog follows ETMCR.Prog some polls later.
+        prog = bool(self._values[CR] & PROG)
+        if self._polls:
+            self._polls -= 1
+            prog = not prog
+        return prog * _SR_PROG | self._state()
+
+    def _state(self) -> int:
+        # The bits of ETMSR that stay when the unit stops.
+        if self._view is None:
+            return self._values[SR]
+        return self._values[SR] & ~SR_START_STOP | self._view.started * SR_START_STOP
+
+    def _control(self, value: int) -> None:
+        before, self._values[CR] = self._values[CR], value
+        if (before ^ value) & PROG:
+            self._polls = _POLLS_TO_SETTLE
+        is_on = not value & (PROG | POWER_DOWN)
+        if is_on and self.any_encoder is None:
+            self._begin(value).enable()
+        elif not is_on and self.any_encoder is not None:
+            self.any_encoder.disable()
+            self._values[SR] = self._state()
+            self._view = None
+            self._end()
+
+    def _send(self, data: bytes) -> None:
+        self._out(self._values[TRACEIDR], data)
+        if self._overflow_in > 0:
+            self._overflow_in -= len(data)
+            if self._overflow_in <= 0:
+                self._overflow_in = -1
+
+    def _overflow_if_due(self) -> None:
+        if self._overflow_in < 0 and self.any_encoder is not None:
+            self._overflow_in = 0
+            self.any_encoder.overflow()
