@@ -21,8 +21,6 @@ PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks",
 INSTRUCTIONS = hand.LOADS | hand.STORES | hand.TIMESTAMPS
 BOTH = INSTRUCTIONS | hand.ADDRESSES | hand.VALUES
 FULL = BOTH | hand.RETURN_STACK | hand.CYCLES
-_KEYS = 32
-_WRONG_PATH = 8
 
 
 class Moved(NamedTuple):
@@ -80,17 +78,10 @@ def moved(transfers: Sequence[Transfer]) -> Tuple[Moved, ...]:
 
 
 def assert_same(found: Sequence[Step], real: Sequence[Step]) -> None:
-    """Compare all but transfers that came late and out of order just before the end.
-
-    An analyser looks for the instruction of such a transfer further on in the stream first, and must give up where that
-    ends (IHI 0064, 2.4.1).  It looks half a round of keys ahead, and the unit is never later than half a round and a
-    wrong path.
-    """
+    """Compare the owners and all their transfers."""
     assert [what for what, _ in found] == [what for what, _ in real]
-    owners = [at for at, (_, transfers) in enumerate(real) if transfers]
-    doubtful = set(owners[-_KEYS - _WRONG_PATH :])
     for at, (ours, truth) in enumerate(zip(found, real)):
-        assert ours == truth or (at in doubtful and set(ours[1]) <= set(truth[1])), at
+        assert ours == truth, at
 
 
 def run(program: str, folder: Path, configuration: int, size: int = 1 << 20, **options: Any) -> Tuple[Run, List[Step]]:

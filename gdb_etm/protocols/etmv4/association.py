@@ -5,8 +5,9 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 A P1 element names its parent by one of few keys; which of the P0 elements with that key it is follows from where the
 last one was found and from the markers in both streams.  Three places where the text does not agree with itself:
 
-- A search forwards that comes to the end of the trace finds nothing, and none backwards follows (the prose of 2.4.1;
-  the pseudocode would go on backwards).
+- A search forwards that comes to the end of the trace finds nothing, and the transfer is dropped (the prose of 2.4.1;
+  the pseudocode would go on backwards).  The end is where somebody looks who has just halted, so what the pseudocode
+  finds is told here, as not certain: a P0 element that was not captured any more could have the same key.
 - Backwards, an Overflow or a Discard ends the search even after the last match is known (the prose; the pseudocode
   tests for it the wrong way round), and the last match never moves back, not even to the start of the trace (the
   pseudocode and the last sentence of 2.4.1; the prose of the search would move it).
@@ -110,6 +111,8 @@ class _Associating:
         self._marker: Optional[int] = None
         self._last: Optional[Tuple[int, int]] = None
         self._certain = False
+        # Whether the last search came to the end of the trace.
+        self._ended = False
         self._open: Dict[int, Optional[Match]] = {}
         self._matches: List[Match] = []
         self._missing: List[Missing] = []
@@ -150,12 +153,13 @@ class _Associating:
             self._open[element.right] = None
             return
         self._tell_unplaced()
-        match = Match(element, parent, self._certain)
+        match = Match(element, parent, self._certain and not self._ended)
         self._matches.append(match)
         self._open[element.right] = match
 
     def _search(self, key: int) -> Optional[int]:
         # The position of the parent in the log.
+        self._ended = False
         if self._marker is not None:
             marker, self._marker = self._marker, None
             found = self._backwards(marker, key)
@@ -177,8 +181,9 @@ class _Associating:
         if found is not None and (nearest is None or found <= nearest) and (lost is None or found < lost):
             self._last = found, key
             return found
-        if nearest is None or lost is not None and lost < nearest:
+        if lost is not None and (nearest is None or lost < nearest):
             return None
+        self._ended = nearest is None
         return self._backwards(start, key)
 
     def _backwards(self, start: int, key: int) -> Optional[int]:
