@@ -2,8 +2,9 @@
 
 Unicorn keeps the privilege that it found when code last changed it, whatever is written to CPSR; an MSR on a hidden
 page makes it look again.  As with a Cortex-M (:mod:`gdb_etm.board.engine`) only blocks are hooked, devices are MMIO
-regions, and after a failing store registers and RAM are put back.  Interrupts are taken between blocks, or where a count of instructions ends, but
-never inside an IT block.  What a device wants after it was written to happens at the end of the block.
+regions, and after a failing store registers and RAM are put back.  Interrupts are taken between blocks, or where a
+count of instructions ends, but never inside an IT block.  What a device wants after it was written to happens at the
+end of the block.
 """
 
 from __future__ import annotations

@@ -54,6 +54,17 @@ def symbol(path: str, name: str) -> int:
     raise KeyError(name)
 
 
+def size(path: str, name: str) -> int:
+    """Return the size of a function or variable of an ELF file in bytes.
+
+    :raises KeyError: When there is none of that name.
+    """
+    with open(path, "rb") as file:
+        for entry in ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name(name) or ():
+            return int(entry["st_size"])
+    raise KeyError(name)
+
+
 def compiler() -> Optional[str]:
     """Return the path of the compiler; None when it is not installed."""
     return shutil.which("arm-none-eabi-gcc")

@@ -89,6 +89,8 @@ class Encoder:
         self._stack: List[int] = []
         # The last instruction, when it is a waypoint that waits for its successor.
         self._waypoint: Optional[Waypoint] = None
+        # Whether nothing ran since a waypoint or an exception, and what is due there has not been written.
+        self._between = False
         # The first and the last instruction since a waypoint; -1 at one.
         self._first = self._last = -1
         self._regime = Regime()
@@ -129,8 +131,8 @@ class Encoder:
         """Lose what is not written yet and restart, as after an overflow of the unit's FIFO (4.5.2)."""
         self._writer.drop_atoms()
         self._waypoint = None
+        self._between = self._active = False
         self._first = self._last = -1
-        self._active = False
         self._reason = Reason.OVERFLOW
         self._align()
 
@@ -152,15 +154,17 @@ class Encoder:
         view, records = self._config.view, self._records
         for place in places:
             traced = view is None or view(place & ~1)
-            if self._active:
-                if self._waypoint is not None:
-                    self._resolve(self._waypoint, place)
-                    if traced:
-                        self._arrive(place)
-                    else:
-                        # Tracing stops between two waypoints.
-                        self._active = False
-            elif traced:
+            if self._waypoint is not None:
+                self._resolve(self._waypoint, place)
+                self._between = True
+            if self._between:
+                # Tracing stops only here.
+                self._between = False
+                if traced:
+                    self._arrive(place)
+                else:
+                    self._active = False
+            elif traced and not self._active:
                 self._start(place)
             self._ticks += 1
             if self._active:
@@ -176,9 +180,8 @@ class Encoder:
         """
         if self._active:
             self._leave(number, reached, vector, regime)
+            self._between = True
         self._regime = regime
-        if self._active:
-            self._arrive(vector)
 
     def exception_return(self) -> None:
         """Take an exception return by the last executed instruction; only from PFTv1.1 there is a packet for it."""
@@ -251,6 +254,9 @@ class Encoder:
         # Write a branch packet with an exception; execution ran up to, not including, `reached`.
         if self._waypoint is not None:
             self._resolve(self._waypoint, reached)
+            self._between = True
+        if self._between:
+            self._between = False
             self._arrive(reached)
         self._update()
         self._writer.branch(_reference(vector), self._information(number, regime), self._cycles())
@@ -320,7 +326,7 @@ class Encoder:
         # No more comes before the next start.
         self._update()
         self._waypoint = None
-        self._active = False
+        self._between = self._active = False
         self._deliver()
 
     def _deliver(self) -> None:

@@ -1,4 +1,4 @@
-"""The test programs for a Cortex-A9: the portable ones in A32 and in T32 code, and one that uses both.
+"""The test programs for a Cortex-A9: the portable ones in A32 and in T32 code, and two of its own.
 
 ``python -m tests.firmware.cortex_a.build`` builds them anew.
 """
@@ -22,6 +22,7 @@ PROGRAMS: Dict[str, List[str]] = {
     "steps-t32": ["-O2", "-mthumb", "../steps.c"],
     "branches-t32": ["-O1", "-mthumb", "../branches.c", "../branches.S"],
     "modes": ["-O1", "-mthumb", "modes.c", "modes.S"],
+    "worlds": ["-O1", "-marm", "worlds.c", "worlds.S"],
 }
 
 _FLAGS = (

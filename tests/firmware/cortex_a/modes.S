@@ -36,36 +36,6 @@ function Interrupt_Handler
         pop     {r0-r3, r12, lr}
         rfeia   sp!
 
-@ Changes the security state of who called.
-function Monitor_Handler
-        push    {r1}
-        mrc     p15, 0, r1, c1, c1, 0
-        eor     r1, r1, #1
-        mcr     p15, 0, r1, c1, c1, 0
-        pop     {r1}
-        add     r0, r0, #1
-        movs    pc, lr
-
-        .p2align 5
-monitor_vectors:
-        nop
-        nop
-        b       Monitor_Handler
-
-@ To Non-secure state; from there it cannot be asked for by MVBAR again, but SMC works.
-function ask_monitor
-        push    {r4, lr}
-        ldr     r4, =monitored
-        ldr     r1, [r4]
-        cmp     r1, #0
-        ldreq   r1, =monitor_vectors
-        mcreq   p15, 0, r1, c12, c0, 1
-        mov     r1, #1
-        str     r1, [r4]
-        .arch_extension sec
-        smc     #0
-        pop     {r4, pc}
-
 function ask
         push    {r4, lr}
         svc     #1
@@ -191,8 +161,3 @@ function it_undefined
         it      eq
         udfeq   #0
         bx      lr
-
-        .bss
-        .p2align 2
-monitored:
-        .space  4

@@ -23,7 +23,6 @@ unsigned load_nothing(void);
 unsigned store_nothing(void);
 unsigned jump_nowhere(void);
 unsigned ask(unsigned n);
-unsigned ask_monitor(unsigned n);
 void set_context_id(unsigned id);
 void interrupts_on(void);
 void wait_for_interrupt(void);
@@ -97,7 +96,5 @@ unsigned run(void)
     while (ticks == before)
         wait_for_interrupt();
     set_context_id(0x56789ABC);
-    if (ask_monitor(10) != 11 || ask_monitor(20) != 21)
-        return 7;
     return work(9) == 0;
 }

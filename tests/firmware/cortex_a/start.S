@@ -68,3 +68,7 @@ Unexpected_Handler:
 failed:
         bkpt    1
         b       failed
+
+@ Some decoders read four bytes of every instruction, so memory does not end with the code.
+        .section .rodata
+        .word   0
