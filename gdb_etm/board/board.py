@@ -6,14 +6,17 @@ from typing import Optional, Union
 
 from gdb_etm.board.cortex_a_board import CortexABoard
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
+from gdb_etm.board.etb import EmbeddedTraceBuffer
 from gdb_etm.board.etm import TraceUnit
+from gdb_etm.board.etmv3 import Etmv3Unit
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.funnel import Funnel
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
-from gdb_etm.board.variants import CORTEX_A, DWT, VARIANTS
+from gdb_etm.board.units_etmv3 import Etmv3Model
+from gdb_etm.board.variants import CORTEX_A, DWT, VARIANTS, Variant
 
 _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
@@ -36,17 +39,14 @@ class Board:
         variant = VARIANTS[options.board]
         faults = self.faults = parse_faults(options.faults)
         machine = self.machine = Machine(options)
-        self.buffer = TraceBuffer(variant.etf, options.etb_size)
+        size = variant.buffer_size if options.etb_size is None else options.etb_size
+        self.buffer = (TraceBuffer if variant.has_etf else EmbeddedTraceBuffer)(variant.buffer, size)
         self.funnel = Funnel(variant.funnel, self.buffer.take)
-        self.unit = TraceUnit(
-            variant.unit, variant.etm, self._read_code, self._pe_input, self._to_funnel, options, faults
-        )
-        self.unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
-        self.unit.data_out = self._data_to_funnel
+        self.unit = self._make_unit(variant)
         self.unit.watch_accesses = machine.watch_accesses
         self.buffer.flush = self.unit.flush
         self.buffer.request_sync = self.unit.request_sync
-        missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.etf: faults.no_sink}
+        missing = {variant.etm: faults.no_etm, variant.funnel: faults.no_funnel, variant.buffer: faults.no_sink}
         for table in variant.tables:
             listed = tuple((address, not missing.get(address)) for address in table.components)
             machine.add_device(RomTable(table.base, table.part, listed))
@@ -57,6 +57,23 @@ class Board:
             machine.trace = self.unit
         self.dp = DebugPort([AhbAccessPort(machine, variant.tables[0].base)], self.reset, faults)
         machine.start()
+
+    def _make_unit(self, variant: Variant) -> Union[TraceUnit, Etmv3Unit]:
+        machine, options = self.machine, self.machine.options
+        model = variant.unit
+        if options.data_trace:
+            if variant.data_unit is None:
+                raise ValueError("no other trace unit for board %s: data-trace is for m4" % variant.name)
+            model = variant.data_unit
+        if isinstance(model, Etmv3Model):
+            inputs = [comparator.traces for comparator in machine.dwt.comparators]
+            older = Etmv3Unit(model, variant.etm, self._read_code, inputs, self._to_funnel, self.faults)
+            older.watch_conditions = machine.watch_conditions
+            return older
+        unit = TraceUnit(model, variant.etm, self._read_code, self._pe_input, self._to_funnel, options, self.faults)
+        unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
+        unit.data_out = self._data_to_funnel
+        return unit
 
     def is_unplugged(self, transfers: int) -> bool:
         """Tell whether the probe has been pulled by now.

@@ -28,6 +28,7 @@ CORE_DEBUG = 0x80090000
 PTM = 0x8009C000
 _PRIVATE = 0xF8F00000
 _ROM_TABLE_PART = 0x4C0
+_ETB_SIZE = 4096
 
 
 class CortexABoard:
@@ -41,7 +42,7 @@ class CortexABoard:
     def __init__(self, options: BoardOptions) -> None:
         faults = self.faults = parse_faults(options.faults)
         machine = self.machine = CortexAMachine(options, "CORTEX_A9", _PRIVATE)
-        self.buffer = EmbeddedTraceBuffer(ETB, options.etb_size)
+        self.buffer = EmbeddedTraceBuffer(ETB, options.etb_size or _ETB_SIZE)
         self.funnel = Funnel(FUNNEL, self.buffer.take)
         self.unit = PtmUnit(PTM_A9, PTM, self._read_code, self._to_funnel, faults)
         self.unit.regime = lambda: Regime(machine.core.non_secure)

@@ -49,11 +49,12 @@ class BoardProbePlugin(Plugin):
         """Session options of the boards; ``pyocd -O board.elf=FILE`` sets one."""
         return [
             OptionInfo("board.elf", str, None, "ELF file put into the simulated board's memory at power-up."),
-            OptionInfo("board.etb_size", int, 4096, "Size of the simulated board's trace buffer in bytes."),
+            OptionInfo("board.etb_size", int, None, "Size of the trace buffer in bytes (4096; m4: 2048)."),
             OptionInfo("board.truth", str, None, "File that receives what the simulated core really executed."),
             OptionInfo("board.truth_data", bool, False, "Whether that file also tells every load and store."),
             OptionInfo("board.comparators", int, 0, "Address comparator pairs of the trace unit (real ones: 0)."),
             OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),
+            OptionInfo("board.data_trace", bool, False, "Whether m4 has a fuller trace unit, with data trace."),
             OptionInfo("board.hold", bool, False, "Whether the a9's core waits until its trace unit is switched on."),
             OptionInfo("board.faults", str, None, "Comma-separated faults of the board, such as 'wait:10,no-etm'."),
         ]

@@ -112,12 +112,13 @@ class BoardProbe(DebugProbe):
         options = BoardOptions(
             board=self._name,
             elf=self._option("board.elf"),
-            etb_size=BoardOptions().etb_size if size is None else int(size),
+            etb_size=None if size is None else int(size),
             truth=self._option("board.truth"),
             faults=tuple(name for name in faults.split(",") if name),
             comparators=int(self._option("board.comparators") or 0),
             speculation=None if speculation is None else int(speculation),
             truth_data=bool(self._option("board.truth_data")),
+            data_trace=bool(self._option("board.data_trace")),
             hold=bool(self._option("board.hold")),
         )
         try:

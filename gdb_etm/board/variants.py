@@ -6,10 +6,11 @@ which lists the boards, so it needs neither Unicorn nor the parts themselves.
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple, Union
 
-from gdb_etm.board.models import CORTEX_M7, CORTEX_M33, CoreModel
+from gdb_etm.board.models import CORTEX_M4, CORTEX_M7, CORTEX_M33, CoreModel
 from gdb_etm.board.units import ETM_M7, ETM_M33, UnitModel
+from gdb_etm.board.units_etmv3 import ETM_DATA, ETM_M4, Etmv3Model
 
 SCS = 0xE000E000
 DWT = 0xE0001000
@@ -33,13 +34,18 @@ class Variant(NamedTuple):
 
     name: str
     core: CoreModel
-    unit: UnitModel
+    unit: Union[UnitModel, Etmv3Model]
     etm: int
     """Address of the trace unit's registers, and of the next two theirs."""
     funnel: int
-    etf: int
+    buffer: int
     tables: Tuple[Table, ...]
     """The ROM tables; the access port points to the first."""
+    has_etf: bool = True
+    """Whether the buffer is a TMC, and not an older ETB."""
+    buffer_size: int = 4096
+    data_unit: Optional[Etmv3Model] = None
+    """The unit that can be put in place of the other."""
 
 
 _M33 = Variant(
@@ -48,7 +54,7 @@ _M33 = Variant(
     unit=ETM_M33,
     etm=0xE0041000,
     funnel=0xE0042000,
-    etf=0xE0043000,
+    buffer=0xE0043000,
     tables=(Table(_PPB_ROM_TABLE, 0x4C9, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000)),),
 )
 
@@ -59,14 +65,28 @@ _M7 = Variant(
     unit=ETM_M7,
     etm=0xE0041000,
     funnel=0xE0042000,
-    etf=0xE0043000,
+    buffer=0xE0043000,
     tables=(
         Table(_M7_ROM_TABLE, 0x4C8, (_PPB_ROM_TABLE, 0xE0041000, 0xE0042000, 0xE0043000)),
         Table(_PPB_ROM_TABLE, 0x4C7, (SCS, DWT, FPB)),
     ),
 )
 
-VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (_M33, _M7)}
+# Trace unit, ETB and funnel are where pyOCD finds them on Cortex-M4 chips that have an ETB (Kinetis K22, SAM D5x).
+_M4 = Variant(
+    name="m4",
+    core=CORTEX_M4,
+    unit=ETM_M4,
+    etm=0xE0041000,
+    buffer=0xE0042000,
+    funnel=0xE0043000,
+    tables=(Table(_PPB_ROM_TABLE, 0x4C4, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000)),),
+    has_etf=False,
+    buffer_size=2048,
+    data_unit=ETM_DATA,
+)
+
+VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (_M33, _M7, _M4)}
 
 CORTEX_A = "a9"
 """The board with a Cortex-A, whose parts are in ``cortex_a_board.py``."""

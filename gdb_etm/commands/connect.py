@@ -15,7 +15,7 @@ from gdb_etm.program.image import load_elf
 if TYPE_CHECKING:
     from gdb_etm.commands.live import Wishes
 
-_BOARDS = ("board:m33", "board:m7")
+_BOARDS = ("board:m33", "board:m7", "board:m4")
 _OWN = "target"
 _MODES = ("attach", "halt", "pre-reset", "under-reset")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
