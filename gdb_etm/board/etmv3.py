@@ -1,0 +1,222 @@
+"""The trace unit of a Cortex-M4: an ETMv3 as a debugger programs it and as it traces what the core runs (IHI 0014Q).
+
+Left out is the processor's stalling: with ETMCR.Stall set the FIFO just never overflows.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Callable, Collection, Dict, Optional, Sequence
+
+from gdb_etm.board import exceptions as exc
+from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.armv7_unit import (
+    AUTHSTATUS,
+    CCER,
+    CCR,
+    CR,
+    FFLR,
+    IDR,
+    SCR,
+    SYNCFR,
+    TRIGGER,
+    AnyEncoder,
+    Armv7Unit,
+    resource_masks,
+)
+from gdb_etm.board.conditions import NONE_FAILED
+from gdb_etm.board.faults import Faults
+from gdb_etm.board.identity import identification
+from gdb_etm.board.t32 import decode
+from gdb_etm.board.trace_enable import Input, TraceEnable
+from gdb_etm.board.units_etmv3 import Etmv3Model
+from gdb_etm.program.isa import Insn, Kind
+from gdb_etm.protocols.etmv3.data_encoder import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encoder import NO_EXECUTION, Encoder, EncoderConfig
+from gdb_etm.protocols.instructions import ReadCode
+
+# ETMCR.
+_DATA_VALUES = 1 << 2
+_DATA_ADDRESSES = 1 << 3
+_STALL = 1 << 7
+_BRANCH_OUTPUT = 1 << 8
+_PORT_SELECTED = 1 << 11
+_CYCLE_ACCURATE = 1 << 12
+_SUPPRESS_DATA = 1 << 18
+_TIMESTAMPS = 1 << 28
+
+_WIDE_TIMESTAMPS = 1 << 29
+_IDR2 = 0x208
+_FAULTS = (exc.HARD_FAULT, exc.MEM_MANAGE, exc.BUS_FAULT, exc.USAGE_FAULT)
+# How many of the loads and stores that an interrupt meets have begun, and are cancelled.
+_CANCELLED = 3
+
+
+class Etmv3Unit(Armv7Unit):
+    """The trace unit of the core.
+
+    :param model: Which one.
+    :param base: Address of its registers.
+    :param read_code: Reads program memory.
+    :param inputs: The core's DWT comparators.
+    :param out: Takes trace ID and trace bytes.
+    :param faults: When its FIFO overflows.
+    """
+
+    def __init__(
+        self,
+        model: Etmv3Model,
+        base: int,
+        read_code: ReadCode,
+        inputs: Sequence[Input],
+        out: Callable[[int, bytes], None],
+        faults: Faults = Faults(),
+    ) -> None:
+        fixed = {CCR: model.ccr, SCR: model.scr, IDR: model.idr, CCER: model.ccer, _IDR2: 0, AUTHSTATUS: 0xC0}
+        fixed.update(identification(model.part, devtype=0x13))
+        if model.fixed_sync is not None:
+            fixed[SYNCFR] = model.fixed_sync
+        masks = {**resource_masks(model.ccr, model.ccer), FFLR: 0xFF, **model.masks}
+        super().__init__(base, model.control, fixed, masks, {CR: model.control_reset}, out, faults)
+        self.watch_accesses: Callable[[bool], None] = lambda on: None
+        """Called with whether loads and stores must be told from now on."""
+        self.watch_conditions: Callable[[bool], None] = lambda on: None
+        """Called with whether failed conditions must be told from now on."""
+        self._model = model
+        self._read_code = read_code
+        self._inputs = inputs
+        self._suppress_in = faults.data_overflow
+        self._encoder: Optional[Encoder] = None
+        self._dice = random.Random(base)
+
+    @property
+    def any_encoder(self) -> Optional[AnyEncoder]:
+        """What makes the trace; None while the unit is stopped."""
+        return self._encoder
+
+    def write32(self, offset: int, value: int) -> None:
+        """Write a register; the FIFO level is at most its size."""
+        super().write32(offset, min(value, self._model.fifo) if offset == FFLR else value)
+
+    # What the core does.
+
+    def executed(
+        self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES, failed: Collection[int] = NONE_FAILED
+    ) -> None:
+        """Take executed instructions, what they loaded and stored, and whose condition failed."""
+        if self._encoder is None:
+            return
+        transfers: Dict[int, Sequence[Transfer]] = {}
+        for index, found in accesses.items():
+            exclusive = decode(self._read_code(addresses[index]), 0).is_store_exclusive()
+            # Whether it took place is told only when it did not.
+            transfers[index] = _traced(found[:-1] if exclusive else found)
+        self._encoder.instructions(addresses, failed, transfers)
+        self._overflow_if_due()
+        if self._suppress_in < 0:
+            self._suppress_in = 0
+            self._encoder.suppress()
+
+    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
+        """Take an exception entry."""
+        if self._encoder is not None:
+            began = return_address != NO_EXECUTION and self._began(number, return_address)
+            self._encoder.exception(number, return_address, _traced(pushed), began)
+
+    def exception_return(self, popped: Sequence[Access] = ()) -> None:
+        """Take an exception return."""
+        if self._encoder is not None:
+            self._encoder.exception_return(_traced(popped))
+
+    def lockup(self, address: int) -> None:
+        """Take an entry to lockup."""
+        if self._encoder is not None:
+            self._encoder.lockup(address)
+
+    def debug_entry(self, pc: int) -> None:
+        """Take an entry to Debug state."""
+        if self._encoder is not None:
+            self._encoder.debug_halt(pc)
+
+    def debug_exit(self, pc: int) -> None:
+        """Take an exit from Debug state."""
+        if self._encoder is not None:
+            self._encoder.resume()
+
+    def _began(self, number: int, return_address: int) -> bool:
+        # A load or a store that faults has begun; so have some that an interrupt comes upon, and these begin anew.
+        instruction = decode(self._read_code(return_address), 0)
+        if not instruction.loads() and not instruction.stores():
+            return False
+        return number in _FAULTS or number >= exc.PENDSV and self._dice.randrange(_CANCELLED) == 0
+
+    def _end(self) -> None:
+        self._encoder = None
+        self.watch_accesses(False)
+        self.watch_conditions(False)
+
+    def _begin(self, control: int) -> AnyEncoder:
+        model = self._model
+        view = TraceEnable(self.register, model.ccr & 0xF, self._inputs, model.has_data)
+        self._view = view
+        config = EncoderConfig(
+            branch_output=bool(control & _BRANCH_OUTPUT),
+            cost=_cycles if control & _CYCLE_ACCURATE else None,
+            timestamps=bool(control & _TIMESTAMPS),
+            wide_timestamps=bool(model.ccer & _WIDE_TIMESTAMPS),
+            alternative=bool(model.idr >> 20 & 1),
+            sync_period=self.read32(SYNCFR),
+            view=self._sees(view),
+        )
+        if control & (_DATA_ADDRESSES | _DATA_VALUES):
+            config = config._replace(
+                data=DataConfig(
+                    bool(control & _DATA_ADDRESSES),
+                    bool(control & _DATA_VALUES),
+                    lambda at, each: view.views(at, each.address, each.size, each.store),
+                )
+            )
+        if control & _STALL:
+            self._overflow_in = 0
+        if not control & _SUPPRESS_DATA:
+            self._suppress_in = 0
+        self._encoder = Encoder(config, self._read_code, self._send)
+        self.watch_accesses(config.data is not None)
+        self.watch_conditions(True)
+        return self._encoder
+
+    def _sees(self, view: TraceEnable) -> Optional[Callable[[int], bool]]:
+        # TraceEnable, and the trigger event, which is asked for at each instruction as well.
+        never = self.register(TRIGGER) >> 14 == 1 and self.register(TRIGGER) & 0x7F == 0x6F
+        if view.is_open and never:
+            return None
+
+        def sees(address: int) -> bool:
+            traced = view(address)
+            if view.holds(TRIGGER) and self._triggered() and self._encoder is not None:
+                self._encoder.trigger()
+            return traced
+
+        return sees
+
+    def _send(self, data: bytes) -> None:
+        if not self._values[CR] & _PORT_SELECTED:
+            return
+        super()._send(data)
+        if self._suppress_in > 0:
+            self._suppress_in -= len(data)
+            if self._suppress_in <= 0:
+                self._suppress_in = -1
+
+
+def _traced(accesses: Sequence[Access]) -> Sequence[Transfer]:
+    return tuple([Transfer(each.address, each.size, each.value, each.store) for each in accesses])
+
+
+def _cycles(insn: Insn, ran: bool) -> int:
+    """Tell how many cycles an instruction takes, on a core that is made up so that there is trace of all kinds."""
+    if not ran:
+        return 0
+    if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
+        return 3
+    return insn.size // 2
