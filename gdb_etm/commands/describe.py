@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
-from gdb_etm.traceunit.options import DataTrace, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionStatus
@@ -46,18 +46,33 @@ def path_line(trace: TraceSession) -> str:
 
 def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
     """Say how tracing was started."""
-    what = "everything"
-    if options.include:
-        what = "only " + ", ".join(str(pair) for pair in options.include)
     words = ["return stack on" if plan.return_stack else "return stack off"]
     if options.data:
-        words.append("data " + _DATA[options.data])
+        where = " at " + _listed(options.data_include) if options.data_include else ""
+        words.append("data " + _DATA[options.data] + where)
     if trace.sync_bytes:
         words.append("a sync every %s" % plural(trace.sync_bytes, "byte"))
     if options.cycle_count is not None:
         words.append("cycle counts of %d and more" % options.cycle_count)
+    chosen = ((options.timestamps, "timestamps"), (options.branch_broadcast, "branch broadcast"),
+              (options.stall, "stalling"))
+    words += [word for asked, word in chosen if asked]
     words.append("%s circular" % bytes_text(trace.sink.size))
-    return "Tracing %s: %s." % (what, ", ".join(words))
+    return "Tracing %s: %s." % (_traced(options), ", ".join(words))
+
+
+def _traced(options: TraceOptions) -> str:
+    what = "only " + _listed(options.include) if options.include else "everything"
+    if options.exclude:
+        what += " but " + _listed(options.exclude)
+    for verb, addresses in (("from", options.start_at), ("until", options.stop_at)):
+        if addresses:
+            what += " %s %s" % (verb, " or ".join("0x%08x" % address for address in addresses))
+    return what
+
+
+def _listed(ranges: Sequence[AddressRange]) -> str:
+    return ", ".join(str(pair) for pair in ranges)
 
 
 def status_lines(status: SessionStatus) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import Client, attach, start
 from gdb_etm.access.port import AccessPort
@@ -217,15 +217,17 @@ def over_debugger(debugger: Debugger) -> Live:
     return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
-def options_from(include: Sequence[Tuple[int, int]], cycles: Optional[int], data: str) -> TraceOptions:
+def options_from(ranges: Mapping[str, Sequence[Tuple[int, int]]], data: str, **more: Any) -> TraceOptions:
     """Put what a user typed in the trace unit's terms.
 
+    :param ranges: Pairs of addresses by the name of the option.
     :param data: What of loads and stores to trace, a word of :class:`~gdb_etm.traceunit.options.DataTrace`.
+    :param more: Other options by their names.
     :raises CaptureError: It makes no sense.
     """
+    pairs: Dict[str, Any] = {name: tuple(AddressRange(*pair) for pair in given) for name, given in ranges.items()}
     try:
-        ranges = tuple(AddressRange(*pair) for pair in include)
-        return TraceOptions(include=ranges, cycle_count=cycles, data=DataTrace(data))
+        return TraceOptions(data=DataTrace(data), **pairs, **more)
     except ValueError as error:
         raise CaptureError(str(error))
 

@@ -6,7 +6,7 @@ from typing import Iterable, Iterator, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.overview import standing
-from gdb_etm.commands.parse import count, one_of
+from gdb_etm.commands.parse import count, on, one_of
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 
@@ -21,7 +21,18 @@ def _range(text: str) -> Tuple[int, int]:
 INCLUDE = Argument(
     "--include", _range, "trace only these addresses; may be given more than once", "FIRST-LAST", many=True
 )
-CYCLES = Argument("--cycles", count, "trace processor cycles too, at least this many between two counts", "N")
+EXCLUDE = Argument(
+    "--exclude", _range, "do not trace these addresses; may be given more than once", "FIRST-LAST", many=True
+)
+START_AT = Argument("--start-at", count, "trace from the instruction at this address on", "ADDRESS", many=True)
+STOP_AT = Argument("--stop-at", count, "trace no more from the instruction at this address on", "ADDRESS", many=True)
+CYCLES = Argument(
+    "--cycles", count, "trace processor cycles too, at least this many between two counts (ETMv3, PTM: 1)", "N"
+)
+TIMESTAMPS = Argument("--timestamps", on, "trace the chip's time too", flag=True)
+BROADCAST = Argument("--branch-broadcast", on, "trace the address of every branch that is taken", flag=True)
+NO_STACK = Argument("--no-return-stack", on, "trace the address of every return", flag=True)
+STALL = Argument("--stall", on, "stall the processor rather than lose trace", flag=True)
 DATA_CHOICES = ("off", "addresses", "values", "both")
 DATA = Argument(
     "--data",
@@ -30,6 +41,7 @@ DATA = Argument(
     "WHAT",
     choices=DATA_CHOICES,
 )
+DATA_RANGE = Argument("--data-range", _range, "only loads and stores at these addresses", "FIRST-LAST", many=True)
 
 
 def run_start(session: Session, values: Values) -> Iterable[str]:
@@ -40,7 +52,19 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
     if session.debugger.is_running():
         raise CommandError("the target runs; halt it first (Ctrl-C)")
     data = values.get(DATA) or session.settings.get("data", "off")
-    return live.start(options_from(values.all(INCLUDE), values.get(CYCLES), data))
+    ranges = {"include": values.all(INCLUDE), "exclude": values.all(EXCLUDE), "data_include": values.all(DATA_RANGE)}
+    options = options_from(
+        ranges,
+        data,
+        start_at=tuple(values.all(START_AT)),
+        stop_at=tuple(values.all(STOP_AT)),
+        cycle_count=values.get(CYCLES),
+        timestamps=values.get(TIMESTAMPS) is not None,
+        branch_broadcast=values.get(BROADCAST) is not None,
+        return_stack=None if values.get(NO_STACK) is None else False,
+        stall=values.get(STALL) is not None,
+    )
+    return live.start(options)
 
 
 def run_stop(session: Session, values: Values) -> Iterator[str]:
@@ -68,10 +92,13 @@ START = Command(
     "Start tracing; from now on every halt gives a capture.",
     run_start,
     details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.',
-    arguments=(INCLUDE, CYCLES, DATA),
+    arguments=(
+        INCLUDE, EXCLUDE, START_AT, STOP_AT, CYCLES, TIMESTAMPS, BROADCAST, NO_STACK, STALL, DATA, DATA_RANGE
+    ),
     examples=(
         ("start", "trace everything"),
         ("start --include 0x400-0x7ff", "only what runs there"),
+        ("start --start-at 0x400 --stop-at 0x480", "from one instruction to another"),
         ("start --data both", "addresses and values of loads and stores too"),
     ),
 )
