@@ -11,7 +11,8 @@ from gdb_etm.protocols.elements import Event, Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.decoder import Decoder
 from gdb_etm.protocols.recorder import Recorder
-from tests.protocols.etmv4.streams import Code, line, program, same
+from tests.protocols.armv7_lines import line
+from tests.protocols.etmv4.streams import Code, program, same
 
 ASYNC = "000000000080 "
 """An A-sync packet."""

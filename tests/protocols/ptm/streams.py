@@ -11,7 +11,8 @@ from gdb_etm.protocols.elements import Event, Range
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.decoder import Decoder
 from gdb_etm.protocols.recorder import Recorder
-from tests.protocols.etmv4.streams import line, same
+from tests.protocols.armv7_lines import line
+from tests.protocols.etmv4.streams import Code, program, same
 
 ASYNC = "000000000080 "
 """An A-sync packet."""
@@ -21,6 +22,8 @@ CYCLES = PLAIN._replace(cycle_accurate=True)
 """The same, cycle-accurate."""
 STACK = PLAIN._replace(return_stack=True)
 """The same, with its return stack in use."""
+
+__all__ = ["Code", "program", "same"]
 
 Element = Tuple[int, Union[Range, Event]]
 

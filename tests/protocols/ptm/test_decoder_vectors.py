@@ -1,0 +1,411 @@
+"""Vectors worked by hand from chapter 4 of IHI 0035B (PFTv1.0 and PFTv1.1): which instructions ran."""
+
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+
+from tests.protocols.ptm.streams import ASYNC, PLAIN, Code, program, story
+
+# T32:
+# 1000 movs r0, #1 | 1002 bl 1020 | 1006 cmp r0, #0 | 1008 beq 1000 | 100a isb | 100e dsb | 1012 b 1000
+# 1020 adds r0, #1 | 1022 bx lr
+# 1030 blx 2000 | 1034 nop.w | 1038 nop
+# 1040 movs r0, #1 | 1042 enterx | 1046 bx lr
+# 1060 bl 1070 | 1064 nop | 1066 bx lr | 1070 blx r3 | 1072 bx lr
+# A32:
+# 2000 mov r0, #1 | 2004 bl 2010 | 2008 movne r0, #2 | 200c b 2000 | 2010 bx lr | 2014 svc #0
+# 0008 movs pc, lr | 0018 subs pc, lr, #4
+PROGRAM = program(
+    Code(0x1000, "0120 00f00df8 0028 fad0 bff36f8f bff34f8f f5e7"),
+    Code(0x1020, "0130 7047"),
+    Code(0x1030, "00f0e6ef aff30080 00bf"),
+    Code(0x1040, "0120 bff31f8f 7047"),
+    Code(0x1060, "00f006f8 00bf 7047"),
+    Code(0x1070, "9847 7047"),
+    Code(0x2000, "0100a0e3 010000eb 0200a013 fbffffea 1eff2fe1 000000ef"),
+    Code(0x0008, "0ef0b0e1"),
+    Code(0x0018, "04f05ee2"),
+)
+
+THUMB = ASYNC + "08 %02x 10 00 00 21 "
+ARM = ASYNC + "08 %02x 20 00 00 21 "
+# I-sync: the address, bit 0 of which is T, then the reason: tracing was enabled; Secure.
+STARTED = ["gap TRACE_ON", "S"]
+IRQ = "8d 80 80 80 48 1c "
+# In ARM state to 0x18: A[7:2] is 6; information follows the fifth byte; type 14.
+
+
+def run(text: str, at: int = 0x1000, **options: object) -> List[str]:
+    """Decode what follows an I-sync packet for an address, leaving out the two elements that it tells."""
+    start = THUMB % (at & 0xFF | 1) if at < 0x2000 else ARM % (at & 0xFF)
+    found = story(PLAIN._replace(**options), PROGRAM, start + text)
+    assert found[:2] == STARTED
+    return found[2:]
+
+
+# Atoms (4.5.2): one for each waypoint; 0 is E.  The oldest is the highest bit.
+
+
+def test_an_atom_for_each_waypoint() -> None:
+    # MOVS is told with BL; a direct branch needs no packet.
+    assert run("80") == ["1000-1006 2E"]
+
+
+def test_a_branch_packet_implies_an_atom() -> None:
+    # Up to BX LR, and to 0x1006: A[6:1] is 3. BEQ is not taken.
+    assert run("80 07 82") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+
+
+@pytest.mark.parametrize(
+    "packet, atoms",
+    [
+        ("80", "E"),
+        ("82", "N"),
+        ("88", "EE"),
+        ("8a", "EN"),
+        ("8c", "NE"),
+        ("8e", "NN"),
+        ("90", "EEE"),
+        ("9e", "NNN"),
+        ("98", "NEE"),
+        ("a0", "EEEE"),
+        ("a2", "EEEN"),
+        ("be", "NNNN"),
+        ("c0", "EEEEE"),
+        ("fe", "NNNNN"),
+        ("e0", "NEEEE"),
+        ("d4", "ENENE"),
+    ],
+)
+def test_packets_of_one_to_five_atoms(packet: str, atoms: str) -> None:
+    # From 0x2004: BL leads to BX, for which an N is as good here; not taken it goes on to 0x200C: B, and BL again.
+    one_by_one = "".join({"E": "80 ", "N": "82 "}[atom] for atom in atoms)
+    assert run(packet, 0x2004) == run(one_by_one, 0x2004)
+
+
+def test_a_direct_branch_back() -> None:
+    # BEQ taken: MOVS and BL again.
+    assert run("80 07 88") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2E", "1000-1006 2E"]
+
+
+def test_isb_is_a_waypoint() -> None:
+    # N N: BEQ and ISB, whatever ISB's atom says. DSB is none: B.
+    assert run("80 07 82 82 80 80") == [
+        "1000-1006 2E",
+        "1020-1024 2E",
+        "1006-100a 2N",
+        "100a-100e 1N",
+        "100e-1014 2E",
+        "1000-1006 2E",
+    ]
+
+
+def test_barriers_may_be_waypoints() -> None:
+    # ETMCCER[24].
+    assert run("80 07 82 80 80 80", barriers=True)[3:] == ["100a-100e 1E", "100e-1012 1E", "1012-1014 1E"]
+
+
+def test_no_target() -> None:
+    assert run("88 80") == ["1000-1006 2E", "1020-1024 2E", "gap NO_ADDRESS: no target for the branch before"]
+
+
+def test_missing_code_is_told_once() -> None:
+    # BLX leads to A32; the branch back to 0x1034: the state is told by the fifth byte, 0001AAAA.
+    assert run("80 80 b5 a0 80 80 10 80 80 08 01 10 00 00 01 80", 0x1030) == [
+        "1030-1034 1E",
+        "2000-2008 2E",
+        "2010-2014 1E",
+        "1034-103a 2E",
+        "gap NO_CODE 103a",
+        "1000-1006 2E",
+    ]
+
+
+# Addresses (4.5.4).
+
+
+def test_addresses_of_arm_state() -> None:
+    # From T32 BX LR to A32 0x2000: fifth byte 00001AAA. Then BX LR with A[7:2] 2.
+    assert run("80 81 a0 80 80 08 80 05 80")[2:] == ["2000-2008 2E", "2010-2014 1E", "2008-2010 2E"]
+
+
+def test_two_bytes_of_address() -> None:
+    # Thumb: A[6:1] 0x18, A[12:7] 0x20: 0x1030.  Bit 6 of the last byte would tell of information.
+    assert run("80 b1 20 80")[2:] == ["1030-1034 1E"]
+
+
+def test_branch_broadcast() -> None:
+    # The packet of BL itself: 0x1020. It stands in for the atom.
+    assert run("21 07 82") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+
+
+def test_a_target_that_the_program_contradicts() -> None:
+    # BL goes to 0x1020, the trace to 0x1030.
+    assert run("31 80") == [
+        "1000-1006 2E",
+        "gap BAD_IMAGE: the program goes on at 0x00001020, the trace at 0x00001030",
+        "1030-1034 1E",
+    ]
+
+
+def test_jazelle_is_not_followed() -> None:
+    # Fifth byte 001AAAAA; back to 0x1020 in T32.
+    assert run("80 81 80 80 80 20 80 82 a1 a0 80 80 10 07 82")[2:] == [
+        "gap NOT_FOLLOWED: Jazelle bytecode",
+        "1020-1024 2E",
+        "1006-100a 2N",
+    ]
+
+
+def test_enterx_is_a_waypoint_to_thumbee() -> None:
+    assert run("80 80 08 01 10 00 00 01 80", 0x1040) == [
+        "1040-1046 2E",
+        "gap NOT_FOLLOWED: ThumbEE code",
+        "1000-1006 2E",
+    ]
+
+
+# Waypoint update (4.5.5) and exceptions (4.5.4).
+
+
+def test_an_update_is_up_to_and_with_the_instruction() -> None:
+    # 0x1006: CMP ran.  IRQ; SUBS returns to 0x1008, in T32.
+    assert run("80 07 72 06 " + IRQ + "89 a0 80 80 10 82") == [
+        "1000-1006 2E",
+        "1020-1024 2E",
+        "1006-1008 1E",
+        "IRQ, return 1008",
+        "18-1c 1E",
+        "1008-100a 1N",
+    ]
+
+
+def test_an_exception_right_after_a_waypoint() -> None:
+    assert run("80 " + IRQ) == ["1000-1006 2E", "IRQ, return 1020"]
+
+
+def test_an_update_of_a_long_stretch() -> None:
+    # In the middle of it; the waypoint is told later.  0x2000: the first bit of the address bytes means nothing.
+    assert run("72 00 80", 0x2000) == ["2000-2004 1E", "2004-2008 1E"]
+
+
+def test_an_update_with_state() -> None:
+    # Fifth byte with bit 6: one more byte, AltISA in its bit 6.  T32, 0x1006.
+    assert run("80 07 72 86 a0 80 80 10 82")[2:] == ["1006-1008 1E", "1008-100a 1N"]
+
+
+def test_an_update_that_the_program_contradicts() -> None:
+    # From 0x1006 to 0x1012: BEQ and ISB are between, each of which would have a packet.
+    assert run("80 07 72 12 82") == [
+        "1000-1006 2E",
+        "1020-1024 2E",
+        "gap BAD_IMAGE: the program does not go from 0x00001008 to 0x00001012",
+    ]
+    # And one that lies behind.
+    assert run("80 07 72 00 82")[2:] == ["gap BAD_IMAGE: the program does not go from 0x00001006 to 0x00001000"]
+
+
+def test_an_update_into_missing_code() -> None:
+    # 0x103C, from 0x1034: NOP.W and NOP are known.
+    assert run("72 3c " + IRQ, 0x1034) == ["1034-103a 2E", "gap NO_CODE 103a", "IRQ, return unknown"]
+
+
+@pytest.mark.parametrize(
+    "code, name",
+    [
+        (1, "Debug halt"),
+        (2, "SMC"),
+        (3, "Hyp"),
+        (4, "Asynchronous data abort"),
+        (5, "Jazelle or ThumbEE"),
+        (8, "Reset"),
+        (9, "Undefined Instruction"),
+        (10, "SVC"),
+        (11, "Prefetch abort"),
+        (12, "Data abort"),
+        (13, "Generic"),
+        (14, "IRQ"),
+        (15, "FIQ"),
+    ],
+)
+def test_exceptions(code: int, name: str) -> None:
+    assert run("80 8d 80 80 80 48 %02x 80" % (code << 1)) == ["1000-1006 2E", "%s, return 1020" % name, "18-1c 1E"]
+
+
+def test_exceptions_of_both_security_states() -> None:
+    # Non-secure: SMC into Secure state; FIQ there; an exception into Non-secure state; Hyp mode is told by bit 5 of the
+    # second information byte.
+    start = ASYNC + "08 01 10 00 00 29 "
+    assert story(PLAIN, PROGRAM, start + "80 8d 80 80 80 48 04 8d 80 80 80 48 1e 8d 80 80 80 48 87 20 80") == [
+        "gap TRACE_ON",
+        "NS",
+        "1000-1006 2E",
+        "SMC, return 1020",
+        "S",
+        "FIQ, return 18",
+        "Hyp, return 18",
+        "NS EL2",
+        "18-1c 1E",
+    ]
+
+
+def test_a_branch_that_changes_security_state() -> None:
+    # Type 0: no exception.  BX LR to 0x1006, Non-secure.
+    assert run("80 87 60 01 82") == [
+        "1000-1006 2E",
+        "1020-1024 2E",
+        "NS",
+        "1006-100a 2N",
+    ]
+
+
+def test_exception_return() -> None:
+    assert run("80 07 76 82") == ["1000-1006 2E", "1020-1024 2E", "exception return", "1006-100a 2N"]
+
+
+# Return stack (4.13).
+
+
+def test_the_return_stack_knows_the_target() -> None:
+    assert run("88 82", return_stack=True) == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+
+
+def test_an_entry_is_taken_off_before_one_is_put_on() -> None:
+    # BL puts on 0x1064.  BLX takes that off, as its target, and puts on 0x1072.  BX goes there.  BX: nothing is left.
+    assert run("80 80 80 80 80", 0x1060, return_stack=True) == [
+        "1060-1064 1E",
+        "1070-1072 1E",
+        "1064-1068 2E",
+        "1072-1074 1E",
+        "gap NO_ADDRESS: no target for the branch before",
+    ]
+
+
+def test_a_branch_packet_leaves_the_return_stack_alone() -> None:
+    # BL puts on 0x1064.  BLX has a packet, to 0x1064, and puts on 0x1072.  BX to 0x1072, BX to 0x1064: both by atoms.
+    assert run("80 65 80 80 80", 0x1060, return_stack=True) == [
+        "1060-1064 1E",
+        "1070-1072 1E",
+        "1064-1068 2E",
+        "1072-1074 1E",
+        "1064-1068 2E",
+    ]
+
+
+@pytest.mark.parametrize("info", ["01", "21", "41", "61"])
+def test_isync_empties_the_return_stack(info: str) -> None:
+    found = run("80 08 21 10 00 00 %s 80 80" % info, return_stack=True)
+    assert found[-2:] == ["1020-1024 2E", "gap NO_ADDRESS: no target for the branch before"]
+
+
+def test_a_branch_not_taken_puts_nothing_on_the_return_stack() -> None:
+    assert run("82 80", 0x1060, return_stack=True) == [
+        "1060-1064 1N",
+        "1064-1068 2E",
+    ]
+
+
+# Synchronisation (4.5.1).
+
+
+def test_periodic_isync_changes_nothing() -> None:
+    assert run("80 08 21 10 00 00 01 07 82") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+
+
+@pytest.mark.parametrize(
+    "info, gap",
+    [("21", "gap TRACE_ON"), ("41", "gap OVERFLOW"), ("61", "gap TRACE_ON: the core was in debug state")],
+)
+def test_isync_after_a_discontinuity(info: str, gap: str) -> None:
+    assert run("80 08 31 10 00 00 %s 80" % info) == ["1000-1006 2E", gap, "1030-1034 1E"]
+
+
+def test_nothing_is_executed_before_the_first_isync() -> None:
+    assert story(PLAIN, PROGRAM, ASYNC + "80 07 72 06 76 " + IRQ + "08 01 10 00 00 01 80") == [
+        "gap NO_ADDRESS: no I-sync packet yet",
+        "S",
+        "1000-1006 2E",
+    ]
+
+
+# Context and events.
+
+
+def test_context_id_and_vmid() -> None:
+    found = story(
+        PLAIN._replace(context_id_bytes=4),
+        PROGRAM,
+        ASYNC + "08 01 10 00 00 21 78 56 34 12 80 6e 01 02 03 04 3c 05 6e 01 02 03 04",
+    )
+    assert found == [
+        "gap TRACE_ON",
+        "S CID 12345678",
+        "1000-1006 2E",
+        "S CID 4030201",
+        "S CID 4030201 VMID 5",
+    ]
+
+
+def test_trigger_and_time() -> None:
+    # 300 in full, then only its lowest seven bits.
+    assert run("42 ac 82 80 80 80 80 80 80 00 80 0c 46 2d") == ["time 300", "1000-1006 2E", "event 0", "time 301"]
+
+
+def test_gray_time() -> None:
+    assert run("42 83 80 80 80 80 80 80 80 00 42 02", gray_timestamps=True) == ["time 2", "time 3"]
+
+
+# Cycles (4.4): each count stands after what it belongs to.
+
+
+def count(text: str, version: int = 1, start: str = ASYNC + "08 01 10 00 00 21 14 ") -> List[str]:
+    """Decode cycle-accurate trace; the I-sync packet has a count of 5."""
+    return story(PLAIN._replace(version=version, cycle_accurate=True), PROGRAM, start + text)[2:]
+
+
+def test_cycles_of_atoms() -> None:
+    # 1CccccF0: E with 3; N with 20, of which bits 10 to 4 are in a second byte; five bytes.
+    assert count("8c") == ["cycles 5", "1000-1006 2E", "cycles 3"]
+    assert count("d2 01") == ["cycles 5", "1000-1006 2N", "cycles 20"]
+    assert count("fe ff ff ff 7f") == ["cycles 5", "1000-1006 2N", "cycles %d" % 0xFFFFFFFF]
+
+
+def test_no_cycles() -> None:
+    assert count("82") == ["cycles 5", "1000-1006 2N"]
+
+
+def test_cycles_of_branches_and_exceptions() -> None:
+    # The count follows the address, or the information: 0CccccXX.
+    assert count("8c 07 0c " + IRQ + "50 01") == [
+        "cycles 5",
+        "1000-1006 2E",
+        "cycles 3",
+        "1020-1024 2E",
+        "cycles 3",
+        "IRQ, return 1006",
+        "cycles 20",
+    ]
+
+
+def test_cycles_of_timestamps() -> None:
+    assert count("42 ac 82 80 80 80 80 80 80 00 0c 8c") == [
+        "cycles 5",
+        "cycles 3",
+        "time 300",
+        "1000-1006 2E",
+        "cycles 3",
+    ]
+
+
+def test_no_cycles_in_a_periodic_isync() -> None:
+    assert count("8c 08 21 10 00 00 01 8e") == ["cycles 5", "1000-1006 2E", "cycles 3", "1020-1024 2N", "cycles 3"]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_cycles_after_a_discontinuity(version: int) -> None:
+    # From PFTv1.1 what the count says after an overflow or debug state is not known.
+    for info, known in (("21", True), ("41", version < 1), ("61", version < 1)):
+        found = count("", version, ASYNC + "08 01 10 00 00 %s 14" % info)
+        assert found == ["cycles 5" if known else "cycles unknown"]
