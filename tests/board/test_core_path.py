@@ -8,19 +8,26 @@ import pytest
 
 from tests.board.witness import DHCSR, HALT, RUN, STEP, Recorder, board
 from tests.firmware.build import PROGRAMS, elf, symbol
+from tests.firmware.cortex_m4.build import elf as elf_m4
 from tests.qemu import executed
 
 LIMIT = 1_000_000
+CORES = ("m33", "m7", "m4")
+
+
+def program(name: str, core: str) -> str:
+    """Return the ELF file of a program for a board."""
+    return elf_m4(name) if core == "m4" else elf(name)
 
 
 def path(name: str, slices: Iterator[int], core: str = "m33") -> Recorder:
     """Return what the board does up to the BKPT that ends a program."""
     recorder = Recorder()
-    machine = board(elf(name), recorder, name=core)
+    machine = board(program(name, core), recorder, name=core)
     machine.write(DHCSR, 4, RUN)
     while not machine.core.halted and len(recorder.addresses) < LIMIT:
         machine.run(next(slices))
-    assert recorder.events[-1] == ("halt", 0, symbol(elf(name), "finished"))
+    assert recorder.events[-1] == ("halt", 0, symbol(program(name, core), "finished"))
     return recorder
 
 
@@ -38,14 +45,14 @@ def varied() -> Iterator[int]:
 
 # In "ticks" SysTick comes at another instruction in QEMU; of "faults" QEMU lists the loads that fault as well.
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("ticks", "faults")])
-@pytest.mark.parametrize("core", ["m33", "m7"])
+@pytest.mark.parametrize("core", CORES)
 def test_path_is_qemus(name: str, core: str) -> None:
-    end = symbol(elf(name), "finished")
-    assert path(name, always(5000), core).addresses + [end] == executed(elf(name), end)
+    end = symbol(program(name, core), "finished")
+    assert path(name, always(5000), core).addresses + [end] == executed(program(name, core), end)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("core", ["m33", "m7"])
+@pytest.mark.parametrize("core", CORES)
 def test_path_does_not_depend_on_the_slices(name: str, core: str) -> None:
     assert path(name, varied(), core).stream == path(name, always(100_000), core).stream
 

@@ -15,22 +15,23 @@ from elftools.elf.elffile import ELFFile
 
 FOLDER = Path(__file__).resolve().parent
 
-# Optimisation decides which branches the compiler writes: -Os jump tables by TBB and TBH, -O2 tail calls.
+# Optimisation decides which branches the compiler writes: -Os jump tables by TBB and TBH, -O2 tail calls.  The floating-
+# point unit depends on the core.
 PROGRAMS: Dict[str, List[str]] = {
     "sort": ["-O2", "-fno-inline"],
     "interrupts": ["-O1"],
     "tasks": ["-O1"],
     "tables": ["-Os"],
     "branches": ["-O1"],
-    "fpu": ["-O1", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"],
+    "fpu": ["-O1", "-mfloat-abi=hard", "-mfpu=%s"],
     "ticks": ["-O1"],
     "steps": ["-O2"],
     "faults": ["-O1"],
-    "transfers": ["-O1", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"],
+    "transfers": ["-O1", "-mfloat-abi=hard", "-mfpu=%s"],
 }
 
 _FLAGS = (
-    "-mcpu=cortex-m33 -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
+    "-mcpu=%s -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
     "-nostdlib -nostartfiles -T link.ld -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
 ).split()
 
@@ -71,14 +72,26 @@ def compiler() -> Optional[str]:
 
 
 def build(name: str, out: str) -> None:
+    """Build a test program for the Cortex-M33; a Cortex-M7 runs it too.
+
+    :param out: Path of the ELF file to write.
+    """
+    build_for("cortex-m33", "fpv5-sp-d16", name, out)
+
+
+def build_for(core: str, floating_point: str, name: str, out: str) -> None:
     """Build a test program.
 
+    :param core: Which processor, as the compiler calls it.
+    :param floating_point: Which floating-point unit.
     :param out: Path of the ELF file to write.
     """
     sources = ["start.c", name + ".c"] + [path.name for path in [FOLDER / (name + ".S")] if path.exists()]
     # Told twice: the compiler does not pass it on to the assembler.
     prefixes = [option % FOLDER for option in ("-ffile-prefix-map=%s=.", "-Wa,--debug-prefix-map=%s=.")]
-    command = [compiler() or "arm-none-eabi-gcc", *_FLAGS, *prefixes, *PROGRAMS[name], *sources, "-o", out]
+    flags = [flag % core if "%s" in flag else flag for flag in _FLAGS]
+    options = [option % floating_point if "%s" in option else option for option in PROGRAMS[name]]
+    command = [compiler() or "arm-none-eabi-gcc", *flags, *prefixes, *options, *sources, "-o", out]
     subprocess.run(command, cwd=FOLDER, check=True)
 
 

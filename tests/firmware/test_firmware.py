@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
-from typing import List, Set, Tuple
+from typing import Callable, List, Set, Tuple
 
 import pytest
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
@@ -12,6 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 import gdb_etm.board
 from tests.firmware.build import FOLDER, PROGRAMS, build, compiler, elf, symbol
+from tests.firmware.cortex_m4 import build as cortex_m4
 from tests.qemu import executed
 
 DEMO = Path(gdb_etm.board.__file__).parent / "firmware" / "demo"
@@ -40,8 +41,9 @@ def mnemonics(path: str, addresses: Set[int]) -> Set[str]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_its_own_checks_hold_in_qemu(name: str) -> None:
-    path = elf(name)
+@pytest.mark.parametrize("built", [elf, cortex_m4.elf], ids=["m33", "m4"])
+def test_its_own_checks_hold_in_qemu(name: str, built: Callable[[str], str]) -> None:
+    path = built(name)
     addresses = executed(path, symbol(path, "finished"))
     assert addresses[-1] == symbol(path, "finished")
     assert symbol(path, "failed") not in addresses
@@ -85,6 +87,16 @@ def test_built_file_is_what_the_source_says(name: str, tmp_path: Path) -> None:
         assert loaded(out) == loaded(built)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_files_built_for_a_cortex_m4_are_what_the_sources_say(name: str, tmp_path: Path) -> None:
+    if compiler() is None:
+        pytest.skip("no arm-none-eabi-gcc")
+    out = str(tmp_path / "out.elf")
+    cortex_m4.build(name, out)
+    if version(cortex_m4.elf(name)) == version(out):
+        assert loaded(out) == loaded(cortex_m4.elf(name))
+
+
 def test_no_built_file_names_where_it_was_built() -> None:
-    for path in [*map(elf, PROGRAMS), str(DEMO / "demo.elf")]:
+    for path in [*map(elf, PROGRAMS), *map(cortex_m4.elf, PROGRAMS), str(DEMO / "demo.elf")]:
         assert str(FOLDER.parent.parent).encode() not in Path(path).read_bytes()
