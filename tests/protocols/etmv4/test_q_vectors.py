@@ -201,3 +201,31 @@ def test_commit_and_cancel(packets: str, ran: List[str]) -> None:
 def test_it_counts_for_the_depth() -> None:
     found = story(SPECULATING._replace(max_speculation=1), FLOW, AT_1000 + "f7 a5 83 10 03")
     assert found == BEGIN + FIRST + [UNCOMMITTED]
+
+
+# 9000 nop, isb, beq 9000, nop
+BARRIER = program(Code(0x9000, "00bf bff36f8f fcd0 00bf"))
+AT_9000 = ASYNC + "01 00 81 21 9b 00 90 00 00 "
+
+
+@pytest.mark.parametrize(
+    "q, expected",
+    [
+        ("ac 03 96 84 90", ["9000-9008 3N"]),
+        ("ac 03 90", ["9000-9008 3E"]),
+        # An A-Sync packet in between is no element.
+        ("ac 03 %s 90" % ASYNC, ["9000-9008 3E"]),
+        # Neither the branch's target nor the instruction after it.
+        ("ac 03 96 85 90", ["9000-9008 3E", "gap: trace and program disagree"]),
+    ],
+)
+def test_the_branch_at_the_end_lies_behind_a_barrier(q: str, expected: List[str]) -> None:
+    # L7018; an ISB is no reason for the unit to end a Q element when the context stays (L7034).
+    assert story(A_PROFILE, BARRIER, AT_9000 + q) == ["EL1 NS"] + expected
+
+
+def test_any_count_takes_bounded_time() -> None:
+    # The instruction at 0x7004 goes to 0x7000 for ever.
+    at_7000 = ASYNC + "01 00 81 21 9a 00 38 00 00 "
+    found = story(A_PROFILE, FLOW, at_7000 + "ac ff ff ff ff 7f")
+    assert found[1] == "7000-7008 2E" and found[-1] == NOT_TOLD

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import Context, Cycles, Gap, GapReason, Range, Timestamp
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.decoder import Decoder
 from tests.protocols.etmv4.differential.case import Setting
 from tests.protocols.etmv4.differential.code import RandomCode
 from tests.protocols.etmv4.differential.known import EXCEPTION_RETURN, ON, Fact
 from tests.protocols.etmv4.differential.recording import Recording
-from tests.protocols.etmv4.streams import history_of, same
+from tests.protocols.etmv4.streams import Element, decode
 
 _UNKNOWN = Setting(-1, False, False, 0, 0)
 
@@ -59,18 +57,17 @@ class _Teller:
             self.account.facts.append("%d instructions from %x do not end at %x" % (count, start, end))
 
 
-def ours(recording: Recording) -> Account:
+def elements_of(recording: Recording) -> List[Element]:
     """Decode a recording."""
     source = recording.source(0x10)
-    decoder = Decoder(Etmv4Config.from_source(source), Program(source.images))
-    return told(history_of(decoder.decode(recording.data, same), decoder), recording.code)
+    return decode(Etmv4Config.from_source(source), Program(source.images), recording.data)
 
 
-def told(history: History, code: RandomCode) -> Account:
-    """Write a history down."""
-    teller = _Teller(code)
+def ours(recording: Recording) -> Account:
+    """Decode a recording and write down what it tells."""
+    teller = _Teller(recording.code)
     account = teller.account
-    for _, element in history.elements():
+    for _, element in elements_of(recording):
         if isinstance(element, Range):
             teller.ran(element.start, element.end, element.isa, element.instructions)
         elif isinstance(element, Context):

@@ -37,7 +37,8 @@ class Recording(NamedTuple):
         return TraceSource("ETM_0", "etmv4", self.case.registers(trace_id), core, images)
 
 
-def _pieces(profile: str) -> List[Tuple[int, Isa, int]]:
+def pieces(profile: str) -> List[Tuple[int, Isa, int]]:
+    """Give address, instruction set and length of a profile's pieces of code."""
     if profile == "a64":
         return [(0x400000, Isa.A64, _LENGTH), (_HIGH, Isa.A64, _LENGTH), (_HIGH + 0x20000, Isa.A64, _LENGTH)]
     if profile == "a32":
@@ -50,7 +51,7 @@ def _pieces(profile: str) -> List[Tuple[int, Isa, int]]:
 def record(case: Case) -> Recording:
     """Play a case."""
     dice = random.Random(case.seed)
-    code = RandomCode(dice, _pieces(case.profile), not case.m_profile, case.portable)
+    code = RandomCode(dice, pieces(case.profile), not case.m_profile, case.portable)
     unit = Unit(case, dice)
     Walk(case, code, unit, dice).run()
     whole = bytes(unit.out)
