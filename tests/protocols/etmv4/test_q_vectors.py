@@ -204,7 +204,7 @@ def test_it_counts_for_the_depth() -> None:
 
 
 # 9000 nop, isb, beq 9000, nop
-BARRIER = program(Code(0x9000, "00bf bff36f8f fcd0 00bf"))
+BARRIER = program(Code(0x9000, "00bf bff36f8f fbd0 00bf"))
 AT_9000 = ASYNC + "01 00 81 21 9b 00 90 00 00 "
 
 
