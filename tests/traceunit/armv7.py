@@ -19,6 +19,7 @@ PROG, POWER_DOWN = 1 << 10, 1
 _CR, _SR, _FFLR, _SYNCFR = 0x000, 0x010, 0x02C, 0x1E0
 _OSLAR, _OSLSR, _PDCR, _PDSR, _CLAIMSET, _CLAIMCLR, _LAR, _LSR = 0x300, 0x304, 0x310, 0x314, 0xFA0, 0xFA4, 0xFB0, 0xFB4
 _KEY = 0xC5ACCE55
+_SR_WRITABLE = 0xC
 _COUNTED = {"ETMACVR": 2, "ETMACTR": 2, "ETMCNTRLDVR": 1, "ETMCNTENR": 1, "ETMCNTRLDEVR": 1, "ETMCNTVR": 1,
             "ETMEXTOUTEVR": 1, "ETMCIDCVR": 1, "ETMDCVR": 1, "ETMDCMR": 1}
 _NUMBERS = {"ETMAC": "AddrPairs", "ETMCN": "Counters", "ETMEX": "ExtOut", "ETMCI": "CIDComps", "ETMDC": "DataComps"}
@@ -157,6 +158,8 @@ class Registers:
     def _write_other(self, offset: int, value: int) -> None:
         if offset == _SYNCFR and self.has.fixed_sync_bytes is not None:
             return
+        if offset == _SR:
+            value = self.words[_SR] & ~_SR_WRITABLE | value & _SR_WRITABLE
         if offset == _FFLR:
             value = min(value, self.has.fifo_bytes)
         if offset in self.has.page.by_offset:
