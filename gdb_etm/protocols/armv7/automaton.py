@@ -117,16 +117,7 @@ class Walk:
                 self.legs.append(step)
                 self.told = False
             else:
-                self._count(step, position)
-
-    def _count(self, cycles: int, position: int) -> None:
-        # Cycles between two instructions are counted together.
-        last = self.events[-1] if self.events else None
-        if last is not None and last.leg == len(self.legs) and isinstance(last.event, Cycles):
-            event = Cycles(0, (last.event.cycles or 0) + cycles)
-            self.events[-1] = last._replace(event=event)
-        else:
-            self.events.append(Foreseen(len(self.legs), position, Cycles(0, cycles)))
+                self.events.append(Foreseen(len(self.legs), position, Cycles(0, step)))
 
     def run(self, length: int) -> Run:
         """Give all of it, from so many bytes."""
