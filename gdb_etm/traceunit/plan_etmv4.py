@@ -200,7 +200,10 @@ def _view_inst(allotment: Allotment, capabilities: Capabilities) -> Iterator[Reg
     waits = bool(allotment.start)
     control = etmv4.TRCVICTLR.encode(SSSTATUS=int(not waits), EVENT=etmv4.EVENT_TRUE)
     when = "trace from a start address on" if waits else "trace always"
-    yield _write(etmv4.TRCVICTLR, control, when + ", at every exception level")
+    whole = _write(etmv4.TRCVICTLR, control, when + ", at every exception level")
+    # Start and stop addresses change it, and what it is then is not to be written anew.
+    moving = etmv4.TRCVICTLR.fields["SSSTATUS"].mask if allotment.start or allotment.stop else 0
+    yield whole._replace(mask=whole.mask & ~moving)
     if not capabilities.field("TRCIDR4.NUMACPAIRS"):
         return
     include, exclude = bits(allotment.include), bits(allotment.exclude)

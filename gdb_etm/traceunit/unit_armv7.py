@@ -25,6 +25,7 @@ _IMPLEMENTED = 2
 _WITH_POWER_STATUS = 3  # minor version of ETMv3 since which there is an ETMPDSR
 _PROG = etmv3.ETMCR.encode(Prog=1)
 _POWER_DOWN = etmv3.ETMCR.encode(PowerDown=1)
+_STATE = etmv3.ETMSR.encode(StartStop=1, Triggered=1)
 
 
 class Armv7Unit:
@@ -117,6 +118,9 @@ class Armv7Unit:
         self._check_watchpoints(plan)
         if differences(plan, self._registers.port, self._registers.base) or self._watch_differences(plan):
             self._apply_all(plan)
+        elif etmv3.ETMTECR1.get(plan.value(etmv3.ETMTECR1.name), "StartStop"):
+            # Clearing the programming bit would put the start/stop block back to off, were it not written (3.4.4).
+            self._registers.command(etmv3.ETMSR, self._registers.read(etmv3.ETMSR) & _STATE)
 
     def enable(self) -> None:
         """Start tracing.

@@ -47,6 +47,7 @@ class Registers:
         self._sticky = False
         self._tags = 0
         self._late = 0
+        self._state_written = False
         for register in has.page:
             if register.access == "RW" and _is_there(register.name, has):
                 self.words[register.offset] = 0x5A5A5A5A & register.mask & ~has.option_bits
@@ -151,6 +152,9 @@ class Registers:
             assert self.words[_SR] & 2 and new & PROG, "ETMCR is changed from 0x%x to 0x%x" % (old, new)
         if (old ^ new) & PROG:
             self._late = 2
+            if not new & PROG and not self._state_written:
+                self.words[_SR] &= ~_SR_WRITABLE
+            self._state_written = False
             if not new & PROG and self.loses_power:
                 self.loses_power, self._sticky = False, True
         self.words[_CR] = new
@@ -159,6 +163,7 @@ class Registers:
         if offset == _SYNCFR and self.has.fixed_sync_bytes is not None:
             return
         if offset == _SR:
+            self._state_written = True
             value = self.words[_SR] & ~_SR_WRITABLE | value & _SR_WRITABLE
         if offset == _FFLR:
             value = min(value, self.has.fifo_bytes)

@@ -172,6 +172,9 @@ def test_start_and_stop() -> None:
     """AT-41: single comparators from the first on, and no trace before a start address (SSSTATUS is 0)."""
     got = values(plan_program(TraceOptions(start_at=(0x1000,), stop_at=(0x2000,)), units.A53, 4 * KIB))
     assert (got["TRCACVR0"], got["TRCACVR1"], got["TRCVISSCTLR"], got["TRCVICTLR"]) == (0x1000, 0x2000, 0x20001, 1)
+    (control,) = [write for write in plan_program(TraceOptions(start_at=(4,)), units.A53, 4 * KIB).writes
+                  if write.name == "TRCVICTLR"]
+    assert not control.mask & 0x200     # it changes by itself
     got = values(plan_program(TraceOptions(stop_at=(0x2000,)), units.A53, 4 * KIB))
     assert (got["TRCVISSCTLR"], got["TRCVICTLR"]) == (0x10000, 0x201)
     ranges = tuple(AddressRange(n * 0x1000, n * 0x1000 + 0xFF) for n in range(3))

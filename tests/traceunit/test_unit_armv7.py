@@ -150,6 +150,21 @@ def test_a_lost_plan_is_written_again() -> None:
         unit.ensure(plan)
 
 
+def test_the_start_stop_block_is_as_the_halt_left_it() -> None:
+    """Clearing the programming bit resets it unless it was written (IHI 0014Q, 3.4.4), as "continue" would each time."""
+    registers, unit = attached(units.A15)
+    plan = unit.plan(TraceOptions(stop_at=(0x1000,)), 4096)
+    unit.program(plan)
+    unit.enable()
+    assert registers.words[0x10] & 4
+    for state in (4, 0, 4):
+        registers.words[0x10] = registers.words[0x10] & ~4 | state
+        unit.disable()
+        unit.ensure(plan)
+        unit.enable()
+        assert registers.words[0x10] & 4 == state
+
+
 def test_power_is_lost_while_it_is_programmed() -> None:
     registers, unit = attached(units.A15)
     unit.program(unit.plan(TraceOptions(), 4096))
