@@ -151,7 +151,7 @@ def test_a_lost_plan_is_written_again() -> None:
 
 
 def test_the_start_stop_block_is_as_the_halt_left_it() -> None:
-    """Clearing the programming bit resets it unless it was written (IHI 0014Q, 3.4.4), as "continue" would each time."""
+    """Clearing the programming bit resets it unless it was written (IHI 0014Q, 3.4.4); every "continue" clears it."""
     registers, unit = attached(units.A15)
     plan = unit.plan(TraceOptions(stop_at=(0x1000,)), 4096)
     unit.program(plan)
