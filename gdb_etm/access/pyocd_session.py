@@ -36,6 +36,9 @@ _DEFAULTS: Dict[str, Any] = {
 }
 """What differs from pyOCD's defaults; -O options and the user's pyocd.yaml come first."""
 
+_NO_CORES = "No cores were discovered!"
+"""What pyOCD says of a target without a core that it can run."""
+
 
 class SessionOptions(NamedTuple):
     """How to open the session; what is None or empty is left to pyOCD and its configuration files."""
@@ -310,8 +313,9 @@ def _open(session: Session) -> None:
                 "cannot open debug probe %s; is another program using it? (%s)" % (probe.unique_id, error)
             ) from None
         # pyOCD's own message for a silent target says nothing of what happened; the cause does.
+        hint = " (a Cortex-A or Cortex-R is none to pyOCD: try --dap-only)" if str(error) == _NO_CORES else ""
         raise ConnectError(
-            "debug probe %s is there, the target is not: %s" % (probe.unique_id, error.__cause__ or error)
+            "debug probe %s is there, the target is not: %s%s" % (probe.unique_id, error.__cause__ or error, hint)
         ) from None
 
 

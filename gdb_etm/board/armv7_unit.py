@@ -58,7 +58,8 @@ def resource_masks(ccr: int, ccer: int) -> Dict[int, int]:
     for n in range(counters):
         masks[0x140 + 4 * n] = 0xFFFF
         if n or not ccer >> 27 & 1:
-            masks.update({0x150 + 4 * n: _EVENT, 0x160 + 4 * n: _EVENT, 0x170 + 4 * n: 0xFFFF})
+            # The source of a counter's events has a bit above them.
+            masks.update({0x150 + 4 * n: _EVENT << 1 | 1, 0x160 + 4 * n: _EVENT, 0x170 + 4 * n: 0xFFFF})
     if ccr >> 16 & 1:
         masks.update({offset: _EVENT for offset in range(0x180, 0x198, 4)})
         masks[0x19C] = 3

@@ -15,7 +15,7 @@ from gdb_etm.program.image import load_elf
 if TYPE_CHECKING:
     from gdb_etm.commands.live import Wishes
 
-_BOARDS = ("board:m33", "board:m7", "board:m4")
+_BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
 _OWN = "target"
 _MODES = ("attach", "halt", "pre-reset", "under-reset")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 WHERE = Argument(
     "WHERE",
     str,
-    "board:m33, board:m7 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a probe",
+    "board:m33, :m7, :m4, :a9 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a probe",
     choices=(*_BOARDS, _OWN),
 )
 ELF = Argument(
@@ -181,6 +181,7 @@ CONNECT = Command(
         ("connect --target stm32h743xx --frequency 4M", "a probe, with pyOCD's name of the chip"),
         ("connect board:m33 --elf app.elf", "a simulated Cortex-M33"),
         ("connect localhost:3344", 'a "gdb-etm serve" that runs already'),
+        ("connect board:a9 --dap-only --elf app.elf", "a simulated Cortex-A9"),
         ("connect --dap-only --unit 1", "the trace unit of a Zynq-7000's second Cortex-A9"),
     ),
 )

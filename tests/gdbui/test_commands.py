@@ -46,7 +46,7 @@ def test_completion_of_commands() -> None:
 @pytest.mark.parametrize(
     "line, expected",
     [
-        ("etm connect bo", ["etm connect board:m33", "etm connect board:m7"]),
+        ("etm connect bo", ["etm connect board:" + name for name in ("a9", "m33", "m4", "m7")]),
         ("etm connect board:m3", ["etm connect board:m33"]),
         ("etm connect --mo", ["etm connect --mode"]),
         ("etm connect --mode pre", ["etm connect --mode pre-reset"]),
@@ -98,7 +98,7 @@ def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
     )
     assert output.splitlines() == [
         '"etm bogus" is no command. Try "help etm".',
-        '"nowhere" is none of: board:m33, board:m7, HOST:PORT, target',
+        '"nowhere" is none of: board:m33, board:m7, board:m4, board:a9, HOST:PORT, target',
         "--elf: no file %s/no.elf" % tmp_path,
         'GDB is connected to nothing. Try "target extended-remote HOST:PORT" first',
         "%s/snapshot.ini: no such file" % tmp_path,
