@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 WHERE = Argument(
     "WHERE",
     str,
-    "board:m33, :m7, :m4, :a9 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own); none: a probe",
+    "board:m33, m7, m4 or a9 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own)",
     choices=(*_BOARDS, _OWN),
 )
 ELF = Argument(
