@@ -15,8 +15,8 @@ from elftools.elf.elffile import ELFFile
 
 FOLDER = Path(__file__).resolve().parent
 
-# Optimisation decides which branches the compiler writes: -Os jump tables by TBB and TBH, -O2 tail calls.  The floating-
-# point unit depends on the core.
+# Optimisation decides which branches the compiler writes: -Os jump tables by TBB and TBH, -O2 tail calls.  Which
+# floating-point unit there is depends on the core.
 PROGRAMS: Dict[str, List[str]] = {
     "sort": ["-O2", "-fno-inline"],
     "interrupts": ["-O1"],
