@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gdb_etm.commands.live import Wishes
 
 _BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
+_WITH_A_FULLER_UNIT = "board:m4"
 _OWN = "target"
 _MODES = ("attach", "halt", "pre-reset", "under-reset")
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
@@ -54,6 +55,9 @@ TRUTH = Argument(
     "the simulated board writes there what really ran",
     "FILE",
     completion=Completion.FILE,
+)
+DATA_TRACE = Argument(
+    "--data-trace", on, "board:m4 with a fuller trace unit in its place, one that traces loads and stores", flag=True
 )
 DAP_ONLY = Argument(
     "--dap-only", on, "reach the trace hardware alone; GDB stays on the server that runs the core", flag=True
@@ -127,6 +131,8 @@ def _check(where: str, values: Values) -> None:
     for argument in probe if where else ():
         if values.get(argument) is not None and not (where in _BOARDS and argument is MODE):
             raise CommandError("%s is for a debug probe: etm connect without %s" % (argument.name, where))
+    if values.get(DATA_TRACE) and where != _WITH_A_FULLER_UNIT:
+        raise CommandError("--data-trace is for the simulated board: etm connect %s" % _WITH_A_FULLER_UNIT)
     if values.get(DAP_ONLY):
         if where not in ("", *_BOARDS):
             raise CommandError("--dap-only is for pyOCD started here: etm connect without %s" % where)
@@ -147,6 +153,7 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             ("elf", files[0] if files else None),
             ("etb_size", values.get(ETB_SIZE)),
             ("truth", values.get(TRUTH)),
+            ("data_trace", 1 if values.get(DATA_TRACE) else None),
         )
         board = ["board.%s=%s" % (name, value) for name, value in choices if value is not None]
     frequency, alone = values.get(FREQUENCY), values.get(DAP_ONLY) is not None
@@ -175,7 +182,7 @@ CONNECT = Command(
         "pyOCD runs no Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug access\n"
         'port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
     ),
-    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, UNIT, SINK, ETB_SIZE, TRUTH, OPTION),
+    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, UNIT, SINK, ETB_SIZE, TRUTH, DATA_TRACE, OPTION),
     examples=(
         ("connect", "the only debug probe, or GDB's own connection"),
         ("connect --target stm32h743xx --frequency 4M", "a probe, with pyOCD's name of the chip"),

@@ -124,6 +124,7 @@ def test_not_connected(session: Session, line: str) -> None:
         ("connect --dap-only --mode halt", "--mode halt: --dap-only leaves the core as it is"),
         ("connect target --dap-only", "--dap-only is for pyOCD started here: etm connect without target"),
         ("connect localhost:3344 --dap-only", "--dap-only is for pyOCD started here"),
+        ("connect board:m33 --data-trace", "--data-trace is for the simulated board: etm connect board:m4"),
         ("connect --mode slowly", '--mode: "slowly" is none of'),
         ("start --include 5", "not connected|no range"),
         ("load /nowhere/else", "/nowhere/else/snapshot.ini: no such file"),
