@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from typing import Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import ImageError
@@ -23,6 +23,11 @@ class Program:
         pieces = _without_overlap(self.images)
         self._starts = [start for start, _ in pieces]
         self._pieces = pieces
+
+    @property
+    def pieces(self) -> Sequence[Tuple[int, bytes]]:
+        """The memory without overlaps: where each piece begins and its bytes, in address order."""
+        return self._pieces
 
     def piece_at(self, address: int) -> Optional[Tuple[int, bytes]]:
         """Find the piece of memory that holds ``address``: its start and bytes, or None."""

@@ -234,56 +234,51 @@ class Follower:
     def _window(self, data: bytes, at: int, end: int) -> Tuple[int, bool]:
         # Goes on by stretches and remembered packets for as long as a passage may be, and remembers it when it held
         # nothing new.  False when a packet has to be handled before.
-        execution, stack, stretches = self._execution, self._execution.stack, self._stretches
-        state, memory, begin, made = execution.state, self._memory, at, self._stretches.made
-        stop = min(begin + (PASSAGE - WINDOW if self._warm else _COLD), end)
+        execution, warm, made = self._execution, self._warm, self._stretches.made
+        state, memory, begin = execution.state, self._memory, at
+        stop = min(begin + (PASSAGE - WINDOW if warm else _COLD), end)
+        # Loops are met again at the same bytes when passages end behind an exception.
+        enough = begin + PASSAGE // 2 if warm else end
         trail = _Trail()
-        whole = True
-        while at < stop or execution.state.pending:
-            at = self._stretch_on(trail, data, at, stop, end)
-            if at >= stop and not execution.state.pending:
-                break
-            if data.startswith(ASYNC, at) and not execution.state.pending:
-                # In the middle of packets it says nothing; and where it comes again, so does what follows.
-                trail.numbers.append(self._async)
-                at += len(ASYNC)
-                break
-            passage = self._packet(data, at, end)
-            if passage is None:
-                whole = False
-                break
-            if passage.takes:
-                trail.popped(stack.pop())
-            trail.numbers.append(passage.run)
-            at += passage.length
-            execution.state, self._memory = passage.state, passage.memory
-            # Loops are met again at the same bytes when passages end at exceptions.
-            if self._warm and at - begin >= PASSAGE // 2:
-                break
+        at = self._go_on(trail, data, at, stop, enough, end)
+        whole = at >= min(stop, enough) and not execution.state.pending
+        if not whole and data.startswith(ASYNC, at) and not execution.state.pending:
+            # In the middle of packets it says nothing; and where it comes again, so does what follows.
+            trail.numbers.append(self._async)
+            at += len(ASYNC)
+            whole = True
         if trail.numbers:
             self._recorder.extend(trail.numbers, self._base + begin, self._base + at)
-        if whole and self._warm and stretches.made == made and begin + PASSAGE <= end:
+        self._warm = self._stretches.made == made
+        if whole and warm and self._warm and begin + PASSAGE <= end:
             self._remember(trail, state, memory, data[begin : begin + PASSAGE], at - begin)
-        self._warm = stretches.made == made
         return at, whole
 
-    def _stretch_on(self, trail: _Trail, data: bytes, at: int, stop: int, end: int) -> int:
-        # The innermost loop: from stretch to stretch.
+    def _go_on(self, trail: _Trail, data: bytes, at: int, stop: int, enough: int, end: int) -> int:
+        # The innermost loop: from stretch to stretch, up to ``stop``, or behind a packet of another kind to ``enough``.
         automaton, stack, ran = self._automaton, self._execution.stack, trail.numbers.append
-        make = self._stretches.make
-        state = self._execution.state
+        state, memory = self._execution.state, self._memory
         while at < stop or state.pending:
             stretch = state.stretches.get(data[at : at + state.window])
             if stretch is None:
                 if not state.pending and data[at] < FIRST_ADDRESS:
-                    break
+                    packet = _known(memory, state, data, at)
+                    if packet is None or packet.takes and packet.takes != stack[-1:]:
+                        break
+                    if packet.takes:
+                        trail.popped(stack.pop())
+                    ran(packet.run)
+                    at, state, memory = at + packet.length, packet.state, packet.memory
+                    if at >= enough:
+                        break
+                    continue
                 if state.place is AFTER_BRANCH and stack and (state.pending or data[at] >= FIRST_ATOM):
                     entry = stack.pop()
                     trail.popped(entry)
                     place = automaton.place(entry.address, entry.isa)
                     state = automaton.enter(place, state.registers, (state.wide, state.quiet, False, state.pending))
                     continue
-                stretch = make(state, data, at, end)
+                stretch = self._stretches.make(state, data, at, end)
                 if stretch is None:
                     break
             length, run, state, pushes, deepest = stretch
@@ -294,7 +289,7 @@ class Follower:
                 del stack[: max(0, len(stack) + deepest - STACK_DEPTH)]
                 stack.extend(pushes)
             at += length
-        self._execution.state = state
+        self._execution.state, self._memory = state, memory
         return at
 
     def _remember(self, trail: _Trail, state: State, memory: Memory, data: bytes, length: int) -> None:
@@ -307,12 +302,6 @@ class Follower:
         pushes = stack[len(stack) - pushed :]
         passage = Passage(length, run, self._execution.state, self._memory, trail.takes, pushes, trail.deepest)
         self._memories.add(memory.passages, state, data, passage)
-
-    def _packet(self, data: bytes, at: int, end: int) -> Optional[Passage]:
-        # What is remembered of the packet at ``at``.
-        size = self._size(data, at, end)
-        passage = self._memory.packets.get((self._execution.state, data[at : at + size])) if size else None
-        return passage if passage is not None and passage.fits(self._execution.stack) else None
 
     def _size(self, data: bytes, at: int, end: int) -> int:
         # The size of the packet at ``at``; 0 when it is not whole, or not of a kind that is remembered.
@@ -346,7 +335,18 @@ class Follower:
             after = self._memories.under(self._handlers.regime())
             passage = Passage(size, run, execution.state, after, [] if left[0] else stack[-1:], [], 0)
             self._memories.add(memory.packets, state, data[at:following], passage)
+            if size not in state.sizes:
+                state.sizes += (size,)
         return following
+
+
+def _known(memory: Memory, state: State, data: bytes, at: int) -> Optional[Passage]:
+    # What is remembered of the packet at ``at``; packets that have come in one state are mostly of one size.
+    for size in state.sizes:
+        packet = memory.packets.get((state, data[at : at + size]))
+        if packet is not None:
+            return packet
+    return None
 
 
 def _interrupts(event: Event) -> bool:

@@ -107,7 +107,7 @@ Registers = Tuple[int, int, int]
 class State:
     """Everything that decides how the next bytes are read, but the contents of the return stack."""
 
-    __slots__ = ("place", "registers", "wide", "quiet", "told", "pending", "window", "stretches")
+    __slots__ = ("place", "registers", "wide", "quiet", "told", "pending", "window", "stretches", "sizes")
 
     def __init__(
         self, place: Place, registers: Registers, wide: bool, quiet: bool, told: bool, pending: Tuple[bool, ...]
@@ -125,6 +125,8 @@ class State:
         self.window = 0
         """By how many bytes of the stream its stretches are remembered: as many as the first one had."""
         self.stretches: Dict[bytes, Stretch] = {}
+        self.sizes: Tuple[int, ...] = ()
+        """The sizes in bytes of packets of other kinds that have come here."""
 
     @property
     def addresses(self) -> Addresses:

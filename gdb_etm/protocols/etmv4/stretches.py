@@ -75,7 +75,9 @@ class Stretches:
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
-        stretch = self._make_plain(state, data, at, end) or self._make_any(state, data, at, end)
+        plain = not (self._automaton.return_stack or state.pending)
+        stretch = self._make_plain(state, data, at, end) if plain else None
+        stretch = stretch or self._make_any(state, data, at, end)
         if stretch is None:
             if not 0 < state.window < _LONGEST or at + state.window >= end:
                 return None
@@ -101,8 +103,6 @@ class Stretches:
 
     def _make_plain(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         # Where atoms and addresses meet only plain places, as nearly all do without a return stack.
-        if self._automaton.return_stack or state.pending:
-            return None
         automaton, wide, place, registers = self._automaton, state.wide, state.place, state.registers
         places = automaton.named[wide]
         window = state.window

@@ -1,0 +1,86 @@
+"""One decoding in a process of its own: reads a snapshot, decodes it, and prints what that took as JSON.
+
+    measure.py SNAPSHOT [again] [history]
+
+With "again" everything is decoded once more, with what the first time taught; with "history" the history is asked as a
+user would: how many instructions there are, and a thousand of them here and there.
+"""
+
+import json
+import os
+import random
+import resource
+import sys
+import time
+
+clock = time.perf_counter
+
+
+def measure(path, again, history):
+    """Decode a snapshot; return what it took."""
+    begun = clock()
+    from gdb_etm.history.build import DecoderCache, decode_part, parts
+    from gdb_etm.snapshot.reader import read_snapshot
+
+    captures = [one for one in read_snapshot(path) if one.sources]
+    read = clock()
+    found = [part for capture in captures for part in parts(capture)]
+    deframed = clock()
+    caches = [DecoderCache() for _ in found]
+    recorders = [decode_part(part, cache) for part, cache in zip(found, caches)]
+    decoded = clock()
+    result = {
+        "bytes": sum(len(capture.buffer) for capture in captures),
+        "start-up": read - begun,
+        "deframe": deframed - read,
+        "decode": decoded - deframed,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "protocols": sorted({part.stream.source.protocol for part in found}),
+    }
+    if again:
+        begun = clock()
+        for part, cache in zip(found, caches):
+            decode_part(part, cache)
+        result["again"] = clock() - begun
+    if history:
+        result.update(ask(found, caches, recorders))
+    return result
+
+
+def ask(found, caches, recorders):
+    """Look at the histories; return how large they are and how long that took."""
+    from gdb_etm.capture import BufferEnd
+    from gdb_etm.history.store import History
+    from gdb_etm.program.blocks import Blocks
+
+    instructions = ranges = size = 0
+    counting = finding = 0.0
+    for part, recorder in zip(found, recorders):
+        begun = clock()
+        made = History(recorder, part.stream.source, Blocks(part.program), BufferEnd.UNKNOWN)
+        length = len(made)
+        counting += clock() - begun
+        instructions += length
+        runs = recorder.table.runs
+        used = set(recorder.order)
+        counts = [sum(1 for _ in run.ranges()) if at in used else 0 for at, run in enumerate(runs)]
+        ranges += sum(map(counts.__getitem__, recorder.order))
+        columns = (recorder.order, recorder.marks, recorder.mark_positions, recorder.event_places)
+        size += sum(map(sys.getsizeof, columns))
+        choose = random.Random(1)
+        numbers = [choose.randrange(1, length + 1) for _ in range(1000)] if length else []
+        begun = clock()
+        for number in numbers:
+            made.instruction(number)
+        finding += clock() - begun
+    return {"instructions": instructions, "ranges": ranges, "columns": size, "count": counting, "find": finding / 1000}
+
+
+def main():
+    """Measure, print, and end without taking the history to pieces object by object."""
+    print(json.dumps(measure(sys.argv[1], "again" in sys.argv[2:], "history" in sys.argv[2:])), flush=True)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""OpenCSD's library over the same snapshot: a C driver of ours, compiled where the library is installed."""
+
+import json
+import os
+import shutil
+import subprocess
+import time
+
+_SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencsd.c")
+_UNIT = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13")
+
+
+def compile_driver(folder):
+    """Compile the driver; return its path, or None and why not."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return None, "no C compiler"
+    path = os.path.join(folder, "opencsd")
+    command = [compiler, "-O2", "-o", path, _SOURCE, "-lopencsd_c_api", "-lopencsd"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode:
+        return None, "no OpenCSD library to compile against (Debian: libopencsd-dev)"
+    return path, ""
+
+
+def write_parameters(snapshot, folder):
+    """Write a snapshot's buffer, units and memory for the driver, by our own reader.
+
+    :returns: The path of the parameter file; None when the driver cannot decode the snapshot.
+    """
+    from gdb_etm.capture import BufferFormat
+    from gdb_etm.program.image import Program
+    from gdb_etm.protocols.etmv4.config import Etmv4Config
+    from gdb_etm.snapshot.reader import read_snapshot
+
+    captures = [one for one in read_snapshot(snapshot) if one.sources]
+    formats = {BufferFormat.FRAMES: "frames", BufferFormat.RAW: "raw"}
+    if len(captures) != 1 or captures[0].format not in formats:
+        return None
+    (capture,) = captures
+    units = [source for source in capture.sources if source.protocol == "etmv4"]
+    if not units or any(source.protocol not in ("etmv4", "stm") for source in capture.sources):
+        return None
+    os.makedirs(folder, exist_ok=True)
+
+    def put(name, data):
+        path = os.path.join(folder, name)
+        with open(path, "wb") as file:
+            file.write(data)
+        return path
+
+    lines = ["buffer %s %s" % (formats[capture.format], put("buffer", capture.buffer))]
+    for unit in units:
+        registers = [unit.registers.get(name, 0) for name in (*_UNIT, "TRCCONFIGR", "TRCTRACEIDR")]
+        profile = "m" if Etmv4Config.from_source(unit).m_profile else "a"
+        lines.append("unit %s 8 %s" % (profile, " ".join("%x" % value for value in registers)))
+    pieces = Program([image for unit in units for image in unit.images]).pieces
+    lines += ["image %x %s" % (start, put("image_%d" % at, data)) for at, (start, data) in enumerate(pieces)]
+    return put("parameters", ("\n".join(lines) + "\n").encode())
+
+
+def run(driver, parameters, *options):
+    """Decode with the library.
+
+    :returns: What the driver tells, and the seconds of the whole process as "whole"; None when the library gives up.
+    """
+    begun = time.perf_counter()
+    done = subprocess.run([driver, parameters, *options], stdout=subprocess.PIPE, check=False)
+    whole = time.perf_counter() - begun
+    if done.returncode:
+        return None
+    return dict(json.loads(done.stdout), whole=whole)
