@@ -225,7 +225,7 @@ class Encoder:
         self._waypoint = None
         returned, self._returned = self._returned, False
         target, following, link, broadcast, barrier = waypoint
-        if successor == following and successor != target:
+        if successor == following and successor != target and not returned:
             self._writer.atom(False, self._cycles())
             return
         # The return stack is popped before it is pushed.

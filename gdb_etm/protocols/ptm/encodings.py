@@ -58,7 +58,8 @@ def sync(
     alternative = place.state is State.THUMBEE
     info = 1 | regime.hyp << 1 | alternative << 2 | regime.non_secure << 3 | _REASONS[reason] << 5
     address = (place.address | thumb).to_bytes(4, "little")
-    return b"\x08" + address + bytes((info,)) + (b"" if cycles is None else count(cycles)) + context_id
+    # Here the first byte of a count has bit 7 set, as seen of a Cortex-A9 and a Cortex-A15.
+    return b"\x08" + address + bytes((info,)) + (b"" if cycles is None else count(cycles, 0x80)) + context_id
 
 
 def atoms(pattern: str) -> bytes:
