@@ -1,0 +1,127 @@
+"""Sessions in a real GDB with real pyOCD on the simulated Cortex-M4, held against the board's truth and OpenCSD."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import List, Tuple
+
+import pytest
+
+from gdb_etm.snapshot.reader import read_snapshot
+from tests.board.test_etmv3_unit import listed, truth, untold
+from tests.execution import Event
+from tests.firmware.build import symbol
+from tests.firmware.cortex_m4.build import elf
+from tests.gdb_session import run_gdb
+
+_LINE = re.compile(r"(\d+) +0x([0-9a-f]{8}) ")
+
+
+def session(program: str, folder: Path, *commands: str, connect: str = "") -> str:
+    """Connect, trace the program to its end, and run more commands; ``etm start`` is among them."""
+    place = "--elf %s --truth %s %s" % (elf(program), folder / "truth", connect)
+    output = run_gdb(["etm connect board:m4 " + place, *commands, "etm disconnect"])
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    return output
+
+
+def addresses(output: str) -> List[int]:
+    return [int(match[2], 16) for match in map(_LINE.match, output.splitlines()) if match]
+
+
+def lines_of(folder: Path) -> List[str]:
+    """Return the truth between the first resume and the halt that ends it."""
+    lines = (folder / "truth").read_text("ascii").splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith("resume"))
+    return lines[start + 1 : next(at for at, line in enumerate(lines) if at > start and line.startswith("halt"))]
+
+
+def real(folder: Path) -> List[Event]:
+    return truth(lines_of(folder))
+
+
+def instructions(folder: Path) -> List[int]:
+    return [each for each in real(folder) if isinstance(each, int)]
+
+
+def test_what_is_found(tmp_path: Path) -> None:
+    lines = session("tables", tmp_path, "etm info").splitlines()
+    assert re.match(r"pyOCD [\d.]+, .*board m4: Cortex-M4 r0p1, GDB server on localhost:\d+$", lines[1])
+    assert lines[2] == "Trace: ETMv3.5 at 0xe0041000 -> funnel 0xe0043000 ports 0, 1 -> ETB at 0xe0042000, 2 KiB"
+    assert "The trace unit has: 48-bit timestamps, branch broadcast, 4 comparators of the DWT" in lines
+
+
+@pytest.mark.parametrize(
+    "program, start", [("interrupts", ""), ("tasks", "--timestamps"), ("tables", "--branch-broadcast"), ("sort", "")]
+)
+def test_executed_is_decoded(program: str, start: str, tmp_path: Path) -> None:
+    save = "etm save %s" % (tmp_path / "saved")
+    commands = ("etm start " + start, "continue", "etm history 1,1000000", save)
+    output = session(program, tmp_path, *commands, connect="--etb-size 256K")
+    assert "Program received signal SIGTRAP" in output
+    assert addresses(output) == instructions(tmp_path)
+    if program != "interrupts":
+        # Of cancelled instructions OpenCSD takes only some back.
+        (capture,) = read_snapshot(str(tmp_path / "saved"))
+        assert listed(capture, tmp_path / "snapshot") == untold(real(tmp_path))
+
+
+def test_a_buffer_that_wrapped_holds_the_end(tmp_path: Path) -> None:
+    output = session("sort", tmp_path, "etm start", "continue", "etm history 1,1000000")
+    assert "before them the buffer wrapped" in output
+    found = addresses(output)
+    assert 1000 < len(found) and found == instructions(tmp_path)[-len(found) :]
+
+
+def test_exceptions_functions_and_failed_conditions(tmp_path: Path) -> None:
+    output = session("interrupts", tmp_path, "etm start", "continue", "etm functions", "etm history 1,1000000")
+    assert re.search(r"^\d+ +<IRQ3 \(exception 19\)>\n\d+ +IRQ3_Handler$", output, re.M)
+    failed = [int(line.split()[0], 16) for line in lines_of(tmp_path) if line.endswith("failed")]
+    told = re.findall(r"0x([0-9a-f]{8}) .*\[condition failed\]$", output, re.M)
+    assert [int(address, 16) for address in told] == failed != []
+
+
+def test_a_block_of_addresses_by_the_dwt(tmp_path: Path) -> None:
+    first = symbol(elf("sort"), "run") & ~0xF
+    include = "etm start --include 0x%x-0x%x" % (first, first + 15)
+    output = session("sort", tmp_path, include, "continue", "etm history 1,1000000")
+    assert "the filter takes comparators of the DWT" in output
+    assert addresses(output) == [each for each in instructions(tmp_path) if first <= each < first + 16] != []
+
+
+def test_a_watchpoint_halts_and_gives_its_history(tmp_path: Path) -> None:
+    output = session(
+        "interrupts", tmp_path, "tbreak run", "continue", "etm start", "watch length", "continue", "etm history -1"
+    )
+    assert "Hardware watchpoint 2: length" in output
+    lines = (tmp_path / "truth").read_text("ascii").splitlines()
+    # Disconnecting lets the program go on.
+    halted = max(at for at, line in enumerate(lines) if line.startswith("resume"))
+    before = [int(line.split()[0], 16) for line in lines[:halted] if line.startswith("0x")]
+    assert " str" in output.splitlines()[-2] and addresses(output)[-1] == before[-1]
+
+
+def test_loads_and_stores(tmp_path: Path) -> None:
+    commands = ("set etm data both", "etm start --cycles 1", "continue", "etm history /d 1,1000000")
+    output = session(
+        "transfers", tmp_path, *commands, connect="--data-trace --etb-size 1M --option board.truth_data=1"
+    )
+    assert "data addresses and values" in output
+    assert addresses(output) == instructions(tmp_path)
+    form = r"\n +(load|store) +(\d) bytes? +at 0x([0-9a-f]{8}) .*= 0x([0-9a-f]+)"
+    moved = [(m[1], int(m[3], 16), int(m[2]), int(m[4], 16)) for m in re.finditer(form, output)]
+    words = [line.split() for line in lines_of(tmp_path) if line.startswith(("load", "store"))]
+    told: List[Tuple[str, int, int, int]] = [
+        (kind, int(address, 16), int(size), int(value, 16)) for kind, address, size, value in words
+    ]
+    # A store-exclusive has a second line in the truth, for its success.
+    told = [each for at, each in enumerate(told) if not (each[3] == 0 and at and each[:3] == told[at - 1][:3])]
+    assert len(moved) > 900 and moved == told
+
+
+def test_the_units_own_comparators(tmp_path: Path) -> None:
+    first = symbol(elf("sort"), "run")
+    commands = ("etm start --include 0x%x-0x%x --cycles 1" % (first, first + 31), "continue", "etm history 1,1000000")
+    output = session("sort", tmp_path, *commands, connect="--data-trace")
+    assert addresses(output) == [each for each in instructions(tmp_path) if first <= each < first + 32] != []
