@@ -376,7 +376,8 @@ class Execution:
             self.flush_future()
 
     def _virtual(self, address: Address) -> int:
-        return address.address if self.wide else address.address & 0xFFFFFFFF
+        # In AArch32 state the upper bits of the address registers may be from before; a Trace Info clears them.
+        return address.address if self.wide or self.context is None else address.address & 0xFFFFFFFF
 
     def _begin(self, position: int) -> Optional[Place]:
         # The place from where a P0 element is followed; None, and a gap unless one was told, when that is not known.

@@ -208,3 +208,9 @@ def test_addresses_in_32_bit_state_have_32_bits() -> None:
         "3000-3002 1E",
         "IRQ, return 3002",
     ]
+
+
+def test_addresses_before_any_context_have_all_their_bits() -> None:
+    # As after a Trace Info in the middle of a stream: IRQ, whose Context only comes with the handler.
+    stream = SYNC + "06 1d 9d 00 00 08 00 c0 ff ff ff " + CONTEXT_64 + "9d 00 18 00 00 00 00 00 00"
+    assert "IRQ, return ffffffc000080000" in story(A_PROFILE, program(), stream)
