@@ -223,10 +223,12 @@ class Unit:
 
     def arrive(self, spot: Spot, setting: Setting) -> None:
         """Make sure that an analyzer knows where the next instruction is and in which context."""
+        if self._delayed:
+            if self._known.place == spot and self._known.setting == setting:
+                return
+            self._delayed = False
+            self._known = self._known._replace(setting=None)
         known = self._known
-        if self._delayed and known.place == spot and known.setting == setting:
-            return
-        self._delayed = False
         if known.branched and known.place is None and known.setting == setting and not self._quiet:
             if self.case.return_stack and known.stack and known.stack[-1] == spot:
                 self._known = Known(spot, setting, known.stack[:-1], True, spot)
@@ -285,7 +287,9 @@ class Unit:
         """Trace again after a gap."""
         self._put(encodings.TRACE_ON)
         self.events.append(ON)
-        self._known = self._known._replace(place=None, stack=(), branched=False, popped=None)
+        # After a Trace Info the context has to be told before anything runs (5.2.1).
+        self._known = Known(None, None if self._quiet else self._known.setting)
+        self._delayed = False
 
     def synchronise(self, delayed: bool = False) -> None:
         """Write a synchronisation point.
