@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from typing import List
+from typing import List, Sequence
 
 import pytest
 
@@ -13,7 +13,13 @@ _EXECUTED = re.compile(rb"Trace 0: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/")
 _INTERRUPTED = re.compile(rb"Stopped execution of TB chain before")
 
 
-def executed(elf: str, end: int, limit: int = 2_000_000) -> List[int]:
+# QEMU's Cortex-M33 boards have no memory at 0 for code, and the programs need nothing newer.
+CORTEX_M7 = ("mps2-an500",)
+# With memory at 0 and at 0x20000000.
+CORTEX_A9 = ("xilinx-zynq-a9", "-m", "1G")
+
+
+def executed(elf: str, end: int, limit: int = 2_000_000, machine: Sequence[str] = CORTEX_M7) -> List[int]:
     """Run a program of the test firmware in QEMU and return the addresses of the instructions that ran.
 
     Instructions of an IT block whose condition fails are among them.
@@ -21,12 +27,12 @@ def executed(elf: str, end: int, limit: int = 2_000_000) -> List[int]:
     :param elf: Path of the program; it must not need the board's UART.
     :param end: Address at which it ends, without the Thumb bit; the last in the list.
     :param limit: Number of instructions after which it is taken to be lost.
+    :param machine: The machine, by its name and options.
     """
     program = shutil.which("qemu-system-arm")
     if program is None:
         pytest.skip("no qemu-system-arm")
-    # A Cortex-M7: QEMU's Cortex-M33 boards have no memory at 0 for code, and the programs need nothing newer.
-    command = [program, "-M", "mps2-an500", "-kernel", elf, "-display", "none", "-serial", "none", "-monitor", "none"]
+    command = [program, "-M", *machine, "-kernel", elf, "-display", "none", "-serial", "none", "-monitor", "none"]
     command += ["-singlestep", "-d", "exec,nochain"]
     addresses: List[int] = []
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:

@@ -228,12 +228,12 @@ class Encoder:
         if successor == following and successor != target and not returned:
             self._writer.atom(False, self._cycles())
             return
-        # The return stack is popped before it is pushed.
-        told = successor == target and not broadcast
-        if target < 0 and not broadcast and self._stack and self._stack[-1] == successor:
+        known = not broadcast and self._regime == self._told
+        if known and target == successor:
+            self._writer.atom(True, self._cycles())
+        elif known and target < 0 and self._stack and self._stack[-1] == successor:
+            # The return stack is popped before it is pushed.
             self._stack.pop()
-            told = True
-        if told and self._regime == self._told:
             self._writer.atom(True, self._cycles())
         else:
             self._branch(successor)
