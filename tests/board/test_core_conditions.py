@@ -1,4 +1,4 @@
-"""Which conditions fail: against the flags that a debugger reads at each single step, and by hand."""
+"""The board's truth: conditions that fail, against the flags that a debugger reads at each single step, and by hand."""
 
 from __future__ import annotations
 
