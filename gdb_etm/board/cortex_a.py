@@ -148,11 +148,6 @@ class Core:
             self.halted = False
             self._witness.resume(self.engine.place)
 
-    def skip(self) -> None:
-        """Pass over the instruction at which it halted."""
-        engine = self.engine
-        engine.place = engine.place + (2 if engine.cpsr & CPSR_T else 4)
-
     def is_idle(self) -> bool:
         """Tell whether only the debugger can make anything happen."""
         asleep = self.sleeping and not self._interrupted() and self._clock.next_due() is None

@@ -19,7 +19,7 @@ CYCLES, CONTEXT_ID, TIMESTAMPS, RETURN_STACK, BROADCAST = 1 << 12, 3 << 14, 1 <<
 _POWER_DOWN, _PROG = 1, 1 << 10
 CR, SR, TEEVR, TECR1, SYNCFR, IDR, CCER, TRACEIDR = 0x000, 0x010, 0x020, 0x024, 0x1E0, 0x1E4, 0x1E8, 0x200
 _DSCR, DRCR = 0x088, 0x090
-_STS, _RRD, _RRP, _RWP, _CTL, _FFCR = 0x00C, 0x010, 0x014, 0x018, 0x020, 0x304
+_STS, _RRD, _RRP, RWP, _CTL, _FFCR = 0x00C, 0x010, 0x014, 0x018, 0x020, 0x304
 
 
 class Script:
@@ -57,7 +57,7 @@ class Script:
         """
         for base in (ETB, FUNNEL, PTM):
             self.write(base + LAR, KEY)
-        for offset, value in ((_CTL, 0), (_RWP, 0), (_RRP, 0), (_FFCR, 3), (_CTL, 1)):
+        for offset, value in ((_CTL, 0), (RWP, 0), (_RRP, 0), (_FFCR, 3), (_CTL, 1)):
             self.write(ETB + offset, value)
         self.write(FUNNEL, 0x301)
         self.write(PTM + CR, _PROG)
@@ -81,7 +81,7 @@ class Script:
         self.poll(ETB + _STS, 4, 4)
         self.write(ETB + _CTL, 0)
         wrapped = bool(self.read(ETB + _STS) & 1)
-        end = self.read(ETB + _RWP)
+        end = self.read(ETB + RWP)
         words = self.read(ETB + 0x004) if wrapped else end
         self.write(ETB + _RRP, end if wrapped else 0)
         data: List[int] = [self.read(ETB + _RRD) for _ in range(words)]

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.board.cortex_a_board import CORE_DEBUG, PTM
+from gdb_etm.board.cortex_a_board import CORE_DEBUG, ETB, PTM
 from gdb_etm.board.trace_enable import ACVR1, TECR1, TSSCR
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
 from gdb_etm.framing.formatter import deframe
@@ -217,13 +217,16 @@ def test_a_script_halts_the_core_and_lets_it_run(tmp_path: Path) -> None:
     truth = tmp_path / "truth"
     with hand_a9.board(elf=elf("sort-a32"), truth=str(truth), etb_size=1 << 20) as script:
         script.write(CORE_DEBUG + LAR, KEY)
-        script.start_trace()
+        script.start_trace(BROADCAST)
+        # A halt is traced if what comes before it is.
+        while not script.read(ETB + hand_a9.RWP):
+            pass
         script.write(CORE_DEBUG + hand_a9.DRCR, 1)
         script.run_to_halt()
         where = hand_a9.read_truth(truth)[-1]
         script.write(CORE_DEBUG + hand_a9.DRCR, 2)
         script.run_to_halt()
-        buffer, _ = script.stop_trace()
+        buffer, _ = script.stop_trace(BROADCAST)
         registers = {name: script.read(PTM + offset) for name, offset in _REGISTERS.items()}
         lines = hand_a9.read_truth(truth)
     result = Run(captured("sort-a32", registers, buffer, False), False, [event(line) for line in lines if known(line)])

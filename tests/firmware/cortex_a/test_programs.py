@@ -1,4 +1,4 @@
-"""Differential run against QEMU: the board runs what a Cortex-A9 of QEMU's runs; a compiler run against the built files."""
+"""Differential run against QEMU, whose Cortex-A9 runs what the board's runs; a compiler run against the built files."""
 
 from __future__ import annotations
 
