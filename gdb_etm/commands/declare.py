@@ -38,6 +38,8 @@ class Argument(Generic[T]):
     """Word for the value of an option in the usage."""
     choices: Tuple[str, ...] = ()
     """Values offered by completion; others may be right too."""
+    suggest: Optional[Callable[["Session", List[str], str], Iterable[str]]] = None
+    """Finds more values to offer: from the session, the words before and the word that is being completed."""
     completion: Completion = Completion.NOTHING
     required: bool = False
     many: bool = False

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, usage
 from gdb_etm.errors import CommandError
+
+if TYPE_CHECKING:
+    from gdb_etm.commands.session import Session
 
 
 def split(text: str) -> List[str]:
@@ -54,9 +57,10 @@ def parse(command: Command, words: Sequence[str]) -> Values:
     return values
 
 
-def complete(command: Command, text: str, word: str) -> Tuple[List[str], bool]:
+def complete(session: Session, command: Command, text: str, word: str) -> Tuple[List[str], bool]:
     """Find what may stand at the end of a line.
 
+    :param session: What it depends on.
     :param text: Everything typed after the command's name.
     :param word: The part of it that is being completed; may be empty.
     :returns: The words that fit, and whether a file name fits too.
@@ -70,7 +74,8 @@ def complete(command: Command, text: str, word: str) -> Tuple[List[str], bool]:
         offers = [a.name for a in command.arguments if a.is_option and (a.many or a.name not in before)]
     files = False
     if argument is not None:
-        offers = list(argument.choices) + (offers if not argument.is_option else [])
+        suggested = list(argument.suggest(session, before, word)) if argument.suggest is not None else []
+        offers = [*argument.choices, *suggested] + (offers if not argument.is_option else [])
         files = argument.completion is Completion.FILE and not word.startswith("--")
     return [offer for offer in offers if offer.startswith(word)], files
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.overview import standing
 from gdb_etm.commands.parse import count, on, one_of
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+
+if TYPE_CHECKING:
+    from gdb_etm.traceunit.options import TraceOptions  # commands are declared before anything of it is needed
 
 
 def _range(text: str) -> Tuple[int, int]:
@@ -44,16 +47,22 @@ DATA = Argument(
 DATA_RANGE = Argument("--data-range", _range, "only loads and stores at these addresses", "FIRST-LAST", many=True)
 
 
-def run_start(session: Session, values: Values) -> Iterable[str]:
-    """Program the unit and enable it."""
+OPTIONS: Tuple[Argument[Any], ...] = (
+    INCLUDE, EXCLUDE, START_AT, STOP_AT, CYCLES, TIMESTAMPS, BROADCAST, NO_STACK, STALL, DATA, DATA_RANGE
+)
+"""What can be asked of the trace unit."""
+
+
+def options_of(session: Session, values: Values) -> TraceOptions:
+    """Put what was typed of :data:`OPTIONS`, and the settings, in the trace unit's terms.
+
+    :raises CaptureError: It makes no sense.
+    """
     from gdb_etm.commands.live import options_from
 
-    live = session.connected()
-    if session.debugger.is_running():
-        raise CommandError("the target runs; halt it first (Ctrl-C)")
     data = values.get(DATA) or session.settings.get("data", "off")
     ranges = {"include": values.all(INCLUDE), "exclude": values.all(EXCLUDE), "data_include": values.all(DATA_RANGE)}
-    options = options_from(
+    return options_from(
         ranges,
         data,
         start_at=tuple(values.all(START_AT)),
@@ -64,7 +73,14 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
         return_stack=None if values.get(NO_STACK) is None else False,
         stall=values.get(STALL) is not None,
     )
-    return live.start(options)
+
+
+def run_start(session: Session, values: Values) -> Iterable[str]:
+    """Program the unit and enable it."""
+    live = session.connected()
+    if session.debugger.is_running():
+        raise CommandError("the target runs; halt it first (Ctrl-C)")
+    return live.start(options_of(session, values))
 
 
 def run_stop(session: Session, values: Values) -> Iterator[str]:
@@ -92,9 +108,7 @@ START = Command(
     "Start tracing; from now on every halt gives a capture.",
     run_start,
     details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.',
-    arguments=(
-        INCLUDE, EXCLUDE, START_AT, STOP_AT, CYCLES, TIMESTAMPS, BROADCAST, NO_STACK, STALL, DATA, DATA_RANGE
-    ),
+    arguments=OPTIONS,
     examples=(
         ("start", "trace everything"),
         ("start --include 0x400-0x7ff", "only what runs there"),

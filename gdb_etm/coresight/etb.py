@@ -6,22 +6,27 @@ Arm CoreSight Components TRM (DDI 0314H), 9.4 and 9.6.  Its pointers count words
 from __future__ import annotations
 
 import struct
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.sink import Drained, Progress, SinkStatus
+from gdb_etm.coresight.steps import Step, carry_out, poll, write
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import etb
-from gdb_etm.registers.page import Register
+from gdb_etm.registers.page import Page, Register
 
 _LARGEST_WORDS = 1 << 24
 _FRAME_WORDS = 4
 _CHUNK_WORDS = 1024
 _HINT = "is its trace clock on, and is nothing else using this buffer?"
 _FORMATTED = etb.FFCR.encode(EnFTC=1, EnFCont=1)
+_STOP_AT_ONCE: Tuple[Step, ...] = (
+    write(etb.CTL, etb.CTL.encode(TraceCaptEn=0), "stopped while it is programmed"),
+    poll(etb.FFSR, "registers must not be written before", _HINT, FtStopped=1),
+)
 
 
 class EmbeddedTraceBuffer:
@@ -32,7 +37,7 @@ class EmbeddedTraceBuffer:
     """
 
     def __init__(self, port: AccessPort, base: int, deadline: Deadline) -> None:
-        self._registers = Borrowed(port, base)
+        self.registers = Borrowed(port, base)
         self._deadline = deadline
         self._words = 0
 
@@ -46,11 +51,11 @@ class EmbeddedTraceBuffer:
 
         :raises CaptureError: The size makes no sense.
         """
-        self._registers.unlock()
-        words = self._registers.read(etb.RDP)
+        self.registers.unlock()
+        words = self.registers.read(etb.RDP)
         if not 0 < words <= _LARGEST_WORDS or words % _FRAME_WORDS:
             raise CaptureError("the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
-                               % (self._registers.base, words))
+                               % (self.registers.base, words))
         self._words = words
 
     @property
@@ -58,23 +63,36 @@ class EmbeddedTraceBuffer:
         """Whether it can ask the sources for synchronisation points."""
         return False
 
+    @property
+    def page(self) -> Page:
+        """What its registers are."""
+        return etb.PAGE
+
+    def steps(self, sync_bytes: int = 0) -> Tuple[Step, ...]:
+        """Return the steps that :meth:`start` makes."""
+        return (
+            *_STOP_AT_ONCE,
+            write(etb.RWP, 0, "the buffer is empty", is_live=True),
+            write(etb.RRP, 0, "read from the start", is_live=True),
+            write(etb.TRG, 0, "no trigger"),
+            write(etb.FFCR, _FORMATTED, "frames with trace IDs"),
+            write(etb.CTL, etb.CTL.encode(TraceCaptEn=1), "capture"),
+        )
+
     def start(self, sync_bytes: int = 0) -> None:
         """Empty the buffer and capture into it, the newest trace replacing the oldest.
 
         :param sync_bytes: Not used: an ETB cannot ask for synchronisation points.
         :raises CaptureError: It does not stop what it did before.
         """
-        self.abandon()
-        for register, value in ((etb.RWP, 0), (etb.RRP, 0), (etb.TRG, 0), (etb.FFCR, _FORMATTED),
-                                (etb.CTL, etb.CTL.encode(TraceCaptEn=1))):
-            self._registers.write(register, value)
+        carry_out(self.steps(sync_bytes), self.registers, etb.PAGE, self._deadline)
 
     def stop(self) -> None:
         """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
 
         :raises CaptureError: The flush or the stop does not complete.
         """
-        registers = self._registers
+        registers = self.registers
         if not registers.read(etb.CTL):
             return
         stop = _FORMATTED | etb.FFCR.encode(StopFl=1)
@@ -86,7 +104,7 @@ class EmbeddedTraceBuffer:
 
     def drain(self, progress: Optional[Progress] = None) -> Drained:
         """Read the stopped buffer, one transfer a word.  It may be read again."""
-        registers = self._registers
+        registers = self.registers
         wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
         write = registers.read(etb.RWP) % self._words
         start, length = (write, self._words) if wrapped else (0, write)
@@ -103,24 +121,23 @@ class EmbeddedTraceBuffer:
 
     def abandon(self) -> None:
         """Stop capturing at once, whatever is on its way."""
-        self._registers.write(etb.CTL, etb.CTL.encode(TraceCaptEn=0))
-        self._wait(etb.FFSR, FtStopped=1)
+        carry_out(_STOP_AT_ONCE, self.registers, etb.PAGE, self._deadline)
 
     def status(self) -> SinkStatus:
         """Look, without changing anything."""
-        registers = self._registers
+        registers = self.registers
         wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
         filled = self.size if wrapped else 4 * (registers.read(etb.RWP) % self._words)
         return SinkStatus(bool(registers.read(etb.CTL)), filled, wrapped)
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
-        return self._registers.restoration(etb.CTL)
+        return self.registers.restoration(etb.CTL)
 
     def release(self) -> None:
         """Put its registers back as they were found."""
         self.abandon()
-        self._registers.restore(etb.CTL)
+        self.registers.restore(etb.CTL)
 
     def _wait(self, register: Register, **fields: int) -> None:
-        self._deadline.wait(self._registers.port, self._registers.base, register, _HINT, **fields)
+        self._deadline.wait(self.registers.port, self.registers.base, register, _HINT, **fields)

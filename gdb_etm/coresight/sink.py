@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Optional, Protocol
+from typing import Callable, List, NamedTuple, Optional, Protocol, Tuple
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.coresight.borrowed import Restoration
+from gdb_etm.coresight.borrowed import Borrowed, Restoration
+from gdb_etm.coresight.steps import Step
+from gdb_etm.registers.page import Page
 
 Progress = Callable[[int, int], None]
 """Called while a buffer is read: with the bytes read since the last call, and with how many there are to read."""
@@ -33,6 +35,14 @@ class Sink(Protocol):
     """A circular trace buffer."""
 
     @property
+    def registers(self) -> Borrowed:
+        """Its registers."""
+
+    @property
+    def page(self) -> Page:
+        """What its registers are."""
+
+    @property
     def size(self) -> int:
         """Size in bytes."""
 
@@ -42,6 +52,9 @@ class Sink(Protocol):
 
     def attach(self) -> None:
         """Make its registers writable and read its size."""
+
+    def steps(self, sync_bytes: int = 0) -> Tuple[Step, ...]:
+        """Return the steps that :meth:`start` makes."""
 
     def start(self, sync_bytes: int = 0) -> None:
         """Empty the buffer and capture into it, the newest trace replacing the oldest.

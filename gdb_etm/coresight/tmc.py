@@ -6,22 +6,27 @@ Arm CoreSight Trace Memory Controller TRM (DDI 0461B), 2.2 (states, circular buf
 from __future__ import annotations
 
 import struct
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.sink import Drained, Progress, SinkStatus
+from gdb_etm.coresight.steps import Step, carry_out, poll, write
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import tmc
-from gdb_etm.registers.page import Register
+from gdb_etm.registers.page import Page, Register
 
 _LARGEST = 1 << 26
 _FRAME = 16
 _CHUNK_WORDS = 1024
 _HINT = "is its trace clock on, and is nothing else using this buffer?"
 _FORMATTED = tmc.FFCR.encode(EnFt=1, EnTI=1, FOnFlIn=1, FOnTrigEvt=1, TrigOnTrigIn=1)
+_STOP_AT_ONCE: Tuple[Step, ...] = (
+    write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0), "stopped while it is programmed"),
+    poll(tmc.STS, "registers must not be written before", _HINT, TMCReady=1),
+)
 
 
 class TraceMemoryController:
@@ -32,7 +37,7 @@ class TraceMemoryController:
     """
 
     def __init__(self, port: AccessPort, base: int, deadline: Deadline) -> None:
-        self._registers = Borrowed(port, base)
+        self.registers = Borrowed(port, base)
         self._deadline = deadline
         self._size = 0
         self._begun = False
@@ -48,17 +53,37 @@ class TraceMemoryController:
 
         :raises CaptureError: The size makes no sense.
         """
-        self._registers.unlock()
-        words = self._registers.read(tmc.RSZ)
+        self.registers.unlock()
+        words = self.registers.read(tmc.RSZ)
         if not 0 < words <= _LARGEST // 4 or words % 4:
             raise CaptureError("the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
-                               % (self._registers.base, words))
+                               % (self.registers.base, words))
         self._size = 4 * words
 
     @property
     def requests_sync(self) -> bool:
         """Whether it can ask the sources for synchronisation points: by its periodic synchronisation counter."""
         return True
+
+    @property
+    def page(self) -> Page:
+        """What its registers are."""
+        return tmc.PAGE
+
+    def steps(self, sync_bytes: int = 0) -> Tuple[Step, ...]:
+        """Return the steps that :meth:`start` makes."""
+        period = min(max(sync_bytes.bit_length() - 1, tmc.PSCOUNT_LEAST), tmc.PSCOUNT_MOST)
+        request = write(tmc.PSCR, tmc.PSCR.encode(PSCount=period), "ask for a sync every %d bytes" % (1 << period))
+        return (
+            *_STOP_AT_ONCE,
+            *((request,) if sync_bytes else ()),
+            write(tmc.MODE, tmc.MODE.encode(MODE=tmc.MODE_CIRCULAR), "the newest trace replaces the oldest"),
+            write(tmc.RRP, 0, "read from the start", is_live=True),
+            write(tmc.RWP, 0, "the buffer is empty", is_live=True),
+            write(tmc.TRG, 0, "no trigger"),
+            write(tmc.FFCR, _FORMATTED, "frames with trace IDs, flushed when asked to"),
+            write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=1), "capture"),
+        )
 
     def start(self, sync_bytes: int = 0) -> None:
         """Empty the buffer and capture into it, the newest trace replacing the oldest.
@@ -67,14 +92,7 @@ class TraceMemoryController:
             that as it is.
         :raises CaptureError: It does not get ready.
         """
-        registers = self._registers
-        self.abandon()
-        if sync_bytes:
-            period = min(max(sync_bytes.bit_length() - 1, tmc.PSCOUNT_LEAST), tmc.PSCOUNT_MOST)
-            registers.write(tmc.PSCR, tmc.PSCR.encode(PSCount=period))
-        for register, value in ((tmc.MODE, tmc.MODE.encode(MODE=tmc.MODE_CIRCULAR)), (tmc.RRP, 0), (tmc.RWP, 0),
-                                (tmc.TRG, 0), (tmc.FFCR, _FORMATTED), (tmc.CTL, tmc.CTL.encode(TraceCaptEn=1))):
-            registers.write(register, value)
+        carry_out(self.steps(sync_bytes), self.registers, tmc.PAGE, self._deadline)
         self._begun = False
         self._drained = None
 
@@ -83,7 +101,7 @@ class TraceMemoryController:
 
         :raises CaptureError: The flush or the stop does not complete.
         """
-        registers = self._registers
+        registers = self.registers
         if tmc.STS.get(registers.read(tmc.STS), "TMCReady"):
             return  # stopped before, or never started
         stop = _FORMATTED | tmc.FFCR.encode(StopOnFl=1)
@@ -101,7 +119,7 @@ class TraceMemoryController:
         """
         if self._drained is None:
             self._drained = self._read_out(progress)
-        self._registers.write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0))
+        self.registers.write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0))
         return self._drained
 
     def abandon(self) -> None:
@@ -109,12 +127,11 @@ class TraceMemoryController:
 
         :raises CaptureError: It does not get ready.
         """
-        self._registers.write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=0))
-        self._wait(tmc.STS, TMCReady=1)
+        carry_out(_STOP_AT_ONCE, self.registers, tmc.PAGE, self._deadline)
 
     def status(self) -> SinkStatus:
         """Look, without changing anything."""
-        registers = self._registers
+        registers = self.registers
         status = tmc.STS.decode(registers.read(tmc.STS))
         filled = self._size if status["Full"] else registers.read(tmc.RWP) % self._size
         # A flush that stops it leaves TraceCaptEn set.
@@ -124,15 +141,15 @@ class TraceMemoryController:
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
         ready = Settled(tmc.STS, tmc.STS.encode(TMCReady=1))
-        return self._registers.restoration(tmc.CTL, ready)
+        return self.registers.restoration(tmc.CTL, ready)
 
     def release(self) -> None:
         """Put its registers back as they were found."""
         self.abandon()
-        self._registers.restore(tmc.CTL)
+        self.registers.restore(tmc.CTL)
 
     def _read_out(self, progress: Optional[Progress]) -> Drained:
-        registers = self._registers
+        registers = self.registers
         status = tmc.STS.decode(registers.read(tmc.STS))
         if status["MemErr"]:
             raise CaptureError("the trace buffer at 0x%08x reports a memory error (STS.MemErr): its content is lost"
@@ -151,11 +168,11 @@ class TraceMemoryController:
 
     def _read(self, words: int, progress: Optional[Progress]) -> bytes:
         # In pieces, so that Ctrl-C is heard between them.
-        address = self._registers.base + tmc.RRD.offset
+        address = self.registers.base + tmc.RRD.offset
         values: List[int] = []
         while len(values) < words:
             piece = min(_CHUNK_WORDS, words - len(values))
-            values += self._registers.port.read_fifo(address, piece)
+            values += self.registers.port.read_fifo(address, piece)
             if progress is not None:
                 progress(4 * piece, 4 * words)
         if tmc.EMPTY in values:
@@ -163,4 +180,4 @@ class TraceMemoryController:
         return struct.pack("<%dI" % len(values), *values)
 
     def _wait(self, register: Register, **fields: int) -> None:
-        self._deadline.wait(self._registers.port, self._registers.base, register, _HINT, **fields)
+        self._deadline.wait(self.registers.port, self.registers.base, register, _HINT, **fields)

@@ -50,7 +50,7 @@ class _GdbCommand(gdb.Command):
     def complete(self, text: str, word: str) -> List[str]:
         # GDB breaks words at ":" and more; our words end at blanks only.
         whole = "" if not text or text[-1].isspace() else text.split()[-1]
-        offers, files = complete(self._command, text, whole)
+        offers, files = complete(self._session, self._command, text, whole)
         if files and not offers:
             offers = file_names(whole)
         skip = len(whole) - len(word)

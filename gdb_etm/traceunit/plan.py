@@ -5,56 +5,11 @@ Plans are values.  They print, compare and test without hardware; apply.py carri
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple, Union
+from typing import List, NamedTuple, Tuple
 
+from gdb_etm.coresight.steps import RegisterChange, RegisterPoll, RegisterWrite, Step
 
-class RegisterWrite(NamedTuple):
-    """One 32-bit write."""
-
-    name: str
-    """The datasheet's name, with ``[63:32]`` for the high word of a 64-bit register."""
-    offset: int
-    """In the unit's 4 KiB block."""
-    value: int
-    mask: int
-    """Bits that must read back as written; 0 where reading back tells nothing."""
-    why: str
-
-    def __str__(self) -> str:
-        return "0x%03x  %-20s 0x%08x  %s" % (self.offset, self.name, self.value, self.why)
-
-
-class RegisterChange(NamedTuple):
-    """Write some bits of a register and leave the others as they are: a read and a write."""
-
-    name: str
-    offset: int
-    mask: int
-    """The bits that change."""
-    value: int
-    why: str
-
-    def __str__(self) -> str:
-        return "0x%03x  %-20s 0x%08x of 0x%x, the rest as it is: %s" % (
-            self.offset, self.name, self.value, self.mask, self.why)
-
-
-class RegisterPoll(NamedTuple):
-    """Wait until some bits of a register have a value."""
-
-    name: str
-    offset: int
-    mask: int
-    value: int
-    why: str
-    hint: str
-    """What to try when the wait takes too long."""
-
-    def __str__(self) -> str:
-        return "0x%03x  %-20s wait for 0x%x of 0x%x: %s" % (self.offset, self.name, self.value, self.mask, self.why)
-
-
-Step = Union[RegisterWrite, RegisterChange, RegisterPoll]
+__all__ = ["Plan", "RegisterChange", "RegisterPoll", "RegisterWrite", "Step", "suitable_sync_bytes"]
 
 
 class Plan(NamedTuple):

@@ -9,11 +9,15 @@ import pytest
 from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
+from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.parse import complete, count, hertz, on, one_of, parse, size, split
 from gdb_etm.commands.ranges import Window, window
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+
+
+SESSION = Session(OfflineDebugger())
 
 
 def nothing(session: Session, values: Values) -> Iterable[str]:
@@ -90,14 +94,14 @@ def test_units_of_numbers() -> None:
     ],
 )
 def test_completion(text: str, word: str, offers: list, files: bool) -> None:
-    assert complete(COMMAND, text, word) == (offers, files)
+    assert complete(SESSION, COMMAND, text, word) == (offers, files)
 
 
 def test_every_completion_of_every_command_can_be_typed() -> None:
     for command in COMMANDS:
         for argument in command.arguments:
             prefix = " %s " % argument.name if argument.is_option else " "
-            offers, files = complete(command, prefix, "")
+            offers, files = complete(SESSION, command, prefix, "")
             assert set(argument.choices) <= set(offers)
             assert files == (argument.completion is Completion.FILE) or not argument.is_option
             for choice in argument.choices:
