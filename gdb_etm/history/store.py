@@ -9,13 +9,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from itertools import accumulate, islice
-from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.protocols.elements import DataGap, Event, Range, Transfer
+from gdb_etm.protocols.elements import DataGap, Event, Gap, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
 from gdb_etm.protocols.registry import LANGUAGES
 
@@ -305,10 +305,45 @@ class History:
 
         :returns: For each the number of instructions that ran before it, and the event.
         """
+        gaps = self._run_gaps()
+        if gaps:
+            yield from self._find_gaps(gaps)
+            return
         before = entry = 0
         for place, event in zip(self._recorder.event_places, self._recorder.events):
             before += sum([self._runs[number].instructions for number in self._order[entry:place]])
             entry = place
+            yield before, event
+
+    def _run_gaps(self) -> Dict[int, List[Tuple[int, int, Gap]]]:
+        # The gaps within runs by run number, each with the instructions and the bytes of the run before it.
+        found: Dict[int, List[Tuple[int, int, Gap]]] = {}
+        for number, run in enumerate(self._runs if self._recorder.table.has_gaps else ()):
+            before = 0
+            gaps = []
+            for distance, part in run.parts():
+                for at, further, event in part.foreseen:
+                    if isinstance(event, Gap):
+                        ran = sum([leg.instructions for leg in part.legs[:at]])
+                        gaps.append((before + ran, distance + further, event))
+                before += part.instructions
+            if gaps:
+                found[number] = gaps
+        return found
+
+    def _find_gaps(self, gaps: Dict[int, List[Tuple[int, int, Gap]]]) -> Iterator[Tuple[int, Event]]:
+        # All events between entries, and the gaps within runs.
+        events, places = self._recorder.events, self._recorder.event_places
+        before = at = 0
+        for entry, position in enumerate(self._recorder.positions()):
+            while at < len(events) and places[at] <= entry:
+                yield before, events[at]
+                at += 1
+            number = self._order[entry]
+            for ran, distance, gap in gaps.get(number, ()):
+                yield before + ran, gap._replace(offset=self._recorder.offset_of(position + distance))
+            before += self._runs[number].instructions
+        for event in events[at:]:
             yield before, event
 
     def _numbered_events(self) -> List[Tuple[int, Event]]:

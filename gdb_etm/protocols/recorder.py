@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from gdb_etm.protocols.elements import Event, Range, Transfer
+from gdb_etm.protocols.elements import Event, Gap, Range, Transfer
 
 _MARK_EVERY = 64
 """Entries of the execution at most between two whose position is stored."""
@@ -149,12 +149,16 @@ class RunTable:
         self.runs: List[Run] = []
         self.has_events = False
         """Whether there are events in any run."""
+        self.has_gaps = False
+        """Whether there are gaps in any run."""
         self._single: Dict[Leg, int] = {}
 
     def add(self, run: Run) -> int:
         """Give a new run its number."""
         self.runs.append(run)
-        self.has_events = self.has_events or bool(run.foreseen)
+        if run.foreseen:
+            self.has_events = True
+            self.has_gaps = self.has_gaps or any(isinstance(one.event, Gap) for one in run.foreseen)
         return len(self.runs) - 1
 
     def single(self, leg: Leg) -> int:
@@ -238,6 +242,40 @@ class Recorder:
         """Append an event after all that was executed so far."""
         self.events.append(event)
         self.event_places.append(len(self.order))
+
+    def unfold(self) -> bool:
+        """Take the last entry apart: each leg becomes an entry, and what is foreseen events between them.
+
+        :returns: False when there is none, it is a single leg, or a gap follows it.
+        """
+        number = self.order[-1] if self.order else -1
+        run = self.table.runs[number] if number >= 0 else None
+        last = len(self.order) - 1
+        index = bisect_right(self.event_places, last)
+        if run is None or any(isinstance(event, Gap) for event in self.events[index:]):
+            return False
+        if not isinstance(run, Chain) and len(run.legs) == 1 and not run.foreseen:
+            return False
+        (position,) = self.positions(last)
+        following = self.events[index:]
+        del self.events[index:], self.event_places[index:], self.order[last]
+        if self.marks[-1] == last:
+            del self.marks[-1], self.mark_positions[-1]
+        self._following = None
+        for distance, part in run.parts():
+            self._unfold_part(part, position + distance)
+        for event in following:
+            self.event(event)
+        return True
+
+    def _unfold_part(self, run: Run, position: int) -> None:
+        events = list(run.foreseen)
+        for index, (distance, leg) in enumerate(list(run.placed_legs()) + [(0, None)]):
+            while events and events[0].leg <= index:
+                foreseen = events.pop(0)
+                self.event(foreseen.event._replace(offset=self.offset_of(position + foreseen.position)))
+            if leg is not None:
+                self.add(leg, position + distance)
 
     def insert(self, found: Sequence[Tuple[int, Event]]) -> None:
         """Put events found afterwards among the others.

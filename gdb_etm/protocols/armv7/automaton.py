@@ -8,7 +8,7 @@ a program make loops in its trace, so nearly all bytes are met as remembered str
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Container, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Insn, Isa
@@ -129,11 +129,16 @@ class Automaton(ABC):
 
     :param blocks: The program's blocks.
     :param table: The header table.
+    :param followed: The kinds of packets that may be part of a stretch.
     """
 
-    def __init__(self, blocks: Blocks, table: Sequence[AnyHeader]) -> None:
+    def __init__(self, blocks: Blocks, table: Sequence[AnyHeader], followed: Container[object]) -> None:
         self.blocks = blocks
         self.runs = RunTable()
+        self.made = 0
+        """How many stretches were worked out."""
+        self.followed = [header.kind in followed for header in table]
+        """By first byte, whether a packet may be part of a stretch."""
         self._table = table
         self._places: Dict[Tuple[int, Isa], Place] = {}
         self._states: Dict[Tuple[Place, Rest], State] = {}
@@ -201,6 +206,7 @@ class Automaton(ABC):
         following = self.state(walk.place, Rest(walk.reference, walk.told, walk.stack))
         stretch = Stretch(index - at, run, following)
         state.stretches[data[at : at + WINDOW]] = stretch
+        self.made += 1
         self._remembered += 1
         if self._remembered > _MAX_REMEMBERED:
             self._forget()

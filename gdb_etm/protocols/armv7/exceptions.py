@@ -6,8 +6,9 @@ Flow Trace Architecture Specification PFTv1.0 and PFTv1.1 (IHI 0035B), 4.5.4.
 
 from __future__ import annotations
 
+DEBUG_HALT = "Debug halt"
 _NAMES = {
-    1: "Debug halt",
+    1: DEBUG_HALT,
     2: "SMC",
     3: "Hyp",
     4: "Asynchronous data abort",

@@ -25,6 +25,8 @@ class Execution:
         self.state = automaton.state(automaton.unsynchronised, Rest(None))
         self.context: Optional[Context] = None
         """The last context told since synchronisation."""
+        self.refused = 0
+        """How many packets did what must not be remembered."""
 
     @property
     def place(self) -> Place:

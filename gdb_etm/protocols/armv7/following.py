@@ -1,27 +1,41 @@
-"""The hot loop of decoding: stretches of trace that are remembered, one look-up after the other."""
+"""The hot loop of decoding: what is remembered of a stream, one look-up after the other.
+
+Three memories, each used where the one before it has been enough so far:
+
+- *Stretches* are some bytes of atoms and addresses, remembered by the automaton's states.
+- *Packets* of other kinds are handled by their handlers; what a handler recorded is remembered.
+- *Passages* are up to some hundred bytes of both, so that what comes again costs one look-up.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Container, Hashable, List, Optional, Sequence, Tuple
 
-from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton
+from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, State
+from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
 from gdb_etm.protocols.armv7.execution import Execution
-from gdb_etm.protocols.elements import Gap, GapReason
+from gdb_etm.protocols.armv7.memories import LONGEST, Memories, Memory, Passage
+from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.memory import garbage_uncollected
-from gdb_etm.protocols.recorder import Recorder
+from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import Form, H, K, PacketStream
 
 _PIECE = 1 << 18
 # Bytes fed at a time, so that somebody who waits can be told how far it is.
+_LONG = LONGEST // 2
 
 
 class FollowedStream(PacketStream[H, K]):
     """One stream being decoded; its bytes may be fed in any split.
 
+    :param form: The protocol's form.
+    :param table: The stream's 256 headers.
+    :param kind_of: Tells a packet's kind.
     :param automaton: What is known of the program.
     :param execution: Where the execution stands.
-    :param remembers: Whether packets may be taken by stretches; otherwise one by one.
+    :param memories: What is remembered of all streams; None where packets are taken one by one.
+    :param remembered: Kinds of packets to be remembered: state and regime decide what they do.
     """
 
     def __init__(
@@ -31,49 +45,141 @@ class FollowedStream(PacketStream[H, K]):
         kind_of: Callable[[H, bytes, int], K],
         automaton: Automaton,
         execution: Execution,
-        remembers: bool,
+        memories: Optional[Memories],
+        remembered: Container[K],
     ) -> None:
         super().__init__(form, table, kind_of)
         self.recorder = execution.recorder
         self._automaton = automaton
         self._execution = execution
-        self._remembers = remembers
+        self._memories = memories
+        # By first byte.
+        self._remembered = [header.kind in remembered for header in table]
 
     @abstractmethod
     def finish(self) -> Recorder:
         """End the stream and give what was recorded."""
 
+    @abstractmethod
+    def _regime(self) -> Hashable:
+        # What decides, beside the state, what remembered packets do.
+        ...
+
+    @abstractmethod
+    def _resume(self, regime: Any) -> None:
+        # Takes note that remembered packets changed the regime.
+        ...
+
     def _packets(self, data: bytes, at: int, end: int) -> int:
         # Returns where it stopped: at the end, before a packet that is not whole, or where synchronisation was lost.
-        if not self._remembers or not self._informed:
+        memories = self._memories
+        if memories is None or not self._informed:
             return self._packet(data, at, end)
         while at < end:
-            at = self._stretches(data, at, end)
+            memory = memories.under(self._regime())
+            at, after = self._follow(memories, memory, data, at, end)
+            if after is not memory:
+                self._resume(after.regime)
             if at == end:
                 break
-            following = self._packet(data, at, end)
+            following = self._remember(memories, after, data, at, end)
             if self._hunting or following == at:
                 return following
             at = following
         return at
 
-    def _stretches(self, data: bytes, at: int, end: int) -> int:
-        # The innermost loop: from stretch to stretch, up to a packet that has to be handled.
-        execution, make = self._execution, self._automaton.stretch
-        state, begin = execution.state, at
-        numbers: List[int] = []
-        ran = numbers.append
-        while at < end:
-            stretch = state.stretches.get(data[at : at + WINDOW]) or make(state, data, at, end)
-            if stretch is None:
+    def _follow(self, memories: Memories, memory: Memory, data: bytes, at: int, end: int) -> Tuple[int, Memory]:
+        # Goes on by what is remembered up to a packet that has to be handled.
+        going = True
+        while going:
+            at, memory = self._pass(memory, data, at)
+            if at >= end:
                 break
+            at, memory, going = self._window(memories, memory, data, at, end)
+        return at, memory
+
+    def _pass(self, memory: Memory, data: bytes, at: int) -> Tuple[int, Memory]:
+        # Goes as far as passages are remembered.
+        state, begin = self._execution.state, at
+        numbers: List[int] = []
+        passage = memory.passage(state, data, at)
+        while passage is not None:
+            numbers.append(passage.run)
+            at += len(passage.data)
+            state, memory = passage.state, passage.memory
+            passage = memory.passage(state, data, at)
+        if numbers:
+            self.recorder.extend(numbers, self._base + begin, self._base + at)
+            self._execution.state = state
+        return at, memory
+
+    def _window(
+        self, memories: Memories, memory: Memory, data: bytes, at: int, end: int
+    ) -> Tuple[int, Memory, bool]:
+        # Goes on by stretches and remembered packets for as long as a passage may be, and remembers it when it held
+        # nothing new.  False when a packet has to be handled next, or there is nothing more.
+        begin, before, state, under = at, self._execution.state, self._execution.state, memory
+        made = self._automaton.made
+        numbers: List[int] = []
+        going = True
+        stop = min(end, begin + LONGEST - WINDOW)
+        while at < stop:
+            at, state = self._stretches(numbers, state, data, at, stop, end)
+            if at >= stop:
+                break
+            size = self._table[data[at]].length(data, at, end) if self._remembered[data[at]] else 0
+            passage = memory.packets.get((state, data[at : at + size])) if size > 0 else None
+            if passage is None:
+                going = False
+                break
+            numbers.append(passage.run)
+            at += size
+            state, memory = passage.state, passage.memory
+            # What comes again is met at the same bytes when passages end where synchronisation or the like is.
+            if at - begin >= _LONG or not data[at - size]:
+                break
+        if numbers:
+            self.recorder.extend(numbers, self._base + begin, self._base + at)
+            self._execution.state = state
+            if made == self._automaton.made and memories.expects(under, before, data[begin:at]):
+                run = self._automaton.runs.add(Chain(numbers, self._automaton.runs.runs))
+                memories.add_passage(under, before, Passage(data[begin:at], run, state, memory))
+        return at, memory, going and at < end
+
+    def _stretches(
+        self, numbers: List[int], state: State, data: bytes, at: int, stop: int, end: int
+    ) -> Tuple[int, State]:
+        # The innermost loop: from stretch to stretch, up to a packet that is none.
+        make, ran, followed = self._automaton.stretch, numbers.append, self._automaton.followed
+        while at < stop:
+            stretch = state.stretches.get(data[at : at + WINDOW])
+            if stretch is None:
+                stretch = make(state, data, at, end) if followed[data[at]] else None
+                if stretch is None:
+                    break
             length, run, state = stretch
             ran(run)
             at += length
-        if numbers:
-            self.recorder.extend(numbers, self._base + begin, self._base + at)
-            execution.state = state
-        return at
+        return at, state
+
+    def _remember(self, memories: Memories, memory: Memory, data: bytes, at: int, end: int) -> int:
+        # Lets a packet be handled, and remembers what was done.
+        if not self._remembered[data[at]]:
+            return self._packet(data, at, end)
+        execution, recorder = self._execution, self.recorder
+        state, refused = execution.state, execution.refused
+        entries, events = len(recorder.order), len(recorder.events)
+        following = self._packet(data, at, end)
+        told = recorder.events[events:]
+        if not (self._hunting or following == at or execution.refused != refused or any(map(_is_halt, told))):
+            runs = self._automaton.runs
+            legs = [leg for number in recorder.order[entries:] for leg in runs.runs[number].legs]
+            places = [place - entries for place in recorder.event_places[events:]]
+            foreseen = tuple([Foreseen(place, 0, event._replace(offset=0)) for place, event in zip(places, told)])
+            run = runs.add(Run(following - at, [0] * len(legs), legs, foreseen))
+            after = memories.under(self._regime())
+            memories.add_packet(memory, state, Passage(data[at:following], run, execution.state, after))
+        return following
 
     def _gap(self, position: int, reason: GapReason, detail: str) -> None:
         # There is no more to tell of what is traced up to the first I-sync packet.
@@ -81,6 +187,11 @@ class FollowedStream(PacketStream[H, K]):
 
     def _bad(self, position: int, detail: str) -> None:
         self._execution.lose(position, GapReason.BAD_PACKET, detail)
+
+
+def _is_halt(event: Event) -> bool:
+    # What is between runs is found without going through them.
+    return isinstance(event, Exception_) and event.name == DEBUG_HALT
 
 
 def decode_stream(

@@ -77,7 +77,7 @@ class Etmv3Automaton(Automaton):
     """
 
     def __init__(self, blocks: Blocks, table: Tuple[Header, ...], config: Etmv3Config) -> None:
-        super().__init__(blocks, table)
+        super().__init__(blocks, table, (PacketKind.P_HEADER, PacketKind.BRANCH, PacketKind.IGNORE))
         self._config = config
         self._kinds = [header.kind for header in table]
         self.atoms: Dict[int, str] = CYCLE_ATOMS if config.cycle_accurate else ATOMS

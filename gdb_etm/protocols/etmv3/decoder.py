@@ -15,12 +15,13 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.armv7.fields import ASYNC
 from gdb_etm.protocols.armv7.following import FollowedStream, decode_stream
+from gdb_etm.protocols.armv7.memories import Memories
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv3.automaton import Etmv3Automaton
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import DataTracer
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
-from gdb_etm.protocols.etmv3.handlers import Handlers
+from gdb_etm.protocols.etmv3.handlers import Handlers, Regime
 from gdb_etm.protocols.etmv3.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv3.packets import Header, Kind
 from gdb_etm.protocols.recorder import Recorder
@@ -28,6 +29,22 @@ from gdb_etm.protocols.stream import Form
 
 FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
 """After an A-sync packet every packet can be told from the next."""
+REMEMBERED = frozenset(
+    (
+        Kind.ASYNC,
+        Kind.IGNORE,
+        Kind.P_HEADER,
+        Kind.BRANCH,
+        Kind.ISYNC,
+        Kind.ISYNC_CYCLES,
+        Kind.TRIGGER,
+        Kind.CONTEXT_ID,
+        Kind.VMID,
+        Kind.EXCEPTION_EXIT,
+        Kind.EXCEPTION_ENTRY,
+    )
+)
+"""Packets of which state and regime decide what they do; time and what is counted before a gap go on."""
 
 
 class Decoder:
@@ -41,6 +58,7 @@ class Decoder:
         self.config = config
         self.table = build_table(config)
         self.automaton = Etmv3Automaton(Blocks(program), self.table, config)
+        self.memories = None if config.data_trace else Memories()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
         """Begin a stream.
@@ -73,7 +91,7 @@ class Decoding(FollowedStream[Header, Kind]):
         self.recorder = Recorder(decoder.automaton.runs, offset_of)
         self._data = DataTracer(config, self.recorder) if config.data_trace else None
         execution = Etmv3Execution(decoder.automaton, self.recorder, config.m_profile, self._data)
-        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, self._data is None)
+        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, decoder.memories, REMEMBERED)
         self._handlers = Handlers(config, execution, self._data)
 
     def finish(self) -> Recorder:
@@ -86,6 +104,12 @@ class Decoding(FollowedStream[Header, Kind]):
 
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         self._handlers.handle(kind, data, at, position)
+
+    def _regime(self) -> Regime:
+        return self._handlers.regime()
+
+    def _resume(self, regime: Regime) -> None:
+        self._handlers.resume(regime)
 
     def _bad(self, position: int, detail: str) -> None:
         super()._bad(position, detail)

@@ -107,6 +107,9 @@ class Etmv3Execution(Execution):
         # The instruction traced last did not complete. On M-profile it may have been a return whose unstacking did not
         # complete: then it is the return that is taken back (DDI 0337G, 14.5.2).
         recorder = self.recorder
+        self.refused += 1
+        while recorder.unfold():
+            pass
         entries = len(recorder.order)
         index = len(recorder.events)
         while index and recorder.event_places[index - 1] == entries:

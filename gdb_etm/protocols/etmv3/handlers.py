@@ -5,10 +5,10 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.fields import Reason, from_gray, read_timestamp, timestamp_end
-from gdb_etm.protocols.elements import Cycles, Event, Timestamp, TraceEvent
+from gdb_etm.protocols.elements import Context, Cycles, Event, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import DataTracer
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
@@ -17,6 +17,16 @@ from gdb_etm.protocols.recorder import Spot
 
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
+
+
+class Regime(NamedTuple):
+    """What decides, beside the state of the execution, what packets do."""
+
+    context: Optional[Context]
+    """Its offset left out."""
+    counts: bool
+    """Whether a cycle count that follows belongs to a gap."""
+
 
 DATA_KINDS = (
     Kind.NORMAL_DATA,
@@ -78,6 +88,17 @@ class Handlers:
         if self._data is not None:
             self._data.desynchronise()
 
+    def regime(self) -> Regime:
+        """Give the present regime."""
+        context = self._execution.context
+        return Regime(None if context is None else context._replace(offset=0), self._gap is not None)
+
+    def resume(self, regime: Regime) -> None:
+        """Go on under a regime that packets led to which were not handled here."""
+        self._execution.context = regime.context
+        if not regime.counts:
+            self._gap = None
+
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:
         pass
 
@@ -95,8 +116,11 @@ class Handlers:
         first = not execution.is_synchronised
         execution.synchronise(sync.reason, position)
         execution.set_context(position, sync.non_secure, sync.hyp, sync.context_id)
-        if sync.reason is not Reason.PERIODIC:
-            self._gap = execution.recorder.here()
+        if sync.reason is not Reason.PERIODIC and self._config.cycle_accurate:
+            self._gap = None
+            if sync.cycles is None:
+                self._gap = execution.recorder.here()
+                execution.refused += 1
         if sync.cycles is not None:
             execution.event(Cycles(execution.offset(position), self._count(sync.cycles, sync.reason)))
         self._start(sync, first, position)

@@ -32,7 +32,8 @@ class PtmAutomaton(Automaton):
     """
 
     def __init__(self, program: Program, table: Tuple[Header, ...], config: PtmConfig) -> None:
-        super().__init__(Blocks(program, others=self._is_waypoint), table)
+        blocks = Blocks(program, others=self._is_waypoint)
+        super().__init__(blocks, table, (PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE))
         self._config = config
         self._kinds = [header.kind for header in table]
 

@@ -13,11 +13,12 @@ from typing import Callable, Optional, Sequence
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.armv7.fields import ASYNC
 from gdb_etm.protocols.armv7.following import FollowedStream, decode_stream
+from gdb_etm.protocols.armv7.memories import Memories
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
-from gdb_etm.protocols.ptm.handlers import Handlers
+from gdb_etm.protocols.ptm.handlers import Handlers, Regime
 from gdb_etm.protocols.ptm.headers import build_table, packet_kind
 from gdb_etm.protocols.ptm.packets import Header, Kind
 from gdb_etm.protocols.recorder import Recorder
@@ -25,6 +26,21 @@ from gdb_etm.protocols.stream import Form
 
 FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
 """After an A-sync packet every packet can be told from the next."""
+REMEMBERED = frozenset(
+    (
+        Kind.ASYNC,
+        Kind.IGNORE,
+        Kind.ATOM,
+        Kind.BRANCH,
+        Kind.ISYNC,
+        Kind.WAYPOINT_UPDATE,
+        Kind.TRIGGER,
+        Kind.CONTEXT_ID,
+        Kind.VMID,
+        Kind.EXCEPTION_RETURN,
+    )
+)
+"""Packets of which state and regime decide what they do; time goes on."""
 
 
 class Decoder:
@@ -38,6 +54,7 @@ class Decoder:
         self.config = config
         self.table = build_table(config)
         self.automaton = PtmAutomaton(program, self.table, config)
+        self.memories = Memories()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
         """Begin a stream.
@@ -67,7 +84,7 @@ class Decoding(FollowedStream[Header, Kind]):
 
     def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
         execution = PtmExecution(decoder.automaton, Recorder(decoder.automaton.runs, offset_of))
-        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, True)
+        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, decoder.memories, REMEMBERED)
         self._handlers = Handlers(decoder.config, decoder.automaton, execution)
 
     def finish(self) -> Recorder:
@@ -77,6 +94,12 @@ class Decoding(FollowedStream[Header, Kind]):
 
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         self._handlers.handle(kind, data, at, position)
+
+    def _regime(self) -> Regime:
+        return self._handlers.regime()
+
+    def _resume(self, regime: Regime) -> None:
+        self._handlers.resume(regime)
 
     def _bad(self, position: int, detail: str) -> None:
         super()._bad(position, detail)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Optional
 
 from gdb_etm.protocols.armv7.fields import Reason, from_gray, read_timestamp, timestamp_end
-from gdb_etm.protocols.elements import Cycles, Timestamp, TraceEvent
+from gdb_etm.protocols.elements import Context, Cycles, Timestamp, TraceEvent
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
@@ -16,6 +16,9 @@ from gdb_etm.protocols.ptm.packets import Kind, read_branch, read_count, read_sy
 
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
+
+Regime = Optional[Context]
+"""What decides, beside the state of the execution, what packets do: the context, its offset left out."""
 
 
 class Handlers:
@@ -55,6 +58,15 @@ class Handlers:
     def lose(self) -> None:
         """Forget what packets are compressed against, as when synchronisation is lost."""
         self._timestamp = None
+
+    def regime(self) -> Regime:
+        """Give the present regime."""
+        context = self._execution.context
+        return None if context is None else context._replace(offset=0)
+
+    def resume(self, regime: Regime) -> None:
+        """Go on under a regime that packets led to which were not handled here."""
+        self._execution.context = regime
 
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:
         pass

@@ -1,0 +1,103 @@
+"""What is remembered of streams: packets that were handled, and passages of stretches and packets.
+
+What a packet does is decided by its bytes, by the automaton's state, and by the *regime*: the rest of what decides how
+packets are read, as the context is, which changes seldom.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Hashable, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.protocols.armv7.automaton import State
+
+LONGEST = 512
+"""Bytes of a passage at most."""
+_SHORTEST = 24
+_KEY = 16
+# Bytes by which passages are looked for.
+_ALTERNATIVES = 4
+# Passages at most that begin with the same bytes.
+_MAX_REMEMBERED = 1 << 16
+
+
+class Passage(NamedTuple):
+    """What a packet, or a series of stretches and packets, does."""
+
+    data: bytes
+    """All its bytes."""
+    run: int
+    """Run number."""
+    state: State
+    """The state afterwards."""
+    memory: "Memory"
+    """What is remembered under the regime afterwards."""
+
+
+class Memory:
+    """What is remembered under one regime.
+
+    :param regime: The regime.
+    """
+
+    def __init__(self, regime: Hashable) -> None:
+        self.regime = regime
+        self.packets: Dict[Tuple[State, bytes], Passage] = {}
+        """By the state before and the packet's bytes."""
+        self.passages: Dict[Tuple[State, bytes], List[Passage]] = {}
+        """By the state before and the first bytes; without any where a passage might begin."""
+
+    def passage(self, state: State, data: bytes, at: int) -> Optional[Passage]:
+        """Find what is remembered to do what the bytes from index ``at`` on do."""
+        for passage in self.passages.get((state, data[at : at + _KEY]), ()):
+            if data.startswith(passage.data, at):
+                return passage
+        return None
+
+
+class Memories:
+    """What is remembered of streams, by regime."""
+
+    def __init__(self) -> None:
+        self._memories: Dict[Hashable, Memory] = {}
+        self._remembered = 0
+
+    def under(self, regime: Hashable) -> Memory:
+        """Give what is remembered under a regime."""
+        memory = self._memories.get(regime)
+        if memory is None:
+            self._count()
+            memory = self._memories[regime] = Memory(regime)
+        return memory
+
+    def add_packet(self, memory: Memory, state: State, passage: Passage) -> None:
+        """Remember what a packet did."""
+        memory.packets[state, passage.data] = passage
+        self._count()
+
+    def expects(self, memory: Memory, state: State, data: bytes) -> bool:
+        """Tell whether to remember a passage: it is long enough, and one that began like it was met before."""
+        if len(data) < _SHORTEST:
+            return False
+        key = (state, data[:_KEY])
+        if key in memory.passages:
+            return True
+        memory.passages[key] = []
+        self._count()
+        return False
+
+    def add_passage(self, memory: Memory, state: State, passage: Passage) -> None:
+        """Remember what a passage did."""
+        alike = memory.passages.setdefault((state, passage.data[:_KEY]), [])
+        alike.insert(0, passage)
+        del alike[_ALTERNATIVES:]
+        self._count()
+
+    def _count(self) -> None:
+        # Bounds memory on trace that does not repeat.
+        self._remembered += 1
+        if self._remembered > _MAX_REMEMBERED:
+            for memory in self._memories.values():
+                memory.packets.clear()
+                memory.passages.clear()
+            self._memories.clear()
+            self._remembered = 0
