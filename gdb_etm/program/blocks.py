@@ -79,8 +79,9 @@ class Blocks:
         self._transfers = transfers
         self._others = others
         self._blocks: Dict[Tuple[int, Isa], Block] = {}
-        # Of A32 and A64 code, by where it begins, which words may end a block.
-        self._marks: Dict[Tuple[int, Isa], bytes] = {}
+        # A32 and A64 code by where it begins, and that which was looked at last.
+        self._marked: Dict[Tuple[int, Isa], _Words] = {}
+        self._words = _NO_WORDS
 
     def at(self, address: int, isa: Isa) -> Block:
         """Give the block that begins at ``address``."""
@@ -92,9 +93,38 @@ class Blocks:
 
     def find(self, address: int, isa: Isa) -> Block:
         """Give the block that begins at ``address``, without keeping it."""
-        plain = isa is not Isa.T32 and not self._transfers and self._others is None
-        block = self._search(address, isa) if plain else None
-        return self._walk(address, isa) if block is None else block
+        words = self._words
+        if words.isa is not isa or not words.start <= address < words.end or address & 3:
+            found = self._find_words(address, isa)
+            if found is None:
+                return self._walk(address, isa)
+            words = found
+        first = index = (address - words.start) >> 2
+        while True:
+            index = words.marks.find(1, index, first + _MAX_INSTRUCTIONS)
+            if index < 0:
+                return self._walk(address, isa)
+            at = words.start + (index << 2)
+            insn = words.decode(at, _WORD(words.data, index << 2)[0])
+            if insn.kind is _DIRECT or insn.kind is _INDIRECT:
+                return _new(Block, (address, at + 4, index - first + 1, isa, Stop.BRANCH, insn, 0))
+            if insn.kind is not Kind.OTHER:
+                return self._walk(address, isa)
+            index += 1
+
+    def _find_words(self, address: int, isa: Isa) -> Optional["_Words"]:
+        # The code that holds an address, where ends of blocks can be searched for.
+        found = self.program.piece_at(address)
+        if found is None or (address | found[0]) & 3 or isa is Isa.T32 or self._transfers or self._others is not None:
+            return None
+        key = (found[0], isa)
+        words = self._marked.get(key)
+        if words is None:
+            decode = decode_a64 if isa is Isa.A64 else decode_a32
+            words = _Words(found[0], found[0] + len(found[1]), isa, found[1], not_plain(found[1], isa), decode)
+            self._marked[key] = words
+        self._words = words
+        return words
 
     def instruction(self, address: int, isa: Isa) -> Optional[Insn]:
         """Decode the instruction at ``address``; None where there is no code."""
@@ -212,31 +242,19 @@ class Blocks:
             count += 1
         return Block(address, at, count, isa, Stop.TOO_LONG, None)
 
-    def _search(self, address: int, isa: Isa) -> Optional[Block]:
-        # Finds the end of most blocks of A32 and A64 code at once; None where it has to be walked to.
-        found = self.program.piece_at(address)
-        if found is None or (address - found[0]) & 3:
-            return None
-        start, data = found
-        key = (start, isa)
-        marks = self._marks.get(key)
-        if marks is None:
-            marks = self._marks[key] = not_plain(data, isa)
-        first = index = (address - start) >> 2
-        decode = decode_a64 if isa is Isa.A64 else decode_a32
-        while True:
-            index = marks.find(1, index, first + _MAX_INSTRUCTIONS)
-            if index < 0:
-                return None
-            at = start + (index << 2)
-            insn = decode(at, _WORD(data, index << 2)[0])
-            kind = insn.kind
-            if kind is _DIRECT or kind is _INDIRECT:
-                parts = (address, at + 4, index - first + 1, isa, Stop.BRANCH, insn, 0)
-                return _new(Block, parts)
-            if kind is not Kind.OTHER:
-                return None
-            index += 1
+
+class _Words(NamedTuple):
+    # A piece of A32 or A64 code.
+    start: int
+    end: int
+    isa: Isa
+    data: bytes
+    marks: bytes
+    """For each word, whether it may end a block."""
+    decode: Callable[[int, int], Insn]
+
+
+_NO_WORDS = _Words(0, 0, Isa.A64, b"", b"", decode_a64)
 
 
 def _decode(data: bytes, index: int, address: int, isa: Isa) -> Optional[Insn]:

@@ -237,26 +237,26 @@ def decode_a64(address: int, word: int) -> Insn:
     :param address: Its address in bytes.
     :param word: The instruction word.
     """
-    if word & 0x7C000000 == 0x14000000:
-        return _direct_a64(address + _signed(word & 0x3FFFFFF, 26) * 4, word >> 31 == 1)
+    link = False
     if word & 0xFF000000 == 0x54000000 or word & 0x7E000000 == 0x34000000:
-        return _direct_a64(address + _signed(word >> 5 & 0x7FFFF, 19) * 4)
-    if word & 0x7E000000 == 0x36000000:
-        return _direct_a64(address + _signed(word >> 5 & 0x3FFF, 14) * 4)
-    if word & 0xFE1FF000 == 0xD61F0000:
+        offset = (word >> 5 & 0x7FFFF ^ 0x40000) - 0x40000
+    elif word & 0x7C000000 == 0x14000000:
+        offset = (word & 0x3FFFFFF ^ 0x2000000) - 0x2000000
+        link = word >> 31 == 1
+    elif word & 0x7E000000 == 0x36000000:
+        offset = (word >> 5 & 0x3FFF ^ 0x2000) - 0x2000
+    elif word & 0xFE1FF000 == 0xD61F0000:
         operation = word >> 21 & 0xF
         if operation in (1, 9):
             return _A64_INDIRECT_LINK  # BLR, BLRAA and BLRAB and their zero forms
         return _A64_INDIRECT if operation in (0, 2, 4, 8) else _A64
-    if word & 0xFFFFF0FF == 0xD50330DF:
-        return _direct_a64(address + 4)  # ISB
-    if word in (0xD503205F, 0xD503207F):
+    elif word & 0xFFFFF0FF == 0xD50330DF:
+        offset = 1  # ISB
+    elif word in (0xD503205F, 0xD503207F):
         return Insn(4, Kind.WAIT, 0, Isa.A64, False)
-    return _A64
-
-
-def _direct_a64(target: int, link: bool = False) -> Insn:
-    return _new(Insn, (4, _DIRECT, target & _MASK64, _A64_STATE, link))
+    else:
+        return _A64
+    return _new(Insn, (4, _DIRECT, (address + (offset << 2)) & _MASK64, _A64_STATE, link))
 
 
 def always_taken(word: int, isa: Isa) -> bool:

@@ -155,11 +155,12 @@ class RunTable:
 
     def add(self, run: Run) -> int:
         """Give a new run its number."""
+        number = len(self.runs)
         self.runs.append(run)
         if run.foreseen:
             self.has_events = True
             self.has_gaps = self.has_gaps or any(isinstance(one.event, Gap) for one in run.foreseen)
-        return len(self.runs) - 1
+        return number
 
     def single(self, leg: Leg) -> int:
         """Give the number of the run that is only this leg, as of a packet of one byte."""

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from gdb_etm.capture import TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.etmv3.config import Etmv3Config
-from gdb_etm.protocols.etmv3.decoder import Decoder as Etmv3Decoder
-from gdb_etm.protocols.etmv3.listing import list_packets as list_etmv3
-from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_decoder import decode_data
-from gdb_etm.protocols.etmv4.data_listing import list_data_packets
-from gdb_etm.protocols.etmv4.decoder import Decoder as Etmv4Decoder
-from gdb_etm.protocols.etmv4.listing import list_packets as list_etmv4
 from gdb_etm.protocols.packet import Packet
-from gdb_etm.protocols.ptm.config import PtmConfig
-from gdb_etm.protocols.ptm.decoder import Decoder as PtmDecoder
-from gdb_etm.protocols.ptm.listing import list_packets as list_ptm
 from gdb_etm.protocols.recorder import Recorder
 
 
@@ -77,18 +66,68 @@ class Language(NamedTuple):
     """Whether a range ends at every instruction whose condition failed, and not only at branches."""
 
 
-def _etmv4_data_id(config: Etmv4Config) -> Optional[int]:
-    return config.data_trace_id if config.data_trace and config.data_trace_id != config.trace_id else None
+def _etmv3() -> Language:
+    from gdb_etm.protocols.etmv3.config import Etmv3Config
+    from gdb_etm.protocols.etmv3.decoder import Decoder
+    from gdb_etm.protocols.etmv3.listing import list_packets
+
+    return Language(Etmv3Config.from_source, Decoder, list_packets, tells_failures=True)
 
 
-LANGUAGES: Dict[str, Language] = {
-    "etmv3": Language(Etmv3Config.from_source, Etmv3Decoder, list_etmv3, tells_failures=True),
-    "etmv4": Language(
-        Etmv4Config.from_source,
-        Etmv4Decoder,
-        list_etmv4,
-        DataStream(_etmv4_data_id, list_data_packets, decode_data),
-    ),
-    "ptm": Language(PtmConfig.from_source, PtmDecoder, list_ptm),
-}
+def _etmv4() -> Language:
+    from gdb_etm.protocols.etmv4.config import Etmv4Config
+    from gdb_etm.protocols.etmv4.decoder import Decoder
+
+    def packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
+        from gdb_etm.protocols.etmv4.listing import list_packets
+
+        return list_packets(config, data, offset_of)
+
+    def data_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
+        from gdb_etm.protocols.etmv4.data_listing import list_data_packets
+
+        return list_data_packets(config, data, offset_of)
+
+    def data_elements(*arguments: Any, **named: Any) -> Sequence[Any]:
+        from gdb_etm.protocols.etmv4.data_decoder import decode_data
+
+        return decode_data(*arguments, **named)
+
+    def data_id(config: Etmv4Config) -> Optional[int]:
+        return config.data_trace_id if config.data_trace and config.data_trace_id != config.trace_id else None
+
+    return Language(Etmv4Config.from_source, Decoder, packets, DataStream(data_id, data_packets, data_elements))
+
+
+def _ptm() -> Language:
+    from gdb_etm.protocols.ptm.config import PtmConfig
+    from gdb_etm.protocols.ptm.decoder import Decoder
+    from gdb_etm.protocols.ptm.listing import list_packets
+
+    return Language(PtmConfig.from_source, Decoder, list_packets)
+
+
+class _Languages(Mapping[str, Language]):
+    # Imports a protocol when it is asked for: decoding a small capture takes less time than importing all of them.
+
+    def __init__(self, makers: Dict[str, Callable[[], Language]]) -> None:
+        self._makers = makers
+        self._made: Dict[str, Language] = {}
+
+    def __getitem__(self, protocol: str) -> Language:
+        if protocol not in self._made:
+            self._made[protocol] = self._makers[protocol]()
+        return self._made[protocol]
+
+    def __contains__(self, protocol: object) -> bool:
+        return protocol in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+LANGUAGES: Mapping[str, Language] = _Languages({"etmv3": _etmv3, "etmv4": _etmv4, "ptm": _ptm})
 """By :attr:`gdb_etm.capture.TraceSource.protocol`."""

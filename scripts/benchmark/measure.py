@@ -20,9 +20,10 @@ def measure(path, again, history):
     """Decode a snapshot; return what it took."""
     begun = clock()
     from gdb_etm.history.build import DecoderCache, decode_part, parts
+    from gdb_etm.protocols.registry import LANGUAGES
     from gdb_etm.snapshot.reader import read_snapshot
 
-    captures = [one for one in read_snapshot(path) if one.sources]
+    captures = [one for one in read_snapshot(path) if any(source.protocol in LANGUAGES for source in one.sources)]
     read = clock()
     found = [part for capture in captures for part in parts(capture)]
     deframed = clock()

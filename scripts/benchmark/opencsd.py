@@ -33,7 +33,7 @@ def write_parameters(snapshot, folder):
     from gdb_etm.protocols.etmv4.config import Etmv4Config
     from gdb_etm.snapshot.reader import read_snapshot
 
-    captures = [one for one in read_snapshot(snapshot) if one.sources]
+    captures = [one for one in read_snapshot(snapshot) if any(source.protocol == "etmv4" for source in one.sources)]
     formats = {BufferFormat.FRAMES: "frames", BufferFormat.RAW: "raw"}
     if len(captures) != 1 or captures[0].format not in formats:
         return None

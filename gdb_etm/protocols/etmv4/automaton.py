@@ -116,24 +116,27 @@ class Automaton:
         # Finds out what a place's steps go by.
         block = self.block(place)
         last = block.last
-        if last is None or last.kind is Kind.FUTURE or isinstance(place, FuturePlace):
-            place.count = -1
-        elif last.link and self.return_stack:
-            place.count = -1
-        else:
-            place.count = block.instructions
+        future = isinstance(place, FuturePlace) or last is not None and last.kind is Kind.FUTURE
+        known = last is not None and not future and not (last.link and self.return_stack)
+        place.count = block.instructions if known else -1
         return place.count
 
     def _after(self, place: Place, taken: bool) -> Place:
-        # Where the branch leads at the end of a place's block.
-        block = self.block(place)
+        # Where the branch leads at the end of a place's block, of which something is known already.
+        block = place.block or self.block(place)
         last = block.last
         if not taken or last is None:
-            following = place.skipped = self.place(block.end, block.isa)
+            address, isa = block.end, block.isa
         elif last.kind is Kind.INDIRECT:
-            following = place.taken = AFTER_BRANCH
+            place.taken = AFTER_BRANCH
+            return AFTER_BRANCH
         else:
-            following = place.taken = self.place(last.target, last.isa)
+            address, isa = last.target, last.isa
+        following = self._places[isa].get(address) or self.place(address, isa)
+        if taken:
+            place.taken = following
+        else:
+            place.skipped = following
         return following
 
     def way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:

@@ -6,12 +6,14 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 Packets that only say where the program went (atoms and addresses) are followed by the automaton, some ten bytes a
 look-up, and what comes again and again some hundred bytes a look-up (``following.py``).  All others, and everything
 that cannot be followed, go through one handler for each kind of packet.
+
+What only some units need is imported when one is met: decoding most captures takes less time than importing all.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Callable, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Optional, Sequence
 
 from gdb_etm.program.accesses import Access
 from gdb_etm.program.blocks import Blocks
@@ -19,21 +21,21 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_elements import DataElement
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.following import Follower, Memories
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.log import Log
-from gdb_etm.protocols.etmv4.outcomes import match_conditions
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.reserved import reserved_field
-from gdb_etm.protocols.etmv4.speculation import Speculation
 from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.etmv4.stretches import Stretches
-from gdb_etm.protocols.etmv4.transfers import put_transfers
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
+
+if TYPE_CHECKING:
+    from gdb_etm.protocols.etmv4.data_elements import DataElement
+    from gdb_etm.protocols.etmv4.speculation import Speculation
 
 _PIECE = 1 << 18
 # Bytes fed at a time, so that somebody who waits can be told how far it is.
@@ -103,7 +105,9 @@ class Decoding(PacketStream):
         self._execution = Execution(decoder.automaton, self.recorder, config.m_profile, self.log)
         self._speculation: Optional[Speculation] = None
         if config.max_speculation or self.log is not None:
-            self._speculation = Speculation(config, self._execution, self.log)
+            from gdb_etm.protocols.etmv4 import speculation
+
+            self._speculation = speculation.Speculation(config, self._execution, self.log)
         self._handlers = Handlers(config, self._execution, self._speculation, self.log)
         self._follower = Follower(
             decoder.automaton, decoder.stretches, decoder.memories, self._execution, self._handlers, decoder.table
@@ -135,8 +139,12 @@ class Decoding(PacketStream):
             self._speculation.end(self._base)
         self._end()
         if self.log is not None and self._config.conditional:
+            from gdb_etm.protocols.etmv4.outcomes import match_conditions
+
             match_conditions(self.recorder, self.log.conditions, self._automaton.blocks, self._config)
         if self.log is not None and transfers is not None:
+            from gdb_etm.protocols.etmv4.transfers import put_transfers
+
             put_transfers(self.recorder, self.log, transfers, self._config, self._automaton.blocks)
         if self._execution.marked:
             # Last, because it moves the events that the log refers to.

@@ -5,7 +5,7 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Optional, Tuple, Union
 
 from gdb_etm.protocols.elements import Context, Cycles, GapReason, Timestamp, TraceEvent
 from gdb_etm.protocols.etmv4 import exceptions
@@ -35,7 +35,9 @@ from gdb_etm.protocols.etmv4.resolution import (
     read_sync_mark,
 )
 from gdb_etm.protocols.etmv4.results import ConditionalHandlers
-from gdb_etm.protocols.etmv4.speculation import Speculation
+
+if TYPE_CHECKING:
+    from gdb_etm.protocols.etmv4.speculation import Speculation
 
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
@@ -44,7 +46,7 @@ Regime = Tuple[Optional[Tuple[Optional[int], bool, bool, Optional[int], Optional
 """The last context, what Context packets are compressed against, the threshold of cycle counts, whether there was a
 timestamp since the last Trace Info."""
 
-Elements = Union[Execution, Speculation]
+Elements = Union[Execution, "Speculation"]
 """What takes the elements of a stream."""
 
 _CYCLE_COUNTS = (Kind.CYCLE_COUNT_1, Kind.CYCLE_COUNT_2, Kind.CYCLE_COUNT_3)

@@ -77,7 +77,8 @@ class Stretches:
         """
         plain = not (self._automaton.return_stack or state.pending)
         stretch = self._make_plain(state, data, at, end) if plain else None
-        stretch = stretch or self._make_any(state, data, at, end)
+        if stretch is None:
+            stretch = self._make_any(state, data, at, end)
         if stretch is None:
             if not 0 < state.window < _LONGEST or at + state.window >= end:
                 return None
@@ -85,7 +86,6 @@ class Stretches:
             state.window = _LONGEST
             state.stretches.clear()
             return self.make(state, data, at, end)
-        state.stretches[data[at : at + state.window]] = stretch
         self.made += 1
         if not self.made % _MAX_REMEMBERED:
             self._automaton.forget()
@@ -144,12 +144,13 @@ class Stretches:
         length = index - at
         if not length:
             return None
-        if not window:
-            state.window = length
+        window = state.window = window or length
+        key = data[at : at + window]
+        run = _StretchRun(self, state, key if len(key) == length else data[at:index], count)
         quiet = state.quiet and registers is state.registers
         following = automaton.enter(place, registers, (wide, quiet, told == index, ()))
-        run = automaton.runs.add(_StretchRun(self, state, data[at:index], count))
-        return _new(Stretch, (length, run, following, (), 0))
+        stretch = state.stretches[key] = _new(Stretch, (length, automaton.runs.add(run), following, (), 0))
+        return stretch
 
     def _make_any(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
         # With the return stack, and with atoms that do not come to an end.
@@ -165,7 +166,9 @@ class Stretches:
             state.window = index - at
         run = automaton.runs.add(Run(index - at, walk.positions, walk.legs))
         following = automaton.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.told, walk.pending)
-        return Stretch(index - at, run, following, walk.pushes, walk.deepest)
+        stretch = Stretch(index - at, run, following, walk.pushes, walk.deepest)
+        state.stretches[data[at : at + state.window]] = stretch
+        return stretch
 
     def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int, enough: int) -> int:
         # Follows whole packets up to the first that cannot be remembered; returns the index of that one.

@@ -36,7 +36,9 @@ class Plain(Decoding):
 class Case:
     """A stream and what decodes it."""
 
-    def __init__(self, config: Etmv4Config, memory: Program, data: bytes, offset_of: Callable[[int], int] = same):
+    def __init__(
+        self, config: Etmv4Config, memory: Program, data: bytes, offset_of: Callable[[int], int] = same
+    ) -> None:
         self.config = config
         self.memory = memory
         self.data = data
