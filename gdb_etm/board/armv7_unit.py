@@ -121,7 +121,8 @@ class Armv7Unit(ABC):
         self._implemented = control
         self._fixed = fixed
         self._masks = masks
-        junk = random.Random(base)
+        self._reset = reset
+        junk = self._junk = random.Random(base)
         self._values: Dict[int, int] = {offset: junk.getrandbits(32) & mask for offset, mask in masks.items()}
         self._values.update({CR: PROG | POWER_DOWN, SR: 0, TRACEIDR: 0})
         self._values.update(reset)
@@ -185,6 +186,13 @@ class Armv7Unit(ABC):
             self._values[SR] = value & (SR_START_STOP | _SR_TRIGGERED)
         elif offset in self._masks:
             self._values[offset] = value & self._masks[offset]
+
+    def lose_power(self) -> None:
+        """Stop, and forget what was programmed."""
+        self._control(PROG | POWER_DOWN)
+        self._polls = self._claims = 0
+        self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
+        self._values.update({SR: 0, **self._reset})
 
     # What the trace buffer asks for.
 

@@ -6,6 +6,7 @@ from typing import Optional, Union
 
 from gdb_etm.board.cortex_a_board import CortexABoard
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
+from gdb_etm.board.domain import Clocked, TraceClock, UnitDomain
 from gdb_etm.board.etb import EmbeddedTraceBuffer
 from gdb_etm.board.etm import TraceUnit
 from gdb_etm.board.etmv3 import Etmv3Unit
@@ -25,6 +26,7 @@ _DWT_COMP = 0x20
 _DWT_FUNCTION = 0x28
 _DWT_MATCH = 0xF
 _MATCH_INSTRUCTION = 2
+_NOISE_ID = 0x01
 
 
 class Board:
@@ -50,9 +52,14 @@ class Board:
         for table in variant.tables:
             listed = tuple((address, not missing.get(address)) for address in table.components)
             machine.add_device(RomTable(table.base, table.part, listed))
-        for device in (self.unit, self.funnel, self.buffer):
+        self.buffer.stuck_flush = faults.stuck_flush
+        self._clock = TraceClock()
+        if faults.clock_gate:
+            machine.add_device(self._clock)
+        unit = UnitDomain(self.unit, faults, isinstance(self.unit, Etmv3Unit))
+        for device in (unit, self.funnel, self.buffer):
             if not missing[device.base]:
-                machine.add_device(device)
+                machine.add_device(Clocked(device, self._clock) if faults.clock_gate else device)
         if not faults.no_etm:
             machine.trace = self.unit
         self.dp = DebugPort([AhbAccessPort(machine, variant.tables[0].base)], self.reset, faults)
@@ -92,8 +99,10 @@ class Board:
         self.machine.close()
 
     def _to_funnel(self, trace_id: int, data: bytes) -> None:
-        if not self.faults.no_funnel:
+        if not self.faults.no_funnel and (self._clock.runs or not self.faults.clock_gate):
             self.funnel.take(0, trace_id, data)
+            if self.faults.noise:
+                self.funnel.take(1, _NOISE_ID, bytes(self.faults.noise * len(data)))
 
     def _data_to_funnel(self, trace_id: int, data: bytes) -> None:
         if not self.faults.no_funnel:

@@ -63,6 +63,9 @@ class EmbeddedTraceBuffer:
         self._write = 0
         # A manual flush shows in one read of FFCR before it is over.
         self._flushing = False
+        self.stuck_flush = 0
+        """The flush of this number does not end; 0: none is so."""
+        self._stuck = False
         self._plain: Dict[int, int] = {_TRG: 0, _FFCR: 0}
         self._identity = identification(_PART_ETB, devtype=0x21)
 
@@ -84,7 +87,7 @@ class EmbeddedTraceBuffer:
             return self._take_word()
         if offset == _FFCR:
             value = self._plain[_FFCR] | (_FLUSH_MANUALLY if self._flushing else 0)
-            self._flushing = False
+            self._flushing = self._stuck
             return value
         acquired = _ACQUIRED | _FORMATTER_EMPTY if self._stopped else 0
         live = {
@@ -93,7 +96,7 @@ class EmbeddedTraceBuffer:
             _RRP: self._read // 4,
             _RWP: self._write // 4,
             _CTL: int(self._capturing),
-            _FFSR: _STOPPED if self._stopped else 0,
+            _FFSR: (_STOPPED if self._stopped else 0) | self._stuck,
             SoftwareLock.LSR: self._lock.status(),
         }
         if offset in live:
@@ -128,6 +131,7 @@ class EmbeddedTraceBuffer:
             self._raw.clear()
             self._stopped = False
         elif not enable and not self._stopped:
+            self._stuck = self._flushing = False
             self._stop()
         self._capturing = bool(enable)
 
@@ -136,7 +140,9 @@ class EmbeddedTraceBuffer:
         if value & _FLUSH_MANUALLY and not self._stopped:
             self.flush()
             self._flushing = True
-            if value & _STOP_ON_FLUSH:
+            self.stuck_flush -= 1
+            self._stuck = self.stuck_flush == 0
+            if value & _STOP_ON_FLUSH and not self._stuck:
                 self._stop()
 
     def _stop(self) -> None:

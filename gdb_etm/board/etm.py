@@ -117,7 +117,7 @@ class TraceUnit:
         self._ones = model.ones
         self._masks = dict(model.masks)
         self._masks.update(_comparator_masks(comparators))
-        junk = random.Random(base)
+        junk = self._junk = random.Random(base)
         self._values = {offset: junk.getrandbits(32) & mask for offset, mask in self._masks.items()}
         self._values.update({_PRGCTLR: 0, _AUXCTLR: 0, _PDCR: 0})
         self._claims = 0
@@ -212,6 +212,12 @@ class TraceUnit:
         """Synchronise soon, as a request from the sink asks."""
         if self._encoder is not None:
             self._encoder.request_sync()
+
+    def lose_power(self) -> None:
+        """Stop, and forget what was programmed."""
+        self._program(0)
+        self._polls = self._claims = 0
+        self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
 
     def _set_handler(self, handler: bool) -> None:
         if self._view is not None:

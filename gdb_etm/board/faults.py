@@ -31,6 +31,18 @@ class Faults(NamedTuple):
     """The chip has no trace buffer."""
     busy: bool = False
     """The probe is in use by another program."""
+    clock_gate: bool = False
+    """The trace hardware has a clock, which a register of the chip's vendor switches; it is off at power-up."""
+    power_domain: bool = False
+    """The trace unit has power only while its register asks for it (TRCPDCR.PU, ETMPDCR.PowerUp)."""
+    os_lock: bool = False
+    """The trace unit has the OS Lock, which is locked at power-up."""
+    no_authentication: bool = False
+    """The chip's debug authentication forbids tracing."""
+    stuck_flush: int = 0
+    """The trace buffer's flush of this number does not end, until the buffer is switched off."""
+    noise: int = 0
+    """Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's."""
 
 
 def parse_faults(names: Sequence[str]) -> Faults:

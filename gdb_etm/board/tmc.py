@@ -80,6 +80,9 @@ class TraceBuffer:
         self._since_sync = 0
         # A manual flush shows in one read of FFCR before it is over.
         self._flushing = False
+        self.stuck_flush = 0
+        """The flush of this number does not end; 0: none is so."""
+        self._stuck = False
         self._plain: Dict[int, int] = {_TRG: 0, _MODE: 0, _BUFWM: 0, _FFCR: 0, _PSCR: 0xA}
         words = size // 4 - 1
         self._masks: Dict[int, int] = {_TRG: words, _MODE: 3, _BUFWM: words, _PSCR: 0x1F}
@@ -104,7 +107,7 @@ class TraceBuffer:
             return self._take_word()
         if offset == _FFCR:
             value = self._plain[_FFCR] | (_FLUSH_MANUALLY if self._flushing else 0)
-            self._flushing = False
+            self._flushing = self._stuck
             return value
         live = self._live()
         if offset in live:
@@ -151,7 +154,7 @@ class TraceBuffer:
             _CTL: int(self._state != _State.DISABLED),
             _LBUFLEVEL: level // 4,
             _CBUFLEVEL: level // 4,
-            _FFSR: 0 if running else _STOPPED,
+            _FFSR: (0 if running else _STOPPED) | self._stuck,
             SoftwareLock.LSR: self._lock.status(),
         }
 
@@ -168,13 +171,16 @@ class TraceBuffer:
             if self._state == _State.RUNNING:
                 self._stop()
             self._state = _State.DISABLED
+            self._stuck = self._flushing = False
 
     def _set_formatter(self, value: int) -> None:
         self._plain[_FFCR] = value & _FFCR_MASK & ~_FLUSH_MANUALLY
         if value & _FLUSH_MANUALLY and self._state == _State.RUNNING:
             self.flush()
             self._flushing = True
-            if value & _STOP_ON_FLUSH:
+            self.stuck_flush -= 1
+            self._stuck = self.stuck_flush == 0
+            if value & _STOP_ON_FLUSH and not self._stuck:
                 self._stop()
 
     def _stop(self) -> None:
