@@ -298,7 +298,8 @@ def _told(text: str) -> Optional[Information]:
     match = _EXCEPTION.search(text)
     if match is None:
         return None
-    return Information(exception_type(_NUMBERS[match[1]] + int(match[2] or 0)), False, False, "Cancel" in text, None, None)
+    number = exception_type(_NUMBERS[match[1]] + int(match[2] or 0))
+    return Information(number, False, False, "Cancel" in text, None, None)
 
 
 def test_the_listing_tells_what_was_written() -> None:
