@@ -17,8 +17,10 @@ from gdb_etm.errors import CommandError, EtmError
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.
     from gdb_etm.commands.progress import Meter
+    from gdb_etm.commands.ranges import Window
     from gdb_etm.history.build import SourceStream
     from gdb_etm.history.store import History
+    from gdb_etm.protocols.packet import Packet
     from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
@@ -82,11 +84,27 @@ def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
     return [stream for stream in found if arguments.id in (None, stream.trace_id)]
 
 
+def _window(arguments: argparse.Namespace, length: int, what: str) -> Window:
+    # The numbers that objects are wanted of.
+    from gdb_etm.commands.ranges import Window, window
+
+    if not arguments.words:
+        return Window(1, length)
+    if arguments.words[0].startswith("/"):
+        raise CommandError("%s is for text; JSON objects hold everything" % arguments.words[0])
+    return window(" ".join(arguments.words), length, None, None, what)
+
+
 def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.commands.listing import packets_of
     from gdb_etm.views.elements import packet_object
 
-    for trace_id, packet in packets_of(_streams(arguments)):
+    found: Iterable[Tuple[int, Packet]] = packets_of(_streams(arguments))
+    if arguments.words:
+        kept = list(found)
+        shown = _window(arguments, len(kept), "packets")
+        found = kept[shown.first - 1 : shown.last]
+    for trace_id, packet in found:
         yield json.dumps(packet_object(trace_id, packet))
 
 
@@ -103,8 +121,8 @@ def _packets(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _elements(arguments: argparse.Namespace) -> Iterator[str]:
+    from gdb_etm.history.build import data_trace_id
     from gdb_etm.protocols.elements import DataGap
-    from gdb_etm.protocols.registry import LANGUAGES
     from gdb_etm.views.elements import element_object, element_text, end_object
 
     capture = _capture(arguments)
@@ -119,17 +137,17 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     def conditions_of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
         return ((offset, trace_id, one) for offset, one in history.conditions())
 
-    def data_of(history: History) -> Iterator[Tuple[int, int, Element]]:
-        language = LANGUAGES[history.source.protocol]
-        config = language.config(history.source)
-        data_id = language.data.trace_id(config) if language.data is not None else None
-        trace_id = config.trace_id if data_id is None else data_id
-        return ((offset, trace_id, one) for offset, one in history.data_elements())
+    def data_of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
+        data_id = data_trace_id(history.source)
+        id_of_data = trace_id if data_id is None else data_id
+        return ((offset, id_of_data, one) for offset, one in history.data_elements())
 
     as_object = arguments.format == "jsonl"
-    found = [make(*item) for item in histories.items() for make in (of, conditions_of)]
-    found += [data_of(history) for history in histories.values()]
+    makers = (of, conditions_of, data_of)
+    found = [make(*item) for make in makers for item in histories.items()]
     for offset, trace_id, element in merge(*found, key=lambda item: item[0]):
+        if arguments.id not in (None, trace_id):
+            continue
         if as_object:
             yield json.dumps(element_object(trace_id, offset, element))
         else:
@@ -146,8 +164,12 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
     symbols = load_symbols(arguments.elf)
     histories = _histories(arguments, _capture(arguments))
+    if arguments.words and len(histories) > 1:
+        names = ", ".join("0x%02x" % trace_id for trace_id in histories)
+        raise CommandError("a range is of one trace ID: --id with one of %s" % names)
     for trace_id, history in histories.items():
-        for item in history.walk(1, len(history)):
+        shown = _window(arguments, len(history), "instructions")
+        for item in history.walk(shown.first, shown.last):
             if isinstance(item, Instruction):
                 function = symbols.at(item.address)
                 passed = history.outcome(item.number)
@@ -194,9 +216,12 @@ _LISTINGS: Dict[str, _Listing] = {
 
 def _number(text: str) -> int:
     try:
-        return int(text, 0)
+        value = int(text, 0)
     except ValueError:
         raise argparse.ArgumentTypeError('"%s" is no number' % text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("%s is negative" % text)
+    return value
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -73,6 +73,7 @@ def test_overview() -> None:
         (("zork",), "zork"),
         (("elements",), "SNAPSHOT"),
         (("elements", "folder", "--id", "zork"), '"zork" is no number'),
+        (("elements", "folder", "--id", "-1"), "-1 is negative"),
         (("elements", "folder", "--format", "xml"), "xml"),
         (("elements", "folder", "1,5"), "1,5"),
         (("history", "folder", "--zork"), "--zork"),
@@ -167,6 +168,32 @@ def test_ranges_of_the_history(words: Tuple[str, ...], numbers: List[int]) -> No
     found = [int(line.split()[0]) for line in lines if re.match(r"\d", line)]
     assert found[0] == numbers[0]
     assert found[-1] == numbers[1] or words == ("5",)
+
+
+def test_ranges_of_objects() -> None:
+    folder = capture_folder("armv8_1m_branches")
+    objects = [json.loads(line) for line in well("history", folder, "--format", "jsonl", "5,+3").lines]
+    assert [found["number"] for found in objects if found["kind"] == "instruction"] == [5, 6, 7]
+    everything = well("packets", folder, "--format", "jsonl").lines
+    assert well("packets", folder, "--format", "jsonl", "-3").lines == everything[-3:]
+
+
+@pytest.mark.parametrize(
+    "name, words, message",
+    [
+        ("armv8_1m_branches", ("/d", "5"), "/d is for text"),
+        ("armv8_1m_branches", ("9999",), "numbered 1 to 209"),
+        ("juno_r1_1", ("1,5",), "0x10, 0x11, 0x12, 0x13, 0x15"),
+    ],
+)
+def test_wrong_ranges_of_objects(name: str, words: Tuple[str, ...], message: str) -> None:
+    assert message in refused("history", capture_folder(name), "--format", "jsonl", *words)
+
+
+def test_a_history_of_several_tells_whose_it_is() -> None:
+    folder = capture_folder("juno_r1_1")
+    assert well("history", folder, "-3").lines[0] == "trace ID 0x10 of 0x10, 0x11, 0x12, 0x13, 0x15"
+    assert "trace ID" not in well("history", folder, "-3", "--id", "0x10").out
 
 
 def test_functions() -> None:

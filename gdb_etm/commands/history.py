@@ -44,6 +44,7 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
         yield from _events_alone(decoded, limit)
         return
     shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
+    yield from _whose(session, values, decoded, decoded.instructions_shown)
     yield from _doubts(decoded, "instructions marked ! are not what the target holds now")
     yield from _absent(decoded, values.modifiers)
     batch: List[Row] = []
@@ -154,6 +155,7 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
         yield from _events_alone(decoded, limit)
         return
     shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
+    yield from _whose(session, values, decoded, decoded.functions_shown)
     yield from _doubts(decoded, "some of what is listed may never have run")
     if shown.first == 1:
         yield end_text(decoded.history.end_reason)
@@ -169,6 +171,13 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
             batch = []
     yield from function_lines(batch, "c" in values.modifiers, "i" in values.modifiers)
     decoded.functions_shown = shown
+
+
+def _whose(session: Session, values: Values, decoded: Decoded, before: Optional[Window]) -> Iterator[str]:
+    # At the first look, where several cores were traced and the user did not say which.
+    words = session.look().whose(decoded) if before is None and values.get(TRACE_ID) is None else ""
+    if words:
+        yield words
 
 
 def _doubts(decoded: Decoded, consequence: str) -> Iterator[str]:

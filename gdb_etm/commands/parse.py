@@ -41,7 +41,8 @@ def parse(command: Command, words: Sequence[str]) -> Values:
                 raise CommandError("%s takes no value" % name)
             if not equals and not option.flag:
                 if not rest:
-                    raise CommandError("%s needs a value: %s %s" % (name, name, option.metavar))
+                    values_text = " | ".join(option.choices) or "%s %s" % (name, option.metavar)
+                    raise CommandError("%s needs a value: %s" % (name, values_text))
                 text = rest.pop(0)
             if not option.many and values.get(option) is not None:
                 raise CommandError("%s is given twice" % name)

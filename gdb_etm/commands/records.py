@@ -10,7 +10,7 @@ from gdb_etm.commands.listing import Packets
 from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
-from gdb_etm.history.build import DecoderCache, all_streams
+from gdb_etm.history.build import DecoderCache, all_streams, data_trace_id
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.clock import Clock
 from gdb_etm.history.exits import Exits
@@ -190,11 +190,17 @@ class Record:
         """
         if trace_id is not None:
             if trace_id not in decoded:
+                _refuse_data_id(trace_id, decoded)
                 raise _no_such_id(trace_id, self.number, decoded)
             return decoded[trace_id]
         if not decoded:
             raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
         return next((one for one in decoded.values() if len(one.history)), next(iter(decoded.values())))
+
+    def whose(self, decoded: Decoded) -> str:
+        """Say which trace ID a history has, where the capture has several; otherwise ``""``."""
+        ids = {id(one): "0x%02x" % trace_id for trace_id, one in (self._decoded or {}).items()}
+        return "" if len(ids) < 2 else "trace ID %s of %s" % (ids[id(decoded)], ", ".join(ids.values()))
 
 
 def with_images(capture: Capture, images: Sequence[MemoryImage], first: bool = False) -> Capture:
@@ -209,6 +215,14 @@ def with_images(capture: Capture, images: Sequence[MemoryImage], first: bool = F
         more = tuple(image for image in images if image not in source.images)
         sources.append(source._replace(images=more + source.images if first else source.images + more))
     return capture._replace(sources=tuple(sources))
+
+
+def _refuse_data_id(trace_id: int, decoded: Dict[int, Decoded]) -> None:
+    # A data stream has no instructions of its own.
+    for own_id, one in decoded.items():
+        if data_trace_id(one.history.source) == trace_id:
+            words = 'trace ID 0x%02x is the data trace of 0x%02x; "history /d --id 0x%02x" shows its loads and stores'
+            raise CommandError(words % (trace_id, own_id, own_id))
 
 
 def _no_such_id(trace_id: int, number: int, known: Iterable[int]) -> CommandError:

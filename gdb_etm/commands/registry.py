@@ -41,7 +41,7 @@ SETTINGS: Tuple[Setting, ...] = (
     ),
     Setting(
         "data",
-        'what of loads and stores "etm start" traces',
+        'data trace that "etm start" asks for',
         "addresses, values or both, where the trace unit can; such trace fills the buffer many times faster.",
         "off",
         DATA_CHOICES,

@@ -296,6 +296,6 @@ REPLAY_COMMANDS = (
         "",
         (NAME,),
         {},
-        (("mark here", "then \"goto here\""), ("mark", "lists them")),
+        (("mark here", 'then "etm goto here"'), ("mark", "lists them")),
     ),
 )

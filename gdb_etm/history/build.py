@@ -69,19 +69,22 @@ def all_streams(capture: Capture, progress: Optional[Progress] = None) -> List[S
     framed = _Framed(capture, progress)
     result = []
     for source in sources:
-        language = LANGUAGES[source.protocol]
-        config = language.config(source)
-        data_id = language.data.trace_id(config) if language.data is not None else None
-        ids = [config.trace_id] + ([data_id] if data_id is not None else [])
-        for trace_id in ids:
-            if trace_id in framed.streams:
-                result.append(framed.stream(source, trace_id, trace_id != config.trace_id))
+        own_id = LANGUAGES[source.protocol].config(source).trace_id
+        for one in (own_id, data_trace_id(source)):
+            if one is not None and one in framed.streams:
+                result.append(framed.stream(source, one, one != own_id))
     known = {stream.trace_id for stream in result}
     others = {_trace_id(source): source for source in capture.sources if source.protocol not in LANGUAGES}
     for trace_id in framed.streams:
         if trace_id not in known:
             result.append(framed.stream(others.get(trace_id, _NO_SOURCE), trace_id, False))
     return result
+
+
+def data_trace_id(source: TraceSource) -> Optional[int]:
+    """Give the trace ID of a source's loads and stores; None where they have none of their own."""
+    language = LANGUAGES[source.protocol]
+    return language.data.trace_id(language.config(source)) if language.data is not None else None
 
 
 _NO_SOURCE = TraceSource("", "of no source that the capture names", {}, None, ())

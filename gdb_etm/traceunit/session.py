@@ -114,8 +114,11 @@ class TraceSession:
         """What the user should know about what is being traced, one line each."""
         notes = self.unit.notes + (() if self.plan is None else self.plan.notes)
         if self.sync_bytes and self.sink.size // self.sync_bytes < 4:
-            notes += ("a synchronisation every %d bytes: when the buffer of %d bytes has wrapped, up to so much of its"
-                      " oldest trace cannot be decoded" % (self.sync_bytes, self.sink.size),)
+            words = (
+                "a synchronisation every {:,} bytes: when the buffer of {:,} bytes has wrapped, up to so much of its"
+                " oldest trace cannot be decoded"
+            )
+            notes += (words.format(self.sync_bytes, self.sink.size),)
         return notes
 
     def stop(self) -> None:

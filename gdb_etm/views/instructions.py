@@ -95,6 +95,10 @@ class _Columns:
         cells = [time_cells(row.time) for row in shown]
         self._cycles = max((len(cycles) for cycles, _ in cells), default=0)
         self._time = max((len(time) for _, time in cells), default=0)
+        owners = [row for row in rows if isinstance(row, (InstructionRow, EventRow))]
+        transfers = [transfer_cells(one) for row in owners for one in row.transfers]
+        self._kind = max((len(kind) for kind, *_ in transfers), default=0)
+        self._size = max((len(size) for _, size, *more in transfers if len(more) > 1), default=0)
 
     def instruction(self, row: InstructionRow) -> str:
         word, _, operands = row.text.partition("\t")
@@ -115,7 +119,9 @@ class _Columns:
 
     def transfers(self, rows: Tuple[TransferRow, ...]) -> List[str]:
         margin = self._left("", "     ", None)
-        return [margin + line for line in align(transfer_cells(row) for row in rows)]
+        cells = [transfer_cells(row) for row in rows]
+        padded = [[kind.ljust(self._kind), size.ljust(self._size), *more] for kind, size, *more in cells]
+        return [margin + line for line in align(padded)]
 
     def _left(self, number: str, mark: str, time: Optional[Time]) -> str:
         line = number.ljust(self._number) + mark

@@ -48,12 +48,23 @@ def gap_text(gap: Gap) -> str:
 
 
 def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:
-    """Describe gaps that follow directly on one another: of those with one reason the first, and how many more."""
-    for _, alike in groupby(gaps, key=lambda gap: gap.reason):
+    """Describe gaps that follow directly on one another: of those with one reason the first, and how many more.
+
+    That tracing begins again behind an overflow is not told: it was not off.
+    """
+    for _, alike in groupby(_without_restarts(gaps), key=lambda gap: gap.reason):
         first, *more = alike
         yield gap_text(first)
         if more:
             yield "[%s like it]" % plural(len(more), "more gap")
+
+
+def _without_restarts(gaps: Iterable[Gap]) -> Iterator[Gap]:
+    before = None
+    for gap in gaps:
+        if gap.reason is not GapReason.TRACE_ON or before is not GapReason.OVERFLOW:
+            yield gap
+        before = gap.reason
 
 
 def end_text(end: BufferEnd) -> str:

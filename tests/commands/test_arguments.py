@@ -49,7 +49,7 @@ def test_values_are_typed() -> None:
     "text, message",
     [
         ("", "FILE is missing"),
-        ("a --speed", "--speed needs a value: --speed SPEED"),
+        ("a --speed", "--speed needs a value: slow | fast"),
         ("a --speed warp", '--speed: "warp" is none of: slow, fast'),
         ("a --speed slow --speed slow", "--speed is given twice"),
         ("a --nope 1", "--nope is unknown here"),

@@ -29,6 +29,7 @@ def answers() -> List[List[str]]:
         "etm packets 400,+400",
         "etm packets --id 0x11 400,+20",
         "etm packets --id 0x12",
+        "etm history --id 0x11",
         "complete etm packets --",
     ]
     pytest.importorskip("unicorn")
@@ -63,8 +64,9 @@ def test_data(answers: List[List[str]]) -> None:
     assert numbers(lines) == list(range(200, 260))
     moved = [line for line in lines if re.match(r" +(load|store) ", line)]
     assert len(moved) > 10
-    form = re.compile(r" {6,}(load|store)  [124] bytes?  at 0x[0-9a-f]{8}( <\S+>)?  = 0x[0-9a-f]+")
+    form = re.compile(r" {6,}(load|store) +[124] bytes? +at 0x[0-9a-f]{8}( <\S+>)?  = 0x[0-9a-f]+")
     assert all(form.match(line) for line in moved)
+    assert len({line.index(" at 0x") for line in moved}) == 1
     assert any("<ring" in line or "<station" in line or "<sentence" in line for line in moved)
     for before, line in zip(lines, lines[1:]):
         if line in moved and before not in moved and re.match(r"\d+ ", before):
@@ -81,7 +83,7 @@ def test_all_together(answers: List[List[str]]) -> None:
 
 
 def test_packets_tell_their_trace_id(answers: List[List[str]]) -> None:
-    both, data, none, completed = answers[4:]
+    both, data, none, wrong, completed = answers[4:]
     rows = [line.split() for line in both]
     assert [int(row[0]) for row in rows] == list(range(400, 800))
     assert {row[2] for row in rows} == {"0x10", "0x11"}
@@ -91,4 +93,5 @@ def test_packets_tell_their_trace_id(answers: List[List[str]]) -> None:
     assert [int(row[0]) for row in rows] == list(range(400, 420))
     assert not [row for row in rows if row[2].startswith("0x")] and [line for line in data if "  P1 format" in line]
     assert none == ["no trace ID 0x12 in capture 1; it has: 0x10, 0x11"]
+    assert wrong == ['trace ID 0x11 is the data trace of 0x10; "history /d --id 0x10" shows its loads and stores']
     assert completed[0] == "etm packets --id"

@@ -106,12 +106,12 @@ def test_instructions_with_transfers() -> None:
     ]
     assert list(instruction_lines(rows)) == [
         "9    0x00000300 <dispatch+16>   str  r2, [r3, #80]",
-        "       store  4 bytes  at 0x20000050 <station+80>  = 0x0000001b",
+        "       store     4 bytes  at 0x20000050 <station+80>  = 0x0000001b",
         "10   0x00000302                 ldr  r3, [r3]",
-        "       load      1 byte  at an address unknown  = 0x02  [may belong to another instruction]",
-        "       transfer          at 0x20000054          value unknown",
+        "       load      1 byte   at an address unknown  = 0x02  [may belong to another instruction]",
+        "       transfer           at 0x20000054          value unknown",
         "<SysTick (exception 15), return address 0x000004f2>",
-        "       store  4 bytes  at 0x20000050  = 0x0000001b",
+        "       store     4 bytes  at 0x20000050  = 0x0000001b",
     ]
 
 
@@ -129,6 +129,16 @@ def test_gaps_of_one_reason_are_counted() -> None:
         "[gap: the trace unit's FIFO overflowed]",
         "[gap: bad packet: 0xd0]",
         "[1 more gap like it]",
+    ]
+
+
+def test_tracing_was_not_off_behind_an_overflow() -> None:
+    overflow, on = Gap(0, GapReason.OVERFLOW, ""), Gap(0, GapReason.TRACE_ON, "")
+    assert list(gap_lines([overflow, on])) == ["[gap: the trace unit's FIFO overflowed]"]
+    assert list(gap_lines([on, overflow, on, on])) == [
+        "[gap: tracing was off]",
+        "[gap: the trace unit's FIFO overflowed]",
+        "[gap: tracing was off]",
     ]
 
 
