@@ -7,8 +7,8 @@ from typing import Optional, Tuple
 import pytest
 
 from gdb_etm.program.blocks import Block, Blocks, Stop
-from gdb_etm.program.image import Program
 from gdb_etm.program.futures import Future
+from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Insn, Isa, Kind
 from tests.protocols.etmv4.streams import Code, program
 
