@@ -11,6 +11,9 @@ from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved, wo
 LAR_KEY = 0xC5ACCE55
 """Unlocks the software lock when written to LAR; anything else locks (B2.3.10)."""
 
+ALLOWED = {0: "not implemented", 2: "disabled", 3: "enabled"}
+"""Words for the fields of AUTHSTATUS."""
+
 ITCTRL = Register("ITCTRL", 0xF00, "RW", BitStruct(
     reserved(31),
     "IME" / bits(1)))
@@ -29,12 +32,12 @@ LSR = Register("LSR", 0xFB4, "RO", BitStruct(
 
 AUTHSTATUS = Register("AUTHSTATUS", 0xFB8, "RO", BitStruct(
     reserved(20),
-    "HNID" / bits(2),
-    "HID" / bits(2),
-    "SNID" / bits(2),   # each: 0 not implemented, 2 implemented and disabled, 3 enabled
-    "SID" / bits(2),
-    "NSNID" / bits(2),
-    "NSID" / bits(2)))
+    "HNID" / bits(2, ALLOWED),
+    "HID" / bits(2, ALLOWED),
+    "SNID" / bits(2, ALLOWED),
+    "SID" / bits(2, ALLOWED),
+    "NSNID" / bits(2, ALLOWED),
+    "NSID" / bits(2, ALLOWED)))
 
 DEVARCH = Register("DEVARCH", 0xFBC, "RO", BitStruct(
     "ARCHITECT" / bits(11),

@@ -5,7 +5,7 @@ Armv8-M Architecture Reference Manual (DDI 0553B), D1.2; Armv7-M (DDI 0403E), C1
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved
+from gdb_etm.registers.page import BitStruct, Page, Register, Remarks, bits, reserved
 
 SCS_BASE = 0xE000E000
 """Address of the System Control Space in every Cortex-M's memory."""
@@ -32,8 +32,8 @@ CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
 DHCSR = Register("DHCSR", 0xDF0, "RW", BitStruct(
     reserved(5),
     "S_RESTART_ST" / bits(1),
-    "S_RESET_ST" / bits(1),     # clears when read
-    "S_RETIRE_ST" / bits(1),    # clears when read
+    "S_RESET_ST" / bits(1),
+    "S_RETIRE_ST" / bits(1),
     reserved(3),
     "S_SDE" / bits(1),
     "S_LOCKUP" / bits(1),
@@ -46,7 +46,7 @@ DHCSR = Register("DHCSR", 0xDF0, "RW", BitStruct(
     "C_MASKINTS" / bits(1),
     "C_STEP" / bits(1),
     "C_HALT" / bits(1),
-    "C_DEBUGEN" / bits(1)))
+    "C_DEBUGEN" / bits(1)), Remarks(reading="clears S_RESET_ST and S_RETIRE_ST"))
 
 DEMCR = Register("DEMCR", 0xDFC, "RW", BitStruct(
     reserved(7),

@@ -5,7 +5,7 @@ Armv7-M Architecture Reference Manual (DDI 0403E), C1.8.
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, bits, reserved, word
+from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, Remarks, bits, reserved, word
 
 FUNCTION_INSTRUCTION = 0b1000
 """DWT_FUNCTION.FUNCTION of a comparator of instruction addresses that does no more than tell the trace unit."""
@@ -22,7 +22,7 @@ DWT_MASK = RegisterArray("DWT_MASK%d", 0x024, "RW", BitStruct(
 
 DWT_FUNCTION = RegisterArray("DWT_FUNCTION%d", 0x028, "RW", BitStruct(
     reserved(7),
-    "MATCHED" / bits(1),                # clears when read
+    "MATCHED" / bits(1),
     reserved(4),
     "DATAVADDR1" / bits(4),
     "DATAVADDR0" / bits(4),
@@ -33,6 +33,6 @@ DWT_FUNCTION = RegisterArray("DWT_FUNCTION%d", 0x028, "RW", BitStruct(
     reserved(1),
     "EMITRANGE" / bits(1),
     reserved(1),
-    "FUNCTION" / bits(4)), 16, range(15))   # 0: not used
+    "FUNCTION" / bits(4, {0: "not used"})), 16, range(15), Remarks(reading="clears MATCHED"))
 
 PAGE = Page("Data Watchpoint and Trace unit", globals())

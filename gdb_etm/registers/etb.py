@@ -5,25 +5,25 @@ Arm CoreSight Components Technical Reference Manual (DDI 0314H), chapter 9; SoC-
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved, word
+from gdb_etm.registers.page import BitStruct, Page, Register, Remarks, bits, reserved, word
 
-RDP = Register("RDP", 0x004, "RO", word("RDP"))     # depth, in 32-bit words
+RDP = Register("RDP", 0x004, "RO", word("RDP", note="32-bit words"))
 
 STS = Register("STS", 0x00C, "RO", BitStruct(
     reserved(28),
-    "FtEmpty" / bits(1),
-    "AcqComp" / bits(1),
+    "FtEmpty" / bits(1, note="formatter empty"),
+    "AcqComp" / bits(1, note="capture complete"),
     "Triggered" / bits(1),
-    "Full" / bits(1)))      # the write pointer has wrapped
+    "Full" / bits(1, {0: "", 1: "wrapped"})))
 
-RRD = Register("RRD", 0x010, "RO", word("RRD"))     # reading moves RRP on by one
-RRP = Register("RRP", 0x014, "RW", word("RRP"))     # word index
-RWP = Register("RWP", 0x018, "RW", word("RWP"))     # word index
-TRG = Register("TRG", 0x01C, "RW", word("TRG"))     # words still stored after a trigger
+RRD = Register("RRD", 0x010, "RO", word("RRD"), Remarks(reading="takes a word out of the buffer"))   # RRP moves on
+RRP = Register("RRP", 0x014, "RW", word("RRP", note="word index", moves=True))
+RWP = Register("RWP", 0x018, "RW", word("RWP", note="word index", moves=True))
+TRG = Register("TRG", 0x01C, "RW", word("TRG", note="words still stored after a trigger"))
 
 CTL = Register("CTL", 0x020, "RW", BitStruct(
     reserved(31),
-    "TraceCaptEn" / bits(1)))
+    "TraceCaptEn" / bits(1, {0: "stopped", 1: "capturing"})))
 
 RWD = Register("RWD", 0x024, "WO", word("RWD"))
 

@@ -6,7 +6,7 @@ first one's address up to, but not including, the second one's (2.7.10).
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, reserved, word
+from gdb_etm.registers.page import BitStruct, Register, RegisterArray, Remarks, bits, reserved, word
 
 TYPE_EXECUTE = 1
 """ETMACTR.Type of an instruction that was executed."""
@@ -19,25 +19,29 @@ SIZE_HALFWORD = 1
 SIZE_WORD = 3
 """ETMACTR.Size of ARM instructions: bits 1:0 of the address are not compared."""
 
-ETMACVR = RegisterArray("ETMACVR%d", 0x03C, "RW", word("Address"), 4, range(1, 17))    # 2 * ETMCCR.AddrPairs
+TYPE = bits(3, {0: "fetched", TYPE_EXECUTE: "executed", 2: "condition passed", 3: "condition failed",
+                TYPE_TRANSFER: "load or store", 5: "load", 6: "store"})
 
-ETMACTR = RegisterArray("ETMACTR%d", 0x07C, "RW", BitStruct(        # 2 * ETMCCR.AddrPairs
+ETMACVR = RegisterArray("ETMACVR%d", 0x03C, "RW", word("Address"), 4, range(1, 17), Remarks(needs="ETMCCR.AddrPairs"))
+
+ETMACTR = RegisterArray("ETMACTR%d", 0x07C, "RW", BitStruct(        # 2 * AddrPairs
     reserved(16),
-    "VMID" / bits(1),           # since v3.5, ETMCCER.Virtualization
-    "Hyp" / bits(1),            # as above
+    "VMID" / bits(1, since=(3, 5)),       # ETMCCER.Virtualization
+    "Hyp" / bits(1, since=(3, 5)),        # as above
     "State" / bits(4),          # bits 11:10 are the security level until v3.4
-    "CIDComp" / bits(2),        # 0: any Context ID
+    "CIDComp" / bits(2, {0: "any Context ID"}, note="Context ID comparator"),
     "Exact" / bits(1),
-    "DataMatch" / bits(2),      # 0 none, 1 equal, 3 not equal
-    "Size" / bits(2),
-    "Type" / bits(3)), 4, range(1, 17))     # 0 fetch, 1 execute, 2 passed, 3 failed, 4 load or store, 5 load, 6 store
+    "DataMatch" / bits(2, {0: "not compared", 1: "equal", 3: "not equal"}),
+    "Size" / bits(2, {SIZE_BYTE: "any byte", SIZE_HALFWORD: "Thumb or halfword", SIZE_WORD: "ARM or word"}),
+    "Type" / TYPE), 4, range(1, 17), Remarks(needs="ETMCCR.AddrPairs"))
 
-ETMDCVR = RegisterArray("ETMDCVR%d", 0x0B8, "RW", word("Value"), 8, range(1, 9))       # ETMCCR.DataComps
-ETMDCMR = RegisterArray("ETMDCMR%d", 0x0F8, "RW", word("Mask"), 8, range(1, 9))        # 1: not compared
+ETMDCVR = RegisterArray("ETMDCVR%d", 0x0B8, "RW", word("Value"), 8, range(1, 9), Remarks(needs="ETMCCR.DataComps"))
+ETMDCMR = RegisterArray("ETMDCMR%d", 0x0F8, "RW", word("Mask", note="1: not compared"), 8, range(1, 9), Remarks(
+    needs="ETMCCR.DataComps"))
 
-ETMCIDCVR = RegisterArray("ETMCIDCVR%d", 0x1AC, "RW", word("Value"), 4, range(1, 4))   # ETMCCR.CIDComps
-ETMCIDCMR = Register("ETMCIDCMR", 0x1BC, "RW", word("Mask"))        # 1: not compared, by any of them
+ETMCIDCVR = RegisterArray("ETMCIDCVR%d", 0x1AC, "RW", word("Value"), 4, range(1, 4), Remarks(needs="ETMCCR.CIDComps"))
+ETMCIDCMR = Register("ETMCIDCMR", 0x1BC, "RW", word("Mask", note="1: not compared"), Remarks(needs="ETMCCR.CIDComps"))
 
-ETMVMIDCVR = Register("ETMVMIDCVR", 0x240, "RW", BitStruct(         # since v3.5, ETMCCER.Virtualization
+ETMVMIDCVR = Register("ETMVMIDCVR", 0x240, "RW", BitStruct(
     reserved(24),
-    "Value" / bits(8)))
+    "Value" / bits(8)), Remarks(needs="ETMCCER.Virtualization", since=(3, 5)))

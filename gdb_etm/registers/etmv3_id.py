@@ -5,7 +5,8 @@ IHI 0014Q, 3.5.  These tell what a unit has and who may use it.
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Register, RegisterArray, bits, reserved, word
+from gdb_etm.registers import coresight
+from gdb_etm.registers.page import BitStruct, Register, RegisterArray, Remarks, bits, reserved, word
 
 MAJOR_ETMV3 = 2
 """ETMIDR.Major of every ETMv3: it counts from 0 for ETMv1."""
@@ -20,13 +21,13 @@ ETMIMPSPEC = RegisterArray("ETMIMPSPEC%d", 0x1C0, "RW", word("IMPSPEC"), 4, rang
 ETMIDR = Register("ETMIDR", 0x1E4, "RO", BitStruct(
     "Designer" / bits(8),
     reserved(3),
-    "BranchEncoding" / bits(1),     # since v3.4: branch packets have the alternative encoding
+    "BranchEncoding" / bits(1, {0: "original", 1: "alternative"}, note="branch packets", since=(3, 4)),
     "Security" / bits(1),
     "Thumb32" / bits(1),            # a 32-bit Thumb instruction is traced as one
     reserved(1),
     "LoadPCFirst" / bits(1),
     "Core" / bits(4),               # 0xF: not told here
-    "Major" / bits(4),
+    "Major" / bits(4, {2: "ETMv3", 3: "PTM"}),
     "Minor" / bits(4),
     "Revision" / bits(4)))
 
@@ -34,7 +35,7 @@ ETMCCER = Register("ETMCCER", 0x1E8, "RO", BitStruct(       # since v3.1
     reserved(2),
     "Timestamp64" / bits(1),        # since v3.5 from here: timestamps have 64 bits, not 48
     "TimestampBinary" / bits(1),    # natural binary, not Gray code
-    "ReducedCounter" / bits(1),     # counter 1 has a reload value only
+    "ReducedCounter" / bits(1, note="counter 1 has a reload value only"),
     "Virtualization" / bits(1),
     reserved(3),
     "Timestamp" / bits(1),
@@ -43,37 +44,38 @@ ETMCCER = Register("ETMCCER", 0x1E8, "RO", BitStruct(       # since v3.1
     "WatchInputs" / bits(4),        # EmbeddedICE watchpoint inputs
     "Instrumentation" / bits(3),    # since v3.3
     "NoDataComp" / bits(1),         # since v3.3: data addresses cannot be compared
-    "Readable" / bits(1),           # registers that were write-only until v3.0 can be read
+    "Readable" / bits(1, note="all registers can be read"),
     "ExtInBus" / bits(8),
     "ExtInSel" / bits(3)))
 
-ETMIDR2 = Register("ETMIDR2", 0x208, "RO", BitStruct(       # since v3.5
+ETMIDR2 = Register("ETMIDR2", 0x208, "RO", BitStruct(
     reserved(30),
     "SWP" / bits(1),
-    "RFE" / bits(1)))
+    "RFE" / bits(1)), Remarks(since=(3, 5)))
 
-ETMOSLAR = Register("ETMOSLAR", 0x300, "WO", word("KEY"))   # since v3.3
+ETMOSLAR = Register("ETMOSLAR", 0x300, "WO", word("KEY"), Remarks(since=(3, 3)))
 
-ETMOSLSR = Register("ETMOSLSR", 0x304, "RO", BitStruct(     # since v3.3; 0 where there is no OS Lock
+ETMOSLSR = Register("ETMOSLSR", 0x304, "RO", BitStruct(     # 0 where there is no OS Lock
     reserved(28),
     "Model1" / bits(1),             # since v3.5
     "nTT" / bits(1),
     "Locked" / bits(1),
-    "Model0" / bits(1)))
+    "Model0" / bits(1)), Remarks(since=(3, 3)))
 
-ETMOSSRR = Register("ETMOSSRR", 0x308, "RW", word("Value"))     # since v3.3; each access moves on to the next register
+ETMOSSRR = Register("ETMOSSRR", 0x308, "RW", word("Value"), Remarks(
+    since=(3, 3), reading="moves on to the next saved register"))
 
-ETMPDCR = Register("ETMPDCR", 0x310, "RW", BitStruct(       # since v3.5
+ETMPDCR = Register("ETMPDCR", 0x310, "RW", BitStruct(
     reserved(28),
     "PowerUp" / bits(1),
-    reserved(3)))
+    reserved(3)), Remarks(since=(3, 5)))
 
-ETMPDSR = Register("ETMPDSR", 0x314, "RO", BitStruct(       # since v3.3
+ETMPDSR = Register("ETMPDSR", 0x314, "RO", BitStruct(
     reserved(26),
-    "Locked" / bits(1),
+    "Locked" / bits(1, {0: "unlocked", 1: "locked"}),
     reserved(3),
-    "Sticky" / bits(1),             # trace registers lost their power; clears when read
-    "Power" / bits(1)))
+    "Sticky" / bits(1, {0: "", 1: "power was lost"}),
+    "Power" / bits(1, {0: "off", 1: "on"})), Remarks(since=(3, 3), reading="clears Sticky"))
 
 ETMITCTRL = Register("ETMITCTRL", 0xF00, "RW", BitStruct(
     reserved(31),
@@ -81,11 +83,11 @@ ETMITCTRL = Register("ETMITCTRL", 0xF00, "RW", BitStruct(
 
 ETMCLAIMSET = Register("ETMCLAIMSET", 0xFA0, "RW", BitStruct(
     reserved(24),
-    "SET" / bits(8)))               # reads as the mask of implemented tags
+    "SET" / bits(8, note="reads as the tags that there are")))
 
 ETMCLAIMCLR = Register("ETMCLAIMCLR", 0xFA4, "RW", BitStruct(
     reserved(24),
-    "CLR" / bits(8)))               # reads as the tags that are set
+    "CLR" / bits(8, note="reads as the tags that are set")))
 
 ETMDEVAFF0 = Register("ETMDEVAFF0", 0xFA8, "RO", word("MPIDR_LOW"))
 ETMLAR = Register("ETMLAR", 0xFB0, "WO", word("KEY"))
@@ -98,10 +100,10 @@ ETMLSR = Register("ETMLSR", 0xFB4, "RO", BitStruct(
 
 ETMAUTHSTATUS = Register("ETMAUTHSTATUS", 0xFB8, "RO", BitStruct(
     reserved(24),
-    "SNID" / bits(2),               # each: 0 not implemented, 2 implemented and disabled, 3 enabled
-    "SID" / bits(2),
-    "NSNID" / bits(2),
-    "NSID" / bits(2)))
+    "SNID" / bits(2, coresight.ALLOWED),
+    "SID" / bits(2, coresight.ALLOWED),
+    "NSNID" / bits(2, coresight.ALLOWED),
+    "NSID" / bits(2, coresight.ALLOWED)))
 
 ETMDEVID = Register("ETMDEVID", 0xFC8, "RO", word("DEVID"))
 

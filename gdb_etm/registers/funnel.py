@@ -6,12 +6,12 @@ SoC-600 funnel (100806) has the same two control registers.
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved
+from gdb_etm.registers.page import BitStruct, Page, Register, bits, members, reserved
 
 FUNNELCONTROL = Register("FUNNELCONTROL", 0x000, "RW", BitStruct(
     reserved(20),
-    "HT" / bits(4),         # minimum hold time, in transactions less one, at most 0xE
-    "ENS" / bits(8)))       # one bit per input port
+    "HT" / bits(4, note="least hold time in transactions, less one"),     # at most 0xE
+    "ENS" / bits(8, members("port"))))
 
 PRIORITYCONTROL = Register("PRIORITYCONTROL", 0x004, "RW", BitStruct(
     reserved(8),

@@ -8,28 +8,28 @@ from __future__ import annotations
 from typing import Tuple
 
 from gdb_etm.registers import coresight, etmv3, etmv3_comparators, etmv3_id
-from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, bits, reserved
+from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, Remarks, bits, members, reserved
 
 ETMCR = Register("ETMCR", 0x000, "RW", BitStruct(
     reserved(1),
-    "VMID" / bits(1),               # since v1.1, ETMCCER.Virtualization
-    "ReturnStack" / bits(1),        # ETMCCER.ReturnStack
-    "Timestamp" / bits(1),
+    "VMID" / bits(1, since=(1, 1)),   # ETMCCER.Virtualization
+    "ReturnStack" / bits(1, note="return stack"),     # ETMCCER.ReturnStack
+    "Timestamp" / bits(1, note="timestamps"),
     "ProcSel" / bits(3),            # ETMSCR.NumProcs
     "InstrResAC" / bits(1),
     "SWWriteDisable" / bits(1),
     "DebugWriteDisable" / bits(1),
     reserved(6),
-    "ContextIDSize" / bits(2),      # 0 none, 1: 8 bits, 2: 16, 3: 32
+    "ContextIDSize" / etmv3.CONTEXT_ID_SIZE,
     reserved(1),
-    "CycleAccurate" / bits(1),
+    "CycleAccurate" / bits(1, note="cycle counts"),
     reserved(1),
-    "Prog" / bits(1),               # 1: disabled, registers may be written
+    "Prog" / bits(1, {0: "enabled", 1: "disabled"}),      # 1: registers may be written
     "DbgRq" / bits(1),
-    "BranchBroadcast" / bits(1),
+    "BranchBroadcast" / bits(1, note="branch broadcast"),
     "Stall" / bits(1),              # ETMCCR.FIFOFULL and ETMSCR.FIFOFULL
     reserved(6),
-    "PowerDown" / bits(1)))         # 1: other bits and registers may not take writes
+    "PowerDown" / bits(1, {0: "clocks on", 1: "clocks off"})))    # 1: other bits and registers may not take writes
 
 ETMCCR = Register("ETMCCR", 0x004, "RO", BitStruct(
     "IDR" / bits(1),
@@ -55,18 +55,18 @@ ETMSCR = Register("ETMSCR", 0x014, "RO", BitStruct(
 ETMTECR1 = Register("ETMTECR1", 0x024, "RW", BitStruct(
     reserved(6),
     "StartStop" / bits(1),
-    "Exclude" / bits(1),            # the ranges are 0: included, 1: excluded
+    "Exclude" / etmv3.EXCLUDES,
     reserved(16),
-    "Ranges" / bits(8)))            # a bit for each pair of address comparators
+    "Ranges" / bits(8, members("range", 1))))
 
 ETMACTR = RegisterArray("ETMACTR%d", 0x07C, "RW", BitStruct(        # 2 * ETMCCR.AddrPairs
     reserved(16),
-    "VMID" / bits(1),               # since v1.1, ETMCCER.Virtualization
-    "Hyp" / bits(1),                # as above
+    "VMID" / bits(1, since=(1, 1)),   # ETMCCER.Virtualization
+    "Hyp" / bits(1, since=(1, 1)),    # as above
     "State" / bits(4),
-    "CIDComp" / bits(2),            # 0: any Context ID
+    "CIDComp" / bits(2, {0: "any Context ID"}, note="Context ID comparator"),
     reserved(5),
-    "Type" / bits(3)), 4, range(1, 17))     # 1 execute, the only one
+    "Type" / etmv3_comparators.TYPE), 4, range(1, 17), Remarks(needs="ETMCCR.AddrPairs"))     # 1 execute, the only one
 
 ETMCCER = Register("ETMCCER", 0x1E8, "RO", BitStruct(
     reserved(2),

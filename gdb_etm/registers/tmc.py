@@ -5,7 +5,7 @@ Arm CoreSight Trace Memory Controller Technical Reference Manual (DDI 0461B), 3.
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved, word
+from gdb_etm.registers.page import BitStruct, Page, Register, Remarks, bits, reserved, word
 
 MODE_CIRCULAR = 0
 MODE_SOFTWARE_FIFO = 1
@@ -21,33 +21,40 @@ PSCOUNT_MOST = 27
 EMPTY = 0xFFFFFFFF
 """What RRD reads when there is no trace left; no formatter frame holds such a word."""
 
-RSZ = Register("RSZ", 0x004, "RW", word("RSZ"))     # in 32-bit words; RO but on an ETR
+
+def _period_words(value: int) -> str:
+    return "every %d bytes" % (1 << value) if value else "never"
+
+
+RSZ = Register("RSZ", 0x004, "RW", word("RSZ", note="32-bit words"))     # RO but on an ETR
 
 STS = Register("STS", 0x00C, "RO", BitStruct(
     reserved(26),
     "MemErr" / bits(1),
     "Empty" / bits(1),
     "FtEmpty" / bits(1),
-    "TMCReady" / bits(1),
+    "TMCReady" / bits(1, {0: "not ready", 1: "ready"}),
     "Triggered" / bits(1),
-    "Full" / bits(1)))      # circular buffer mode: the write pointer has wrapped
+    "Full" / bits(1, {0: "", 1: "wrapped"})))      # in circular buffer mode
 
-RRD = Register("RRD", 0x010, "RO", word("RRD"))
-RRP = Register("RRP", 0x014, "RW", word("RRP"))     # byte address in the trace memory
-RWP = Register("RWP", 0x018, "RW", word("RWP"))     # byte address in the trace memory
-TRG = Register("TRG", 0x01C, "RW", word("TRG"))     # words still stored after a trigger
+RRD = Register("RRD", 0x010, "RO", word("RRD"), Remarks(reading="takes a word out of the buffer"))
+RRP = Register("RRP", 0x014, "RW", word("RRP", note="byte address in the trace memory", moves=True))
+RWP = Register("RWP", 0x018, "RW", word("RWP", note="byte address in the trace memory", moves=True))
+TRG = Register("TRG", 0x01C, "RW", word("TRG", note="words still stored after a trigger"))
 
 CTL = Register("CTL", 0x020, "RW", BitStruct(
     reserved(31),
-    "TraceCaptEn" / bits(1)))
+    "TraceCaptEn" / bits(1, {0: "stopped", 1: "capturing"})))
 
 RWD = Register("RWD", 0x024, "WO", word("RWD"))
 
 MODE = Register("MODE", 0x028, "RW", BitStruct(
     reserved(30),
-    "MODE" / bits(2)))
+    "MODE" / bits(2, {
+        MODE_CIRCULAR: "circular", MODE_SOFTWARE_FIFO: "software FIFO", MODE_HARDWARE_FIFO: "hardware FIFO"})))
 
-LBUFLEVEL = Register("LBUFLEVEL", 0x02C, "RO", word("LBUFLEVEL"))
+LBUFLEVEL = Register("LBUFLEVEL", 0x02C, "RO", word("LBUFLEVEL"), Remarks(
+    reading="forgets the highest level that the buffer had"))
 CBUFLEVEL = Register("CBUFLEVEL", 0x030, "RO", word("CBUFLEVEL"))
 BUFWM = Register("BUFWM", 0x034, "RW", word("BUFWM"))
 
@@ -75,13 +82,13 @@ FFCR = Register("FFCR", 0x304, "RW", BitStruct(
 
 PSCR = Register("PSCR", 0x308, "RW", BitStruct(
     reserved(27),
-    "PSCount" / bits(5)))   # 0 off, 7 to 27: ask for synchronisation every 2**PSCount bytes
+    "PSCount" / bits(5, _period_words)))     # 0, or 7 to 27
 
 DEVID = Register("DEVID", 0xFC8, "RO", BitStruct(
     reserved(18),
     "WBUF_DEPTH" / bits(3),
-    "MEMWIDTH" / bits(3),   # 2: 32 bits, 3: 64, 4: 128, 5: 256
-    "CONFIGTYPE" / bits(2),
+    "MEMWIDTH" / bits(3, {2: "32 bits", 3: "64 bits", 4: "128 bits", 5: "256 bits"}),
+    "CONFIGTYPE" / bits(2, {CONFIG_ETB: "ETB", CONFIG_ETR: "ETR", CONFIG_ETF: "ETF"}),
     "CLK_SCHEME" / bits(1),
     "ATBINPORTCOUNT" / bits(5)))
 
