@@ -6,7 +6,7 @@ from typing import Optional
 
 from gdb_etm.protocols.armv7.automaton import Automaton, Place, Rest, Unplaced, Way
 from gdb_etm.protocols.armv7.fields import Reason, Reference
-from gdb_etm.protocols.elements import Context, Cycles, Event, Gap, GapReason
+from gdb_etm.protocols.elements import Context, Event, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 _HYP_LEVEL = 2
@@ -24,7 +24,7 @@ class Execution:
         self.recorder = recorder
         self.state = automaton.state(automaton.unsynchronised, Rest(None))
         self.context: Optional[Context] = None
-        """The last context told since synchronisation."""
+        """The last context told since synchronisation; its offset means nothing."""
         self.refused = 0
         """How many packets did what must not be remembered."""
 
@@ -76,7 +76,7 @@ class Execution:
                 self.recorder.add(step, position)
                 told = False
             else:
-                self.recorder.event(Cycles(self.offset(position), step))
+                self.recorder.event(step._replace(offset=self.offset(position)))
         self.set(way.place, Rest(self.rest.reference, told, way.stack))
 
     def stop(self, position: int) -> None:
@@ -144,4 +144,4 @@ class Execution:
         )
         if self.context is None or self.context[1:] != context[1:]:
             self.recorder.event(context)
-        self.context = context
+            self.context = context._replace(offset=0)

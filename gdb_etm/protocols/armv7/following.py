@@ -75,8 +75,8 @@ class FollowedStream(PacketStream[H, K]):
         memories = self._memories
         if memories is None or not self._informed:
             return self._packet(data, at, end)
+        memory = memories.under(self._regime())
         while at < end:
-            memory = memories.under(self._regime())
             at, after = self._follow(memories, memory, data, at, end)
             if after is not memory:
                 self._resume(after.regime)
@@ -85,15 +85,19 @@ class FollowedStream(PacketStream[H, K]):
             following = self._remember(memories, after, data, at, end)
             if self._hunting or following == at:
                 return following
-            at = following
+            at, memory = following, after
+            regime = self._regime()
+            if regime != memory.regime:
+                memory = memories.under(regime)
         return at
 
     def _follow(self, memories: Memories, memory: Memory, data: bytes, at: int, end: int) -> Tuple[int, Memory]:
         # Goes on by what is remembered up to a packet that has to be handled.
+        followed = self._automaton.followed
         going = True
         while going:
             at, memory = self._pass(memory, data, at)
-            if at >= end:
+            if at >= end or not (followed[data[at]] or self._remembered[data[at]]):
                 break
             at, memory, going = self._window(memories, memory, data, at, end)
         return at, memory

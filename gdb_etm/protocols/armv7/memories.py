@@ -12,8 +12,8 @@ from gdb_etm.protocols.armv7.automaton import State
 
 LONGEST = 512
 """Bytes of a passage at most."""
-_SHORTEST = 24
-_KEY = 16
+_SHORTEST = 12
+_KEY = 12
 # Bytes by which passages are looked for.
 _ALTERNATIVES = 4
 # Passages at most that begin with the same bytes.

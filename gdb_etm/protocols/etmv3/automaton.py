@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from functools import lru_cache
+from re import findall
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.program.transfers import Parts
-from gdb_etm.protocols.armv7.automaton import Automaton, Place, Step, Unplaced, Walk, Way
+from gdb_etm.protocols.armv7.automaton import Automaton, Place, Step, Unplaced, Walk, Way, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.datainstructions import data_parts
@@ -23,47 +25,35 @@ class Half(Place):
     __slots__ = ()
 
 
-class _Line:
-    # What atoms execute while it is being worked out: ranges as long as can be, and the cycles between them.
+class Hop(NamedTuple):
+    """What one atom leads to."""
 
-    def __init__(self) -> None:
-        self._steps: List[Step] = []
-        self._ranges: List[Range] = []
-        self._cycles = 0
-        self._open = False
+    end: int
+    """Address after the instruction."""
+    place: Place
+    """Where the execution goes on."""
+    ends: bool
+    """Whether a range ends here."""
+    leg: Optional[Leg]
+    """The instruction alone; None for half of one."""
+    parts: Parts
+    """The transfers that are traced."""
 
-    def tick(self) -> None:
-        # A cycle passes.
-        self.cut()
-        self._cycles += 1
 
-    def run(self, executed: Range, ends: bool) -> None:
-        # Takes one instruction; with ``ends`` the next one begins a range of its own.
-        if self._cycles:
-            self._steps.append(self._cycles)
-            self._cycles = 0
-        last = self._ranges[-1] if self._open else None
-        if last is not None and last.end == executed.start and last.isa is executed.isa:
-            count = last.instructions + 1
-            self._ranges[-1] = last._replace(end=executed.end, instructions=count, taken=executed.taken)
-        else:
-            self._ranges.append(executed)
-        self._open = not ends
+class Line(NamedTuple):
+    """Instructions that ran, and a cycle count before them."""
 
-    def cut(self) -> Optional[Leg]:
-        # Ends the leg; None when there is nothing in it.
-        if not self._ranges:
-            return None
-        leg = Leg(tuple(self._ranges))
-        self._steps.append(leg)
-        self._ranges, self._open = [], False
-        return leg
+    cycles: int
+    """0 where none is told."""
+    atoms: str
+    """E and N."""
 
-    def steps(self) -> Tuple[Step, ...]:
-        self.cut()
-        if self._cycles:
-            self._steps.append(self._cycles)
-        return tuple(self._steps)
+
+@lru_cache(maxsize=None)
+def _lines(atoms: str) -> Tuple[Line, ...]:
+    # There are few: those of the P-headers, and what may be left over of them.
+    found = findall("(W*)([EN]*)", atoms)
+    return tuple([Line(len(cycles), rest) for cycles, rest in found if cycles or rest])
 
 
 class Etmv3Automaton(Automaton):
@@ -116,42 +106,76 @@ class Etmv3Automaton(Automaton):
 
     def find_way(self, place: Place, atoms: str) -> Way:
         """Work out where atoms lead, up to the first that cannot be followed."""
-        line = _Line()
-        for index, atom in enumerate(atoms):
-            if atom == "W":
-                line.tick()
-            elif isinstance(place, Unplaced):
-                if place is not self.lost:
-                    return Way(line.steps(), place, index)
-            else:
-                following = self._step(line, place, atom == "E")
-                if following is None:
-                    return Way(line.steps(), place, index)
-                place = following
-        return Way(line.steps(), place, len(atoms))
+        steps: List[Step] = []
+        done = 0
+        for line in _lines(atoms):
+            if line.cycles:
+                steps.append(count(line.cycles))
+            ran, place = self._run(steps, place, line.atoms)
+            done += line.cycles + ran
+            if ran < len(line.atoms):
+                break
+        return Way(tuple(steps), place, done)
 
-    def _step(self, line: "_Line", place: Place, passed: bool) -> Optional[Place]:
-        # Runs the instruction at a place; None where there is no code.
-        insn = place.insn
-        if insn is None:
-            insn = place.insn = self.blocks.instruction(place.address, place.isa)
-            if insn is None:
-                return None
+    def _run(self, steps: List[Step], place: Place, atoms: str) -> Tuple[int, Place]:
+        # Runs instructions, in ranges as long as can be; returns how many atoms that took.
+        ranges: List[Range] = []
+        start, instructions = place.address, 0
+        done = 0
+        for atom in atoms:
+            hop = None if isinstance(place, Unplaced) else self._hop(place, atom)
+            if hop is None and place is not self.lost:
+                break
+            done += 1
+            if hop is None:
+                continue
+            if hop.leg is not None and len(atoms) == 1 and not hop.parts:
+                steps.append(hop.leg)
+                return 1, hop.place
+            instructions += hop.leg is not None
+            if hop.ends or hop.parts:
+                ranges.append(Range(start, hop.end, instructions, place.isa, atom == "E"))
+                start, instructions = hop.place.address, 0
+            if hop.parts:
+                leg = Leg(tuple(ranges))
+                self.transfers[leg] = hop.parts
+                steps.append(leg)
+                ranges = []
+            place = hop.place
+        if instructions:
+            ranges.append(Range(start, place.address, instructions, place.isa, True))
+        if ranges:
+            steps.append(Leg(tuple(ranges)))
+        return done, place
+
+    def _hop(self, place: Place, atom: str) -> Optional[Hop]:
+        # What an atom leads to; None where there is no code.
+        hop: Optional[Hop] = place.ways.get(atom)
+        if hop is None:
+            hop = self._find_hop(place, atom == "E")
+            if hop is not None:
+                place.ways[atom] = hop
+        return hop
+
+    def _find_hop(self, place: Place, passed: bool) -> Optional[Hop]:
         address, isa = place.address, place.isa
-        two_atoms = insn.size == 4 and isa is Isa.T32 and not self._config.whole_instructions
-        if two_atoms and not isinstance(place, Half):
-            return self._half(place)
+        insn = self.blocks.instruction(address, isa)
+        if insn is None:
+            return None
+        if insn.size == 4 and isa is Isa.T32 and not self._config.whole_instructions and not isinstance(place, Half):
+            return Hop(address, self._half(place), False, None, ())
         end = address + insn.size
-        branches = passed and insn.kind in (Kind.DIRECT, Kind.INDIRECT)
-        line.run(Range(address, end, 1, isa, passed), not passed or branches)
-        if passed and self._config.data_trace:
+        leg = Leg((Range(address, end, 1, isa, passed),))
+        if not passed:
+            return Hop(end, self.place(end, isa), True, leg, ())
+        parts: Parts = ()
+        if self._config.data_trace:
             parts = data_parts(self.blocks.program.read(address, 4), isa, self._config.coprocessor)
-            leg = line.cut() if parts else None
-            if leg is not None:
-                self.transfers[leg] = parts
-        if not branches:
-            return self.place(end, isa)
-        return self.after_branch if insn.kind is Kind.INDIRECT else self.place(insn.target, insn.isa)
+        if insn.kind is Kind.INDIRECT:
+            return Hop(end, self.after_branch, True, leg, parts)
+        if insn.kind is Kind.DIRECT:
+            return Hop(end, self.place(insn.target, insn.isa), True, leg, parts)
+        return Hop(end, self.place(end, isa), False, leg, parts)
 
     def _half(self, place: Place) -> Half:
         half = self._halves.get(place)

@@ -23,7 +23,6 @@ class Regime(NamedTuple):
     """What decides, beside the state of the execution, what packets do."""
 
     context: Optional[Context]
-    """Its offset left out."""
     counts: bool
     """Whether a cycle count that follows belongs to a gap."""
 
@@ -90,8 +89,7 @@ class Handlers:
 
     def regime(self) -> Regime:
         """Give the present regime."""
-        context = self._execution.context
-        return Regime(None if context is None else context._replace(offset=0), self._gap is not None)
+        return Regime(self._execution.context, self._gap is not None)
 
     def resume(self, regime: Regime) -> None:
         """Go on under a regime that packets led to which were not handled here."""

@@ -8,7 +8,7 @@ from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Step, Unplaced, Walk, Way
+from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Step, Unplaced, Walk, Way, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.packets import ATOMS, Header
@@ -69,7 +69,7 @@ class PtmAutomaton(Automaton):
         else:
             return kind is PacketKind.IGNORE
         if cycles:
-            walk.add((cycles,), position)
+            walk.add((count(cycles),), position)
         return True
 
     def atoms(self, data: bytes, at: int) -> Tuple[Atoms, int]:

@@ -18,7 +18,7 @@ Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
 Regime = Optional[Context]
-"""What decides, beside the state of the execution, what packets do: the context, its offset left out."""
+"""What decides, beside the state of the execution, what packets do: the context."""
 
 
 class Handlers:
@@ -61,8 +61,7 @@ class Handlers:
 
     def regime(self) -> Regime:
         """Give the present regime."""
-        context = self._execution.context
-        return None if context is None else context._replace(offset=0)
+        return self._execution.context
 
     def resume(self, regime: Regime) -> None:
         """Go on under a regime that packets led to which were not handled here."""
