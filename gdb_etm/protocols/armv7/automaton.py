@@ -28,6 +28,10 @@ _new = tuple.__new__
 
 Entry = Tuple[int, Isa]
 """An entry of the return stack: an address and the instruction set there."""
+Stack = Tuple[Optional[Entry], ...]
+"""The upper part of the return stack, its top last; None at the bottom stands for more, which an execution keeps."""
+_MOST_ENTRIES = 4
+_FEWEST_ENTRIES = 2
 Step = Union[Leg, Cycles]
 """Instructions that ran, or cycles that passed; the offset means nothing."""
 
@@ -67,9 +71,9 @@ class Way(NamedTuple):
     steps: Tuple[Step, ...]
     place: Place
     atoms: int
-    """How many of the atoms lead there; the rest cannot be followed."""
-    stack: Tuple[Entry, ...] = ()
-    """The return stack afterwards, the top last."""
+    """How many of the atoms lead there; the rest cannot be followed, or needs what is below in the return stack."""
+    stack: Stack = ()
+    """The return stack afterwards."""
 
 
 class Rest(NamedTuple):
@@ -79,8 +83,8 @@ class Rest(NamedTuple):
     """The last address output; None where none has been since synchronisation."""
     told: bool = False
     """Nothing was executed since a packet told the place: a further one corrects it."""
-    stack: Tuple[Entry, ...] = ()
-    """The return stack, its top last."""
+    stack: Stack = ()
+    """The return stack."""
 
 
 class State:
@@ -103,6 +107,31 @@ class Stretch(NamedTuple):
     """Run number."""
     state: State
     """The state afterwards."""
+    below: Stack
+    """What goes below in the return stack, as :func:`settle` gives it."""
+
+
+def settle(stack: Stack) -> Tuple[Stack, Stack]:
+    """Make a return stack short, so that states are few.
+
+    :returns: Its upper part, and what is to be put on top of what lies below; None stands for the bottom.
+    """
+    if len(stack) <= _MOST_ENTRIES:
+        return stack, ()
+    below = stack[:-_FEWEST_ENTRIES]
+    return (None,) + stack[-_FEWEST_ENTRIES:], below[1:] if below[0] is None else (None,) + below
+
+
+def refill(below: List[Optional[Entry]]) -> Stack:
+    """Take the upper part of a return stack off what lies below."""
+    found: List[Optional[Entry]] = []
+    while below and below[-1] is not None and len(found) < _FEWEST_ENTRIES:
+        found.insert(0, below.pop())
+    if below and below[-1] is not None:
+        found.insert(0, None)
+    elif below:
+        below.pop()
+    return tuple(found)
 
 
 class Walk:
@@ -212,8 +241,9 @@ class Automaton(ABC):
         if index == at:
             return None
         run = self.runs.add(walk.run(index - at))
-        following = self.state(walk.place, Rest(walk.reference, walk.told, walk.stack))
-        stretch = Stretch(index - at, run, following)
+        stack, below = settle(walk.stack)
+        following = self.state(walk.place, Rest(walk.reference, walk.told, stack))
+        stretch = Stretch(index - at, run, following, below)
         state.stretches[data[at : at + WINDOW]] = stretch
         self.made += 1
         self._remembered += 1

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import List, Optional
 
-from gdb_etm.protocols.armv7.automaton import Automaton, Place, Rest, Unplaced, Way
+from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Rest, Unplaced, Way, refill, settle
 from gdb_etm.protocols.armv7.fields import Reason, Reference
 from gdb_etm.protocols.elements import Context, Event, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
@@ -25,6 +25,8 @@ class Execution:
         self.state = automaton.state(automaton.unsynchronised, Rest(None))
         self.context: Optional[Context] = None
         """The last context told since synchronisation; its offset means nothing."""
+        self.below: List[Optional[Entry]] = []
+        """What lies below in the return stack, the top last; None below what is the bottom."""
         self.refused = 0
         """How many packets did what must not be remembered."""
 
@@ -77,7 +79,16 @@ class Execution:
                 told = False
             else:
                 self.recorder.event(step._replace(offset=self.offset(position)))
-        self.set(way.place, Rest(self.rest.reference, told, way.stack))
+        stack, below = settle(way.stack)
+        if below:
+            self.below += below
+            self.refused += 1
+        self.set(way.place, Rest(self.rest.reference, told, stack))
+
+    def refill(self) -> None:
+        """Take the top of the return stack off what lies below."""
+        self.refused += 1
+        self.set(self.place, self.rest._replace(stack=refill(self.below)))
 
     def stop(self, position: int) -> None:
         """Tell why what is traced here cannot be followed, unless that was told."""

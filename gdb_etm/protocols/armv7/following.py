@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, Callable, Container, Hashable, List, Optional, Sequence, Tuple
 
-from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, State
+from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, Entry, State
 from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
 from gdb_etm.protocols.armv7.execution import Execution
 from gdb_etm.protocols.armv7.memories import LONGEST, Memories, Memory, Passage
@@ -24,6 +24,8 @@ from gdb_etm.protocols.stream import Form, H, K, PacketStream
 _PIECE = 1 << 18
 # Bytes fed at a time, so that somebody who waits can be told how far it is.
 _LONG = LONGEST // 2
+_MOST_BELOW = 32
+# Entries of the return stack; more than a unit has do no harm, for it says by branch packets where its own ends.
 
 
 class FollowedStream(PacketStream[H, K]):
@@ -78,6 +80,7 @@ class FollowedStream(PacketStream[H, K]):
         memory = memories.under(self._regime())
         while at < end:
             at, after = self._follow(memories, memory, data, at, end)
+            del self._execution.below[:-_MOST_BELOW]
             if after is not memory:
                 self._resume(after.regime)
             if at == end:
@@ -104,13 +107,15 @@ class FollowedStream(PacketStream[H, K]):
 
     def _pass(self, memory: Memory, data: bytes, at: int) -> Tuple[int, Memory]:
         # Goes as far as passages are remembered.
-        state, begin = self._execution.state, at
+        state, begin, below = self._execution.state, at, self._execution.below
         numbers: List[int] = []
         passage = memory.passage(state, data, at)
         while passage is not None:
             numbers.append(passage.run)
             at += len(passage.data)
             state, memory = passage.state, passage.memory
+            if passage.below:
+                below += passage.below
             passage = memory.passage(state, data, at)
         if numbers:
             self.recorder.extend(numbers, self._base + begin, self._base + at)
@@ -126,9 +131,10 @@ class FollowedStream(PacketStream[H, K]):
         made = self._automaton.made
         numbers: List[int] = []
         going = True
+        below: List[Optional[Entry]] = []
         stop = min(end, begin + LONGEST - WINDOW)
         while at < stop:
-            at, state = self._stretches(numbers, state, data, at, stop, end)
+            at, state = self._stretches(numbers, below, state, data, at, stop, end)
             if at >= stop:
                 break
             size = self._table[data[at]].length(data, at, end) if self._remembered[data[at]] else 0
@@ -139,19 +145,21 @@ class FollowedStream(PacketStream[H, K]):
             numbers.append(passage.run)
             at += size
             state, memory = passage.state, passage.memory
+            below += passage.below
             # What comes again is met at the same bytes when passages end where synchronisation or the like is.
             if at - begin >= _LONG or not data[at - size]:
                 break
         if numbers:
             self.recorder.extend(numbers, self._base + begin, self._base + at)
             self._execution.state = state
+            self._execution.below += below
             if made == self._automaton.made and memories.expects(under, before, data[begin:at]):
                 run = self._automaton.runs.add(Chain(numbers, self._automaton.runs.runs))
-                memories.add_passage(under, before, Passage(data[begin:at], run, state, memory))
+                memories.add_passage(under, before, Passage(data[begin:at], run, state, memory, tuple(below)))
         return at, memory, going and at < end
 
     def _stretches(
-        self, numbers: List[int], state: State, data: bytes, at: int, stop: int, end: int
+        self, numbers: List[int], below: List[Optional[Entry]], state: State, data: bytes, at: int, stop: int, end: int
     ) -> Tuple[int, State]:
         # The innermost loop: from stretch to stretch, up to a packet that is none.
         make, ran, followed = self._automaton.stretch, numbers.append, self._automaton.followed
@@ -161,8 +169,10 @@ class FollowedStream(PacketStream[H, K]):
                 stretch = make(state, data, at, end) if followed[data[at]] else None
                 if stretch is None:
                     break
-            length, run, state = stretch
+            length, run, state, under = stretch
             ran(run)
+            if under:
+                below += under
             at += length
         return at, state
 
@@ -182,7 +192,7 @@ class FollowedStream(PacketStream[H, K]):
             foreseen = tuple([Foreseen(place, 0, event._replace(offset=0)) for place, event in zip(places, told)])
             run = runs.add(Run(following - at, [0] * len(legs), legs, foreseen))
             after = memories.under(self._regime())
-            memories.add_packet(memory, state, Passage(data[at:following], run, execution.state, after))
+            memories.add_packet(memory, state, Passage(data[at:following], run, execution.state, after, ()))
         return following
 
     def _gap(self, position: int, reason: GapReason, detail: str) -> None:

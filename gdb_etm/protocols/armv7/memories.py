@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Dict, Hashable, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.protocols.armv7.automaton import State
+from gdb_etm.protocols.armv7.automaton import Stack, State
 
 LONGEST = 512
 """Bytes of a passage at most."""
@@ -31,6 +31,8 @@ class Passage(NamedTuple):
     """The state afterwards."""
     memory: "Memory"
     """What is remembered under the regime afterwards."""
+    below: Stack
+    """What goes below in the return stack."""
 
 
 class Memory:

@@ -8,16 +8,13 @@ from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Step, Unplaced, Walk, Way, count
+from gdb_etm.protocols.armv7.automaton import Automaton, Place, Stack, Step, Unplaced, Walk, Way, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.packets import ATOMS, Header
 from gdb_etm.protocols.ptm.packets import Kind as PacketKind
 from gdb_etm.protocols.ptm.packets import read_branch, read_count
 from gdb_etm.protocols.recorder import Leg
-
-STACK_DEPTH = 16
-"""Entries in the return stack; more than a unit has do no harm, for it says by branch packets where its own fails."""
 
 Atoms = Tuple[bool, ...]
 """Atoms, oldest first; True is E."""
@@ -78,7 +75,7 @@ class PtmAutomaton(Automaton):
             return (not data[at] & 2,), read_count(data, at)
         return ATOMS[data[at]], 0
 
-    def way(self, place: Place, atoms: Atoms, stack: Tuple[Entry, ...]) -> Way:
+    def way(self, place: Place, atoms: Atoms, stack: Stack) -> Way:
         """Tell where atoms lead from a place."""
         key = (atoms, stack)
         way = place.ways.get(key)
@@ -86,7 +83,7 @@ class PtmAutomaton(Automaton):
             way = place.ways[key] = self._find_way(place, atoms, stack, False)
         return way
 
-    def leave(self, place: Place, stack: Tuple[Entry, ...]) -> Way:
+    def leave(self, place: Place, stack: Stack) -> Way:
         """Tell what runs before a branch packet: up to the next waypoint, whose target the packet tells (4.5.4).
 
         The return stack is not used, but a branch with link is put on it.
@@ -96,7 +93,7 @@ class PtmAutomaton(Automaton):
             way = place.ways[stack] = self._find_way(place, (True,), stack, True)
         return way
 
-    def _find_way(self, place: Place, atoms: Atoms, stack: Tuple[Entry, ...], addressed: bool) -> Way:
+    def _find_way(self, place: Place, atoms: Atoms, stack: Stack, addressed: bool) -> Way:
         ranges: List[Range] = []
         for index, taken in enumerate(atoms):
             if isinstance(place, Unplaced):
@@ -110,17 +107,24 @@ class PtmAutomaton(Automaton):
             if not taken:
                 place = self.place(block.end, block.isa)
                 continue
-            place, stack = self._target(block, stack, addressed)
+            target = self._target(block, stack, addressed)
+            if target is None:
+                ranges.pop()
+                return Way(_steps(ranges), place, index, stack)
+            place, stack = target
         return Way(_steps(ranges), place, len(atoms), stack)
 
-    def _target(self, block: Block, stack: Tuple[Entry, ...], addressed: bool) -> Tuple[Place, Tuple[Entry, ...]]:
-        # Where a waypoint that was taken leads. An entry is taken off the return stack before one is put on it.
+    def _target(self, block: Block, stack: Stack, addressed: bool) -> Optional[Tuple[Place, Stack]]:
+        # Where a waypoint that was taken leads; None when that lies below in the return stack. An entry is taken off
+        # the stack before one is put on it.
         last = block.last
         place: Optional[Place] = None
         if last is None or last.kind is Kind.INDIRECT:
             if self._config.return_stack and stack and not addressed:
-                address, isa = stack[-1]
-                place, stack = self.place(address, isa), stack[:-1]
+                entry = stack[-1]
+                if entry is None:
+                    return None
+                place, stack = self.place(*entry), stack[:-1]
             else:
                 place = self.after_branch
         elif last.target == block.end and is_enterx(self.blocks.program.read(block.end - 4, 4)):
@@ -128,7 +132,7 @@ class PtmAutomaton(Automaton):
         else:
             place = self.place(last.target, last.isa)
         if last is not None and last.link and self._config.return_stack:
-            stack = (stack + ((block.end, block.isa),))[-STACK_DEPTH:]
+            stack = stack + ((block.end, block.isa),)
         return place, stack
 
 

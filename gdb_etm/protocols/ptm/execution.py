@@ -28,7 +28,13 @@ class PtmExecution(Execution):
 
     def atoms(self, atoms: Atoms, position: int) -> None:
         """Follow atoms; where that is not possible a gap says why."""
-        self._follow(self._ptm.way(self.place, atoms, self.rest.stack), len(atoms), position)
+        way = self._ptm.way(self.place, atoms, self.rest.stack)
+        while way.atoms < len(atoms) and way.stack[-1:] == (None,):
+            self.follow(way, position)
+            self.refill()
+            atoms = atoms[way.atoms :]
+            way = self._ptm.way(self.place, atoms, self.rest.stack)
+        self._follow(way, len(atoms), position)
 
     def branch(self, branch: Branch, position: int) -> None:
         """Take a branch packet: a waypoint that was taken and its target, or an exception and its vector (4.5.4)."""

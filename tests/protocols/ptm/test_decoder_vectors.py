@@ -6,7 +6,9 @@ from typing import List
 
 import pytest
 
-from tests.protocols.ptm.streams import ASYNC, PLAIN, Code, program, story
+from gdb_etm.protocols.ptm.decoder import Decoder
+from tests.protocols.armv7_lines import line
+from tests.protocols.ptm.streams import ASYNC, PLAIN, STACK, Code, decode_pieces, program, story
 
 # T32:
 # 1000 movs r0, #1 | 1002 bl 1020 | 1006 cmp r0, #0 | 1008 beq 1000 | 100a isb | 100e dsb | 1012 b 1000
@@ -292,6 +294,40 @@ def test_a_branch_packet_leaves_the_return_stack_alone() -> None:
         "1072-1074 1E",
         "1064-1068 2E",
     ]
+
+
+@pytest.mark.parametrize("atoms", [1, 5])
+@pytest.mark.parametrize("calls", [3, 4, 5, 6, 12, 30])
+@pytest.mark.parametrize("pieces", [1, 4, 1000])
+def test_a_deep_return_stack(calls: int, atoms: int, pieces: int) -> None:
+    # 1000 bl 1008 | 1004 bx lr | 1008 bl 1000 | 100c bx lr: two functions that call one another, and at last one does
+    # not: N.  Then all return, and one more.
+    memory = program(Code(0x1000, "00f002f8 7047 00bf fff7faff 7047"))
+    told = "E" * calls + "N" + "E" * (calls + 1)
+    packets = [{"E": "80", "N": "82"}[atom] for atom in told]
+    if atoms == 5:
+        whole = len(told) // 5
+        five = [told[5 * at : 5 * at + 5] for at in range(whole)]
+        codes = [sum((atom == "N") << 5 - at for at, atom in enumerate(one)) for one in five]
+        packets = ["%02x" % (0xC0 | code) for code in codes] + packets[5 * whole :]
+    unit = Decoder(STACK, memory)
+    stream = bytes.fromhex(THUMB % 1 + " ".join(packets))
+    data = stream * 5
+    cuts = [data[at : at + pieces] for at in range(0, len(data), pieces)]
+    found = [line(element) for _, element in decode_pieces(unit, cuts if pieces > 1 else [data])]
+    place, back, expected = 0x1000, [], ["gap TRACE_ON"]
+    for atom in told:
+        called = place in (0x1000, 0x1008)
+        end = place + (4 if called else 2)
+        expected.append("%x-%x 1%s" % (place, end, atom))
+        if called and atom == "E":
+            back.append(end)
+            place = 0x1008 - (place - 0x1000)
+        elif called:
+            place = end
+        else:
+            place = back.pop() if back else 0
+    assert [one for one in found if one != "S"] == expected * 5
 
 
 @pytest.mark.parametrize("info", ["01", "21", "41", "61"])
