@@ -26,7 +26,7 @@ from gdb_etm.board.viewinst import (
     ViewInst,
     range_comparator,
 )
-from gdb_etm.protocols.etmv4.data_tracer import Transfer
+from gdb_etm.protocols.etmv4.data.tracer import Transfer
 from gdb_etm.protocols.etmv4.encoder import DataConfig, Encoder, EncoderConfig
 from gdb_etm.protocols.etmv4.speculator import Setup
 from gdb_etm.protocols.instructions import ReadCode, Region

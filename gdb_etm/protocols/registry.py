@@ -84,12 +84,12 @@ def _etmv4() -> Language:
         return list_packets(config, data, offset_of)
 
     def data_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
-        from gdb_etm.protocols.etmv4.data_listing import list_data_packets
+        from gdb_etm.protocols.etmv4.data.listing import list_data_packets
 
         return list_data_packets(config, data, offset_of)
 
     def data_elements(*arguments: Any, **named: Any) -> Sequence[Any]:
-        from gdb_etm.protocols.etmv4.data_decoder import decode_data
+        from gdb_etm.protocols.etmv4.data.decoder import decode_data
 
         return decode_data(*arguments, **named)
 

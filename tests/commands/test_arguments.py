@@ -16,7 +16,6 @@ from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 
-
 SESSION = Session(OfflineDebugger())
 
 

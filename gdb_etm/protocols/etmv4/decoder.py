@@ -34,7 +34,7 @@ from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
 
 if TYPE_CHECKING:
-    from gdb_etm.protocols.etmv4.data_elements import DataElement
+    from gdb_etm.protocols.etmv4.data.elements import DataElement
     from gdb_etm.protocols.etmv4.speculation import Speculation
 
 _PIECE = 1 << 18
@@ -143,7 +143,7 @@ class Decoding(PacketStream):
 
             match_conditions(self.recorder, self.log.conditions, self._automaton.blocks, self._config)
         if self.log is not None and transfers is not None:
-            from gdb_etm.protocols.etmv4.transfers import put_transfers
+            from gdb_etm.protocols.etmv4.data.transfers import put_transfers
 
             put_transfers(self.recorder, self.log, transfers, self._config, self._automaton.blocks)
         if self._execution.marked:

@@ -2,7 +2,7 @@
 
 No conditional and no Q elements.  What the unit cannot know from the instructions it is told: exceptions, halts and
 returns are methods of their own.  Speculation is a stage after this one (``speculator.py``), and so is the data stream
-(``data_tracer.py``).
+(``data/tracer.py``).
 
 A branch's direction shows in the address that follows it, so the last branch waits for its successor.  An indirect
 branch that goes to the instruction after it counts as not taken, for it may be in an IT block; execution is the same.
@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence
 
-from gdb_etm.protocols.etmv4.data_tracer import DataTracer, Transfer
-from gdb_etm.protocols.etmv4.data_writer import DataWriter
+from gdb_etm.protocols.etmv4.data.tracer import DataTracer, Transfer
+from gdb_etm.protocols.etmv4.data.writer import DataWriter
 from gdb_etm.protocols.etmv4.encoder_records import TRANSFER, Branch, Records
 from gdb_etm.protocols.etmv4.speculator import Setup, Speculator
 from gdb_etm.protocols.etmv4.writer import HANDLER, THREAD, PacketWriter, exception_type

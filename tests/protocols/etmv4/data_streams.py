@@ -6,8 +6,8 @@ from typing import List, Tuple, Union
 
 from gdb_etm.protocols.elements import Gap, GapReason, TraceEvent
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_decoder import decode_data
-from gdb_etm.protocols.etmv4.data_elements import P1, P2, DataElement, Suppression
+from gdb_etm.protocols.etmv4.data.decoder import decode_data
+from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement, Suppression
 from gdb_etm.protocols.etmv4.log import Marker, Time
 
 START = "00 00 00 00 00 00 00 00 00 00 00 80 00 01 00"

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.protocols.elements import Gap, GapReason
-from gdb_etm.protocols.etmv4.association import Association, associate
-from gdb_etm.protocols.etmv4.data_elements import P1, P2, DataElement, Suppression
+from gdb_etm.protocols.etmv4.data.association import Association, associate
+from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement, Suppression
 from gdb_etm.protocols.etmv4.log import Cancelled, Item, Lost, Marker, Parent, Time
 
 KEYS = 6

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.protocols.elements import Gap
-from gdb_etm.protocols.etmv4.data_decoder import DataDecoding, decode_data
-from gdb_etm.protocols.etmv4.data_headers import build_data_table, data_packet_kind
-from gdb_etm.protocols.etmv4.data_listing import list_data_packets
+from gdb_etm.protocols.etmv4.data.decoder import DataDecoding, decode_data
+from gdb_etm.protocols.etmv4.data.headers import build_data_table, data_packet_kind
+from gdb_etm.protocols.etmv4.data.listing import list_data_packets
 from gdb_etm.protocols.etmv4.packets import Kind
 from tests.protocols.etmv4.data_streams import START, UNIT, same
 

@@ -10,8 +10,8 @@ from typing import Dict, NamedTuple, Tuple
 
 import pytest
 
-from gdb_etm.protocols.etmv4.data_headers import build_data_table
-from gdb_etm.protocols.etmv4.data_listing import list_data_packets
+from gdb_etm.protocols.etmv4.data.headers import build_data_table
+from gdb_etm.protocols.etmv4.data.listing import list_data_packets
 from gdb_etm.protocols.etmv4.packets import MALFORMED, NEED_MORE
 from tests.protocols.etmv4.streams import A_PROFILE, ASYNC, same
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gdb_etm.protocols.etmv4.data_decoder import decode_data
+from gdb_etm.protocols.etmv4.data.decoder import decode_data
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from tests.protocols.etmv4.data_streams import START as DATA_START
 from tests.protocols.etmv4.data_streams import UNIT as DATA_UNIT

@@ -11,7 +11,7 @@ from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_decoder import decode_data
+from gdb_etm.protocols.etmv4.data.decoder import decode_data
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from tests.protocols.etmv4.data_streams import START, UNIT
 from tests.protocols.etmv4.streams import ASYNC, Code, history_of, program, same

@@ -13,8 +13,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind, is_wide
 from gdb_etm.protocols.elements import Context, Exception_, ExceptionReturn, Gap, GapReason, Range
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_decoder import DataDecoding, decode_data
-from gdb_etm.protocols.etmv4.data_listing import list_data_packets
+from gdb_etm.protocols.etmv4.data.decoder import DataDecoding, decode_data
+from gdb_etm.protocols.etmv4.data.listing import list_data_packets
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.etmv4.exceptions import may_go_on
 from gdb_etm.protocols.etmv4.listing import list_packets

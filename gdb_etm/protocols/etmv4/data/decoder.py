@@ -9,9 +9,9 @@ from typing import Callable, List, Optional
 
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_elements import DataElement
-from gdb_etm.protocols.etmv4.data_headers import build_data_table, data_packet_kind
-from gdb_etm.protocols.etmv4.data_reader import DataReader
+from gdb_etm.protocols.etmv4.data.elements import DataElement
+from gdb_etm.protocols.etmv4.data.headers import build_data_table, data_packet_kind
+from gdb_etm.protocols.etmv4.data.reader import DataReader
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.memory import garbage_uncollected

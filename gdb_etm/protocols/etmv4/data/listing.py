@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Callable, Iterator
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_elements import P1, P2, DataElement
-from gdb_etm.protocols.etmv4.data_headers import build_data_table, data_packet_kind
-from gdb_etm.protocols.etmv4.data_reader import DataReader
+from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement
+from gdb_etm.protocols.etmv4.data.headers import build_data_table, data_packet_kind
+from gdb_etm.protocols.etmv4.data.reader import DataReader
 from gdb_etm.protocols.etmv4.log import Marker, Time
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.stream import list_stream

@@ -18,9 +18,9 @@ from gdb_etm.program.transfers import (
     transfers,
 )
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, Gap, GapReason, Transfer
-from gdb_etm.protocols.etmv4.association import Association, Match, associate
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_elements import DataElement
+from gdb_etm.protocols.etmv4.data.association import Association, Match, associate
+from gdb_etm.protocols.etmv4.data.elements import DataElement
 from gdb_etm.protocols.etmv4.exceptions import LAZY_FP_PUSH
 from gdb_etm.protocols.etmv4.log import Log, Parent
 from gdb_etm.protocols.recorder import DataCounts, Recorder

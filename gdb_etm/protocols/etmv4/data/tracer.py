@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.protocols.etmv4.data_writer import P1, P2, DataWriter
+from gdb_etm.protocols.etmv4.data.writer import P1, P2, DataWriter
 from gdb_etm.protocols.etmv4.encodings import numbered_sync
 from gdb_etm.protocols.etmv4.speculator import CANCEL, Speculator
 

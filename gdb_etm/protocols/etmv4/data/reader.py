@@ -11,8 +11,8 @@ from typing import Callable, Dict, Optional, Tuple
 
 from gdb_etm.protocols.elements import Gap, GapReason, TraceEvent
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data_elements import P1, P2, DataElement, Suppression
-from gdb_etm.protocols.etmv4.data_headers import P1_1_CODES, P2_1_BYTES, P2_2_CODES, address_end
+from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement, Suppression
+from gdb_etm.protocols.etmv4.data.headers import P1_1_CODES, P2_1_BYTES, P2_2_CODES, address_end
 from gdb_etm.protocols.etmv4.log import Marker, Time
 from gdb_etm.protocols.etmv4.packets import Kind, read_continued, read_timestamp
 

@@ -22,8 +22,8 @@ from collections import defaultdict
 from typing import DefaultDict, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.elements import Gap, GapReason
-from gdb_etm.protocols.etmv4.alignment import Pair, align
-from gdb_etm.protocols.etmv4.data_elements import P1, P2, DataElement, Suppression
+from gdb_etm.protocols.etmv4.data.alignment import Pair, align
+from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement, Suppression
 from gdb_etm.protocols.etmv4.log import Cancelled, Item, Lost, Marker, Parent
 
 

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.protocols.elements import Gap
-from gdb_etm.protocols.etmv4.data_elements import DataElement
+from gdb_etm.protocols.etmv4.data.elements import DataElement
 from gdb_etm.protocols.etmv4.log import Item, Lost, Marker, Time
 
 _CANDIDATES = 16
