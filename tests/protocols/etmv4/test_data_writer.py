@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.data import elements as read
+from gdb_etm.protocols.etmv4.data import elements as told
 from gdb_etm.protocols.etmv4.data.decoder import decode_data
 from gdb_etm.protocols.etmv4.data.writer import P1, P2, DataWriter
 from gdb_etm.protocols.etmv4.log import Marker, Time
@@ -65,9 +65,9 @@ def assert_read(data: bytes, elements: List[Union[P1, P2]]) -> None:
     assert len(found) == len(elements)
     for ours, real in zip(found, elements):
         if isinstance(real, P2):
-            assert isinstance(ours, read.P2) and (ours.key, ours.value) == (real.left, real.value)
+            assert isinstance(ours, told.P2) and (ours.key, ours.value) == (real.left, real.value)
         else:
-            assert isinstance(ours, read.P1)
+            assert isinstance(ours, told.P1)
             assert (ours.left, ours.right, ours.transfer) == (real.left, real.right, real.order)
             assert ours.address == real.address or real.inferable
 
