@@ -60,7 +60,7 @@ class Etmv3Config(NamedTuple):
     def from_registers(cls, registers: Mapping[str, int], m_profile: bool) -> "Etmv3Config":
         """Read the configuration from register values by datasheet name.
 
-        :param registers: ETMCR, ETMTRACEIDR, ETMIDR and, from ETMv3.1 on, ETMCCER.
+        :param registers: ETMCR, ETMTRACEIDR, ETMIDR and, of ETMv3.5, ETMCCER.
         :param m_profile: Whether the core is an M-profile one; no trace register says so.
         :raises KeyError: When a needed register is missing.
         """
