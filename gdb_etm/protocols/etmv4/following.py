@@ -68,15 +68,19 @@ class Passage(NamedTuple):
     deepest: int
     """How many entries were there at most, on top of those from before; a full stack loses its oldest for them."""
 
-    def fits(self, stack: List[Entry]) -> bool:
-        """Tell whether this is what happens with a return stack."""
+    def act(self, stack: List[Entry]) -> bool:
+        """Do to a return stack what the passage does; False, and nothing done, when it has not what that takes."""
         left = len(stack) - len(self.takes)
-        return stack[left:] == self.takes and len(stack) + self.deepest - STACK_DEPTH <= left if left >= 0 else False
-
-    def pass_over(self, stack: List[Entry]) -> None:
-        """Do to a return stack what the passage does."""
-        lost = max(0, len(stack) + self.deepest - STACK_DEPTH)
-        stack[:] = stack[lost : len(stack) - len(self.takes)] + self.pushes
+        if left < 0 or stack[left:] != self.takes:
+            return False
+        lost = len(stack) + self.deepest - STACK_DEPTH
+        if lost > left:
+            return False
+        if self.pushes != self.takes:
+            stack[left:] = self.pushes
+        if lost > 0:
+            del stack[:lost]
+        return True
 
 
 class Memory:
@@ -213,10 +217,8 @@ class Follower:
             if passage is None:
                 break
             length, run, following, after, takes, _, deepest = passage
-            if takes or deepest:
-                if not passage.fits(stack):
-                    break
-                passage.pass_over(stack)
+            if (takes or deepest) and not passage.act(stack):
+                break
             numbers.append(run)
             at += length
             state = following
