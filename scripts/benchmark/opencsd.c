@@ -5,7 +5,9 @@
  * PARAMETERS is a text file of one statement a line, written by scripts/bench from a snapshot:
  *
  *     buffer frames|raw FILE
- *     unit arch|m VERSION IDR0 IDR1 IDR2 IDR8 IDR9 IDR10 IDR11 IDR12 IDR13 CONFIGR TRACEIDR    (all hexadecimal)
+ *     unit a|m VERSION IDR0 IDR1 IDR2 IDR8 IDR9 IDR10 IDR11 IDR12 IDR13 CONFIGR TRACEIDR    (all hexadecimal)
+ *     etmv3 a|m IDR CR CCER TRACEIDR
+ *     ptm a|m IDR CR CCER TRACEIDR
  *     image ADDRESS FILE
  *
  * The element callback is empty, so that nothing but decoding is measured; with "count" it counts instead, which tells
@@ -94,6 +96,36 @@ static void add_unit(dcd_tree_handle_t tree, const char *profile, const unsigned
         fail("the library refuses", "the unit's configuration");
 }
 
+static void add_older_unit(dcd_tree_handle_t tree, const char *protocol, const char *profile, const unsigned *values)
+{
+    ocsd_etmv3_cfg etmv3;
+    ocsd_ptm_cfg ptm;
+    unsigned char id;
+    ocsd_err_t result;
+
+    if (!strcmp(protocol, "ptm")) {
+        memset(&ptm, 0, sizeof ptm);
+        ptm.arch_ver = ARCH_V7;
+        ptm.core_prof = profile_CortexA;
+        ptm.reg_idr = values[0];
+        ptm.reg_ctrl = values[1];
+        ptm.reg_ccer = values[2];
+        ptm.reg_trc_id = values[3];
+        result = ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_PTM, OCSD_CREATE_FLG_FULL_DECODER, &ptm, &id);
+    } else {
+        memset(&etmv3, 0, sizeof etmv3);
+        etmv3.arch_ver = ARCH_V7;
+        etmv3.core_prof = *profile == 'm' ? profile_CortexM : profile_CortexA;
+        etmv3.reg_idr = values[0];
+        etmv3.reg_ctrl = values[1];
+        etmv3.reg_ccer = values[2];
+        etmv3.reg_trc_id = values[3];
+        result = ocsd_dt_create_decoder(tree, OCSD_BUILTIN_DCD_ETMV3, OCSD_CREATE_FLG_FULL_DECODER, &etmv3, &id);
+    }
+    if (result != OCSD_OK)
+        fail("the library refuses", "the unit's configuration");
+}
+
 static dcd_tree_handle_t make_tree(int framed)
 {
     dcd_tree_handle_t tree;
@@ -111,7 +143,7 @@ static dcd_tree_handle_t prepare(const char *parameters, uint8_t **buffer, uint3
 {
     FILE *file = fopen(parameters, "r");
     dcd_tree_handle_t tree = C_API_INVALID_TREE_HANDLE;
-    char line[5000], path[4096], word[16];
+    char line[5000], path[4096], word[16], profile[16];
     unsigned v[12];
     unsigned long long address;
     uint32_t length;
@@ -126,6 +158,9 @@ static dcd_tree_handle_t prepare(const char *parameters, uint8_t **buffer, uint3
         } else if (sscanf(line, "unit %15s %x %x %x %x %x %x %x %x %x %x %x %x", word, v, v + 1, v + 2, v + 3, v + 4,
                           v + 5, v + 6, v + 7, v + 8, v + 9, v + 10, v + 11) == 13) {
             add_unit(tree, word, v);
+        } else if (sscanf(line, "%15s %15s %x %x %x %x", word, profile, v, v + 1, v + 2, v + 3) == 6 &&
+                   (!strcmp(word, "etmv3") || !strcmp(word, "ptm"))) {
+            add_older_unit(tree, word, profile, v);
         } else if (sscanf(line, "image %llx %4095[^\n]", &address, path) == 2) {
             image = read_file(path, &length);
             if (ocsd_dt_add_buffer_mem_acc(tree, address, OCSD_MEM_SPACE_ANY, image, length) != OCSD_OK)

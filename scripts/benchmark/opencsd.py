@@ -7,7 +7,14 @@ import subprocess
 import time
 
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencsd.c")
-_UNIT = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13")
+_ETMV4 = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13")
+_OLDER = ("ETMIDR", "ETMCR", "ETMCCER", "ETMTRACEIDR")
+# Of each protocol how its line begins, and the registers in it.
+_DECODED = {
+    "etmv4": ("unit %s 8", (*_ETMV4, "TRCCONFIGR", "TRCTRACEIDR")),
+    "etmv3": ("etmv3 %s", _OLDER),
+    "ptm": ("ptm %s", _OLDER),
+}
 
 
 def compile_driver(folder):
@@ -30,16 +37,16 @@ def write_parameters(snapshot, folder):
     """
     from gdb_etm.capture import BufferFormat
     from gdb_etm.program.image import Program
-    from gdb_etm.protocols.etmv4.config import Etmv4Config
+    from gdb_etm.protocols.profile import is_m_profile
     from gdb_etm.snapshot.reader import read_snapshot
 
-    captures = [one for one in read_snapshot(snapshot) if any(source.protocol == "etmv4" for source in one.sources)]
+    captures = [one for one in read_snapshot(snapshot) if any(source.protocol in _DECODED for source in one.sources)]
     formats = {BufferFormat.FRAMES: "frames", BufferFormat.RAW: "raw"}
     if len(captures) != 1 or captures[0].format not in formats:
         return None
     (capture,) = captures
-    units = [source for source in capture.sources if source.protocol == "etmv4"]
-    if not units or any(source.protocol not in ("etmv4", "stm") for source in capture.sources):
+    units = [source for source in capture.sources if source.protocol in _DECODED]
+    if any(source.protocol not in (*_DECODED, "stm", "itm") for source in capture.sources):
         return None
     os.makedirs(folder, exist_ok=True)
 
@@ -51,9 +58,10 @@ def write_parameters(snapshot, folder):
 
     lines = ["buffer %s %s" % (formats[capture.format], put("buffer", capture.buffer))]
     for unit in units:
-        registers = [unit.registers.get(name, 0) for name in (*_UNIT, "TRCCONFIGR", "TRCTRACEIDR")]
-        profile = "m" if Etmv4Config.from_source(unit).m_profile else "a"
-        lines.append("unit %s 8 %s" % (profile, " ".join("%x" % value for value in registers)))
+        opening, names = _DECODED[unit.protocol]
+        registers = [unit.registers.get(name, 0) for name in names]
+        profile = "m" if is_m_profile(unit.core) else "a"
+        lines.append("%s %s" % (opening % profile, " ".join("%x" % value for value in registers)))
     pieces = Program([image for unit in units for image in unit.images]).pieces
     lines += ["image %x %s" % (start, put("image_%d" % at, data)) for at, (start, data) in enumerate(pieces)]
     return put("parameters", ("\n".join(lines) + "\n").encode())
