@@ -19,6 +19,7 @@ from gdb_etm.coresight.tmc import TraceMemoryController
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.registers import cortex_m
+from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionStatus, State
@@ -45,6 +46,10 @@ class TraceSession:
         self.state = State.READY
         self.plan: Optional[Plan] = None
         """How the unit is programmed; None before the first start."""
+        self.options: Optional[TraceOptions] = None
+        """What was asked for at the last start; None before the first."""
+        self.by_hand = ByHand()
+        """Registers of the unit that were written by hand, which every plan leaves as they are."""
         self._requested_sync = 0
         self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
         self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)
@@ -67,6 +72,23 @@ class TraceSession:
             self._give_back()
             raise
 
+    @property
+    def links(self) -> Tuple[Funnel, ...]:
+        """The funnels on the path."""
+        return tuple(self._links)
+
+    def plan_start(self, options: TraceOptions) -> Tuple[Plan, int]:
+        """Plan how to program the unit, without touching it.
+
+        :returns: The plan, and how often the buffer is to ask for synchronisation, in bytes of trace; 0: never.
+        :raises UnsupportedError: The unit lacks what the options ask for.
+        """
+        plan = self.by_hand.over(self.unit.plan(options, self.sink.size))
+        # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
+        wanted = suitable_sync_bytes(self.sink.size)
+        too_rare = options.sync_bytes is None and plan.sync_bytes > wanted
+        return plan, wanted if too_rare and self.sink.requests_sync else 0
+
     def start(self, options: TraceOptions = TraceOptions()) -> Plan:
         """Program the unit and trace into an empty buffer.
 
@@ -75,18 +97,15 @@ class TraceSession:
         :raises CaptureError: The hardware does not do as it should; tracing is off.
         """
         self._check_open()
-        plan = self.unit.plan(options, self.sink.size)
+        plan, requested_sync = self.plan_start(options)
         if self.state is State.TRACING or self.unit.enabled:
             self._start_sink()
             self.unit.disable()
         self.state = State.READY
         self._enable_trace()
         self.unit.program(plan)
-        self.plan = plan
-        # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
-        wanted = suitable_sync_bytes(self.sink.size)
-        too_rare = options.sync_bytes is None and self.plan.sync_bytes > wanted
-        self._requested_sync = wanted if too_rare and self.sink.requests_sync else 0
+        self.plan, self.options = plan, options
+        self._requested_sync = requested_sync
         self._run()
         return self.plan
 
@@ -103,6 +122,38 @@ class TraceSession:
         self._enable_trace()
         self.unit.ensure(self.plan)
         self._run()
+
+    def enable_trace(self) -> None:
+        """Set DEMCR.TRCENA, where there is one."""
+        self._check_open()
+        self._enable_trace()
+
+    def open_links(self) -> None:
+        """Open the funnels' ports that our trace may come in at."""
+        self._check_open()
+        for link in self._links:
+            link.attach()
+            link.start()
+
+    def restart(self) -> None:
+        """Trace into an empty buffer whatever state the hardware is in; what the buffer holds is lost.
+
+        The unit is programmed as before, or to trace everything.
+
+        :raises CaptureError: The hardware does not do as it should; tracing is off.
+        """
+        self._check_open()
+        self._enable_trace()
+        self.unit.recover()
+        for link in self._links:
+            link.attach()
+        self.sink.attach()
+        self._silence()
+        self.state = State.READY
+        if self.plan is None:
+            self.start()
+        else:
+            self.resume()
 
     @property
     def sync_bytes(self) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Protocol, Tuple
+from typing import Dict, FrozenSet, List, Optional, Protocol, Tuple
 
-from gdb_etm.coresight.borrowed import Restoration
+from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.components import Component, Kind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import UnsupportedError
+from gdb_etm.registers.page import Page, Register, Version
+from gdb_etm.traceunit.capabilities import Identification
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.status import UnitStatus
@@ -28,6 +30,26 @@ class TraceUnit(Protocol):
         """Architecture and version, such as ``"ETMv4.2"``."""
 
     @property
+    def version(self) -> Version:
+        """Architecture version, as its registers' pages give it."""
+
+    @property
+    def page(self) -> Page:
+        """What its registers are."""
+
+    @property
+    def registers(self) -> Borrowed:
+        """Its registers."""
+
+    @property
+    def beside_plans(self) -> FrozenSet[str]:
+        """Names of the registers that can be written and no plan writes."""
+
+    @property
+    def identification(self) -> Identification:
+        """What it has."""
+
+    @property
     def abilities(self) -> Tuple[str, ...]:
         """What it can do, a few words each."""
 
@@ -41,6 +63,9 @@ class TraceUnit(Protocol):
 
     def attach(self) -> None:
         """Power it, unlock it, claim it and read what it has."""
+
+    def recover(self) -> None:
+        """Power it and open its locks."""
 
     def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
         """Plan how to program it, without touching it."""
@@ -56,6 +81,18 @@ class TraceUnit(Protocol):
 
     def disable(self) -> None:
         """Stop tracing and wait until all trace has left it."""
+
+    def plan_enable(self) -> Plan:
+        """Plan its start, when it is programmed."""
+
+    def look(self, register: Register) -> int:
+        """Read a register's whole value; what reading clears is kept in mind."""
+
+    def write_by_hand(self, register: Register, value: int) -> None:
+        """Write a register that nobody planned; what it held is put back on release.
+
+        :raises CaptureError: The unit must not be written at the moment, or the session holds it by that register.
+        """
 
     def capture_registers(self) -> Dict[str, int]:
         """Return the registers that decoding needs, by datasheet name."""

@@ -5,13 +5,14 @@ IHI 0014Q: programming bit 3.4.3, registers 3.5, OS Lock 3.8.3; IHI 0035B: the s
 
 from __future__ import annotations
 
-from typing import ClassVar, Dict, List, NoReturn, Optional, Tuple, Type
+from typing import ClassVar, Dict, FrozenSet, List, NoReturn, Optional, Tuple, Type
 
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.components import Component
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import AccessError, CaptureError, UnsupportedError
 from gdb_etm.registers import etmv3, etmv3_id
+from gdb_etm.registers.page import Page, Register, Version
 from gdb_etm.traceunit.apply import apply, differences
 from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
 from gdb_etm.traceunit.plan import Plan
@@ -23,6 +24,10 @@ _CLAIM_EXTERNAL = 0b01  # by which a debugger says that the unit is in use (Core
 _ENABLED = 3  # of a field of ETMAUTHSTATUS
 _IMPLEMENTED = 2
 _WITH_POWER_STATUS = 3  # minor version of ETMv3 since which there is an ETMPDSR
+_BESIDE_PLANS = frozenset((
+    "ETMCR", "ETMSR", "ETMSYNCFR", "ETMAUXCR", "ETMPDCR", "ETMITCTRL", "ETMCLAIMSET", "ETMCLAIMCLR", "ETMOSSRR",
+    *("ETMIMPSPEC%d" % n for n in range(8))))
+_HELD_BY = ("ETMOSLAR", "ETMLAR", "ETMPDCR", "ETMCLAIMSET", "ETMCLAIMCLR", "ETMOSSRR")
 _PROG = etmv3.ETMCR.encode(Prog=1)
 _POWER_DOWN = etmv3.ETMCR.encode(PowerDown=1)
 _STATE = etmv3.ETMSR.encode(StartStop=1, Triggered=1)
@@ -53,6 +58,31 @@ class Armv7Unit:
         self.capabilities = self.capabilities_type({})
 
     @property
+    def version(self) -> Version:
+        """Architecture version, as its registers' pages give it: 3 and more for an ETM, 1 and more for a PTM."""
+        return (1 if self.major == etmv3_id.MAJOR_PFT else 3), self.capabilities.minor
+
+    @property
+    def page(self) -> Page:
+        """What its registers are."""
+        return self.capabilities.page
+
+    @property
+    def registers(self) -> Borrowed:
+        """Its registers."""
+        return self._registers
+
+    @property
+    def beside_plans(self) -> FrozenSet[str]:
+        """Names of the registers that can be written and no plan writes."""
+        return _BESIDE_PLANS
+
+    @property
+    def identification(self) -> Armv7Capabilities:
+        """What it has."""
+        return self.capabilities
+
+    @property
     def abilities(self) -> Tuple[str, ...]:
         """What it can do, a few words each."""
         return self.capabilities.words
@@ -78,9 +108,7 @@ class Armv7Unit:
         :raises CaptureError: It stays without power or locked, or somebody else uses it, or tracing is forbidden.
         :raises UnsupportedError: It is of another kind.
         """
-        self._registers.unlock()
-        self._power_up()
-        self._open_os_lock()
+        self.recover()
         self._check_identity()
         authentication = self._check_authentication()
         if etmv3_id.ETMITCTRL.get(self._registers.read(etmv3_id.ETMITCTRL), "IME"):
@@ -93,6 +121,47 @@ class Armv7Unit:
         if self._dwt is not None and self.capabilities_type(found).field("ETMCCER.WatchInputs"):
             found.update(probe_watchpoints(self._dwt))
         self.capabilities = self.capabilities_type(found)
+
+    def recover(self) -> None:
+        """Power it and open its locks.
+
+        :raises CaptureError: It stays without power or locked.
+        """
+        self._registers.unlock()
+        self._power_up()
+        self._open_os_lock()
+
+    def plan_enable(self) -> Plan:
+        """Plan its start, when it is programmed."""
+        return plan_enable()
+
+    def look(self, register: Register) -> int:
+        """Read a register; what reading clears is kept in mind."""
+        return self._power() if register.name == "ETMPDSR" else self._registers.read(register)
+
+    def write_by_hand(self, register: Register, value: int) -> None:
+        """Write a register that nobody planned; what it held is put back on release.
+
+        :raises CaptureError: The unit traces, or the session holds it by that register.
+        """
+        if register.name in _HELD_BY:
+            raise CaptureError('%s: the session holds the trace unit by it; "etm disconnect" gives it back'
+                               % register.name)
+        control = self._registers.read(etmv3.ETMCR)
+        if register.offset == etmv3.ETMCR.offset and not (control ^ value) & ~_PROG:
+            # It may be set and cleared at any time, by itself alone (3.4.3).
+            self._registers.command(register, value)
+            return
+        if not control & _PROG or not etmv3.ETMSR.get(self._registers.read(etmv3.ETMSR), "Prog"):
+            raise CaptureError('%s: the trace unit is on (ETMCR.Prog is %d) and takes no writes; "etm stop" first'
+                               % (register.name, bool(control & _PROG)))
+        if register.offset == etmv3.ETMCR.offset:
+            if not value & _PROG:
+                raise CaptureError("ETMCR.Prog must be cleared by itself: write the other fields first")
+            self._control = value
+            self._registers.command(register, value)
+            return
+        self._registers.write(register, value)
 
     def program(self, plan: Plan) -> None:
         """Disable and program it.

@@ -5,14 +5,17 @@ IHI 0064: power 3.3 and 7.3.52, OS Lock 3.4.2 and 7.3.50, claim tags 7.3.15, ena
 
 from __future__ import annotations
 
-from typing import Dict, List, NoReturn, Tuple
+from typing import Dict, FrozenSet, List, NoReturn, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_id
+from gdb_etm.registers.etmv4_page import PAGE
+from gdb_etm.registers.page import Page, Register, Version
 from gdb_etm.traceunit.apply import apply, differences
+from gdb_etm.traceunit.by_hand import words_of
 from gdb_etm.traceunit.capabilities import Capabilities, read_capabilities
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
@@ -23,6 +26,10 @@ _DECODING = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", 
              "TRCAUTHSTATUS", "TRCDEVARCH")
 _ENABLED = 3  # of a field of TRCAUTHSTATUS
 _IMPLEMENTED = 2
+_BESIDE_PLANS = frozenset((
+    "TRCAUXCTLR", "TRCSYNCPR", "TRCPDCR", "TRCITCTRL", "TRCCLAIMSET", "TRCCLAIMCLR",
+    *("TRCIMSPEC%d" % n for n in range(8))))
+_HELD_BY = ("TRCOSLAR", "TRCLAR", "TRCPDCR", "TRCCLAIMSET", "TRCCLAIMCLR")
 
 
 class EtmV4Unit:
@@ -38,6 +45,31 @@ class EtmV4Unit:
         self._lost_power = False
         self._taken_over = False
         self.capabilities = Capabilities({})
+
+    @property
+    def version(self) -> Version:
+        """Architecture version."""
+        return self.capabilities.version
+
+    @property
+    def page(self) -> Page:
+        """What its registers are."""
+        return PAGE
+
+    @property
+    def registers(self) -> Borrowed:
+        """Its registers."""
+        return self._registers
+
+    @property
+    def beside_plans(self) -> FrozenSet[str]:
+        """Names of the registers that can be written and no plan writes."""
+        return _BESIDE_PLANS | (frozenset(("TRCPROCSELR",)) if self.capabilities.processors > 1 else frozenset())
+
+    @property
+    def identification(self) -> Capabilities:
+        """What it has."""
+        return self.capabilities
 
     @property
     def protocol(self) -> str:
@@ -75,9 +107,7 @@ class EtmV4Unit:
         :raises CaptureError: It stays without power or locked, or somebody else uses it, or tracing is forbidden.
         :raises UnsupportedError: It is no ETMv4.
         """
-        self._registers.unlock()
-        self._power_up()
-        self._open_os_lock()
+        self.recover()
         self.capabilities = read_capabilities(self._registers.port, self._registers.base)
         if self.capabilities.version[0] != 4:
             raise UnsupportedError("the trace unit at 0x%08x has major version %d, not 4 (TRCIDR1.TRCARCHMAJ)"
@@ -95,6 +125,42 @@ class EtmV4Unit:
         :raises UnsupportedError: It lacks what the options ask for.
         """
         return plan_program(options, self.capabilities, buffer_bytes)
+
+    def recover(self) -> None:
+        """Power it and open its locks.
+
+        :raises CaptureError: It stays without power or locked.
+        """
+        self._registers.unlock()
+        self._power_up()
+        self._open_os_lock()
+
+    def plan_enable(self) -> Plan:
+        """Plan its start, when it is programmed."""
+        return plan_enable()
+
+    def look(self, register: Register) -> int:
+        """Read a register's whole value; what reading clears is kept in mind."""
+        if register.name == "TRCPDSR":
+            return self._power()
+        words = self._registers.port.read_block(self._registers.base + register.offset, register.width // 32)
+        return sum(word << 32 * n for n, word in enumerate(words))
+
+    def write_by_hand(self, register: Register, value: int) -> None:
+        """Write a register that nobody planned; what it held is put back on release.
+
+        :raises CaptureError: The unit traces, or the session holds it by that register.
+        """
+        if register.name in _HELD_BY:
+            raise CaptureError('%s: the session holds the trace unit by it; "etm disconnect" gives it back'
+                               % register.name)
+        state = etmv4.TRCSTATR.decode(self._registers.read(etmv4.TRCSTATR))
+        if register.name != "TRCPRGCTLR" and (self.enabled or not state["IDLE"]):
+            raise CaptureError('%s: the trace unit is on (TRCPRGCTLR.EN is %d, TRCSTATR.IDLE is %d) and may drop'
+                               ' writes; "etm stop" first' % (register.name, self.enabled, state["IDLE"]))
+        for shift, word in words_of(register, value):
+            self._registers.remember([register.offset + shift // 8])
+            self._registers.port.write32(self._registers.base + register.offset + shift // 8, word)
 
     def program(self, plan: Plan) -> None:
         """Disable and program it.

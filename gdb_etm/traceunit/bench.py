@@ -1,0 +1,189 @@
+"""The registers of a trace session's whole path: what is planned for them, what they hold, and writing them by hand."""
+
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+
+from gdb_etm.coresight.borrowed import Borrowed
+from gdb_etm.coresight.components import Component
+from gdb_etm.coresight.steps import RegisterChange, Step
+from gdb_etm.errors import CaptureError
+from gdb_etm.registers import cortex_m, dwt, funnel
+from gdb_etm.registers.page import Register
+from gdb_etm.traceunit.by_hand import Kept, changed, checked, is_newer, words_of
+from gdb_etm.traceunit.options import TraceOptions
+from gdb_etm.traceunit.parts import Part, PlannedPart, Role, read_words
+from gdb_etm.traceunit.plan import Plan
+from gdb_etm.traceunit.session import TraceSession
+
+_NOT_KEPT = ("TRCPRGCTLR", "TRCITCTRL", "ETMITCTRL", "ETMSR")
+
+
+class Written(NamedTuple):
+    """What became of a write by hand."""
+
+    before: int
+    value: int
+    after: Optional[int]
+    """What the register holds now; None where it cannot be read."""
+    is_kept: bool
+    """Whether the unit's next plan writes it again."""
+
+
+class Bench:
+    """The path of a session, laid open.
+
+    :param session: It must be attached.
+    """
+
+    def __init__(self, session: TraceSession) -> None:
+        self._session = session
+        self.parts: Tuple[Part, ...] = tuple(_parts(session))
+        """From the processor to the buffer."""
+        self._present: Optional[FrozenSet[str]] = None
+
+    @property
+    def unit(self) -> Part:
+        """The trace unit."""
+        return next(part for part in self.parts if part.role is Role.UNIT)
+
+    def plan(self, options: TraceOptions) -> Tuple[Plan, List[PlannedPart]]:
+        """Plan the whole path for a start, without touching anything.
+
+        :returns: The unit's plan, and every part's steps in the order in which they are made.
+        :raises UnsupportedError: The unit lacks what the options ask for.
+        """
+        session = self._session
+        plan, sync = session.plan_start(options)
+        links = {part.registers.base: link for link in session.links for part in self.parts
+                 if part.registers.base == link.registers.base}
+        planned = []
+        for part in self.parts:
+            steps: Tuple[Step, ...] = ()
+            if part.role is Role.PROCESSOR:
+                steps = _tracing_enabled() if part.name == "SCS" else plan.dwt
+            elif part.role is Role.UNIT:
+                steps = plan.steps
+            elif part.role is Role.LINK:
+                steps = links[part.registers.base].steps()
+            else:
+                steps = session.sink.steps(sync)
+            if steps:
+                planned.append(PlannedPart(part, steps))
+        return plan, planned + [PlannedPart(self.unit, session.unit.plan_enable().steps)]
+
+    def has(self, part: Part, register: Register) -> bool:
+        """Tell whether a register of a part's page is there."""
+        if part.role is not Role.UNIT:
+            return True
+        unit = self._session.unit
+        if self._present is None:
+            # A plan writes every register that there is, used or not.
+            writes = unit.plan(TraceOptions(), self._session.sink.size).writes
+            self._present = frozenset(write.name for write in writes) | unit.beside_plans
+        if is_newer(register.remarks.since, unit.version):
+            return False
+        return register.access != "RW" or register.name in self._present
+
+    def registers(self, part: Part) -> List[Register]:
+        """List the registers that a part has, in the order of their offsets."""
+        return sorted((each for each in part.page if self.has(part, each)), key=lambda each: each.offset)
+
+    def values(self, part: Part, registers: Iterable[Register]) -> Dict[str, int]:
+        """Read registers, but for those that cannot be read or that change by being read.
+
+        :returns: Values by name.
+        """
+        quiet = [each for each in registers if each.access != "WO" and not each.remarks.reading]
+        offsets = [each.offset + 4 * n for each in quiet for n in range(each.width // 32)]
+        words = read_words(part, offsets)
+        return {each.name: sum(words[each.offset + 4 * n] << 32 * n for n in range(each.width // 32))
+                for each in quiet}
+
+    def read(self, part: Part, register: Register) -> int:
+        """Read one register, whatever that does to the component.
+
+        :raises CaptureError: It is not there, or can only be written.
+        """
+        self._check_there(part, register)
+        if register.access == "WO":
+            raise CaptureError("%s can only be written" % register.name)
+        if part.role is Role.UNIT:
+            return self._session.unit.look(register)
+        return part.registers.read(register)
+
+    def write(self, part: Part, register: Register, value: Optional[int], fields: Mapping[str, int]) -> Written:
+        """Write one register; what it held is put back when the session ends.
+
+        :param value: The whole value; None where ``fields`` say what changes.
+        :raises CaptureError: It is not there, cannot be written, or not now; or a value does not fit.
+        """
+        self._check_there(part, register)
+        if register.access == "RO":
+            raise CaptureError("%s can only be read" % register.name)
+        if part.role is Role.PROCESSOR:
+            raise CaptureError("%s.%s is the debugger's own: watchpoints and halts need it; only reading is for us"
+                               % (part.name, register.name))
+        before = 0 if register.access == "WO" else self.read(part, register)
+        wanted = checked(register, value) if value is not None else before
+        wanted = changed(register, wanted, fields, self._session.unit.version)
+        if part.role is Role.UNIT:
+            self._session.unit.write_by_hand(register, wanted)
+        else:
+            self._write_beside(part, register, wanted)
+        if register.access == "WO":
+            return Written(before, wanted, None, False)
+        after = self.read(part, register)
+        return Written(before, wanted, after, part.role is Role.UNIT and self._keep(register, wanted, after))
+
+    def _write_beside(self, part: Part, register: Register, value: int) -> None:
+        if part.role is Role.SINK and register.name != "CTL" and self._session.sink.status().capturing:
+            raise CaptureError('%s.%s: the trace buffer is capturing (CTL.TraceCaptEn is 1); "etm stop" first'
+                               % (part.name, register.name))
+        if register.access == "WO":
+            part.registers.command(register, value)
+        else:
+            part.registers.write(register, value)
+
+    def _keep(self, register: Register, value: int, after: int) -> bool:
+        # A unit is on only for as long as the session says so.
+        if register.name in _NOT_KEPT or register.name == "ETMCR" and not register.get(value, "Prog"):
+            return False
+        took = register.mask & ~register.moving & ~(value ^ after)
+        for (shift, word), (_, mask) in zip(words_of(register, value), words_of(register, took)):
+            self._session.by_hand.keep(Kept(register, shift, word, mask))
+        return True
+
+    def _check_there(self, part: Part, register: Register) -> None:
+        if self.has(part, register):
+            return
+        unit = self._session.unit
+        since = register.remarks.since
+        if is_newer(since, unit.version) and since is not None:
+            raise CaptureError("%s: not before v%d.%d, this unit is v%d.%d" % (register.name, *since, *unit.version))
+        needs = ["%s is %d" % (name, unit.identification.field(name)) for name in register.remarks.needs.split()]
+        raise CaptureError("%s: not in this trace unit%s"
+                           % (register.name, " (%s)" % ", ".join(needs) if needs else ""))
+
+
+def _parts(session: TraceSession) -> Iterable[Part]:
+    path, unit = session.path, session.unit
+    for component, page in ((path.scs, cortex_m.PAGE), (path.dwt, dwt.PAGE)):
+        if component is not None:
+            yield Part(component.name, component.name, Role.PROCESSOR, page, _borrowed(component))
+    yield Part("PTM" if unit.protocol == "ptm" else "ETM", unit.title, Role.UNIT, unit.page, unit.registers)
+    for number, link in enumerate(session.links):
+        name = "FUNNEL" if len(session.links) == 1 else "FUNNEL%d" % number
+        yield Part(name, "funnel", Role.LINK, funnel.PAGE, link.registers)
+    sink = session.sink
+    yield Part(path.sink.name, path.sink.name, Role.SINK, sink.page, sink.registers)
+
+
+def _borrowed(component: Component) -> Borrowed:
+    return Borrowed(component.port, component.address)
+
+
+def _tracing_enabled() -> Tuple[Step, ...]:
+    register = cortex_m.DEMCR
+    trace = register.encode(TRCENA=1)
+    return (RegisterChange(register.name, register.offset, trace, trace, "trace is on in the processor"),)

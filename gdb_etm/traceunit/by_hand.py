@@ -1,0 +1,120 @@
+"""Registers written by hand: checked, put back when the session ends, and kept when the unit is programmed anew."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from gdb_etm.errors import CaptureError
+from gdb_etm.registers.page import Register, Version
+from gdb_etm.traceunit.plan import Plan, RegisterWrite, Step
+
+_WHY = "by hand (etm reg)"
+
+
+class Kept(NamedTuple):
+    """A word that was written by hand."""
+
+    register: Register
+    shift: int
+    """The lowest of the register's bits that the word holds: 0 or 32."""
+    value: int
+    mask: int
+    """The bits that took the value."""
+
+    @property
+    def offset(self) -> int:
+        """Of the word, in the unit's 4 KiB block."""
+        return self.register.offset + self.shift // 8
+
+    @property
+    def step(self) -> RegisterWrite:
+        """The write that does it again."""
+        name = self.register.name + ("[63:32]" if self.shift else "")
+        return RegisterWrite(name, self.offset, self.value, self.mask, _WHY)
+
+
+class ByHand:
+    """What was written by hand to a trace unit, for every plan from then on."""
+
+    def __init__(self) -> None:
+        self._kept: Dict[int, Kept] = {}
+
+    @property
+    def names(self) -> List[str]:
+        """The registers, in the order of their first write."""
+        return list(dict.fromkeys(kept.register.name for kept in self._kept.values()))
+
+    def keep(self, kept: Kept) -> None:
+        """Keep a word."""
+        self._kept[kept.offset] = kept
+
+    def forget(self, name: Optional[str] = None) -> List[str]:
+        """Leave a register, or all of them, to the plan again.
+
+        :returns: The names of those that were kept.
+        """
+        names = [each for each in self.names if name in (None, each)]
+        self._kept = {offset: kept for offset, kept in self._kept.items() if kept.register.name not in names}
+        return names
+
+    def over(self, plan: Plan) -> Plan:
+        """Put what is kept in the place of what a plan writes, or after it."""
+        if not self._kept:
+            return plan
+        steps: List[Step] = []
+        planned = {step.offset for step in plan.writes}
+        for step in plan.steps:
+            kept = self._kept.get(step.offset)
+            if kept is None or not isinstance(step, RegisterWrite):
+                steps.append(step)
+            else:
+                steps.append(step._replace(value=kept.value, mask=step.mask & kept.mask, why=_WHY))
+        steps += [kept.step for offset, kept in self._kept.items() if offset not in planned]
+        note = "as written by hand: %s; \"etm reg /f\" leaves them to the plan again" % ", ".join(self.names)
+        return plan._replace(steps=tuple(steps), notes=plan.notes + (note,))
+
+
+def changed(register: Register, found: int, fields: Mapping[str, int], version: Version) -> int:
+    """Put fields into a register's value.
+
+    :param found: What the register holds.
+    :param version: The unit's architecture version.
+    :raises CaptureError: There is no such field, it cannot be written, or a value does not fit it.
+    """
+    for name, value in fields.items():
+        field = register.fields.get(name)
+        if field is None:
+            raise CaptureError("%s has no field %s; there are %s" % (register.name, name, ", ".join(register.fields)))
+        if value >> field.width:
+            raise CaptureError("%s.%s is %d bit%s wide: 0x%x does not fit"
+                               % (register.name, name, field.width, "s"[field.width == 1:], value))
+        if field.meaning.is_status:
+            raise CaptureError("%s.%s can only be read" % (register.name, name))
+        if is_newer(field.meaning.since, version):
+            raise CaptureError("%s.%s: not before v%d.%d, this unit is v%d.%d"
+                               % (register.name, name, *(field.meaning.since or (0, 0)), *version))
+        found = found & ~field.mask | value << field.low
+    return found | register.encode()
+
+
+def checked(register: Register, value: int) -> int:
+    """Check a register's whole value.
+
+    :raises CaptureError: It is too wide, or sets reserved bits.
+    """
+    if value >> register.width:
+        raise CaptureError("%s is %d bits wide: 0x%x does not fit" % (register.name, register.width, value))
+    reserved = value & ~(register.mask | register.encode())
+    if reserved:
+        raise CaptureError("%s: the bits 0x%x are reserved" % (register.name, reserved))
+    return value
+
+
+def is_newer(since: Optional[Version], version: Version) -> bool:
+    """Tell whether something came later than a unit; versions of another architecture say nothing of it."""
+    return since is not None and since[0] == version[0] and since > version
+
+
+def words_of(register: Register, value: int) -> List[Tuple[int, int]]:
+    """Split a register's value into its words: (shift, value), the low one first."""
+    return [(shift, value >> shift & 0xFFFFFFFF) for shift in range(0, register.width, 32)]

@@ -1,0 +1,127 @@
+"""The components on the way from the processor to the buffer, each with its registers, and what is planned for them.
+
+Parts are for looking: who drives a component owns its registers.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from gdb_etm.coresight.borrowed import Borrowed, runs
+from gdb_etm.coresight.steps import RegisterPoll, RegisterWrite, Step
+from gdb_etm.registers.page import Page, Register
+
+
+class Role(Enum):
+    """What a part is on the path."""
+
+    PROCESSOR = "processor"
+    """Belongs to the processor, and to its debugger."""
+    UNIT = "trace unit"
+    LINK = "funnel"
+    SINK = "trace buffer"
+
+
+class Part(NamedTuple):
+    """One component on the path."""
+
+    name: str
+    """What stands before the dot in ``ETF.STS``."""
+    title: str
+    """Kind and version, such as ``"ETMv4.2"``."""
+    role: Role
+    page: Page
+    registers: Borrowed
+
+    def __str__(self) -> str:
+        return "%s at 0x%08x" % (self.title, self.registers.base)
+
+
+class PlannedPart(NamedTuple):
+    """What is to be done to a part, in order."""
+
+    part: Part
+    steps: Tuple[Step, ...]
+
+
+class Difference(NamedTuple):
+    """A word that does not hold what is planned."""
+
+    part: Part
+    register: Register
+    shift: int
+    """The lowest of the register's bits that the word holds: 0 or 32."""
+    planned: int
+    found: int
+    mask: int
+    """The bits that were compared."""
+
+
+class Comparison(NamedTuple):
+    """A plan held against the hardware."""
+
+    compared: int
+    """Number of words compared."""
+    differences: Tuple[Difference, ...]
+
+
+def compare(planned: Sequence[PlannedPart]) -> Comparison:
+    """Read what a plan would write, and tell what differs; what the hardware changes by itself is left out.
+
+    :raises AccessError: A component does not answer.
+    """
+    wanted: Dict[str, Dict[int, Tuple[int, int]]] = {}
+    parts: Dict[str, Part] = {}
+    for part, steps in planned:
+        parts[part.name] = part
+        words = wanted.setdefault(part.name, {})
+        for step in steps:
+            if not isinstance(step, RegisterPoll):
+                words[step.offset] = _after(step, *words.get(step.offset, (0, 0)))
+    compared, differences = 0, []
+    for name, words in wanted.items():
+        found = read_words(parts[name], [offset for offset, (_, mask) in words.items() if mask])
+        for offset, value in found.items():
+            register, shift = parts[name].page.at(offset)
+            mask = words[offset][1] & ~(register.moving >> shift)
+            compared += bool(mask)
+            if (value ^ words[offset][0]) & mask:
+                differences.append(Difference(parts[name], register, shift, words[offset][0], value, mask))
+    return Comparison(compared, tuple(differences))
+
+
+def read_words(part: Part, offsets: Sequence[int]) -> Dict[int, int]:
+    """Read words of a part, neighbours in one access.
+
+    :returns: Offset to value, lowest offset first.
+    """
+    result: Dict[int, int] = {}
+    for first, count in runs(offsets):
+        values = part.registers.port.read_block(part.registers.base + first, count)
+        result.update((first + 4 * n, value) for n, value in enumerate(values))
+    return result
+
+
+def word_fields(register: Register, shift: int, value: int) -> List[Tuple[str, int]]:
+    """Take one word of a register apart.
+
+    :param shift: The lowest of the register's bits that the word holds: 0 or 32.
+    :returns: Field names and values, most significant first; of a field that is longer than the word what the word has.
+    """
+    result = []
+    for name, field in register.fields.items():
+        mask = field.mask >> shift & 0xFFFFFFFF
+        if mask:
+            low = max(field.low - shift, 0)
+            whole = name if field.low >= shift and field.low + field.width <= shift + 32 else "%s[%d:%d]" % (
+                name, min(field.low + field.width, shift + 32) - 1 - field.low, max(shift - field.low, 0))
+            result.append((whole, (value & mask) >> low))
+    return result
+
+
+def _after(step: Step, value: int, mask: int) -> Tuple[int, int]:
+    # What a word holds after a step, and which of its bits are known.
+    if isinstance(step, RegisterWrite):
+        return step.value, step.mask
+    return value & ~step.mask | step.value, mask | step.mask
