@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import BinaryIO, Callable, List, Optional, Sequence, Tuple
+from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
@@ -24,6 +24,7 @@ REPLY_SECONDS = 10.0
 _CHUNK_WORDS = MAX_WORDS // 2
 _CLOSING_SECONDS = 7.0
 _STARTING_SECONDS = 2.0
+_HALT_POLL_SECONDS = 0.01
 _LAST_LINES = 3
 _LAST_BYTES = 4096
 
@@ -83,6 +84,87 @@ class Client:
     def log(self) -> List[str]:
         """Return pyOCD's last warnings, oldest first."""
         return [str(line) for line in self.request({"op": "log"}).get("lines", [])]
+
+    def debug_port(self, power_up: bool = False) -> int:
+        """Read the debug port's CTRL/STAT register.
+
+        :param power_up: Whether to ask for power of the debug and system domains before.
+        """
+        return int(self.request({"op": "debug_port", "power_up": power_up})["value"])
+
+    def run(self) -> None:
+        """Let the core of ``hello.core`` run, past a breakpoint at which it stands.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        :raises EtmError: GDB is attached to the core.
+        """
+        self.request({"op": "run"})
+
+    def halt(self) -> None:
+        """Ask that core to halt; :meth:`wait_for_halt` tells when it has.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        :raises EtmError: GDB is attached to the core.
+        """
+        self.request({"op": "halt"})
+
+    def reset(self) -> None:
+        """Reset the chip and halt the core at its first instruction.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        :raises EtmError: GDB is attached to the core.
+        """
+        self.request({"op": "reset"})
+
+    def registers(self) -> Dict[str, int]:
+        """Read the halted core's ``r0`` to ``r12``, ``sp``, ``lr``, ``pc`` and ``xpsr``.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        :raises EtmError: The core runs.
+        """
+        found = self.request({"op": "registers"}).get("registers", {})
+        return {str(name): int(value) for name, value in found.items()}
+
+    def set_breakpoint(self, address: int) -> None:
+        """Halt before the instruction at an address; it goes when this client does.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        :raises EtmError: GDB is attached to the core, or no breakpoint is left.
+        """
+        self.request({"op": "set_breakpoint", "address": address})
+
+    def clear_breakpoint(self, address: int) -> None:
+        """Take out a breakpoint of this client's; one that is not there is no error.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        :raises EtmError: GDB is attached to the core.
+        """
+        self.request({"op": "clear_breakpoint", "address": address})
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether the core of ``hello.core`` is halted.
+
+        :raises AccessError: The target does not answer, or no core was opened.
+        """
+        states = dict(zip((core.number for core in self.hello.cores), self.states()))
+        if self.hello.core not in states:
+            raise AccessError("no core was opened, only access ports")
+        return states[self.hello.core] == "halted"
+
+    def wait_for_halt(self, seconds: Optional[float] = None) -> bool:
+        """Wait until the core halts; Ctrl-C ends it at any time, and the core runs on.
+
+        :param seconds: How long at most; None: without end.
+        :returns: Whether it halted.
+        :raises AccessError: The target does not answer, or no core was opened.
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not self.is_halted:
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
+            time.sleep(_HALT_POLL_SECONDS)
+        return True
 
     def at_end(self, steps: Sequence[Tuple[int, int, int, int]]) -> None:
         """Leave steps that put the target back as it was, done in order when this client is gone, however it goes.

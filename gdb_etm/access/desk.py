@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple
 
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.port import AccessPort
@@ -19,6 +19,9 @@ from gdb_etm.access.wire import (
     hello_message,
 )
 from gdb_etm.errors import AccessError, EtmError
+
+if TYPE_CHECKING:
+    from gdb_etm.access.core_control import CoreControl
 
 _WORD_MAX = 0xFFFFFFFF
 _WAIT_SECONDS = 1.0
@@ -37,6 +40,7 @@ class Desk:
         self._session = session
         self._log = log
         self._at_end: List[_Step] = []
+        self._control: Optional[CoreControl] = None
         self.closed = False
         """Whether the client has said that it is done."""
         self._operations: Dict[str, Callable[[Message], Message]] = {
@@ -48,7 +52,14 @@ class Desk:
             "aps": self._aps,
             "cores": self._cores,
             "status": self._status,
+            "debug_port": self._debug_port,
             "log": self._lines,
+            "run": self._run,
+            "halt": self._halt,
+            "reset": self._reset,
+            "registers": self._registers,
+            "set_breakpoint": self._set_breakpoint,
+            "clear_breakpoint": self._clear_breakpoint,
             "at_end": self._set_at_end,
             "close": self._close,
         }
@@ -82,6 +93,11 @@ class Desk:
                     port.write32(address, value)
             except AccessError:
                 pass  # one register out of reach must not keep the others from being put back
+        if self._control is not None:
+            try:
+                self._control.release()
+            except AccessError:
+                pass  # the target is gone, and the client too
 
     def _hello(self, request: Message) -> Message:
         return hello_message(self._session.hello())
@@ -111,8 +127,40 @@ class Desk:
     def _status(self, request: Message) -> Message:
         return {"states": self._session.states()}
 
+    def _debug_port(self, request: Message) -> Message:
+        return {"value": self._session.debug_port(request.get("power_up") is True)}
+
     def _lines(self, request: Message) -> Message:
         return {"lines": self._log.lines()}
+
+    @property
+    def _core(self) -> CoreControl:
+        if self._control is None:
+            self._control = self._session.core_control()
+        return self._control
+
+    def _run(self, request: Message) -> Message:
+        self._core.run()
+        return {}
+
+    def _halt(self, request: Message) -> Message:
+        self._core.halt()
+        return {}
+
+    def _reset(self, request: Message) -> Message:
+        self._core.reset()
+        return {}
+
+    def _registers(self, request: Message) -> Message:
+        return {"registers": self._core.registers()}
+
+    def _set_breakpoint(self, request: Message) -> Message:
+        self._core.set_breakpoint(_address(request))
+        return {}
+
+    def _clear_breakpoint(self, request: Message) -> Message:
+        self._core.clear_breakpoint(_address(request))
+        return {}
 
     def _set_at_end(self, request: Message) -> Message:
         steps = request.get("steps")

@@ -21,6 +21,7 @@ from pyocd.target import TARGET
 from pyocd.utility.cmdline import convert_session_options
 from pyocd.utility.sequencer import CallSequence
 
+from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.pyocd_port import PyocdPort, ap_name
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello
 from gdb_etm.errors import AccessError, ConnectError
@@ -36,6 +37,7 @@ _DEFAULTS: Dict[str, Any] = {
 }
 """What differs from pyOCD's defaults; -O options and the user's pyocd.yaml come first."""
 
+_DP_CTRL_STAT = 0x4
 _NO_CORES = "No cores were discovered!"
 """What pyOCD says of a target without a core that it can run."""
 
@@ -159,6 +161,30 @@ class PyocdSession:
             return [str(core.get_state().name).lower() for core in _cores(self._session)]
         except (exceptions.Error, OSError) as error:
             raise AccessError("cannot read the core's state: %s" % error, kind="lost") from None
+
+    def debug_port(self, power_up: bool = False) -> int:
+        """Read the debug port's CTRL/STAT register.
+
+        :param power_up: Whether to ask for power of the debug and system domains before.
+        :raises AccessError: It does not answer.
+        """
+        port = self._session.target.dp
+        try:
+            if power_up:
+                port.clear_sticky_err()
+                port.power_up_debug()
+            return int(port.read_dp(_DP_CTRL_STAT))
+        except (exceptions.Error, OSError) as error:
+            raise AccessError("cannot read the debug port: %s" % error, kind="lost") from None
+
+    def core_control(self) -> CoreControl:
+        """Take hold of the core that is served to GDB, for a client that has no GDB.
+
+        :raises AccessError: No core was opened.
+        """
+        if self._server is None:
+            raise AccessError("no core was opened, only access ports")
+        return CoreControl(self._server.target, self._server)
 
     def close(self) -> None:
         """Stop serving GDB and leave the target running, unless it was halted when the session opened."""
