@@ -40,11 +40,17 @@ EVENT = BitStruct(
 
 FUNCTION_A = 0
 FUNCTION_NOT_A = 1
+FUNCTION_A_AND_B = 2
+FUNCTION_NOT_A_AND_B = 3
 FUNCTION_NEITHER = 4
 FUNCTION_A_OR_B = 5
 
 RESOURCE_WATCHPOINT = 0x20
 """The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators."""
+RESOURCE_CONTEXT = 0x58
+"""The first of 3 Context ID comparators."""
+RESOURCE_NONSECURE = 0x6D
+"""The processor is in Non-secure state."""
 RESOURCE_TRUE = 0x6F
 
 EVENT_TRUE = 0x0006F

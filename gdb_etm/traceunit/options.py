@@ -19,6 +19,19 @@ class AddressRange(NamedTuple):
         return "0x%08x-0x%08x" % (self.first, self.last)
 
 
+class Exceptions(Enum):
+    """What of exceptions is traced, beside what addresses, start and stop points choose."""
+
+    AS_OTHERS = "as others"
+    """Handlers are code like any other; an exception is told if what ran just before it was traced."""
+    ON = "on"
+    """The same, and resets and system errors are told even where nothing around them is traced."""
+    OFF = "off"
+    """Nothing that handlers run."""
+    ONLY = "only"
+    """Nothing but what handlers run."""
+
+
 class DataTrace(Enum):
     """What of each load and store is traced."""
 
@@ -70,6 +83,14 @@ class TraceOptions:
     """Trace from the instruction at one of these addresses on; empty: from the beginning."""
     stop_at: Tuple[int, ...] = ()
     """Trace no more from the instruction at one of these addresses on, until the next of ``start_at``."""
+    exceptions: Exceptions = Exceptions.AS_OTHERS
+    """Whether exception handlers are traced, where the unit tells them from other code."""
+    secure: bool = True
+    """Trace Secure code."""
+    nonsecure: bool = True
+    """Trace Non-secure code."""
+    contexts: Tuple[int, ...] = ()
+    """Trace only what runs with one of these Context IDs; empty: any."""
     stall: bool = False
     """Stall the processor when the unit's FIFO is nearly full, rather than lose trace."""
     data: DataTrace = DataTrace.OFF
@@ -90,6 +111,13 @@ class TraceOptions:
             raise ValueError("address ranges of loads and stores: data trace is off")
         if any(address < 0 for address in self.start_at + self.stop_at):
             raise ValueError("an address is at least 0")
+        # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
+        for address in set(self.start_at) & set(self.stop_at):
+            raise ValueError("0x%08x both starts and stops the trace: choose one" % address)
+        if not self.secure and not self.nonsecure:
+            raise ValueError("neither Secure nor Non-secure code is to be traced: nothing is left")
+        if any(not 0 <= context <= 0xFFFFFFFF for context in self.contexts):
+            raise ValueError("a Context ID has 32 bits")
         if self.sync_bytes is not None and (self.sync_bytes < 1 or self.sync_bytes & (self.sync_bytes - 1)):
             raise ValueError("%d bytes between synchronisation points: must be a power of two" % self.sync_bytes)
         if self.cycle_count is not None and self.cycle_count < 1:

@@ -8,8 +8,20 @@ from __future__ import annotations
 from typing import List, NamedTuple, Tuple
 
 from gdb_etm.coresight.steps import RegisterChange, RegisterPoll, RegisterWrite, Step
+from gdb_etm.traceunit.options import AddressRange
 
-__all__ = ["Plan", "RegisterChange", "RegisterPoll", "RegisterWrite", "Step", "suitable_sync_bytes"]
+__all__ = ["Plan", "RegisterChange", "RegisterPoll", "RegisterWrite", "Step", "Taken", "suitable_sync_bytes"]
+
+
+class Taken(NamedTuple):
+    """A comparator, or a pair of them, that a filter takes."""
+
+    use: str
+    """What it does: ``"include"``, ``"exclude"``, ``"start"``, ``"stop"``, ``"data"`` or ``"context"``."""
+    where: AddressRange
+    """What it compares with; of a single address or a Context ID both ends are that."""
+    name: str
+    """Which one it is, such as ``"pair 3"``."""
 
 
 class Plan(NamedTuple):
@@ -23,6 +35,8 @@ class Plan(NamedTuple):
     """What the user should know about what was asked for, one line each."""
     dwt: Tuple[RegisterWrite, ...] = ()
     """Writes to the processor's DWT, whose comparators stand in for the unit's own; made before the steps."""
+    taken: Tuple[Taken, ...] = ()
+    """Which comparators the filters take."""
 
     @property
     def writes(self) -> List[RegisterWrite]:

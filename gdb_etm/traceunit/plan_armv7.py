@@ -131,13 +131,16 @@ def common_writes(sync: int, options: TraceOptions, capabilities: Armv7Capabilit
         yield write(etmv3.ETMFFLR, level, "the FIFO is nearly full with %d bytes left" % level, capabilities)
 
 
-def unused_resources(capabilities: Armv7Capabilities) -> Iterator[RegisterWrite]:
-    """Still counters, sequencer, outputs and context comparators: what they hold is not known after a reset."""
-    for register, value, why in _unused(capabilities):
+def unused_resources(capabilities: Armv7Capabilities, used_contexts: int = 0) -> Iterator[RegisterWrite]:
+    """Still counters, sequencer, outputs and context comparators: what they hold is not known after a reset.
+
+    :param used_contexts: How many Context ID comparators have a use; they are the first.
+    """
+    for register, value, why in _unused(capabilities, used_contexts):
         yield write(register, value, why, capabilities)
 
 
-def _unused(capabilities: Armv7Capabilities) -> Iterator[Tuple[Register, int, str]]:
+def _unused(capabilities: Armv7Capabilities, used_contexts: int) -> Iterator[Tuple[Register, int, str]]:
     writable = capabilities.minor >= _WRITABLE_STATE or capabilities.field("ETMIDR.Major") > 2
     for n in range(1, min(capabilities.field("ETMCCR.Counters"), 4) + 1):
         yield etmv3.ETMCNTRLDVR[n], 0, "counter unused"
@@ -154,10 +157,10 @@ def _unused(capabilities: Armv7Capabilities) -> Iterator[Tuple[Register, int, st
     for n in range(1, min(capabilities.field("ETMCCR.ExtOut"), 4) + 1):
         yield etmv3.ETMEXTOUTEVR[n], etmv3.EVENT_FALSE, "external output unused"
     contexts = capabilities.field("ETMCCR.CIDComps")
-    for n in range(1, contexts + 1):
+    for n in range(used_contexts + 1, contexts + 1):
         yield etmv3_comparators.ETMCIDCVR[n], 0, "Context ID comparator unused"
     if contexts:
-        yield etmv3_comparators.ETMCIDCMR, 0, "Context ID comparator unused"
+        yield etmv3_comparators.ETMCIDCMR, 0, "all bits of Context IDs are compared"
     if capabilities.field("ETMCCER.Virtualization"):
         yield etmv3_comparators.ETMVMIDCVR, 0, "VMID comparator unused"
     if capabilities.field("ETMCCER.ExtInSel"):

@@ -15,8 +15,9 @@ from gdb_etm.registers import etmv3_comparators as comparators
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
-from gdb_etm.traceunit.plan import RegisterWrite
+from gdb_etm.traceunit.plan import RegisterWrite, Taken
 from gdb_etm.traceunit.plan_armv7 import write
+from gdb_etm.traceunit.plan_armv7_condition import Condition, condition_of, context_writes
 from gdb_etm.traceunit.ranges import blocks, joined, without
 
 _ALL_BITS = 0xFFFFFFFF
@@ -31,6 +32,9 @@ class Filter(NamedTuple):
     """Numbers of the pairs of comparators, from 0, that compare the addresses of loads and stores."""
     dwt: Tuple[RegisterWrite, ...] = ()
     notes: Tuple[str, ...] = ()
+    contexts: int = 0
+    """How many Context ID comparators have a use."""
+    taken: Tuple[Taken, ...] = ()
 
 
 class _Wanted(NamedTuple):
@@ -39,6 +43,7 @@ class _Wanted(NamedTuple):
     data: Sequence[AddressRange]
     points: Tuple[Tuple[int, ...], Tuple[int, ...]]
     # Start and stop addresses.
+    condition: Condition
 
 
 def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filter:
@@ -46,7 +51,7 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
 
     :raises UnsupportedError: The unit has too few comparators, or cannot compare what is asked for.
     """
-    wanted = _wanted(options)
+    wanted = _wanted(options, condition_of(options, capabilities))
     for address in [pair.last for pair in (*wanted.ranges, *wanted.data)] + [*wanted.points[0], *wanted.points[1]]:
         if address >> 32:
             raise UnsupportedError("address 0x%x: this unit compares 32 bits (ETMACVR1.Address)" % address,
@@ -59,13 +64,14 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
     return _by_comparators(wanted, capabilities)
 
 
-def _wanted(options: TraceOptions) -> _Wanted:
+def _wanted(options: TraceOptions, condition: Condition) -> _Wanted:
     # One list can be included or excluded, not both: so what is excluded is cut out of what is included.
     ranges = without(options.include, options.exclude) if options.include else joined(options.exclude)
     if options.include and not ranges:
         raise UnsupportedError("nothing is left to trace: what is included is excluded as well (ETMTECR1.Exclude)",
                                "ETMTECR1.Exclude")
-    return _Wanted(ranges, not options.include, joined(options.data_include), (options.start_at, options.stop_at))
+    points = tuple(dict.fromkeys(options.start_at)), tuple(dict.fromkeys(options.stop_at))
+    return _Wanted(ranges, not options.include, joined(options.data_include), points, condition)
 
 
 def _by_comparators(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
@@ -73,7 +79,7 @@ def _by_comparators(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
     starts, stops = wanted.points
     needed = len(wanted.ranges) + len(wanted.data) + (len(starts) + len(stops) + 1) // 2
     if needed > pairs:
-        raise UnsupportedError("this unit has %d pair%s of address comparators (ETMCCR.AddrPairs); the filter needs %d"
+        raise UnsupportedError("this unit has %d pair%s of address comparators (ETMCCR.AddrPairs); the filters need %d"
                                % (pairs, "" if pairs == 1 else "s", needed), "ETMCCR.AddrPairs")
     # Ranges take the last pairs; start and stop addresses take single comparators from the other end.
     own = [pairs - 1 - n for n in range(len(wanted.ranges))]
@@ -92,17 +98,26 @@ def _by_comparators(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
         table[n] = (address, comparators.TYPE_EXECUTE, size, "%s 0x%08x" % (_verb(n <= len(starts)), address))
     start_mask, stop_mask = (1 << len(starts)) - 1, ((1 << len(stops)) - 1) << len(starts)
     writes = [
-        *_trace_enable(etmv3.EVENT_TRUE, "at any time", wanted, sum(1 << n for n in own), capabilities),
+        *_trace_enable(wanted.condition.event, wanted.condition.when, wanted, sum(1 << n for n in own), capabilities),
         *_start_stop(etmv3.ETMTSSCR, start_mask, stop_mask, capabilities),
         *(entry for n, row in table.items() for entry in _comparator(n, *row, capabilities)),
+        *context_writes(wanted.condition, capabilities),
     ]
-    return Filter(tuple(writes), tuple(data))
+    use = "exclude" if wanted.excludes else "include"
+    taken = [Taken(use, where, "pair %d" % (n + 1)) for n, where in zip(own, wanted.ranges)]
+    taken += [Taken("data", where, "pair %d" % (n + 1)) for n, where in zip(data, wanted.data)]
+    taken += [_point(n < len(starts), address, "comparator %d" % (n + 1)) for n, address in enumerate(starts + stops)]
+    contexts = wanted.condition
+    return Filter(tuple(writes), tuple(data), contexts=len(contexts.contexts), taken=(*taken, *contexts.taken))
 
 
 def _by_watchpoints(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
     starts, stops = wanted.points
     if starts or stops:
         capabilities.require("ETMCCER.WatchStartStop", "start and stop addresses")
+    if wanted.condition.event != etmv3.EVENT_TRUE:
+        raise UnsupportedError("addresses and contexts or security states at once: this unit has no address comparators"
+                               " (ETMCCR.AddrPairs), and the DWT's take the event (ETMTEEVR)", "ETMCCR.AddrPairs")
     free = list(reversed(capabilities.watchpoints))  # a debugger takes the first ones
     largest = min(capabilities.watched_bytes(n) for n in free)
     parts = [part for pair in wanted.ranges for part in blocks(pair.first, _past(pair), largest)]
@@ -123,15 +138,20 @@ def _by_watchpoints(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
     note = "the filter takes comparators of the DWT (%s), which watchpoints cannot have meanwhile" % ", ".join(
         str(number) for number in used)
     watch = tuple(entry for number, row in zip(used, rows) for entry in _watchpoint(number, *row))
-    return Filter(tuple(writes), (), watch, (note,))
+    use = "exclude" if wanted.excludes else "include"
+    names = ["DWT comparator %d" % number for number in used]
+    taken = [Taken(use, part, name) for part, name in zip(parts, names)]
+    taken += [_point(n < len(starts), address, name)
+              for n, (address, name) in enumerate(zip(starts + stops, names[len(parts):]))]
+    return Filter(tuple(writes), (), watch, (note,), taken=tuple(taken))
 
 
 def _too_many(parts: Sequence[AddressRange], needed: int, free: int, largest: int) -> str:
     if len(parts) > _MOST_IN_EVENT:
         return ("this unit has no address comparators (ETMCCR.AddrPairs), and the DWT's match aligned powers of two of"
-                " at most %d bytes: the filter needs %d of these, an event has 2" % (largest, len(parts)))
+                " at most %d bytes: the filters need %d of these, an event has 2" % (largest, len(parts)))
     return ("this unit has no address comparators (ETMCCR.AddrPairs), and of the DWT's %d are free:"
-            " the filter needs %d; watchpoints take them too" % (free, needed))
+            " the filters need %d; watchpoints take them too" % (free, needed))
 
 
 def _trace_enable(
@@ -208,6 +228,10 @@ def _watchpoint(number: int, address: int, ignored: int, why: str) -> Iterator[R
 def _past(pair: AddressRange) -> int:
     """Return the address just past a range, whose last address may be an instruction's first byte."""
     return min((pair.last | 1) + 1, _ALL_BITS)
+
+
+def _point(starts: bool, address: int, name: str) -> Taken:
+    return Taken("start" if starts else "stop", AddressRange(address, address), name)
 
 
 def _verb(starts: bool) -> str:

@@ -44,9 +44,9 @@ def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_
         *chosen.writes,
         *_fifo_full(capabilities),
         *_view_data(options, chosen.data, capabilities),
-        *unused_resources(capabilities),
+        *unused_resources(capabilities, chosen.contexts),
     )
-    return Plan(steps, sync, False, (*notes(capabilities), *chosen.notes), chosen.dwt)
+    return Plan(steps, sync, False, (*notes(capabilities), *chosen.notes), chosen.dwt, chosen.taken)
 
 
 def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:

@@ -16,6 +16,7 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step, suitable_sync_bytes
 from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, allot, bits, comparator_writes
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
+from gdb_etm.traceunit.plan_etmv4_view import view_inst
 
 _SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, or 0 for none (7.3.71)
 _OWN_DATA_ID = (4, 5)  # since then the data stream's trace ID can be chosen (TRCTRACEIDR.TRACEDATAID)
@@ -38,14 +39,15 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     steps: List[Step] = [
         *_disable_steps(),
         *_main_control(options, capabilities, sync, stack),
-        *_view_inst(allotment, capabilities),
+        *view_inst(options, allotment, capabilities),
         *_view_data(options, allotment, capabilities),
         *unused_filters(capabilities),
         *unused_resources(capabilities),
         *comparator_writes(allotment, capabilities),
-        *unused_comparators(capabilities, allotment.used),
+        *unused_comparators(capabilities, allotment.used, len(allotment.contexts)),
     ]
-    return Plan(tuple(steps), sync, stack, tuple(_notes(options, capabilities, stack)))
+    notes = tuple(_notes(options, capabilities, stack))
+    return Plan(tuple(steps), sync, stack, notes, taken=allotment.taken)
 
 
 def plan_enable() -> Plan:
@@ -193,27 +195,6 @@ def _configuration(options: TraceOptions, stack: bool) -> str:
                (options.context_id, "Context ID"), (options.vmid, "VMID"),
                (options.branch_broadcast, "branch broadcast"))
     return ", ".join(parts + [name for chosen, name in choices if chosen])
-
-
-def _view_inst(allotment: Allotment, capabilities: Capabilities) -> Iterator[RegisterWrite]:
-    # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
-    waits = bool(allotment.start)
-    control = etmv4.TRCVICTLR.encode(SSSTATUS=int(not waits), EVENT=etmv4.EVENT_TRUE)
-    when = "trace from a start address on" if waits else "trace always"
-    whole = _write(etmv4.TRCVICTLR, control, when + ", at every exception level")
-    # Start and stop addresses change it, and what it is then is not to be written anew.
-    moving = etmv4.TRCVICTLR.fields["SSSTATUS"].mask if allotment.start or allotment.stop else 0
-    yield whole._replace(mask=whole.mask & ~moving)
-    if not capabilities.field("TRCIDR4.NUMACPAIRS"):
-        return
-    include, exclude = bits(allotment.include), bits(allotment.exclude)
-    counts = "include %d, exclude %d ranges" % (len(allotment.include), len(allotment.exclude))
-    yield _write(etmv4.TRCVIIECTLR, etmv4.TRCVIIECTLR.encode(INCLUDE=include, EXCLUDE=exclude),
-                 counts if include | exclude else "trace all addresses")
-    start, stop = bits(allotment.start), bits(allotment.stop)
-    counts = "%d start, %d stop addresses" % (len(allotment.start), len(allotment.stop))
-    yield _write(etmv4.TRCVISSCTLR, etmv4.TRCVISSCTLR.encode(START=start, STOP=stop),
-                 counts if start | stop else "no start or stop addresses")
 
 
 def _notes(options: TraceOptions, capabilities: Capabilities, stack: bool) -> Iterator[str]:

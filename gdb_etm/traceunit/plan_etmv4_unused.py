@@ -43,8 +43,14 @@ def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:
             yield _clear(etmv4.TRCSSPCICR[n], "single-shot control unused")
 
 
-def unused_comparators(capabilities: Capabilities, used: Container[int]) -> Iterator[RegisterWrite]:
-    """Clear the address, data value, Context ID and VMID comparators that have no use."""
+def unused_comparators(
+    capabilities: Capabilities, used: Container[int], used_contexts: int = 0
+) -> Iterator[RegisterWrite]:
+    """Clear the address, data value, Context ID and VMID comparators that have no use, and all masks.
+
+    :param used: Numbers of the single address comparators that have one.
+    :param used_contexts: How many Context ID comparators have one; they are the first.
+    """
     wide = capabilities.address_bits == 64
     for n in range(2 * min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)):
         if n not in used:
@@ -55,7 +61,7 @@ def unused_comparators(capabilities: Capabilities, used: Container[int]) -> Iter
             yield from _clear_value(register, capabilities.field("TRCIDR2.DVSIZE") == 8)
     contexts = capabilities.field("TRCIDR4.NUMCIDC") if capabilities.field("TRCIDR2.CIDSIZE") else 0
     machines = capabilities.field("TRCIDR4.NUMVMIDC") if capabilities.field("TRCIDR2.VMIDSIZE") else 0
-    for n in range(min(contexts, 8)):
+    for n in range(used_contexts, min(contexts, 8)):
         yield from _clear_value(comparators.TRCCIDCVR[n], False)
     for n in range(min(machines, 8)):
         yield from _clear_value(comparators.TRCVMIDCVR[n], False)
@@ -63,7 +69,7 @@ def unused_comparators(capabilities: Capabilities, used: Container[int]) -> Iter
     for number, register in ((contexts, comparators.TRCCIDCCTLR0), (contexts - 4, comparators.TRCCIDCCTLR1),
                              (masked, comparators.TRCVMIDCCTLR0), (masked - 4, comparators.TRCVMIDCCTLR1)):
         if number > 0:
-            yield _clear(register, "context comparators unused")
+            yield _clear(register, "every byte of a context is compared")
 
 
 def _clear(register: Register, why: str) -> RegisterWrite:

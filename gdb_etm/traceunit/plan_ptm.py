@@ -39,10 +39,10 @@ def plan_program(options: TraceOptions, capabilities: PtmCapabilities, buffer_by
         control(options, capabilities, ReturnStack=int(stack)),
         *common_writes(sync, options, capabilities),
         *chosen.writes,
-        *unused_resources(capabilities),
+        *unused_resources(capabilities, chosen.contexts),
     )
     all_notes = (*notes(capabilities), *_own_notes(options, capabilities), *chosen.notes)
-    return Plan(steps, sync, stack, all_notes, chosen.dwt)
+    return Plan(steps, sync, stack, all_notes, chosen.dwt, chosen.taken)
 
 
 def _check(options: TraceOptions, capabilities: PtmCapabilities) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Sequence
+from typing import List, Sequence, Tuple
 
 from gdb_etm.traceunit.options import AddressRange
 
@@ -29,6 +29,23 @@ def without(ranges: Sequence[AddressRange], holes: Sequence[AddressRange]) -> Li
             pieces += [piece for piece in (below, above) if piece.first <= piece.last]
         result = joined(pieces)
     return result
+
+
+def packed(
+    ranges: Sequence[AddressRange], holes: Sequence[AddressRange]
+) -> Tuple[List[AddressRange], List[AddressRange]]:
+    """Say what to include and what to exclude, in as few ranges as there can be.
+
+    :param ranges: What is wanted; empty for everything.
+    :param holes: What of that is not.
+    :returns: What to include and what to exclude; nothing to include means everything again.
+    """
+    include, exclude = joined(ranges), joined(holes)
+    if not include:
+        return include, exclude
+    exclude = [hole for hole in exclude if any(hole.first <= pair.last and pair.first <= hole.last for pair in include)]
+    cut = without(include, exclude)
+    return (cut, []) if len(cut) < len(include) + len(exclude) else (include, exclude)
 
 
 def blocks(first: int, end: int, largest: int) -> List[AddressRange]:

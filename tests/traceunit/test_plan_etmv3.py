@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import dwt, etmv3_page, ptm
 from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities, EtmV3Capabilities
-from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, DataTrace, Exceptions, TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterWrite
 from gdb_etm.traceunit.plan_armv7 import plan_disable, plan_enable
 from gdb_etm.traceunit.plan_etmv3 import plan_program
@@ -141,7 +141,7 @@ def test_too_few_comparators() -> None:
     plan_program(TraceOptions(include=ranges), units.A7, 4 * KIB)
     with pytest.raises(UnsupportedError) as error:
         plan_program(TraceOptions(include=ranges, start_at=(0,)), units.A7, 4 * KIB)
-    assert str(error.value) == "this unit has 4 pairs of address comparators (ETMCCR.AddrPairs); the filter needs 5"
+    assert str(error.value) == "this unit has 4 pairs of address comparators (ETMCCR.AddrPairs); the filters need 5"
     with pytest.raises(UnsupportedError, match="compares 32 bits"):
         plan_program(TraceOptions(include=(AddressRange(0, 1 << 32),)), units.A7, 4 * KIB)
 
@@ -184,11 +184,11 @@ def test_start_and_stop_of_m4() -> None:
 
 def test_what_the_dwt_cannot() -> None:
     ragged = TraceOptions(include=(AddressRange(0x1002, 0x1FFF),))
-    with pytest.raises(UnsupportedError, match=r"powers of two of at most 32768 bytes: the filter needs 11 of these"):
+    with pytest.raises(UnsupportedError, match=r"powers of two of at most 32768 bytes: the filters need 11 of these"):
         plan_program(ragged, units.M4, 2 * KIB)
     taken = EtmV3Capabilities({**units.M4.registers, "DWT_FUNCTION3": 5, "DWT_FUNCTION2": 5, "DWT_FUNCTION0": 5})
     assert watched(plan_program(TraceOptions(stop_at=(8,)), taken, 2 * KIB))["DWT_FUNCTION1"] == 8
-    with pytest.raises(UnsupportedError, match=r"\(ETMCCR.AddrPairs\), and of the DWT's 1 are free: .* needs 2; watch"):
+    with pytest.raises(UnsupportedError, match=r"\(ETMCCR.AddrPairs\), and of the DWT's 1 are free: .* need 2; watch"):
         plan_program(TraceOptions(start_at=(4,), stop_at=(8,)), taken, 2 * KIB)
     alone = EtmV3Capabilities({**units.M4.registers, "DWT_CTRL": 0})
     with pytest.raises(UnsupportedError, match=r"has 0 pairs of address comparators \(ETMCCR.AddrPairs\)"):
@@ -231,13 +231,17 @@ _RANGES = st.tuples(st.integers(0, 0xFFFF0000), st.integers(0, 0xFFFF)).map(
     lambda pair: AddressRange(pair[0], pair[0] + pair[1]))
 _ADDRESSES = st.lists(st.integers(0, 0x1FFFFFFFF), max_size=2).map(tuple)
 OPTIONS = st.builds(
-    lambda data, **more: TraceOptions(data=data, **(dict(more, data_include=()) if not data else more)),
+    lambda data, stop_at, **more: TraceOptions(
+        data=data, stop_at=tuple(at for at in stop_at if at not in more["start_at"]),
+        **(dict(more, data_include=()) if not data else more)),
     data=st.sampled_from(DataTrace), trace_id=st.integers(1, 0x6E), return_stack=st.sampled_from([None, True, False]),
     cycle_count=st.none() | st.integers(1, 2), timestamps=st.booleans(), context_id=st.booleans(), vmid=st.booleans(),
     branch_broadcast=st.booleans(), stall=st.booleans(),
     sync_bytes=st.none() | st.integers(7, 12).map(lambda n: 1 << n),
     include=st.lists(_RANGES, max_size=2).map(tuple), exclude=st.lists(_RANGES, max_size=2).map(tuple),
-    start_at=_ADDRESSES, stop_at=_ADDRESSES, data_include=st.lists(_RANGES, max_size=2).map(tuple))
+    exceptions=st.sampled_from(Exceptions), contexts=st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    secure=st.booleans(), start_at=_ADDRESSES, stop_at=_ADDRESSES,
+    data_include=st.lists(_RANGES, max_size=2).map(tuple))
 
 
 @given(OPTIONS, st.sampled_from([*units.ETMV3, *units.PTM]), st.integers(256, 1 << 20))

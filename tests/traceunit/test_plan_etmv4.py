@@ -145,9 +145,9 @@ def test_too_few_comparators() -> None:
     ranges = tuple(AddressRange(n * 0x1000, n * 0x1000 + 0xFF) for n in range(5))
     with pytest.raises(UnsupportedError) as error:
         plan_program(TraceOptions(include=ranges), units.A53, 4 * KIB)
-    assert str(error.value) == ("this unit has 4 address-range comparator pairs (TRCIDR4.NUMACPAIRS);"
-                                " the filter needs 5")
-    with pytest.raises(UnsupportedError, match=r"has 0 address-range comparator pairs \(TRCIDR4.NUMACPAIRS\)"):
+    assert str(error.value) == ("this unit has 4 address comparator pairs (TRCIDR4.NUMACPAIRS);"
+                                " the filters need 5")
+    with pytest.raises(UnsupportedError, match=r"has 0 address comparator pairs \(TRCIDR4.NUMACPAIRS\)"):
         plan_program(TraceOptions(include=ranges[:1]), units.M33, 4 * KIB)
 
 
@@ -180,7 +180,7 @@ def test_start_and_stop() -> None:
     ranges = tuple(AddressRange(n * 0x1000, n * 0x1000 + 0xFF) for n in range(3))
     got = values(plan_program(TraceOptions(include=ranges, start_at=(0x1000,), stop_at=(0x2000,)), units.A53, 4 * KIB))
     assert (got["TRCVIIECTLR"], got["TRCVISSCTLR"]) == (0xE, 0x20001)
-    with pytest.raises(UnsupportedError, match=r"has 4 address-range comparator pairs .*; the filter needs 5"):
+    with pytest.raises(UnsupportedError, match=r"has 4 address comparator pairs .*; the filters need 5"):
         plan_program(TraceOptions(include=ranges, start_at=(1, 2, 3)), units.A53, 4 * KIB)
     with pytest.raises(UnsupportedError, match=r"TRCIDR4.NUMACPAIRS"):
         plan_program(TraceOptions(stop_at=(0x2000,)), units.M33, 4 * KIB)
