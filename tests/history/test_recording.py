@@ -178,7 +178,11 @@ def both(part: Part) -> Tuple[Recorder, Recorder]:
     return decode_part(part, DecoderCache()), read_result(part, result)
 
 
-@pytest.mark.parametrize("name", ["juno_r1_1", "armv8_1m_branches", "v7m-svc", "a57_single_step", "a55-test-tpiu"])
+ERRANDS = ["juno_r1_1", "armv8_1m_branches", "v7m-svc", "a57_single_step", "a55-test-tpiu"]
+ERRANDS += ["TC2", "Snowball", "lpc1769-m3"]
+
+
+@pytest.mark.parametrize("name", ERRANDS)
 def test_errands(name: str) -> None:
     for capture in read_snapshot(capture_folder(name))[:1]:
         for part in parts(capture):

@@ -18,7 +18,7 @@ from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.build import streams
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.armv7 import automaton
+from gdb_etm.protocols.armv7 import automaton, memories
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Exception_, Gap, Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data_encoder import DataConfig
@@ -271,6 +271,7 @@ def test_forgetting_changes_nothing(number: int, remembered: int, monkeypatch: p
     config, memory, data = good(number)
     expected = decode(config, memory, data * 3)
     monkeypatch.setattr(automaton, "_MAX_REMEMBERED", remembered)
+    monkeypatch.setattr(memories, "_MAX_REMEMBERED", remembered)
     unit = Unit(config, memory)
     assert unit.decode([data * 3]) == expected
     assert unit.decode([data * 3]) == expected
