@@ -210,6 +210,7 @@ _LISTINGS: Dict[str, _Listing] = {
     "packets": _Listing("list a snapshot's trace packets", _packets, _packet_objects, ("text", "jsonl")),
     "elements": _Listing("list what the packets say", _elements, _elements, ("text", "jsonl", "none")),
     "history": _Listing("list the executed instructions", _session_lines, _history_objects, ("text", "jsonl")),
+    "budget": _Listing("say what the buffer is spent on", _session_lines, None, ("text",)),
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
 }
 

@@ -62,6 +62,11 @@ class Live:
         self._spaces = spaces
         self._client = client
         self._trace: Optional[TraceSession] = None
+        self._choice = Choice()
+        self.path: Optional[TracePath] = None
+        """From trace unit to buffer; None until they are found."""
+        self.failure: Optional[EtmError] = None
+        """Why they were not found, or are not ours."""
         self._held: Optional[Capture] = None
         # Drained, but an interruption came before tracing went on.
         self.is_tracing = False
@@ -79,12 +84,53 @@ class Live:
 
         :raises EtmError: There are none, or they cannot be used; the connection stays.
         """
-        self.discovery = discover(*self._spaces)
-        location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
-        path = find_path(self.discovery.components, location, choice)
-        trace = TraceSession(path, self._core or _core_of(path))
-        trace.attach()
+        self._choice = choice
+        try:
+            self.discovery = discover(*self._spaces)
+            location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
+            self.path = path = find_path(self.discovery.components, location, choice)
+            trace = TraceSession(path, self._core or _core_of(path))
+            trace.attach()
+        except EtmError as error:
+            self.failure = error
+            raise
         self._trace = trace
+        self.failure = None
+        self._leave_restoration()
+
+    def find_again(self) -> None:
+        """Try again to make trace unit and buffer ours."""
+        self.find(self._choice)
+
+    @property
+    def trace(self) -> Optional[TraceSession]:
+        """The trace unit and buffer that are ours; None when none are."""
+        return self._trace
+
+    def restart(self) -> None:
+        """Put unit, funnels and buffer in order, and trace into an empty buffer, as programmed before if they were."""
+        self.session().restart()
+        self._held = None
+        self.is_tracing = True
+        self._leave_restoration()
+
+    def debug_port(self) -> Optional[int]:
+        """Read the debug port's CTRL/STAT register; None where only the debugger's own server reaches it.
+
+        :raises AccessError: It does not answer.
+        """
+        return None if self._client is None else self._client.debug_port()
+
+    def power_up(self) -> None:
+        """Ask the debug port for power.
+
+        :raises AccessError: It does not answer.
+        """
+        if self._client is not None:
+            self._client.debug_port(power_up=True)
+
+    def note_writes(self) -> None:
+        """Take note that registers were written by hand: they are put back even if GDB dies."""
         self._leave_restoration()
 
     def greeting(self) -> List[str]:
@@ -99,11 +145,11 @@ class Live:
 
     def status(self) -> List[str]:
         """Say what the hardware does at the moment."""
-        return list(status_lines(self._session().status()))
+        return list(status_lines(self.session().status()))
 
     def start(self, options: TraceOptions) -> List[str]:
         """Program the unit and trace into an empty buffer."""
-        trace = self._session()
+        trace = self.session()
         plan = trace.start(options)
         self.is_tracing = True
         self._leave_restoration()
@@ -115,7 +161,7 @@ class Live:
         :param images: The program, as the capture will hold it.
         :raises CaptureError: The hardware does not come to rest, or an interruption has cost the trace.
         """
-        trace = self._session()
+        trace = self.session()
         if self._held is None:
             if trace.state is State.READY:
                 trace.resume()
@@ -132,13 +178,13 @@ class Live:
 
     def stop(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> Capture:
         """Read the buffer and trace no more."""
-        capture = self._session().drain(name, progress)
+        capture = self.session().drain(name, progress)
         self.is_tracing = False
         return with_images(capture, images)
 
     def halt_trace(self) -> None:
         """Trace no more; what is in the buffer is of no interest."""
-        self._session().stop()
+        self.session().stop()
         self.is_tracing = False
 
     def release(self) -> None:
@@ -158,10 +204,15 @@ class Live:
         if self._client is not None:
             self._client.close()
 
-    def _session(self) -> TraceSession:
+    def session(self) -> TraceSession:
+        """Give the trace unit and buffer that are ours.
+
+        :raises CaptureError: None are.
+        """
         if self._trace is None:
             raise CaptureError(
-                '%s has no trace unit and buffer that can be used; "etm info" lists what was found' % self.name
+                '%s has no trace unit and buffer that can be used; "etm info" lists what was found, "etm doctor" why'
+                % self.name
             )
         return self._trace
 

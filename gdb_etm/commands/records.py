@@ -10,7 +10,7 @@ from gdb_etm.commands.listing import Packets
 from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
-from gdb_etm.history.build import DecoderCache, all_streams, data_trace_id
+from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
 from gdb_etm.history.calls import CallHistory, call_history
 from gdb_etm.history.clock import Clock
 from gdb_etm.history.exits import Exits
@@ -167,14 +167,21 @@ class Record:
             self.capture = capture
         return self._decoded
 
+    def streams(self) -> List[SourceStream]:
+        """Take the capture apart by trace IDs.
+
+        :raises CaptureError: Nothing in it can be decoded.
+        """
+        with taking_apart(self.capture, self._meter) as taken:
+            return all_streams(self.capture, taken.advance)
+
     def packets(self, trace_id: Optional[int]) -> Packets:
         """Give the packets with a trace ID; None takes all, in the buffer's order.
 
         :raises CommandError: There is no such trace ID.
         """
         if trace_id not in self._packets:
-            with taking_apart(self.capture, self._meter) as taken:
-                found = all_streams(self.capture, taken.advance)
+            found = self.streams()
             chosen = [stream for stream in found if trace_id in (None, stream.trace_id)]
             if not chosen and trace_id is not None:
                 raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Tuple
 
+from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
 from gdb_etm.commands.connect import CONNECT, DISCONNECT, INFO
 from gdb_etm.commands.declare import Command, Setting
+from gdb_etm.commands.doctor import DOCTOR
 from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
 from gdb_etm.commands.packets import PACKETS
+from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY_COMMANDS
 from gdb_etm.commands.trace import DATA_CHOICES, START, STATUS, STOP
 
@@ -20,9 +23,11 @@ COMMANDS: Tuple[Command, ...] = (
     START,
     STOP,
     STATUS,
+    DOCTOR,
     HISTORY,
     FUNCTIONS,
     PACKETS,
+    BUDGET,
     CAPTURES,
     SAVE,
     LOAD,

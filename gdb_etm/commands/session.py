@@ -60,6 +60,11 @@ class Session:
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 
+    @property
+    def meter(self) -> Meter:
+        """What watches over work that takes long."""
+        return self._meter
+
     def add(self, capture: Capture, origin: str, is_live: bool) -> Record:
         """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
         self._taken += 1

@@ -1,0 +1,56 @@
+"""``etm budget``: what the trace buffer is spent on."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from gdb_etm.commands.declare import Command, Values
+from gdb_etm.commands.packets import TRACE_ID
+from gdb_etm.commands.session import Session
+from gdb_etm.history.budget import STACK_DEPTHS, count_branches, spend, worths
+from gdb_etm.views.budget import rate_line, stream_lines, worth_lines
+
+
+def run_budget(session: Session, values: Values) -> Iterator[str]:
+    """Count what the last capture's bytes are, and estimate what options would change."""
+    record = session.look()
+    size = len(record.capture.buffer)
+    wanted = values.get(TRACE_ID)
+    streams = [stream for stream in record.streams() if wanted in (None, stream.trace_id)]
+    with session.meter.task("counting packets", sum(len(stream.data) for stream in streams)) as task:
+        budgets = [spend(stream, task.advance) for stream in streams]
+    histories = {}
+    if record.has_program or session.images_for(record):
+        for stream in streams:
+            if stream.language is not None and not stream.is_data:
+                histories[stream.trace_id] = session.decode(record, stream.trace_id).history
+    live = session.live if record.is_live else None
+    holds = live.trace.sink.size if live is not None and live.trace is not None else size
+    yield "capture %d: %s" % (record.number, rate_line(size, sum(map(len, histories.values())), holds))
+    yield ""
+    yield from stream_lines(budgets, size)
+    for budget in budgets:
+        history = histories.get(budget.trace_id)
+        if history is None:
+            continue
+        with session.meter.task("following the branches", len(history)) as task:
+            branches = count_branches(history, STACK_DEPTHS.get(history.source.protocol, 0), task.advance)
+        yield ""
+        yield "options of ID 0x%02x, %.3g bytes an instruction:" % (
+            budget.trace_id, budget.size / len(history) if len(history) else 0)
+        yield from worth_lines(worths(budget, history, branches), size)
+
+
+BUDGET = Command(
+    "budget",
+    "Say what the trace buffer is spent on, and what options would change.",
+    run_budget,
+    details="Counts the bytes of each trace ID and of each kind of packet in the capture that is shown.  What an\n"
+    "option takes is counted where its packets are there; what it would take or save is estimated from the path\n"
+    "that was decoded, as each line says.",
+    arguments=(TRACE_ID,),
+    examples=(
+        ("budget", "of the capture that is shown"),
+        ("budget --id 0x10", "of one trace ID"),
+    ),
+)

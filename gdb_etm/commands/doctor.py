@@ -1,0 +1,197 @@
+"""``etm doctor``: why is there no trace?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional
+
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.overview import standing
+from gdb_etm.commands.parse import on
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
+from gdb_etm.views.doctor import CheckRow, conclusion, verdict_lines
+
+if TYPE_CHECKING:
+    # At run time only when the command is used: the rooms behind them take a while to import.
+    from gdb_etm.commands.live import Live
+    from gdb_etm.commands.records import Record
+    from gdb_etm.traceunit.doctor.findings import Finding
+
+FIX = Argument("--fix", on, "set right what can be set right from here, and say what", flag=True)
+
+_DEBUG_POWER, _SYSTEM_POWER = 1 << 29, 1 << 31
+"""CTRL/STAT.CDBGPWRUPACK and CSYSPWRUPACK (ADIv5.2, B2.2.2)."""
+_GREEDY = 0.5
+"""Share of the buffer from which on other sources are too many."""
+
+
+def run_doctor(session: Session, values: Values) -> Iterator[str]:
+    """Check the path from the processor to the buffer, and mend it if asked to."""
+    live = session.connected()
+    if session.debugger.is_running():
+        if not live.has_process:
+            raise CommandError("the target runs, and nothing can be read through GDB meanwhile; halt it first (Ctrl-C)")
+        if values.get(FIX):
+            raise CommandError("the target runs; halt it first (Ctrl-C)")
+    yield standing(session)
+    doctor = _Doctor(session, live)
+    if values.get(FIX):
+        yield from doctor.fix()
+    rows = [_row(finding) for finding in doctor.findings()]
+    yield from verdict_lines(rows)
+    yield conclusion(rows)
+    if doctor.lost is not None:
+        raise doctor.lost
+
+
+class _Doctor:
+    def __init__(self, session: Session, live: Live) -> None:
+        self._session = session
+        self._live = live
+        self.lost: Optional[AccessError] = None
+
+    def findings(self) -> List[Finding]:
+        """Look at everything that can be reached."""
+        found: List[Finding] = []
+        try:
+            found.extend(self._findings(found))
+        except AccessError as error:
+            from gdb_etm.traceunit.doctor.findings import bad
+
+            found.append(bad("answers", str(error), "check the target's power and the cable; nothing more was read"))
+            self.lost = error if error.kind == "lost" else None
+        return found
+
+    def _findings(self, so_far: List[Finding]) -> Iterable[Finding]:
+        from gdb_etm.traceunit.doctor.examine import examine
+        from gdb_etm.traceunit.doctor.findings import Verdict
+        from gdb_etm.traceunit.doctor.unit import Circumstances
+
+        power = _debug_power(self._live)
+        so_far.append(power)
+        if power.verdict is Verdict.BAD:
+            return []
+        so_far.append(_components(self._live))
+        record = self._record()
+        path = self._live.path
+        if path is not None:
+            around = Circumstances(self._live.trace, self._live.is_tracing, self._is_empty(record))
+            for finding in examine(path, around):
+                so_far.append(finding)
+        return [] if record is None else _shares(record)
+
+    def fix(self) -> Iterator[str]:
+        """Apply what mends there are, in their order, each as long as something bad asks for it."""
+        from gdb_etm.traceunit.doctor.findings import Mend, Verdict
+
+        actions: Dict[Mend, Callable[[], None]] = {
+            Mend.DEBUG_POWER: self._live.power_up,
+            Mend.TRACE_ENABLE: lambda: self._live.session().enable_trace(),
+            Mend.ATTACH: self._live.find_again,
+            Mend.UNIT: lambda: self._live.session().unit.recover(),
+            Mend.LINKS: lambda: self._live.session().open_links(),
+            Mend.START: self._live.restart,
+        }
+        for mend in Mend:
+            ill = [one for one in self.findings() if one.verdict is Verdict.BAD and one.mend is mend]
+            if not ill or self.lost is not None:
+                continue
+            subjects = ", ".join(dict.fromkeys(one.subject for one in ill))
+            try:
+                actions[mend]()
+            except EtmError as error:
+                yield "%s: could not be mended: %s" % (subjects, error)
+            else:
+                yield "%s: %s" % (subjects, mend.value)
+
+    def _record(self) -> Optional[Record]:
+        # The last capture, if it came from this connection's buffer.
+        record = self._session.records[-1] if self._session.records else None
+        return record if record is not None and record.is_live else None
+
+    def _is_empty(self, record: Optional[Record]) -> Optional[bool]:
+        if record is None:
+            return None
+        if not record.capture.buffer:
+            return True
+        return record.is_decoded and not len(self._session.decode(record).history)
+
+
+def _debug_power(live: Live) -> Finding:
+    from gdb_etm.traceunit.doctor.findings import Mend, bad, ok, unknown
+
+    subject = "debug power"
+    status = live.debug_port()
+    if status is None:
+        return unknown(subject, "the debug port cannot be read through GDB's connection")
+    quoted = "DP CTRL/STAT 0x%08x: " % status
+    if not status & _DEBUG_POWER:
+        return bad(subject, quoted + "the debug domain has no power (CDBGPWRUPACK)", mend=Mend.DEBUG_POWER)
+    system = "debug and system domain have power" if status & _SYSTEM_POWER else "the debug domain has power"
+    return ok(subject, quoted + system)
+
+
+def _components(live: Live) -> Finding:
+    from gdb_etm.traceunit.doctor.examine import NO_ANSWER
+    from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
+
+    subject = "components"
+    silent = "; ".join(live.discovery.notes)
+    if live.path is None:
+        advice = NO_ANSWER if silent else "this chip may have no trace unit or buffer that a debugger can reach"
+        why = str(live.failure) if live.failure is not None else "none were looked for"
+        return bad(subject, "; ".join(part for part in (silent, why) if part), advice, Mend.ATTACH)
+    if live.trace is None:
+        return bad(subject, "found, but not ours: %s" % live.failure, mend=Mend.ATTACH)
+    number = len(live.discovery.components)
+    return ok(subject, "%d answered in the ROM tables%s" % (number, "; " + silent if silent else ""))
+
+
+def _shares(record: Record) -> Iterator[Finding]:
+    from gdb_etm.framing.formatter import deframe
+    from gdb_etm.history.build import streams
+    from gdb_etm.traceunit.doctor.findings import START, bad, ok
+
+    subject = "last capture"
+    size = len(record.capture.buffer)
+    if not size:
+        yield bad(subject, "capture %d is empty" % record.number, "let the program run: continue")
+        return
+    try:
+        ours = {stream.trace_id for stream in streams(record.capture)}
+    except CaptureError as error:
+        yield bad(subject, str(error))
+        return
+    found = {trace_id: len(stream.data) for trace_id, stream in deframe(record.capture.buffer).streams.items()}
+    others = {trace_id: count for trace_id, count in found.items() if trace_id not in ours}
+    words = "capture %d: %s" % (record.number, _ids(found, size))
+    if sum(others.values()) > _GREEDY * size or not any(trace_id in ours for trace_id in found):
+        advice = "switch the other source off (ITM: ITM_TCR at 0xe0000e80), or its funnel port"
+        yield bad(subject, words + "; other sources eat the buffer" if others else words, advice if others else START)
+    else:
+        yield ok(subject, words)
+
+
+def _ids(found: Dict[int, int], size: int) -> str:
+    shares = ["ID 0x%02x %.0f%%" % (trace_id, 100 * count / size) for trace_id, count in sorted(found.items())]
+    return ", ".join(shares) + " of %d bytes" % size if shares else "%d bytes, but of no source" % size
+
+
+def _row(finding: Finding) -> CheckRow:
+    return CheckRow(finding.verdict.value, finding.subject, finding.proof, finding.advice)
+
+
+DOCTOR = Command(
+    "doctor",
+    "Say why there is no trace.",
+    run_doctor,
+    details="Checks everything between processor and trace buffer, in that order.  Each line is one check, with the\n"
+    "register that proves it; under a bad one stands what to do.  Nothing is changed without --fix; what that\n"
+    'changes is put back by "etm disconnect", as everything else.  While the target runs, registers are read\n'
+    "where pyOCD has the debug port.",
+    arguments=(FIX,),
+    examples=(
+        ("doctor", "before \"etm start\", while tracing, or after a halt without trace"),
+        ("doctor --fix", "set right what can be, and look again"),
+    ),
+)

@@ -1,0 +1,208 @@
+"""What the bytes of a trace buffer are spent on, and what options of the trace unit would change.
+
+Packets are counted by their kinds.  What an option would cost or save that is not in the buffer is estimated from the
+path that was decoded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.history.build import SourceStream
+from gdb_etm.history.store import History, Span
+from gdb_etm.program.blocks import Blocks, Stop
+from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
+
+STACK_DEPTHS = {"etmv4": 3, "ptm": 4}
+"""Return addresses that a unit's return stack is taken to hold, by protocol; an ETMv3 has none."""
+
+_SYNC = ("A-Sync", "Trace Info", "A-sync", "I-sync", "I-sync with cycle count")
+_ADDRESSES = ("Exact Match Address", "Short Address", "Long Address", "Address with Context", "Branch address")
+_CUT = 1
+# Bytes that an address costs besides: it ends a packet of atoms, which would have held more.
+_CYCLES = ("Cycle Count format 1", "Cycle Count format 2", "Cycle Count format 3", "Cycle count")
+_TIMES = ("Timestamp", "Timestamp Marker")
+_CONTEXTS = ("Context", "Context ID", "VMID")
+
+Advance = Callable[[int], None]
+"""Told now and then of bytes or instructions done since the last call."""
+
+
+class Share(NamedTuple):
+    """Packets of one kind."""
+
+    name: str
+    """The specification's name."""
+    packets: int
+    size: int
+    """In bytes, of all of them."""
+
+
+class StreamBudget(NamedTuple):
+    """What one trace ID's bytes are spent on."""
+
+    trace_id: int
+    title: str
+    """Which unit's, and whether instructions or data."""
+    size: int
+    """In bytes."""
+    shares: Tuple[Share, ...]
+    """Most bytes first; empty where its packets are not known."""
+
+    def of(self, names: Sequence[str]) -> Share:
+        """Add up some kinds of packets."""
+        found = [share for share in self.shares if share.name in names]
+        return Share("", sum(share.packets for share in found), sum(share.size for share in found))
+
+
+class Branches(NamedTuple):
+    """The branches on a path that were taken."""
+
+    direct: int
+    indirect: int
+    matched: int
+    """Indirect branches to the address on top of a return stack."""
+
+
+class Worth(NamedTuple):
+    """What an option is worth."""
+
+    option: str
+    is_on: Optional[bool]
+    """None where the trace unit's registers do not tell."""
+    size: int
+    """Bytes it takes or saves, in this buffer."""
+    saves: bool
+    """Whether it saves them, and does not take them."""
+    how: str
+    """How that was found out."""
+
+
+def spend(stream: SourceStream, advance: Advance) -> StreamBudget:
+    """Count the packets of a stream by kinds."""
+    words = "data" if stream.is_data else "instructions"
+    title = "%s %s" % (stream.source.protocol, words) if stream.language is not None else "not decoded"
+    language = stream.language
+    if language is None:
+        return StreamBudget(stream.trace_id, title, len(stream.data), ())
+    of = language.data.packets if stream.is_data and language.data is not None else language.packets
+    packets: Dict[str, int] = Counter()
+    sizes: Dict[str, int] = Counter()
+    for packet in of(language.config(stream.source), stream.data, stream.offset_of):
+        packets[packet.name] += 1
+        sizes[packet.name] += len(packet.raw)
+        advance(len(packet.raw))
+    shares = [Share(name, count, sizes[name]) for name, count in packets.items()]
+    shares.sort(key=lambda share: (-share.size, share.name))
+    return StreamBudget(stream.trace_id, title, len(stream.data), tuple(shares))
+
+
+def count_branches(history: History, depth: int, advance: Advance) -> Branches:
+    """Go along a path with a return stack and count what it would match.
+
+    :param depth: Return addresses that the stack holds; 0: there is none.
+    """
+    ends = _Ends(Blocks(history.program))
+    direct = indirect = matched = 0
+    stack: List[int] = []
+    # The indirect branch whose target the next range tells, and whether the stack may foretell it.
+    pending = False
+    for item in history.spans(1, len(history)):
+        if not isinstance(item, Span):
+            pending = pending and not isinstance(item, (Exception_, ExceptionReturn, Gap))
+            if isinstance(item, Gap):
+                stack.clear()
+            continue
+        executed = item.range
+        if pending and stack and stack[-1] == executed.start:
+            stack.pop()
+            matched += 1
+        pending = False
+        last = ends.of(executed) if executed.taken else None
+        advance(executed.instructions)
+        if last is None:
+            continue
+        direct += last.kind is Kind.DIRECT
+        indirect += last.kind is Kind.INDIRECT
+        pending = last.kind is Kind.INDIRECT
+        if last.link and depth:
+            stack.append(executed.end)
+            del stack[:-depth]
+    return Branches(direct, indirect, matched)
+
+
+class _Ends:
+    # The branches at the end of executed ranges, each place looked at once.
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._known: Dict[Tuple[int, int, Isa], Optional[Insn]] = {}
+
+    def of(self, executed: Range) -> Optional[Insn]:
+        key = (executed.start, executed.end, executed.isa)
+        if key not in self._known:
+            self._known[key] = self._find(executed)
+        return self._known[key]
+
+    def _find(self, executed: Range) -> Optional[Insn]:
+        at = executed.start
+        while at < executed.end:
+            block = self._blocks.at(at, executed.isa)
+            if block.stop is not Stop.BRANCH:
+                return None
+            if block.end == executed.end:
+                return block.last
+            at = block.end
+        return None
+
+
+def worths(stream: StreamBudget, history: History, branches: Branches) -> List[Worth]:
+    """Estimate what options take or save.
+
+    :param stream: The history's instruction stream.
+    :param branches: Those on its path.
+    """
+    protocol, registers = history.source.protocol, history.source.registers
+    result = []
+    depth = STACK_DEPTHS.get(protocol)
+    if depth:
+        # A return seldom goes where one of the last addresses was, which is what an exact match tells.
+        each = _average(stream.of(_ADDRESSES[1:])) + _CUT
+        how = "%d indirect branches fit a return stack of %d on the decoded path, each %s" % (
+            branches.matched, depth, _each(each))
+        is_on = _option(protocol, registers, 12, 29)
+        result.append(Worth("return stack", is_on, round(branches.matched * each), True, how))
+    each = _average(stream.of(_ADDRESSES)) + _CUT
+    how = "%d direct branches were taken on the decoded path, each %s" % (branches.direct, _each(each))
+    broadcast = _option(protocol, registers, 3, 8)
+    result.append(Worth("branch broadcast", broadcast, round(branches.direct * each), False, how))
+    counted = (("cycle counts", _CYCLES, _option(protocol, registers, 4, 12)),
+               ("timestamps", _TIMES, _option(protocol, registers, 11, 28)),
+               ("contexts", _CONTEXTS, None),
+               ("synchronisation", _SYNC, None))
+    for option, names, is_on in counted:
+        found = stream.of(names)
+        how = "%d packets counted" % found.packets
+        if option == "cycle counts" and protocol != "etmv4" and is_on:
+            how += "; those inside other packets cannot be told apart"
+        if option == "synchronisation":
+            how += "; a period twice as long halves that, and may lose twice as much where the buffer wrapped"
+        if found.packets or is_on:
+            result.append(Worth(option, is_on, found.size, False, how))
+    return result
+
+
+def _average(share: Share) -> float:
+    return share.size / share.packets if share.packets else 0.0
+
+
+def _each(size: float) -> str:
+    return "about %.1f bytes: an address as they are here, and an atom packet cut short" % size
+
+
+def _option(protocol: str, registers: Mapping[str, int], etmv4: int, armv7: int) -> Optional[bool]:
+    # A bit of the unit's main control register.
+    name, bit = ("TRCCONFIGR", etmv4) if protocol == "etmv4" else ("ETMCR", armv7)
+    return bool(registers[name] >> bit & 1) if name in registers else None

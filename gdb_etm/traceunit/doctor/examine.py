@@ -1,0 +1,49 @@
+"""All checks of a path, in the order in which trace goes along it."""
+
+from __future__ import annotations
+
+from typing import Iterator
+
+from gdb_etm.coresight.components import Kind
+from gdb_etm.coresight.topology import TracePath
+from gdb_etm.errors import AccessError
+from gdb_etm.traceunit.doctor import armv7, etmv4
+from gdb_etm.traceunit.doctor.core import check_core
+from gdb_etm.traceunit.doctor.findings import Finding, bad
+from gdb_etm.traceunit.doctor.reading import Block
+from gdb_etm.traceunit.doctor.route import check_link, check_sink
+from gdb_etm.traceunit.doctor.unit import Circumstances
+
+NO_ANSWER = (
+    "is it clocked and powered?  the chip's vendor may have a register for the trace clock"
+    ' (STM32: DBGMCU_CR); switch it on, then "etm doctor --fix"'
+)
+"""What to do about a component that does not answer."""
+
+
+def examine(path: TracePath, around: Circumstances) -> Iterator[Finding]:
+    """Check everything on a path, without changing anything.
+
+    :raises AccessError: The target does not answer in time, or is gone; a component that faults is a finding.
+    """
+    if path.scs is not None:
+        yield from _answering("core", check_core(Block(path.scs.port, path.scs.address)))
+    unit = Block(path.source.port, path.source.address)
+    if path.source.kind is Kind.ETMV4:
+        yield from _answering("unit answers", etmv4.check_unit(unit, around))
+    elif path.source.kind in (Kind.ETMV3, Kind.PTM):
+        yield from _answering("unit answers", armv7.check_unit(unit, around, path.source.kind is Kind.PTM))
+    else:
+        yield bad("unit answers", "%s: its architecture cannot be told" % (path.source,), NO_ANSWER)
+    for link in path.links:
+        yield from _answering("funnel 0x%08x" % link.component.address, check_link(link, around.advice))
+    yield from _answering("buffer answers", check_sink(path.sink, around.advice))
+
+
+def _answering(subject: str, check: Iterator[Finding]) -> Iterator[Finding]:
+    try:
+        yield from check
+    except AccessError as error:
+        if error.kind != "fault":
+            raise
+        yield bad(subject, str(error), NO_ANSWER)

@@ -1,0 +1,63 @@
+"""What a check finds."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Optional
+
+
+class Verdict(Enum):
+    """How a check came out."""
+
+    OK = "ok"
+    BAD = "bad"
+    UNKNOWN = "unknown"
+
+
+class Mend(Enum):
+    """What can be done about something bad without the user, as told when it is done, in the order of doing it."""
+
+    DEBUG_POWER = "asked the debug port for power"
+    TRACE_ENABLE = "set DEMCR.TRCENA"
+    ATTACH = "looked for trace unit and buffer again, and took them"
+    UNIT = "asked for the trace unit's power, and opened its locks"
+    LINKS = "opened the funnel's ports"
+    START = "programmed the trace unit, and started with an empty buffer"
+
+
+class Finding(NamedTuple):
+    """One line of the verdict."""
+
+    subject: str
+    """What was looked at, in a few words; the same whatever came out."""
+    verdict: Verdict
+    proof: str
+    """The register with its value, and what that means."""
+    advice: str = ""
+    """What to type or to do, where it is bad."""
+    mend: Optional[Mend] = None
+    """What would be done about it on request."""
+
+
+FIX = "etm doctor --fix"
+"""What applies mends."""
+START = "etm start"
+"""What sets everything going, when tracing was not started yet."""
+
+
+def ok(subject: str, proof: str) -> Finding:
+    """Note that something is as it should be."""
+    return Finding(subject, Verdict.OK, proof)
+
+
+def bad(subject: str, proof: str, advice: str = "", mend: Optional[Mend] = None) -> Finding:
+    """Note a reason why there may be no trace.
+
+    :param advice: What to type or to do; with a mend it may be left out.
+    """
+    return Finding(subject, Verdict.BAD, proof, advice or (FIX if mend is not None else ""), mend)
+
+
+def unknown(subject: str, proof: str) -> Finding:
+    """Note that something cannot be told."""
+    return Finding(subject, Verdict.UNKNOWN, proof)
