@@ -44,6 +44,7 @@ from gdb_etm.protocols.etmv4.places import (
     FuturePlace,
     Place,
     Unplaced,
+    pack_addresses,
 )
 from gdb_etm.protocols.etmv4.results import Flush
 from gdb_etm.protocols.recorder import Leg, Recorder, Spot
@@ -119,12 +120,10 @@ class Execution:
         :param told: Whether an address packet was the last to say so.
         """
         state = self.state
-        self.state = self.automaton.state(
-            LOST if self.refused and place is not LOST else place,
-            state.addresses if addresses is None else addresses,
-            self.wide,
-            state.quiet if quiet is None else quiet,
-            told,
+        self.state = self.automaton.enter(
+            LOST if self.refused else place,
+            state.registers if addresses is None else pack_addresses(addresses),
+            (self.wide, state.quiet if quiet is None else quiet, told, ()),
         )
 
     def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
@@ -242,6 +241,8 @@ class Execution:
     def atoms(self, atoms: Tuple[bool, ...], position: int) -> None:
         """Take Atom elements, oldest first."""
         for taken in atoms:
+            if self.state.place is LOST:
+                return
             self.atom(taken, taken, position)
 
     def atom(self, taken: bool, traced: bool, position: int, parent: Optional[Parent] = None) -> None:
@@ -383,6 +384,8 @@ class Execution:
         # The place from where a P0 element is followed; None, and a gap unless one was told, when that is not known.
         self._branch_target(position)
         place = self.state.place
+        if place is LOST:
+            return None
         if not isinstance(place, Unplaced):
             return None if self._needs_context(place, position) else place
         if place in (EXPECTED, UNDIRECTED):
