@@ -155,6 +155,12 @@ class Live:
         self._leave_restoration()
         return [start_line(options, plan, trace)] + ["note: " + note for note in trace.notes]
 
+    def program(self, options: TraceOptions) -> None:
+        """Program the unit, and leave it and the buffer off; :meth:`start` with the same options turns them on."""
+        self._session().program(options)
+        self.is_tracing = False
+        self._leave_restoration()
+
     def drain(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> Capture:
         """Read the buffer and trace on into an empty one.
 
@@ -247,7 +253,7 @@ def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable
         connection = debugger.connection()
         if connection is not None:
             raise ConnectError(CONNECTED % connection)
-        debugger.connect("localhost:%d" % hello.gdb_port)
+        debugger.connect(client)
     except (EtmError, KeyboardInterrupt):
         client.close()
         raise

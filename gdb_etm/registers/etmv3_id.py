@@ -16,7 +16,7 @@ MAJOR_PFT = 3
 OSLOCK_KEY = 0xC5ACCE55
 """Locks the OS Lock when written to ETMOSLAR; anything else unlocks it, other than with ETMLAR."""
 
-ETMIMPSPEC = RegisterArray("ETMIMPSPEC%d", 0x1C0, "RW", word("IMPSPEC"), 4, range(8))
+ETMIMPSPEC = RegisterArray("ETMIMPSPEC%d", 0x1C0, "RW", word("IMPSPEC"), 4, range(8), Remarks(is_own=True))
 
 ETMIDR = Register("ETMIDR", 0x1E4, "RO", BitStruct(
     "Designer" / bits(8),

@@ -29,7 +29,7 @@ TRCIMSPEC0 = Register("TRCIMSPEC0", 0x1C0, "RW", BitStruct(
     "EN" / bits(4),
     "SUPPORT" / bits(4, is_status=True)))
 
-TRCIMSPEC = RegisterArray("TRCIMSPEC%d", 0x1C0, "RW", word("IMSPEC"), 4, range(1, 8))
+TRCIMSPEC = RegisterArray("TRCIMSPEC%d", 0x1C0, "RW", word("IMSPEC"), 4, range(1, 8), Remarks(is_own=True))
 
 TRCIDR0 = Register("TRCIDR0", 0x1E0, "RO", BitStruct(
     reserved(2),

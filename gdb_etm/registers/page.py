@@ -54,6 +54,8 @@ class Remarks(NamedTuple):
     """Version of the architecture that brought it; None: the first of its kind."""
     reading: str = ""
     """What reading it does to the component; empty: nothing."""
+    is_own: bool = False
+    """Whether it differs from product to product."""
 
 
 def bits(width: int, values: Values = {}, **more: Any) -> Any:

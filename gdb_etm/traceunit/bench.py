@@ -86,8 +86,9 @@ class Bench:
         return register.access != "RW" or register.name in self._present
 
     def registers(self, part: Part) -> List[Register]:
-        """List the registers that a part has, in the order of their offsets."""
-        return sorted((each for each in part.page if self.has(part, each)), key=lambda each: each.offset)
+        """List the registers that a part has, in the order of their offsets, but for a product's own."""
+        found = (each for each in part.page if self.has(part, each) and not each.remarks.is_own)
+        return sorted(found, key=lambda each: each.offset)
 
     def values(self, part: Part, registers: Iterable[Register]) -> Dict[str, int]:
         """Read registers, but for those that cannot be read or that change by being read.
@@ -134,7 +135,8 @@ class Bench:
         if register.access == "WO":
             return Written(before, wanted, None, False)
         after = self.read(part, register)
-        return Written(before, wanted, after, part.role is Role.UNIT and self._keep(register, wanted, after))
+        mask = sum(register.fields[name].mask for name in fields) if value is None else register.mask
+        return Written(before, wanted, after, part.role is Role.UNIT and self._keep(register, mask, wanted, after))
 
     def _write_beside(self, part: Part, register: Register, value: int) -> None:
         if part.role is Role.SINK and register.name != "CTL" and self._session.sink.status().capturing:
@@ -145,13 +147,13 @@ class Bench:
         else:
             part.registers.write(register, value)
 
-    def _keep(self, register: Register, value: int, after: int) -> bool:
+    def _keep(self, register: Register, mask: int, value: int, after: int) -> bool:
         # A unit is on only for as long as the session says so.
         if register.name in _NOT_KEPT or register.name == "ETMCR" and not register.get(value, "Prog"):
             return False
-        took = register.mask & ~register.moving & ~(value ^ after)
-        for (shift, word), (_, mask) in zip(words_of(register, value), words_of(register, took)):
-            self._session.by_hand.keep(Kept(register, shift, word, mask))
+        lost = mask & (register.moving | value ^ after)
+        for (shift, word), (_, bits), (_, gone) in zip(*(words_of(register, each) for each in (value, mask, lost))):
+            self._session.by_hand.keep(Kept(register, shift, word, bits, gone))
         return True
 
     def _check_there(self, part: Part, register: Register) -> None:

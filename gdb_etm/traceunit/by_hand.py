@@ -6,20 +6,22 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers.page import Register, Version
-from gdb_etm.traceunit.plan import Plan, RegisterWrite, Step
+from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterWrite, Step
 
 _WHY = "by hand (etm reg)"
 
 
 class Kept(NamedTuple):
-    """A word that was written by hand."""
+    """What of a word was written by hand."""
 
     register: Register
     shift: int
     """The lowest of the register's bits that the word holds: 0 or 32."""
     value: int
     mask: int
-    """The bits that took the value."""
+    """The bits that were written."""
+    lost: int = 0
+    """Those of them that did not take the value."""
 
     @property
     def offset(self) -> int:
@@ -27,10 +29,15 @@ class Kept(NamedTuple):
         return self.register.offset + self.shift // 8
 
     @property
-    def step(self) -> RegisterWrite:
-        """The write that does it again."""
+    def step(self) -> RegisterChange:
+        """What does it again."""
         name = self.register.name + ("[63:32]" if self.shift else "")
-        return RegisterWrite(name, self.offset, self.value, self.mask, _WHY)
+        return RegisterChange(name, self.offset, self.mask, self.value & self.mask, _WHY)
+
+    def over(self, step: RegisterWrite) -> RegisterWrite:
+        """Put it in the place of what a step writes."""
+        value = step.value & ~self.mask | self.value & self.mask
+        return step._replace(value=value, mask=step.mask & ~self.lost, why="%s; %s" % (_WHY, step.why))
 
 
 class ByHand:
@@ -45,8 +52,11 @@ class ByHand:
         return list(dict.fromkeys(kept.register.name for kept in self._kept.values()))
 
     def keep(self, kept: Kept) -> None:
-        """Keep a word."""
-        self._kept[kept.offset] = kept
+        """Keep what was written, beside what was written of the same word before."""
+        old = self._kept.get(kept.offset, kept)
+        value = old.value & ~kept.mask | kept.value & kept.mask
+        self._kept[kept.offset] = kept._replace(
+            value=value, mask=old.mask | kept.mask, lost=old.lost & ~kept.mask | kept.lost)
 
     def forget(self, name: Optional[str] = None) -> List[str]:
         """Leave a register, or all of them, to the plan again.
@@ -68,7 +78,7 @@ class ByHand:
             if kept is None or not isinstance(step, RegisterWrite):
                 steps.append(step)
             else:
-                steps.append(step._replace(value=kept.value, mask=step.mask & kept.mask, why=_WHY))
+                steps.append(kept.over(step))
         steps += [kept.step for offset, kept in self._kept.items() if offset not in planned]
         note = "as written by hand: %s; \"etm reg /f\" leaves them to the plan again" % ", ".join(self.names)
         return plan._replace(steps=tuple(steps), notes=plan.notes + (note,))

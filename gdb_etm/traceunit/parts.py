@@ -6,7 +6,7 @@ Parts are for looking: who drives a component owns its registers.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, NamedTuple, Sequence, Tuple
 
 from gdb_etm.coresight.borrowed import Borrowed, runs
 from gdb_etm.coresight.steps import RegisterPoll, RegisterWrite, Step
@@ -100,23 +100,6 @@ def read_words(part: Part, offsets: Sequence[int]) -> Dict[int, int]:
     for first, count in runs(offsets):
         values = part.registers.port.read_block(part.registers.base + first, count)
         result.update((first + 4 * n, value) for n, value in enumerate(values))
-    return result
-
-
-def word_fields(register: Register, shift: int, value: int) -> List[Tuple[str, int]]:
-    """Take one word of a register apart.
-
-    :param shift: The lowest of the register's bits that the word holds: 0 or 32.
-    :returns: Field names and values, most significant first; of a field that is longer than the word what the word has.
-    """
-    result = []
-    for name, field in register.fields.items():
-        mask = field.mask >> shift & 0xFFFFFFFF
-        if mask:
-            low = max(field.low - shift, 0)
-            whole = name if field.low >= shift and field.low + field.width <= shift + 32 else "%s[%d:%d]" % (
-                name, min(field.low + field.width, shift + 32) - 1 - field.low, max(shift - field.low, 0))
-            result.append((whole, (value & mask) >> low))
     return result
 
 
