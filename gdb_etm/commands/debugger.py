@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, List, NamedTuple, Optional, Protocol, Sequence
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
+
+if TYPE_CHECKING:
+    from gdb_etm.access.client import Client  # what connects to a process imports it
 
 
 class SourceLine(NamedTuple):
@@ -54,11 +57,11 @@ class Debugger(Protocol):
     def connection(self) -> Optional[str]:
         """Describe the server that the debugger is connected to; None when it is to none."""
 
-    def connect(self, where: str) -> None:
-        """Connect to a GDB server.
+    def connect(self, client: Client) -> None:
+        """Make the core that the process beside the debugger has opened the debugger's target.
 
-        :param where: ``HOST:PORT``.
-        :raises ConnectError: It does not answer.
+        :param client: The connection to that process, which has a core.
+        :raises ConnectError: Its GDB server does not answer.
         """
 
     def disconnect(self) -> None:

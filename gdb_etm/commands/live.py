@@ -157,7 +157,7 @@ class Live:
 
     def program(self, options: TraceOptions) -> None:
         """Program the unit, and leave it and the buffer off; :meth:`start` with the same options turns them on."""
-        self._session().program(options)
+        self.session().program(options)
         self.is_tracing = False
         self._leave_restoration()
 

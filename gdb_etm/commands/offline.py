@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 from bisect import bisect_right
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.commands.debugger import SourceLine
@@ -14,6 +14,9 @@ from gdb_etm.commands.symbols import SymbolTable, load_symbols, load_variables
 from gdb_etm.errors import AccessError, ConnectError, ImageError
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
+
+if TYPE_CHECKING:
+    from gdb_etm.access.client import Client
 
 
 class OfflineDebugger:
@@ -73,7 +76,7 @@ class OfflineDebugger:
         """Say that there is no target."""
         return None
 
-    def connect(self, where: str) -> None:
+    def connect(self, client: Client) -> None:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm connect")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import re
-from typing import Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 
 import gdb
 
@@ -17,6 +17,9 @@ from gdb_etm.errors import AccessError, ConnectError, EtmError, ImageError
 from gdb_etm.gdbui.memory_port import GdbMemoryPort
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
+
+if TYPE_CHECKING:
+    from gdb_etm.access.client import Client
 
 _SYMBOL = re.compile(r"<(.+)>\Z")
 
@@ -121,8 +124,9 @@ class GdbDebugger:
             return ("%s %s" % (connection.type, connection.details or "")).strip()
         return "the current target"
 
-    def connect(self, where: str) -> None:
+    def connect(self, client: Client) -> None:
         """Run ``target extended-remote``."""
+        where = "localhost:%d" % client.hello.gdb_port
         try:
             gdb.execute("target extended-remote %s" % where, False, True)
         except gdb.error as error:

@@ -96,6 +96,17 @@ class TraceSession:
         :raises UnsupportedError: The unit lacks what the options ask for; nothing was changed.
         :raises CaptureError: The hardware does not do as it should; tracing is off.
         """
+        plan = self.program(options)
+        self._run()
+        return plan
+
+    def program(self, options: TraceOptions = TraceOptions()) -> Plan:
+        """Program the unit and leave it and the buffer off; what the buffer holds is lost.
+
+        :returns: The plan that was carried out.
+        :raises UnsupportedError: The unit lacks what the options ask for; nothing was changed.
+        :raises CaptureError: The hardware does not do as it should; tracing is off.
+        """
         self._check_open()
         plan, requested_sync = self.plan_start(options)
         if self.state is State.TRACING or self.unit.enabled:
@@ -106,8 +117,7 @@ class TraceSession:
         self.unit.program(plan)
         self.plan, self.options = plan, options
         self._requested_sync = requested_sync
-        self._run()
-        return self.plan
+        return plan
 
     def resume(self) -> None:
         """Trace on with the same programming into an empty buffer.
