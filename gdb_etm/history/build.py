@@ -128,7 +128,7 @@ class DecoderCache:
     """Keeps decoders, which learn the program as they go, for captures of the same unit and program."""
 
     def __init__(self) -> None:
-        self._decoders: Dict[Tuple[str, Config, bytes], Decoder] = {}
+        self._decoders: Dict[Tuple[str, Config, object], Decoder] = {}
 
     def get(self, protocol: str, config: Config, program: Program) -> Decoder:
         """Give the decoder for a configuration and a program; a new one when there is none.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from typing import Iterable, List, Optional, Sequence, Tuple
 
@@ -48,13 +47,9 @@ class Program:
             part += self.read(address + len(part), size - len(part))
         return part
 
-    def identity(self) -> bytes:
-        """Digest of everything in it: equal programs have equal digests."""
-        digest = hashlib.sha256()
-        for start, data in self._pieces:
-            digest.update(b"%x %x " % (start, len(data)))
-            digest.update(data)
-        return digest.digest()
+    def identity(self) -> Tuple[Tuple[int, bytes], ...]:
+        """Everything in it: equal programs have equal identities, and those have equal hashes."""
+        return tuple(self._pieces)
 
 
 def _without_overlap(images: Iterable[MemoryImage]) -> List[Tuple[int, bytes]]:
