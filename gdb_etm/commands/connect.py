@@ -113,7 +113,7 @@ def run_disconnect(session: Session, values: Values) -> Iterator[str]:
 
 def run_info(session: Session, values: Values) -> Iterable[str]:
     """Describe the connection's trace unit and buffer."""
-    return session.connected().info()
+    return session.connected().info("v" in values.modifiers)
 
 
 def _check(where: str, values: Values) -> None:
@@ -204,5 +204,9 @@ INFO = Command(
     "info",
     "Describe the target's trace unit and buffer.",
     run_info,
-    examples=(("info", "what the unit can do, by its identification registers"),),
+    modifiers={"v": "with the identification fields that say what the unit has"},
+    examples=(
+        ("info", "what the unit can do, by its identification registers"),
+        ("info /v", "and which of their fields say so"),
+    ),
 )

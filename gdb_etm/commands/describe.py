@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
+from gdb_etm.traceunit.features import features
 from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
@@ -93,11 +94,15 @@ def status_lines(status: SessionStatus) -> Iterator[str]:
         yield "DEMCR.TRCENA is 0: trace is disabled in the processor"
 
 
-def info_lines(discovery: Discovery, trace: Optional[TraceSession]) -> Iterator[str]:
-    """Describe what was found on the chip, and the path that is used."""
+def info_lines(discovery: Discovery, trace: Optional[TraceSession], in_full: bool = False) -> Iterator[str]:
+    """Describe what was found on the chip, and the path that is used.
+
+    :param in_full: Whether each thing that the unit has comes with the identification fields that say so.
+    """
     if trace is not None:
         yield path_line(trace)
         yield "The trace unit has: " + ", ".join(trace.unit.abilities)
+        yield from _feature_lines(trace, in_full)
         for note in trace.unit.notes:
             yield "note: " + note
     rows: List[List[str]] = []
@@ -108,3 +113,15 @@ def info_lines(discovery: Discovery, trace: Optional[TraceSession]) -> Iterator[
         yield from align(rows)
     for note in discovery.notes:
         yield "note: " + note
+
+
+def _feature_lines(trace: TraceSession, in_full: bool) -> Iterator[str]:
+    unit = trace.unit.identification
+    found = [feature for feature in features(unit) if in_full or feature.topic != "options"]
+    asks = ", can ask for synchronisation" if trace.sink.requests_sync else ""
+    rows = [["  " + feature.topic, feature.words] for feature in found]
+    rows.append(["  buffer", "%s circular%s" % (bytes_text(trace.sink.size), asks)])
+    for n, line in enumerate(align(rows)):
+        yield line
+        if in_full and n < len(found):
+            yield "    " + " ".join("%s=%d" % (name, unit.field(name)) for name in found[n].fields)

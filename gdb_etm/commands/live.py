@@ -139,9 +139,12 @@ class Live:
             return []
         return [path_line(self._trace)] + ["note: " + note for note in self._trace.unit.notes]
 
-    def info(self) -> List[str]:
-        """Describe the components and the path that is used."""
-        return [self.title, *info_lines(self.discovery, self._trace)]
+    def info(self, in_full: bool = False) -> List[str]:
+        """Describe the components and the path that is used.
+
+        :param in_full: With the identification fields that say what the unit has.
+        """
+        return [self.title, *info_lines(self.discovery, self._trace, in_full)]
 
     def status(self) -> List[str]:
         """Say what the hardware does at the moment."""

@@ -74,6 +74,8 @@ class Bench:
 
     def has(self, part: Part, register: Register) -> bool:
         """Tell whether a register of a part's page is there."""
+        if part.page is dwt.PAGE:
+            return register.name.strip("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") in self._watchpoints(part)
         if part.role is not Role.UNIT:
             return True
         unit = self._session.unit
@@ -84,6 +86,11 @@ class Bench:
         if is_newer(register.remarks.since, unit.version):
             return False
         return register.access != "RW" or register.name in self._present
+
+    def _watchpoints(self, part: Part) -> List[str]:
+        # The numbers in the names of a DWT's registers.
+        number = dwt.DWT_CTRL.get(part.registers.read(dwt.DWT_CTRL), "NUMCOMP")
+        return ["", *(str(n) for n in range(number))]
 
     def registers(self, part: Part) -> List[Register]:
         """List the registers that a part has, in the order of their offsets, but for a product's own."""
@@ -171,7 +178,8 @@ class Bench:
 def _parts(session: TraceSession) -> Iterable[Part]:
     path, unit = session.path, session.unit
     for component, page in ((path.scs, cortex_m.PAGE), (path.dwt, dwt.PAGE)):
-        if component is not None:
+        # An Armv8-M processor's DWT, which has an architecture number, has other registers.
+        if component is not None and not (page is dwt.PAGE and component.identity.archid):
             yield Part(component.name, component.name, Role.PROCESSOR, page, _borrowed(component))
     yield Part("PTM" if unit.protocol == "ptm" else "ETM", unit.title, Role.UNIT, unit.page, unit.registers)
     for number, link in enumerate(session.links):
