@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, Optional, Protocol, Sequence
+from typing import Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.history.lines import Places
 
@@ -15,6 +15,21 @@ class ReplayPlaces(Places, Protocol):
 
         :raises CommandError: There is no such place.
         """
+
+    def code(self, text: str) -> Sequence[Tuple[int, int]]:
+        """Find the code of a location, as first and last addresses: all of a function, of a line, one instruction.
+
+        :raises CommandError: There is no such place.
+        """
+
+    def entries(self, text: str) -> Sequence[int]:
+        """Find where a location begins: of a function its first instruction.
+
+        :raises CommandError: There is no such place.
+        """
+
+    def completions(self, text: str) -> List[str]:
+        """List the locations that begin so."""
 
     def breakpoints(self) -> Dict[int, int]:
         """Give the numbers of the enabled breakpoints by their addresses."""

@@ -9,6 +9,7 @@ from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
 from gdb_etm.commands.connect import CONNECT, DISCONNECT, INFO
 from gdb_etm.commands.declare import Command, Setting
 from gdb_etm.commands.doctor import DOCTOR
+from gdb_etm.commands.filter import FILTER
 from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
 from gdb_etm.commands.packets import PACKETS
@@ -23,6 +24,7 @@ COMMANDS: Tuple[Command, ...] = (
     START,
     STOP,
     STATUS,
+    FILTER,
     PLAN,
     DIFF,
     REG,

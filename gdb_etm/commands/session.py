@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optiona
 
 from gdb_etm.capture import Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
-from gdb_etm.commands.declare import Command
+from gdb_etm.commands.declare import Command, Values
+from gdb_etm.commands.filter_set import FilterSet
 from gdb_etm.commands.overview import overview, standing
 from gdb_etm.commands.places import ReplayPlaces
 from gdb_etm.commands.progress import Meter
@@ -53,6 +54,12 @@ class Session:
         """Called about every second while something starts, with the seconds so far."""
         self.places: Optional[ReplayPlaces] = None
         """What the debugger knows for walking through a history; None where it cannot."""
+        self.filters = FilterSet()
+        """What of the program is traced."""
+        self.asked = Values()
+        """What was typed at the last ``etm start``."""
+        self._due: Optional[Callable[[], None]] = None
+        # Programs the trace unit anew at the next halt.
         self._taken = 0
         self._undrained = False
         self._program_ended = False
@@ -150,6 +157,7 @@ class Session:
     def forget_program(self) -> None:
         """Read ELF files and symbols anew when they are next needed: the debugger has others now."""
         self._images.clear()
+        self.filters.forget_places()
         for record in self.records:
             record.forget_symbols()
 
@@ -162,10 +170,27 @@ class Session:
             return
         self.live.expect_trace()
         self._undrained = True
-        if self.settings.get("drain") == "lazy":
+        due, self._due = self._due, None
+        if self.settings.get("drain") == "lazy" and due is None:
             return
         record = self.drain()
         yield "etm: " + self.summary(record)
+        if due is not None:
+            due()
+
+    def reprogram(self, start: Callable[[], None]) -> bool:
+        """Program the trace unit anew; what was traced before is kept.
+
+        :param start: Does it.
+        :returns: Whether that is done; otherwise the target runs, and it is done at the next halt.
+        """
+        if self.debugger.is_running():
+            self._due = start
+            return False
+        if self._undrained:
+            self.drain()
+        start()
+        return True
 
     def summary(self, record: Record) -> str:
         """Say in a line what a capture holds; a big one is not decoded for it."""
@@ -254,6 +279,7 @@ class Session:
     def _let_go(self) -> Optional[Live]:
         live, self.live = self.live, None
         self._undrained = False
+        self._due = None
         return live
 
     def _next_name(self) -> str:

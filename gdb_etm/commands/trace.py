@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.filter_set import asked
 from gdb_etm.commands.overview import standing
 from gdb_etm.commands.parse import count, on, one_of
 from gdb_etm.commands.session import Session
@@ -54,25 +55,38 @@ OPTIONS: Tuple[Argument[Any], ...] = (
 
 
 def options_of(session: Session, values: Values) -> TraceOptions:
-    """Put what was typed of :data:`OPTIONS`, and the settings, in the trace unit's terms.
+    """Put what was typed of :data:`OPTIONS`, the session's filters and the settings in the trace unit's terms.
 
     :raises CaptureError: It makes no sense.
     """
     from gdb_etm.commands.live import options_from
+    from gdb_etm.traceunit.options import Exceptions
 
     data = values.get(DATA) or session.settings.get("data", "off")
-    ranges = {"include": values.all(INCLUDE), "exclude": values.all(EXCLUDE), "data_include": values.all(DATA_RANGE)}
+    session.filters.renew(session.places)
+    filters = asked(session.filters.filters, lambda first, end: _is_padding(session, first, end))
+    ranges = {
+        "include": values.all(INCLUDE) + filters.pop("include"),
+        "exclude": values.all(EXCLUDE) + filters.pop("exclude"),
+        "data_include": values.all(DATA_RANGE),
+    }
     return options_from(
         ranges,
         data,
-        start_at=tuple(values.all(START_AT)),
-        stop_at=tuple(values.all(STOP_AT)),
+        start_at=tuple(values.all(START_AT) + filters.pop("start_at")),
+        stop_at=tuple(values.all(STOP_AT) + filters.pop("stop_at")),
         cycle_count=values.get(CYCLES),
         timestamps=values.get(TIMESTAMPS) is not None,
         branch_broadcast=values.get(BROADCAST) is not None,
         return_stack=None if values.get(NO_STACK) is None else False,
         stall=values.get(STALL) is not None,
+        exceptions=Exceptions(filters.pop("exceptions")),
+        **filters,
     )
+
+
+def _is_padding(session: Session, first: int, end: int) -> bool:
+    return all(session.debugger.function_at(address) is None for address in range(first, end))
 
 
 def run_start(session: Session, values: Values) -> Iterable[str]:
@@ -80,7 +94,9 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
     live = session.connected()
     if session.debugger.is_running():
         raise CommandError("the target runs; halt it first (Ctrl-C)")
-    return live.start(options_of(session, values))
+    lines = live.start(options_of(session, values))
+    session.asked = values
+    return lines
 
 
 def run_stop(session: Session, values: Values) -> Iterator[str]:
@@ -99,6 +115,8 @@ def run_status(session: Session, values: Values) -> Iterator[str]:
     yield standing(session)
     if session.live is not None:
         yield from session.live.status()
+    if session.filters.filters:
+        yield "filters: " + session.filters.text
     if session.current is not None:
         yield "capture %d (%s): %s" % (session.current.number, session.current.origin, session.summary(session.current))
 
@@ -107,7 +125,8 @@ START = Command(
     "start",
     "Start tracing; from now on every halt gives a capture.",
     run_start,
-    details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.',
+    details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.\n'
+    'What "etm filter" chose holds too.',
     arguments=OPTIONS,
     examples=(
         ("start", "trace everything"),

@@ -13,6 +13,7 @@ from gdb_etm.commands.session import Session
 from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
+from gdb_etm.gdbui.extents import Extents, completions, decoded
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
 from gdb_etm.history.reader import Entered
@@ -31,6 +32,7 @@ class GdbPlaces:
 
     def __init__(self, debugger: GdbDebugger) -> None:
         self._debugger = debugger
+        self._extents = Extents(debugger.function_at)
         self._lines: Dict[int, Optional[Line]] = {}
         self._inlined: Dict[int, Sequence[Inlined]] = {}
         self._tables: Set[str] = set()
@@ -64,13 +66,19 @@ class GdbPlaces:
 
     def locate(self, text: str) -> Sequence[int]:
         """Resolve a location as ``break`` does."""
-        try:
-            rest, found = gdb.decode_line(text)
-        except gdb.error as error:
-            raise CommandError(str(error).rstrip("."))
-        if rest:
-            raise CommandError('"%s" is left over behind the location' % rest)
-        return [int(sal.pc) for sal in found or () if sal.pc]
+        return [int(place.pc) for place in decoded(text)]
+
+    def code(self, text: str) -> Sequence[Tuple[int, int]]:
+        """Find all the code of a location."""
+        return self._extents.code(text)
+
+    def entries(self, text: str) -> Sequence[int]:
+        """Find where a location begins."""
+        return self._extents.entries(text)
+
+    def completions(self, text: str) -> List[str]:
+        """List what GDB offers for ``break``."""
+        return completions(text)
 
     def breakpoints(self) -> Dict[int, int]:
         """List where enabled breakpoints are."""

@@ -41,7 +41,7 @@ def test_everything_at_once_in_words(tmp_path: Path) -> None:
 
 
 def test_what_the_unit_lacks(tmp_path: Path) -> None:
-    filters = "--include 0-3 --exclude 8-9 --start-at 4"
+    filters = "--include 0-7 --exclude 4-5 --start-at 2"
     output = run(tmp_path, ["etm start " + filters, "etm start --data both --data-range 0-3"])
     assert "this unit has 2 address comparator pairs (TRCIDR4.NUMACPAIRS); the filters need 3\n" in output
     assert "data trace: not in this trace unit (TRCIDR0.TRCDATA is 0)\n" in output

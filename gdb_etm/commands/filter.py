@@ -1,0 +1,190 @@
+"""``etm filter``: what the trace unit records, chosen in the program's words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
+
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.filter_set import CONTEXT, PLACES, STATES, Filter
+from gdb_etm.commands.parse import count, one_of
+from gdb_etm.commands.session import Session
+from gdb_etm.commands.trace import options_of
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.views.filters import FilterRow, filter_lines, place_text
+
+if TYPE_CHECKING:
+    from gdb_etm.traceunit.plan import Plan, Taken
+
+_VERBS = (*PLACES, *STATES, CONTEXT, "list", "delete")
+_NONE = 'no filters; "etm filter include FUNCTION" makes one'
+_MEANING = {
+    ("exceptions", "on"): "resets and system errors are told wherever they are",
+    ("exceptions", "off"): "nothing that runs in Handler mode",
+    ("exceptions", "only"): "only what runs in Handler mode",
+    ("secure", "off"): "Non-secure code only",
+    ("nonsecure", "off"): "Secure code only",
+}
+
+
+def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
+    kind = before[0] if before else ""
+    if kind in STATES:
+        return STATES[kind]
+    if kind == "delete":
+        return ["all", *(str(each.number) for each in session.filters.filters)]
+    if kind not in PLACES or session.places is None:
+        return ()
+    # The words of a list are joined by commas, and only the last is being typed.
+    head, comma, last = word.rpartition(",")
+    return [head + comma + each for each in session.places.completions(last)]
+
+
+VERB = Argument("WHAT", one_of(*_VERBS), " | ".join(_VERBS), choices=_VERBS)
+WORDS = Argument(
+    "ARGUMENT", str, "LOCATION[,LOCATION...] | on | off | only | ID | N | all, as WHAT needs", many=True,
+    suggest=_suggested,
+)
+
+
+def run_filter(session: Session, values: Values) -> Iterable[str]:
+    """Add, list or delete filters."""
+    verb, text = values.get(VERB) or "list", " ".join(values.all(WORDS))
+    if verb == "list":
+        return _list(session)
+    session.filters.renew(session.places)
+    if verb == "delete":
+        return _delete(session, text)
+    return _add(session, verb, text)
+
+
+def _add(session: Session, kind: str, text: str) -> Iterator[str]:
+    if not text:
+        raise CommandError("etm filter %s needs %s" % (kind, _needed(kind)))
+    made = session.filters.made(kind, text, session.places)
+    if text == "on" and kind in ("secure", "nonsecure"):
+        # That is how it is without a filter.
+        left = [each for each in session.filters.filters if each.kind != kind]
+        yield "%s code is traced%s" % ("Secure" if kind == "secure" else "Non-secure", _change(session, left))
+        return
+    when = _change(session, session.filters.with_filter(made))
+    where = place_text(made.ranges, made.points) or _MEANING.get((kind, text), "")
+    yield "Filter %d: %s%s%s" % (made.number, made, " (%s)" % where if where and where != text else "", when)
+
+
+def _delete(session: Session, text: str) -> Iterator[str]:
+    if not text:
+        raise CommandError("etm filter delete needs a number or all")
+    filters = session.filters.filters
+    numbers = [each.number for each in filters] if text == "all" else [count(word) for word in text.split()]
+    left = session.filters.without(numbers)
+    gone = [each for each in filters if each.number in numbers]
+    if not gone:
+        yield _NONE
+        return
+    yield "deleted %s%s" % (", ".join("filter %d (%s)" % (each.number, each) for each in gone), _change(session, left))
+
+
+def _list(session: Session) -> Iterator[str]:
+    filters = session.filters.filters
+    if not filters:
+        yield _NONE
+        return
+    plan, problem = None, ""
+    try:
+        session.filters.renew(session.places)
+        plan = _planned(session)
+    except EtmError as error:
+        problem = str(error)
+    rows = [
+        FilterRow(each.number, str(each), each.ranges, each.points, _MEANING.get((each.kind, each.text), ""),
+                  _takes(each, plan.taken) if plan is not None else "")
+        for each in session.filters.filters
+    ]
+    yield from filter_lines(rows, plan is not None)
+    if problem:
+        yield "note: " + problem
+
+
+def _needed(kind: str) -> str:
+    if kind in STATES:
+        return " or ".join(STATES[kind])
+    return "a Context ID" if kind == CONTEXT else "a location: a function, FILE:LINE, *ADDRESS or FIRST-LAST"
+
+
+def _change(session: Session, filters: Sequence[Filter]) -> str:
+    # The unit is asked first, so that what does not fit changes nothing.
+    before = session.filters.filters
+    session.filters.keep(filters)
+    try:
+        _planned(session)
+    except EtmError:
+        session.filters.keep(before)
+        raise
+    live = session.live
+    if live is None or not live.is_tracing:
+        return '; from the next "etm start" on'
+    if not live.has_core:
+        return '; from the next "etm start" on: the core may be running'
+    wanted = session.asked
+
+    def restart() -> None:
+        live.start(options_of(session, wanted))
+
+    return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
+
+
+def _planned(session: Session) -> Optional[Plan]:
+    # How the unit would be programmed; None where there is none.
+    if session.live is None or session.live.trace is None:
+        return None
+    is_on = session.live.is_tracing
+    return session.live.trace.plan_start(options_of(session, session.asked if is_on else Values()))[0]
+
+
+def _takes(found: Filter, taken: Sequence[Taken]) -> str:
+    if found.kind in STATES:
+        return "no comparator"
+
+    def overlaps(each: Taken) -> bool:
+        return any(first <= each.where.last and each.where.first <= last for first, last in found.ranges)
+
+    chosen: Dict[str, Callable[[Taken], bool]] = {
+        "include": overlaps,
+        "exclude": overlaps,
+        "start": lambda each: each.where.first in found.points,
+        "stop": lambda each: each.where.first in found.points,
+        CONTEXT: lambda each: each.where.first in found.contexts,
+    }
+    names = [each.name for each in taken if each.use == found.kind and chosen[found.kind](each)]
+    if not names and found.kind == "exclude":
+        return "nothing: cut out of what is included"
+    return ", ".join(dict.fromkeys(names))
+
+
+FILTER = Command(
+    "filter",
+    "Choose what the trace unit records.",
+    run_filter,
+    details=(
+        "include, exclude: a function means all its code, inlined and split-off parts too; FILE:LINE the code of that\n"
+        "line, *ADDRESS one instruction; FIRST-LAST are addresses.  What an included function calls is not included.\n"
+        "start, stop: the trace goes on from the first instruction of a function, or from a line or address, until a\n"
+        "stop; both ends are traced, and what is called in between.\n"
+        "exceptions: off leaves out what runs in Handler mode of a Cortex-M, only leaves out the rest; on has\n"
+        "resets and system errors told even where nothing around them is traced.  That an exception came is told when\n"
+        "what ran just before it was traced.\n"
+        "secure, nonsecure: off leaves such code out.  context: only what runs with this Context ID.\n"
+        "Whole blocks are recorded: around an address in the middle of one, more may be seen.\n"
+        "Filters stay when the connection ends, until they are deleted.  What does not fit into the unit is\n"
+        'refused.  While tracing is on, a change holds from the next "continue" on.'
+    ),
+    arguments=(VERB, WORDS),
+    examples=(
+        ("filter include parse,dispatch", "only these two functions"),
+        ("filter exclude 0x400-0x4ff", "not these addresses"),
+        ("filter start dispatch", "nothing before dispatch is called"),
+        ("filter exceptions off", "no interrupt handlers"),
+        ("filter list", "what there is, and which comparators it takes"),
+        ("filter delete all", "trace everything again"),
+    ),
+)

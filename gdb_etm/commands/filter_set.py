@@ -1,0 +1,177 @@
+"""The filters of a session: what the user said, where that is, and what it asks of a trace unit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.places import ReplayPlaces
+from gdb_etm.errors import CommandError
+
+Range = Tuple[int, int]
+"""First and last address."""
+PLACES = ("include", "exclude", "start", "stop")
+"""Kinds that take locations."""
+STATES: Dict[str, Tuple[str, ...]] = {
+    "exceptions": ("on", "off", "only"), "secure": ("on", "off"), "nonsecure": ("on", "off")}
+"""Kinds that take a word, of which there is one filter each."""
+CONTEXT = "context"
+
+_RANGE = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)-(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+_PADDING = 4  # bytes between two functions that alignment can make
+
+
+class Filter(NamedTuple):
+    """One filter."""
+
+    number: int
+    kind: str
+    text: str
+    """What was typed after the kind."""
+    ranges: Tuple[Range, ...] = ()
+    points: Tuple[int, ...] = ()
+    """Addresses that start or stop the trace."""
+    contexts: Tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return "%s %s" % (self.kind, self.text)
+
+
+class FilterSet:
+    """Filters, numbered like breakpoints: a number is never given twice."""
+
+    def __init__(self) -> None:
+        self.filters: List[Filter] = []
+        self._last = 0
+        self._stale = False
+
+    def made(self, kind: str, text: str, places: Optional[ReplayPlaces]) -> Filter:
+        """Make the next filter, without keeping it.
+
+        :raises CommandError: There is no such place, or it makes no sense.
+        """
+        return _located(Filter(self._last + 1, kind, text), places)
+
+    def with_filter(self, added: Filter) -> List[Filter]:
+        """List all filters with one more, which takes the place of another of the same state."""
+        return [each for each in self.filters if each.kind != added.kind or each.kind not in STATES] + [added]
+
+    def without(self, numbers: Sequence[int]) -> List[Filter]:
+        """List all filters but some.
+
+        :raises CommandError: There is none of such a number.
+        """
+        for number in numbers:
+            if all(each.number != number for each in self.filters):
+                raise CommandError('no filter %d; "etm filter list" shows them' % number)
+        return [each for each in self.filters if each.number not in numbers]
+
+    @property
+    def text(self) -> str:
+        """All of them in a line."""
+        return "; ".join(str(each) for each in self.filters)
+
+    def keep(self, filters: Sequence[Filter]) -> None:
+        """Make these the session's filters."""
+        self.filters = list(filters)
+        self._last = max([self._last, *(each.number for each in filters)])
+
+    def forget_places(self) -> None:
+        """Look the locations up anew when they are next needed: the debugger has other symbols now."""
+        self._stale = True
+
+    def renew(self, places: Optional[ReplayPlaces]) -> None:
+        """Look locations up anew if that is due.
+
+        :raises CommandError: A filter's location is gone.
+        """
+        if not self._stale:
+            return
+        renewed = []
+        for each in self.filters:
+            try:
+                renewed.append(_located(each, places))
+            except CommandError as error:
+                raise CommandError("filter %d (%s): %s" % (each.number, each, error))
+        self.filters = renewed
+        self._stale = False
+
+
+def asked(filters: Sequence[Filter], is_padding: Callable[[int, int], bool]) -> Dict[str, Any]:
+    """Put filters in the terms of :class:`~gdb_etm.traceunit.options.TraceOptions`, ranges as pairs of addresses.
+
+    :param is_padding: Tells whether nothing runs from one address up to, without it, another.
+    """
+    def of(kind: str) -> List[Filter]:
+        return [each for each in filters if each.kind == kind]
+
+    def word(kind: str, default: str) -> str:
+        return next((each.text for each in of(kind)), default)
+
+    return {
+        "include": _bridged([pair for each in of("include") for pair in each.ranges], is_padding),
+        "exclude": _bridged([pair for each in of("exclude") for pair in each.ranges], is_padding),
+        "start_at": [address for each in of("start") for address in each.points],
+        "stop_at": [address for each in of("stop") for address in each.points],
+        "contexts": tuple(context for each in of(CONTEXT) for context in each.contexts),
+        "exceptions": word("exceptions", "as others"),
+        "secure": word("secure", "on") == "on",
+        "nonsecure": word("nonsecure", "on") == "on",
+    }
+
+
+def commas(text: str) -> List[str]:
+    """Split at the commas that are not in brackets, as of a C++ function's arguments."""
+    parts, depth, start = [], 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter in "([<") - (letter in ")]>")
+        if letter == "," and depth <= 0:
+            parts.append(text[start:at])
+            start = at + 1
+    return [part.strip() for part in [*parts, text[start:]]]
+
+
+def _located(found: Filter, places: Optional[ReplayPlaces]) -> Filter:
+    if found.kind in STATES:
+        if found.text not in STATES[found.kind]:
+            raise CommandError('etm filter %s takes %s, not "%s"'
+                               % (found.kind, " or ".join(STATES[found.kind]), found.text))
+        return found
+    parts = commas(found.text)
+    if not all(parts):
+        raise CommandError('etm filter %s needs %s' % (
+            found.kind, "a Context ID" if found.kind == CONTEXT else "a location"))
+    if found.kind == CONTEXT:
+        return found._replace(contexts=tuple(count(part) for part in parts))
+    if found.kind in ("start", "stop"):
+        return found._replace(points=tuple(at for part in parts for at in _known(places).entries(part)))
+    return found._replace(ranges=tuple(pair for part in parts for pair in _ranges(part, places)))
+
+
+def _ranges(text: str, places: Optional[ReplayPlaces]) -> Sequence[Range]:
+    found = _RANGE.match(text)
+    if found is None:
+        return _known(places).code(text)
+    first, last = int(found.group(1), 0), int(found.group(2), 0)
+    if last < first:
+        raise CommandError("the range %s ends before it begins" % text)
+    return [(first, last)]
+
+
+def _known(places: Optional[ReplayPlaces]) -> ReplayPlaces:
+    if places is None:
+        raise CommandError("there is no debugger here that knows locations")
+    return places
+
+
+def _bridged(ranges: Sequence[Range], is_padding: Callable[[int, int], bool]) -> List[Range]:
+    # Between neighbouring functions lies what aligns the second; a comparator for both is one less.
+    result: List[Range] = []
+    for first, last in sorted(ranges):
+        gap = first - result[-1][1] - 1 if result else _PADDING
+        if gap < _PADDING and (gap <= 0 or is_padding(result[-1][1] + 1, first)):
+            result[-1] = result[-1][0], max(last, result[-1][1])
+        else:
+            result.append((first, last))
+    return result
