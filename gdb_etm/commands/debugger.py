@@ -38,11 +38,12 @@ class Debugger(Protocol):
     def source_text(self, line: SourceLine) -> Optional[str]:
         """Read one line of source, without leading blanks; None when the file is not there."""
 
-    def disassemble(self, address: int, code: bytes, isa: Isa) -> str:
+    def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write an instruction as text: mnemonic, a tab, operands.
 
         :param address: Where it is.
         :param code: Its bytes as they were traced.
+        :param before: Those of its IT block before it.
         """
 
     def program_files(self) -> List[str]:

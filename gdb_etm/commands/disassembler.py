@@ -6,6 +6,7 @@ import re
 from typing import Any, Callable, Dict, Optional
 
 from gdb_etm.history.frames import Function
+from gdb_etm.program.conditions import enters_it_block
 from gdb_etm.program.isa import Isa
 
 _TARGET = re.compile(r"#0x([0-9a-f]+)\Z")
@@ -22,9 +23,14 @@ class Disassembler:
         self._resolve = resolve
         self._engines: Dict[Isa, Any] = {}
 
-    def text(self, address: int, code: bytes, isa: Isa) -> str:
-        """Write one instruction: mnemonic, a tab, operands; bytes that are none become ``.inst``."""
-        for instruction in self._engine(isa).disasm(code, address, 1):
+    def text(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
+        """Write one instruction: mnemonic, a tab, operands; bytes that are none become ``.inst``.
+
+        :param before: The IT block before it, see :class:`ItBlocks`.
+        """
+        for instruction in list(self._engine(isa).disasm(before + code, address - len(before)))[-1:]:
+            if instruction.address != address:
+                break
             operands = instruction.op_str
             if instruction.mnemonic.startswith(_BRANCHES):
                 operands = _TARGET.sub(self._named, operands)
@@ -47,6 +53,30 @@ class Disassembler:
             }
             self._engines[isa] = capstone.Cs(*modes[isa])
         return self._engines[isa]
+
+
+class ItBlocks:
+    """Knows of each instruction of a walk what of its IT block ran before it: conditions are written only with that."""
+
+    def __init__(self) -> None:
+        self._following = -1
+        self._begun = b""
+        self._left = 0
+
+    def before(self, address: int, code: bytes, isa: Isa) -> bytes:
+        """Take the next instruction of the walk.
+
+        :returns: The bytes of its IT block before it, IT included; nothing outside of one.
+        """
+        begun = self._begun if self._left and address == self._following else b""
+        self._left = self._left - 1 if begun else 0
+        half = int.from_bytes(code[:2], "little")
+        if isa is Isa.T32 and len(code) == 2 and enters_it_block(half):
+            # The lowest bit set in the mask says how many instructions follow (Armv8-M ARM, C2.4.79).
+            self._left = {8: 1, 4: 2, 2: 3, 1: 4}[half & -half & 0xF]
+        self._begun = begun + code if self._left else b""
+        self._following = address + len(code)
+        return begun
 
 
 def symbol_text(function: Optional[Function], address: int) -> str:

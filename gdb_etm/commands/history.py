@@ -7,7 +7,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 from gdb_etm.capture import BufferEnd
 from gdb_etm.commands.debugger import Debugger, SourceLine
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.disassembler import symbol_text
+from gdb_etm.commands.disassembler import ItBlocks, symbol_text
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.ranges import Window, window
 from gdb_etm.commands.records import Decoded
@@ -31,6 +31,7 @@ TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several 
 _EXC_RETURN = 0xFFFFFF
 """Upper bits of what an M-profile handler returns to (Armv8-M ARM, B3.17); tail-chained exceptions come from there."""
 _LOCKUP = "Lockup"
+_LONGEST_IT_BLOCK = 4
 _BATCH = 1000
 """Lines aligned together; a listing of any length starts to print at once."""
 
@@ -72,6 +73,9 @@ def history_rows(
     :param no_trailing: The same after the last instruction.
     """
     write = _RowWriter(debugger, decoded, modifiers)
+    for before in decoded.history.walk(max(1, shown.first - _LONGEST_IT_BLOCK), shown.first - 1):
+        if isinstance(before, Instruction):
+            write.pass_over(before)
     last = shown.first - 1
     if shown.first == 1:
         yield decoded.history.end_reason
@@ -107,6 +111,11 @@ class _RowWriter:
         self._names = "f" not in modifiers
         self._data = "d" in modifiers
         self._before: Optional[SourceLine] = None
+        self._blocks = ItBlocks()
+
+    def pass_over(self, item: Instruction) -> None:
+        """Take note of an instruction that is not shown."""
+        self._blocks.before(item.address, self._decoded.program.read(item.address, item.size), item.isa)
 
     def instruction(self, item: Instruction, time: Optional[Time]) -> Iterator[Row]:
         if self._source:
@@ -121,7 +130,7 @@ class _RowWriter:
             item.address,
             symbol_text(self._debugger.function_at(item.address), item.address) if self._names else "",
             code if self._bytes else b"",
-            self._debugger.disassemble(item.address, code, item.isa),
+            self._debugger.disassemble(item.address, code, item.isa, self._blocks.before(item.address, code, item.isa)),
             not self._decoded.doubt.addresses.isdisjoint(addresses),
             time,
             self._transfers(self._decoded.history.transfers(item.number)) if self._data else (),

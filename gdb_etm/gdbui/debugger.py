@@ -82,12 +82,12 @@ class GdbDebugger:
         linecache.checkcache(line.file)
         return linecache.getline(line.file, line.line).strip() or None
 
-    def disassemble(self, address: int, code: bytes, isa: Isa) -> str:
+    def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write an instruction as GDB does, where GDB sees the same bytes; else as Capstone does."""
         key = (address, code)
         if key not in self._texts:
             text = _gdb_text(address, code)
-            self._texts[key] = self._disassembler.text(address, code, isa) if text is None else text
+            self._texts[key] = self._disassembler.text(address, code, isa, before) if text is None else text
         return self._texts[key]
 
     def program_files(self) -> List[str]:

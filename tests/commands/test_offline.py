@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gdb_etm.commands.disassembler import ItBlocks
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.symbols import SymbolTable, load_symbols
 from gdb_etm.errors import ConnectError, ImageError
@@ -69,6 +70,8 @@ def test_text_names_branch_targets_and_keeps_what_is_no_instruction() -> None:
     assert offline.disassemble(main.start, bytes.fromhex("fff7ffff"), Isa.T32).endswith("<main+2>")
     assert offline.disassemble(0, bytes.fromhex("ffff"), Isa.T32) == ".inst\t0xffff"
     assert offline.disassemble(0x1000, bytes.fromhex("c0035fd6"), Isa.A64) == "ret"
+    # it ne | movne r0, #1: the second is conditional because of the first.
+    assert offline.disassemble(0x1002, bytes.fromhex("0120"), Isa.T32, bytes.fromhex("18bf")) == "movne\tr0, #1"
 
 
 def test_symbols_without_size_reach_to_the_next() -> None:
@@ -97,3 +100,14 @@ def test_bad_files(tmp_path: Path) -> None:
         OfflineDebugger([str(tmp_path / "text")])
     with pytest.raises(ImageError, match="cannot read .*none: No such file"):
         OfflineDebugger([str(tmp_path / "none")])
+
+
+def test_conditions_of_an_it_block() -> None:
+    # ite eq | moveq r0, #1 | movne r0, #2 | movs r0, #3; then the same block begun and left by an exception.
+    blocks = ItBlocks()
+    codes = [(0x1000, "0cbf"), (0x1002, "0120"), (0x1004, "0220"), (0x1006, "0320")]
+    found = [blocks.before(address, bytes.fromhex(code), Isa.T32).hex() for address, code in codes]
+    assert found == ["", "0cbf", "0cbf0120", ""]
+    codes[2:] = [(0x40, "0320")]
+    found = [blocks.before(address, bytes.fromhex(code), Isa.T32).hex() for address, code in codes]
+    assert found == ["", "0cbf", ""]
