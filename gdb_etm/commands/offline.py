@@ -53,9 +53,9 @@ class OfflineDebugger:
         """Read one line of source."""
         return linecache.getline(line.file, line.line).strip() or None
 
-    def disassemble(self, address: int, code: bytes, isa: Isa) -> str:
+    def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write an instruction as Capstone does."""
-        return self._disassembler.text(address, code, isa)
+        return self._disassembler.text(address, code, isa, before)
 
     def program_files(self) -> List[str]:
         """List the ELF files."""
