@@ -32,11 +32,11 @@ def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
         return STATES[kind]
     if kind == "delete":
         return ["all", *(str(each.number) for each in session.filters.filters)]
-    if kind not in PLACES or session.places is None:
+    if kind not in PLACES or session.locations is None:
         return ()
     # The words of a list are joined by commas, and only the last is being typed.
     head, comma, last = word.rpartition(",")
-    return [head + comma + each for each in session.places.completions(last)]
+    return [head + comma + each for each in session.locations.completions(last)]
 
 
 VERB = Argument("WHAT", one_of(*_VERBS), " | ".join(_VERBS), choices=_VERBS)
@@ -51,7 +51,7 @@ def run_filter(session: Session, values: Values) -> Iterable[str]:
     verb, text = values.get(VERB) or "list", " ".join(values.all(WORDS))
     if verb == "list":
         return _list(session)
-    session.filters.renew(session.places)
+    session.filters.renew(session.locations)
     if verb == "delete":
         return _delete(session, text)
     return _add(session, verb, text)
@@ -60,7 +60,7 @@ def run_filter(session: Session, values: Values) -> Iterable[str]:
 def _add(session: Session, kind: str, text: str) -> Iterator[str]:
     if not text:
         raise CommandError("etm filter %s needs %s" % (kind, _needed(kind)))
-    made = session.filters.made(kind, text, session.places)
+    made = session.filters.made(kind, text, session.locations)
     if text == "on" and kind in ("secure", "nonsecure"):
         # That is how it is without a filter.
         left = [each for each in session.filters.filters if each.kind != kind]
@@ -91,7 +91,7 @@ def _list(session: Session) -> Iterator[str]:
         return
     plan, problem = None, ""
     try:
-        session.filters.renew(session.places)
+        session.filters.renew(session.locations)
         plan = _planned(session)
     except EtmError as error:
         problem = str(error)

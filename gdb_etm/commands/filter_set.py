@@ -6,7 +6,7 @@ import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.commands.parse import count
-from gdb_etm.commands.places import ReplayPlaces
+from gdb_etm.commands.places import Locations
 from gdb_etm.errors import CommandError
 
 Range = Tuple[int, int]
@@ -46,7 +46,7 @@ class FilterSet:
         self._last = 0
         self._stale = False
 
-    def made(self, kind: str, text: str, places: Optional[ReplayPlaces]) -> Filter:
+    def made(self, kind: str, text: str, places: Optional[Locations]) -> Filter:
         """Make the next filter, without keeping it.
 
         :raises CommandError: There is no such place, or it makes no sense.
@@ -81,7 +81,7 @@ class FilterSet:
         """Look the locations up anew when they are next needed: the debugger has other symbols now."""
         self._stale = True
 
-    def renew(self, places: Optional[ReplayPlaces]) -> None:
+    def renew(self, places: Optional[Locations]) -> None:
         """Look locations up anew if that is due.
 
         :raises CommandError: A filter's location is gone.
@@ -132,7 +132,7 @@ def commas(text: str) -> List[str]:
     return [part.strip() for part in [*parts, text[start:]]]
 
 
-def _located(found: Filter, places: Optional[ReplayPlaces]) -> Filter:
+def _located(found: Filter, places: Optional[Locations]) -> Filter:
     if found.kind in STATES:
         if found.text not in STATES[found.kind]:
             raise CommandError('etm filter %s takes %s, not "%s"'
@@ -149,7 +149,7 @@ def _located(found: Filter, places: Optional[ReplayPlaces]) -> Filter:
     return found._replace(ranges=tuple(pair for part in parts for pair in _ranges(part, places)))
 
 
-def _ranges(text: str, places: Optional[ReplayPlaces]) -> Sequence[Range]:
+def _ranges(text: str, places: Optional[Locations]) -> Sequence[Range]:
     found = _RANGE.match(text)
     if found is None:
         return _known(places).code(text)
@@ -159,7 +159,7 @@ def _ranges(text: str, places: Optional[ReplayPlaces]) -> Sequence[Range]:
     return [(first, last)]
 
 
-def _known(places: Optional[ReplayPlaces]) -> ReplayPlaces:
+def _known(places: Optional[Locations]) -> Locations:
     if places is None:
         raise CommandError("there is no debugger here that knows locations")
     return places

@@ -43,11 +43,25 @@ class OfflineDebugger:
             self._variables = load_variables(self._paths)
         return symbol_text(self._variables.at(address) or self._symbols.at(address), address)
 
+    @property
+    def functions(self) -> List[Function]:
+        """The functions in the symbol tables, by address."""
+        return self._symbols.functions
+
     def line_at(self, address: int) -> Optional[SourceLine]:
         """Find a source line in the DWARF line tables, which are read at the first call."""
-        if self._lines is None:
-            self._lines = load_lines(self._paths)
-        return self._lines.at(address)
+        return self._line_table().at(address)
+
+    def line_ranges(self, file: str, line: int) -> List[Tuple[int, int]]:
+        """Find the code of a source line, as first and last addresses.
+
+        :param file: The end of the file's path, such as ``"rx.c"``.
+        """
+        return self._line_table().ranges(file, line)
+
+    def lines_of(self, file: str) -> List[int]:
+        """List the lines of a source file that have code."""
+        return self._line_table().lines_of(file)
 
     def source_text(self, line: SourceLine) -> Optional[str]:
         """Read one line of source."""
@@ -67,6 +81,11 @@ class OfflineDebugger:
         self._symbols = load_symbols(self._paths)
         self._variables = None
         self._lines = None
+
+    def _line_table(self) -> _LineTable:
+        if self._lines is None:
+            self._lines = load_lines(self._paths)
+        return self._lines
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Refuse: there is no target."""
@@ -114,6 +133,25 @@ class _LineTable:
     def at(self, address: int) -> Optional[SourceLine]:
         index = bisect_right(self._starts, address) - 1
         return self._rows[index].line if index >= 0 else None
+
+    def ranges(self, file: str, line: int) -> List[Tuple[int, int]]:
+        """Find the code of a line, as first and last addresses; neighbours are one range."""
+        found: List[Tuple[int, int]] = []
+        for row, after in zip(self._rows, self._rows[1:]):
+            is_other = row.line is None or row.line.line != line or not _is_file(row.line, file)
+            if is_other or after.address == row.address:
+                continue
+            first = found.pop()[0] if found and found[-1][1] + 1 == row.address else row.address
+            found.append((first, after.address - 1))
+        return found
+
+    def lines_of(self, file: str) -> List[int]:
+        return sorted({row.line.line for row in self._rows if row.line is not None and _is_file(row.line, file)})
+
+
+def _is_file(line: SourceLine, name: str) -> bool:
+    path = line.file.replace(os.sep, "/")
+    return path == name or path.endswith("/" + name)
 
 
 def load_lines(paths: Iterable[str]) -> _LineTable:

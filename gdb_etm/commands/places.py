@@ -7,14 +7,8 @@ from typing import Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 from gdb_etm.history.lines import Places
 
 
-class ReplayPlaces(Places, Protocol):
-    """Line tables, locations, breakpoints and source text."""
-
-    def locate(self, text: str) -> Sequence[int]:
-        """Find the addresses of a location such as ``dispatch``, ``rx.c:121`` or ``*0x304``.
-
-        :raises CommandError: There is no such place.
-        """
+class Locations(Protocol):
+    """Finds places in the program by what the user calls them."""
 
     def code(self, text: str) -> Sequence[Tuple[int, int]]:
         """Find the code of a location, as first and last addresses: all of a function, of a line, one instruction.
@@ -30,6 +24,16 @@ class ReplayPlaces(Places, Protocol):
 
     def completions(self, text: str) -> List[str]:
         """List the locations that begin so."""
+
+
+class ReplayPlaces(Places, Locations, Protocol):
+    """Line tables, locations, breakpoints and source text."""
+
+    def locate(self, text: str) -> Sequence[int]:
+        """Find the addresses of a location such as ``dispatch``, ``rx.c:121`` or ``*0x304``.
+
+        :raises CommandError: There is no such place.
+        """
 
     def breakpoints(self) -> Dict[int, int]:
         """Give the numbers of the enabled breakpoints by their addresses."""

@@ -10,7 +10,7 @@ from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.filter_set import FilterSet
 from gdb_etm.commands.overview import overview, standing
-from gdb_etm.commands.places import ReplayPlaces
+from gdb_etm.commands.places import Locations, ReplayPlaces
 from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
@@ -54,6 +54,8 @@ class Session:
         """Called about every second while something starts, with the seconds so far."""
         self.places: Optional[ReplayPlaces] = None
         """What the debugger knows for walking through a history; None where it cannot."""
+        self.locations: Optional[Locations] = None
+        """What finds functions and lines by name; None where nothing does."""
         self.filters = FilterSet()
         """What of the program is traced."""
         self.asked = Values()

@@ -63,7 +63,7 @@ def options_of(session: Session, values: Values) -> TraceOptions:
     from gdb_etm.traceunit.options import Exceptions
 
     data = values.get(DATA) or session.settings.get("data", "off")
-    session.filters.renew(session.places)
+    session.filters.renew(session.locations)
     filters = asked(session.filters.filters, lambda first, end: _is_padding(session, first, end))
     ranges = {
         "include": values.all(INCLUDE) + filters.pop("include"),

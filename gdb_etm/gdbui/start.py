@@ -18,14 +18,14 @@ from gdb_etm.gdbui.terminal import Terminal
 _session: Optional[Session] = None
 
 
-def start() -> None:
-    """Register commands, settings and events; the second time do nothing."""
+def start() -> Session:
+    """Register commands, settings and events, unless that was done before, and give what the commands work on."""
     global _session
     if _session is not None:
-        return
+        return _session
     debugger = GdbDebugger()
     session = Session(debugger, Meter(Terminal().line()))
-    session.places = places = GdbPlaces(debugger)
+    session.places = session.locations = places = GdbPlaces(debugger)
     session.progress = _wait
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:
@@ -34,6 +34,7 @@ def start() -> None:
     Calls(session)
     Events(session, debugger, places).connect()
     _session = session
+    return session
 
 
 def _wait(seconds: float) -> None:
