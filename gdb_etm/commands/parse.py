@@ -51,7 +51,8 @@ def parse(command: Command, words: Sequence[str]) -> Values:
             argument = positions[0] if positions[0].many else positions.pop(0)
             values.add(argument, _convert(argument, word))
         else:
-            raise CommandError('"%s" is one argument too many. Usage: %s' % (word, usage(command)))
+            wrong = "%s is unknown here" if word.startswith("-") else '"%s" is one argument too many'
+            raise CommandError("%s. Usage: %s" % (wrong % word, usage(command)))
     for argument in command.arguments:
         if argument.required and values.get(argument) is None:
             raise CommandError("%s is missing. Usage: %s" % (argument.name, usage(command)))

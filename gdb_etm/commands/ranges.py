@@ -79,4 +79,4 @@ def _to(number: int, end: str, length: int, what: str) -> Window:
 
 
 def _outside(number: int, length: int, what: str) -> Window:
-    raise CommandError("%d is outside the history: the %s are numbered 1 to %d" % (number, what, length))
+    raise CommandError("there is no %d: the %s are numbered 1 to %d" % (number, what, length))

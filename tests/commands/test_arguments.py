@@ -150,9 +150,9 @@ def test_ranges_go_on(text: str, before: Window, expected: tuple) -> None:
     [
         ("", Window(91, 100), "at the end of the history"),
         ("-", Window(1, 10), "at the start of the history"),
-        ("0", None, "0 is outside the history: the instructions are numbered 1 to 100"),
-        ("101", None, "101 is outside"),
-        ("-0", None, "0 is outside"),
+        ("0", None, "there is no 0: the instructions are numbered 1 to 100"),
+        ("101", None, "there is no 101"),
+        ("-0", None, "there is no 0"),
         ("8,5", None, "the range 8,5 ends before it begins"),
         ("5,+0", None, r"\+0 is empty"),
         ("x", None, '"x" is no range'),

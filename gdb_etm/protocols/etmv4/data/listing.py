@@ -39,7 +39,7 @@ def _words(element: DataElement) -> str:
     if isinstance(element, P1):
         address = "no address"
         if element.address is not None:
-            address = "0x%08x %s" % (element.address, "big-endian" if element.big_endian else "little-endian")
+            address = "0x%08x%s" % (element.address, " big-endian" if element.big_endian else "")
         index = ", index %d" % element.transfer if element.transfer else ""
         return "%s, P0 key %d, P1 key %d%s" % (address, element.left, element.right, index)
     if isinstance(element, P2):
