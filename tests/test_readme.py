@@ -17,6 +17,9 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 _BLOCK = re.compile(r"(?<=^```\n)\(gdb\) source gdb_etm\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _LISTINGS = re.compile(r"(?<=^```\n)\(gdb\) etm history /t.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_VERDICT = re.compile(r"(?<=^```\n)\(gdb\) etm doctor\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_BUDGET = re.compile(r"(?<=^```\n)\(gdb\) etm budget\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -49,6 +52,24 @@ def listings(shown: str) -> str:
     return output[output.index("(gdb) ") : output.index("(gdb) end")]
 
 
+def verdict() -> str:
+    """Give the README's verdict: on the board m33 somebody else has closed the funnel."""
+    output = run_gdb(
+        ["etm connect board:m33 --elf %s" % _ELF, "etm start", "monitor write32 0xe0042000 0x300"]
+        + ["echo (gdb) etm doctor\\n", "etm doctor", "echo (gdb) end\\n"]
+    )
+    return output[output.index("(gdb) ") : output.index("(gdb) end")]
+
+
+def budget() -> str:
+    """Give the README's account of a buffer, of the board m33 before the demo's fault."""
+    output = run_gdb(
+        ["etm connect board:m33 --elf %s" % _ELF, "etm start --timestamps --cycles 16", "continue"]
+        + ["echo (gdb) etm budget\\n", "etm budget", "echo (gdb) end\\n"]
+    )
+    return output[output.index("(gdb) ") : output.index("(gdb) end")]
+
+
 def _normal(transcript: str) -> str:
     for pattern, word in _VARYING:
         transcript = pattern.sub(word, transcript)
@@ -70,7 +91,17 @@ def test_listings_are_what_gdb_prints() -> None:
     assert shown.group() == listings(shown.group())
 
 
+def test_verdict_and_budget_are_what_gdb_prints() -> None:
+    """The README's verdict of the doctor and its account of a buffer are GDB's output."""
+    pytest.importorskip("unicorn")
+    for pattern, printed in ((_VERDICT, verdict()), (_BUDGET, budget())):
+        shown = pattern.search(README.read_text())
+        assert shown is not None and shown.group() == printed
+
+
 if __name__ == "__main__":
-    text = demo()
+    text, ill, spent = demo(), verdict(), budget()
+    README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
+    README.write_text(_BUDGET.sub(lambda found: spent, README.read_text()))
     README.write_text(_BLOCK.sub(lambda found: text, README.read_text()))
     README.write_text(_LISTINGS.sub(lambda found: listings(found.group()), README.read_text()))

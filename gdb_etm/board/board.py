@@ -6,7 +6,7 @@ from typing import Optional, Union
 
 from gdb_etm.board.cortex_a_board import CortexABoard
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
-from gdb_etm.board.domain import Clocked, TraceClock, UnitDomain
+from gdb_etm.board.domain import Chatter, Clocked, TraceClock, UnitDomain
 from gdb_etm.board.etb import EmbeddedTraceBuffer
 from gdb_etm.board.etm import TraceUnit
 from gdb_etm.board.etmv3 import Etmv3Unit
@@ -26,7 +26,6 @@ _DWT_COMP = 0x20
 _DWT_FUNCTION = 0x28
 _DWT_MATCH = 0xF
 _MATCH_INSTRUCTION = 2
-_NOISE_ID = 0x01
 
 
 class Board:
@@ -54,8 +53,11 @@ class Board:
             machine.add_device(RomTable(table.base, table.part, listed))
         self.buffer.stuck_flush = faults.stuck_flush
         self._clock = TraceClock()
+        self._chatter = Chatter(faults.noise)
         if faults.clock_gate:
             machine.add_device(self._clock)
+        if faults.noise:
+            machine.add_device(self._chatter)
         unit = UnitDomain(self.unit, faults, isinstance(self.unit, Etmv3Unit))
         for device in (unit, self.funnel, self.buffer):
             if not missing[device.base]:
@@ -101,8 +103,7 @@ class Board:
     def _to_funnel(self, trace_id: int, data: bytes) -> None:
         if not self.faults.no_funnel and (self._clock.runs or not self.faults.clock_gate):
             self.funnel.take(0, trace_id, data)
-            if self.faults.noise:
-                self.funnel.take(1, _NOISE_ID, bytes(self.faults.noise * len(data)))
+            self.funnel.take(1, Chatter.TRACE_ID, self._chatter.said(len(data)))
 
     def _data_to_funnel(self, trace_id: int, data: bytes) -> None:
         if not self.faults.no_funnel:

@@ -128,6 +128,35 @@ class TraceClock:
             self._value = value & 0xFF
 
 
+class Chatter:
+    """Another source on the trace bus, an ITM by its control register: it sends when the trace unit does.
+
+    :param rate: Bytes for each byte of the trace unit's; 0 for none.
+    """
+
+    base = 0xE0000000
+    size = 0x1000
+    TRACE_ID = 0x01
+    _TCR, _ITMENA = 0xE80, 1
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._control = self.TRACE_ID << 16 | self._ITMENA
+
+    def said(self, count: int) -> bytes:
+        """Return what it sends while the trace unit sends so many bytes."""
+        return bytes(count * self._rate) if self._control & self._ITMENA else b""
+
+    def read32(self, offset: int) -> int:
+        """Read a register."""
+        return self._control if offset == self._TCR else 0
+
+    def write32(self, offset: int, value: int) -> None:
+        """Write a register."""
+        if offset == self._TCR:
+            self._control = value
+
+
 class Clocked:
     """A component that answers only while its clock runs.
 

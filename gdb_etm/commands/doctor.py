@@ -64,7 +64,7 @@ class _Doctor:
 
     def _findings(self, so_far: List[Finding]) -> Iterable[Finding]:
         from gdb_etm.traceunit.doctor.examine import examine
-        from gdb_etm.traceunit.doctor.findings import Verdict
+        from gdb_etm.traceunit.doctor.findings import Mend, Verdict, bad
         from gdb_etm.traceunit.doctor.unit import Circumstances
 
         power = _debug_power(self._live)
@@ -77,7 +77,11 @@ class _Doctor:
         if path is not None:
             around = Circumstances(self._live.trace, self._live.is_tracing, self._is_empty(record))
             for finding in examine(path, around):
-                so_far.append(finding)
+                # Until they are ours, most registers hold what they held at power-up: that is no reason for anything.
+                if self._live.trace is not None or finding.mend in (None, Mend.ATTACH):
+                    so_far.append(finding)
+        if path is not None and self._live.trace is None:
+            so_far.append(bad("session", "unit and buffer are not ours: %s" % self._live.failure, mend=Mend.ATTACH))
         return [] if record is None else _shares(record)
 
     def fix(self) -> Iterator[str]:
@@ -136,15 +140,15 @@ def _components(live: Live) -> Finding:
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
 
     subject = "components"
-    silent = "; ".join(live.discovery.notes)
+    # Each note begins with the address of what was passed over.
+    silent = ", ".join(note.partition(" ")[0] for note in live.discovery.notes)
+    words = ["%d in the ROM tables answer" % len(live.discovery.components)]
+    words += ["%s: no answer" % silent] if silent else []
     if live.path is None:
+        words += [str(live.failure)] if live.failure is not None else []
         advice = NO_ANSWER if silent else "this chip may have no trace unit or buffer that a debugger can reach"
-        why = str(live.failure) if live.failure is not None else "none were looked for"
-        return bad(subject, "; ".join(part for part in (silent, why) if part), advice, Mend.ATTACH)
-    if live.trace is None:
-        return bad(subject, "found, but not ours: %s" % live.failure, mend=Mend.ATTACH)
-    number = len(live.discovery.components)
-    return ok(subject, "%d answered in the ROM tables%s" % (number, "; " + silent if silent else ""))
+        return bad(subject, "; ".join(words), advice, Mend.ATTACH)
+    return ok(subject, "; ".join(words))
 
 
 def _shares(record: Record) -> Iterator[Finding]:
@@ -166,7 +170,7 @@ def _shares(record: Record) -> Iterator[Finding]:
     others = {trace_id: count for trace_id, count in found.items() if trace_id not in ours}
     words = "capture %d: %s" % (record.number, _ids(found, size))
     if sum(others.values()) > _GREEDY * size or not any(trace_id in ours for trace_id in found):
-        advice = "switch the other source off (ITM: ITM_TCR at 0xe0000e80), or its funnel port"
+        advice = "switch the other source off (the ITM by ITM_TCR: set *(unsigned *)0xe0000e80 = 0)"
         yield bad(subject, words + "; other sources eat the buffer" if others else words, advice if others else START)
     else:
         yield ok(subject, words)

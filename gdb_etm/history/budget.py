@@ -170,12 +170,11 @@ def worths(stream: StreamBudget, history: History, branches: Branches) -> List[W
     if depth:
         # A return seldom goes where one of the last addresses was, which is what an exact match tells.
         each = _average(stream.of(_ADDRESSES[1:])) + _CUT
-        how = "%d indirect branches fit a return stack of %d on the decoded path, each %s" % (
-            branches.matched, depth, _each(each))
+        how = "estimated: %d returns fit a stack of %d, %s" % (branches.matched, depth, _each(each))
         is_on = _option(protocol, registers, 12, 29)
         result.append(Worth("return stack", is_on, round(branches.matched * each), True, how))
     each = _average(stream.of(_ADDRESSES)) + _CUT
-    how = "%d direct branches were taken on the decoded path, each %s" % (branches.direct, _each(each))
+    how = "estimated: %d direct branches were taken, %s" % (branches.direct, _each(each))
     broadcast = _option(protocol, registers, 3, 8)
     result.append(Worth("branch broadcast", broadcast, round(branches.direct * each), False, how))
     counted = (("cycle counts", _CYCLES, _option(protocol, registers, 4, 12)),
@@ -184,11 +183,11 @@ def worths(stream: StreamBudget, history: History, branches: Branches) -> List[W
                ("synchronisation", _SYNC, None))
     for option, names, is_on in counted:
         found = stream.of(names)
-        how = "%d packets counted" % found.packets
+        how = "counted: %d packets" % found.packets
         if option == "cycle counts" and protocol != "etmv4" and is_on:
             how += "; those inside other packets cannot be told apart"
         if option == "synchronisation":
-            how += "; a period twice as long halves that, and may lose twice as much where the buffer wrapped"
+            how += "; twice the period halves that, and may lose twice as much at the wrap"
         if found.packets or is_on:
             result.append(Worth(option, is_on, found.size, False, how))
     return result
@@ -199,7 +198,7 @@ def _average(share: Share) -> float:
 
 
 def _each(size: float) -> str:
-    return "about %.1f bytes: an address as they are here, and an atom packet cut short" % size
+    return "%.1f bytes each (an address as here on average, and a cut atom packet)" % size
 
 
 def _option(protocol: str, registers: Mapping[str, int], etmv4: int, armv7: int) -> Optional[bool]:

@@ -33,6 +33,5 @@ def conclusion(rows: Sequence[CheckRow]) -> str:
     if not wrong:
         return "Nothing is wrong."
     number, first = wrong[0]
-    more = " (%s more)" % plural(len(wrong) - 1, "line") if len(wrong) > 1 else ""
-    action = ": " + first.advice if first.advice else ""
-    return "Begin with line %d%s, %s%s" % (number, more, first.subject, action)
+    more = "; %s more" % plural(len(wrong) - 1, "bad line") if len(wrong) > 1 else ""
+    return "Begin with line %d, %s%s." % (number, first.subject, more)

@@ -14,10 +14,7 @@ from gdb_etm.traceunit.doctor.reading import Block
 from gdb_etm.traceunit.doctor.route import check_link, check_sink
 from gdb_etm.traceunit.doctor.unit import Circumstances
 
-NO_ANSWER = (
-    "is it clocked and powered?  the chip's vendor may have a register for the trace clock"
-    ' (STM32: DBGMCU_CR); switch it on, then "etm doctor --fix"'
-)
+NO_ANSWER = 'switch its clock and power on by the vendor\'s register (STM32: DBGMCU_CR), then "etm doctor --fix"'
 """What to do about a component that does not answer."""
 
 
