@@ -1,0 +1,31 @@
+"""The Python interface: what ``import gdb_etm`` offers, inside GDB and outside.
+
+Inside GDB a script works on the session of the ``etm`` commands; outside it opens one of its own, with pyOCD in a
+process beside it.  The same names do the same in both.  Every error is an :class:`~gdb_etm.errors.EtmError` with one
+line.
+"""
+
+from __future__ import annotations
+
+from gdb_etm.api.capture import Capture, load
+from gdb_etm.api.connection import connect, current
+from gdb_etm.api.history import Call, CallKind, History, Instruction
+from gdb_etm.api.plan import TracePlan
+from gdb_etm.api.session import Breakpoint, Session, Stop
+from gdb_etm.errors import EtmError
+
+__all__ = [
+    "Breakpoint",
+    "Call",
+    "CallKind",
+    "Capture",
+    "EtmError",
+    "History",
+    "Instruction",
+    "Session",
+    "Stop",
+    "TracePlan",
+    "connect",
+    "current",
+    "load",
+]

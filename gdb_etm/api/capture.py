@@ -1,0 +1,104 @@
+"""A trace buffer's content, for scripts."""
+
+from __future__ import annotations
+
+import os
+from typing import Dict, List, Optional, Union
+
+from gdb_etm import capture as waist
+from gdb_etm.api.history import History
+from gdb_etm.api.inside import commands_session, is_inside
+from gdb_etm.api.words import Files, words
+from gdb_etm.commands.captures import LOAD, SAVE
+from gdb_etm.commands.parse import parse
+from gdb_etm.commands.records import Record
+from gdb_etm.commands.script import ScriptDebugger
+from gdb_etm.commands.session import Session
+from gdb_etm.history.build import DecoderCache
+
+
+class Capture:
+    """One capture: a trace buffer as it was read.  Made by :meth:`Session.capture` and :func:`load`.
+
+    :param session: The session that keeps it.
+    :param record: The capture in it.
+    """
+
+    def __init__(self, session: Session, record: Record) -> None:
+        self._session = session
+        self._record = record
+
+    def __repr__(self) -> str:
+        return "<Capture %d (%s): %d bytes>" % (self.number, self.origin, len(self))
+
+    def __len__(self) -> int:
+        return len(self._record.capture.buffer)
+
+    @property
+    def number(self) -> int:
+        """Its number in the session, from 1, as ``etm captures`` shows it."""
+        return self._record.number
+
+    @property
+    def origin(self) -> str:
+        """Where it was taken, such as ``"halt in main"``."""
+        return self._record.origin
+
+    @property
+    def content(self) -> waist.Capture:
+        """Buffer, units' registers and program, as every decoder takes them."""
+        return self._record.capture
+
+    def decode(self) -> Dict[int, History]:
+        """Decode all of it, unless that was done before.
+
+        :returns: Histories by trace ID (0x01 to 0x6F; CoreSight Architecture v3.0, D4.2).  What cannot be followed is
+            a gap in them, never an error.
+        :raises CaptureError: There is nothing in it that can be decoded.
+        :raises ImageError: The program cannot be read.
+        """
+        self._session.decode(self._record)
+        # It is decoded now, so neither program nor decoders are needed.
+        found = self._record.decoded((), DecoderCache(), None)
+        return {trace_id: History(decoded, self._session.debugger) for trace_id, decoded in found.items()}
+
+    def history(self, trace_id: Optional[int] = None) -> History:
+        """Decode it and give one core's history.
+
+        :param trace_id: Which, where several cores were traced; None: the first that has instructions.
+        :raises CommandError: There is no such trace ID.
+        :raises CaptureError: There is nothing in it that can be decoded.
+        :raises ImageError: The program cannot be read.
+        """
+        return History(self._session.decode(self._record, trace_id), self._session.debugger)
+
+    def save(self, folder: Union[str, "os.PathLike[str]"]) -> None:
+        """Write it, with the program, as a snapshot folder: for :func:`load`, Arm Development Studio and OpenCSD.
+
+        :param folder: A new or empty one, or a snapshot that is written over.
+        :raises CommandError: The folder holds something else.
+        :raises SnapshotError: It cannot be written.
+        """
+        shown, self._session.current = self._session.current, self._record
+        try:
+            list(SAVE.run(self._session, parse(SAVE, [os.fspath(folder)])))
+        finally:
+            self._session.current = shown
+
+
+def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = ()) -> List[Capture]:
+    """Read a snapshot folder: what :meth:`Capture.save`, ``etm save``, Arm Development Studio or a probe's tools wrote.
+
+    Inside GDB the captures are added to those of the ``etm`` commands, as ``etm load`` does.
+
+    :param snapshot: The folder.
+    :param elf: ELF files with the program; their code comes before what the snapshot holds.
+    :returns: One capture for each trace buffer in it.
+    :raises SnapshotError: The folder cannot be read.
+    :raises ImageError: An ELF file cannot be read.
+    :raises CommandError: An ELF file is not there.
+    """
+    session = commands_session() if is_inside() else Session(ScriptDebugger())
+    known = {id(record) for record in session.records}
+    list(LOAD.run(session, parse(LOAD, [os.fspath(snapshot), *words(LOAD, {"elf": elf})])))
+    return [Capture(session, record) for record in session.records if id(record) not in known]

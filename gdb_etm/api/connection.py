@@ -1,0 +1,96 @@
+"""Open a session for a script, or find the one of GDB's commands."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Sequence, Union
+
+from gdb_etm.api.inside import commands_session, gdb_runner, is_inside
+from gdb_etm.api.session import Session
+from gdb_etm.api.words import Files, words
+from gdb_etm.commands import session as commands
+from gdb_etm.commands.connect import CONNECT
+from gdb_etm.commands.locations import ElfLocations
+from gdb_etm.commands.parse import parse
+from gdb_etm.commands.script import ScriptDebugger
+from gdb_etm.errors import CommandError, EtmError
+
+
+def connect(
+    where: str = "",
+    *,
+    elf: Files = (),
+    probe: Optional[str] = None,
+    target: Optional[str] = None,
+    frequency: Optional[int] = None,
+    mode: Optional[str] = None,
+    dap_only: bool = False,
+    unit: Optional[int] = None,
+    buffer: Optional[int] = None,
+    etb_size: Optional[int] = None,
+    truth: Union[str, None] = None,
+    data_trace: bool = False,
+    option: Union[str, Sequence[str]] = (),
+) -> Session:
+    """Connect to a target with trace, and make its trace unit and buffer ours, as ``etm connect`` does.
+
+    pyOCD runs in a process beside this one, which ends with the session; the target then runs on with its registers
+    as they were.  Inside GDB the session is that of the ``etm`` commands, and GDB runs the core.
+
+    :param where: ``"board:m33"``, m7, m4 or a9 (simulated); ``"HOST:PORT"`` of ``gdb-etm serve``; empty: a debug probe;
+        inside GDB also ``"target"``, GDB's own connection.
+    :param elf: ELF files with the program.
+    :param probe: The probe's unique id, or part of it.
+    :param target: pyOCD's name of the chip; None: what it can find out.
+    :param frequency: Wire clock, in Hz.
+    :param mode: ``"attach"`` (without halt or reset; the default for a probe), ``"halt"``, ``"pre-reset"`` or
+        ``"under-reset"``.
+    :param dap_only: Reach the trace hardware alone; nobody runs the core from here.
+    :param unit: Which trace unit, from 0, where the chip has several.
+    :param buffer: Which trace buffer, from 0, where the chip has several.
+    :param etb_size: Size of the simulated board's trace buffer, in bytes.
+    :param truth: File in which the simulated board writes what really ran.
+    :param data_trace: The simulated board m4 with a fuller trace unit.
+    :param option: pyOCD session options, each ``"NAME=VALUE"``.
+    :returns: The session, to be closed or used in a ``with`` statement.
+    :raises ConnectError: No probe, no target, no pyOCD; or what listens there is another program.
+    :raises TopologyError: No trace unit leads to a trace buffer.
+    :raises EtmError: Trace unit or buffer cannot be used, or a file cannot be read.
+    """
+    given: Dict[str, Any] = {
+        "elf": elf,
+        "probe": probe,
+        "target": target,
+        "frequency": frequency,
+        "mode": mode,
+        "dap_only": dap_only,
+        "unit": unit,
+        "buffer": buffer,
+        "etb_size": etb_size,
+        "truth": truth,
+        "data_trace": data_trace,
+        "option": option,
+    }
+    values = parse(CONNECT, ([where] if where else []) + words(CONNECT, given))
+    if is_inside():
+        list(CONNECT.run(commands_session(), values))
+        return current()
+    debugger = ScriptDebugger()
+    session = commands.Session(debugger)
+    session.locations = ElfLocations(debugger)
+    try:
+        list(CONNECT.run(session, values))
+    except (EtmError, KeyboardInterrupt):
+        if session.live is not None:
+            session.live.close()
+        raise
+    return Session(session, debugger)
+
+
+def current() -> Session:
+    """Give the session that GDB's ``etm`` commands work on, connected or not.
+
+    :raises CommandError: This is not inside GDB.
+    """
+    if not is_inside():
+        raise CommandError("there is no session of commands outside GDB; connect() opens one")
+    return Session(commands_session(), gdb_runner())

@@ -1,0 +1,204 @@
+"""What was executed, as values for scripts."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+
+from gdb_etm.capture import BufferEnd
+from gdb_etm.commands.debugger import Debugger
+from gdb_etm.commands.records import Decoded
+from gdb_etm.errors import CommandError
+from gdb_etm.history import store
+from gdb_etm.history.calls import Break, Entry, Interrupt
+from gdb_etm.history.clock import Time, Timed
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import DataGap, Event
+from gdb_etm.views.text import exception_text, gap_text
+
+
+class CallKind(Enum):
+    """What an entry of :meth:`History.functions` is."""
+
+    FUNCTION = "function"
+    """Instructions that ran one after the other in one activation of a function."""
+    EXCEPTION = "exception"
+    """An exception was taken (IHI 0064, 5.2.7)."""
+    GAP = "gap"
+    """What ran here is not known."""
+
+
+class Call(NamedTuple):
+    """One entry of the call history: what ``etm functions`` prints in a line."""
+
+    kind: CallKind
+    name: str
+    """The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is."""
+    level: int
+    """Call depth; the outermost has 0, and it begins anew after a gap that hides how deep it is."""
+    first: int
+    """Number of its first instruction; of an exception or a gap, of the instruction after it."""
+    last: int
+    """Number of its last instruction; of an exception or a gap, of the instruction before it."""
+
+
+class Instruction(NamedTuple):
+    """One executed instruction."""
+
+    number: int
+    """From 1, oldest first."""
+    address: int
+    """Byte address, without the T32 bit."""
+    size: int
+    """2 or 4 bytes."""
+    isa: Isa
+    function: str
+    """Name of the function it is in; empty when unknown."""
+    passed: Optional[bool]
+    """Whether its condition held; None when it is not conditional, a branch, or the trace does not tell."""
+
+
+class History:
+    """The executed instructions of one core, numbered from 1, oldest first.  Made by :meth:`Capture.history`.
+
+    :param decoded: The decoded trace.
+    :param debugger: Finds symbols and lines, and writes instructions as text.
+    """
+
+    def __init__(self, decoded: Decoded, debugger: Debugger) -> None:
+        self._decoded = decoded
+        self._debugger = debugger
+        self._names: Dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._decoded.history)
+
+    def __repr__(self) -> str:
+        return "<History: %d instructions of %s>" % (len(self), self.source)
+
+    @property
+    def source(self) -> str:
+        """Name of the trace unit and its core in the capture, such as ``"ETM_0 (cpu_0)"``."""
+        source = self._decoded.history.source
+        return source.name if source.core is None else "%s (%s)" % (source.name, source.core.name)
+
+    @property
+    def beginning(self) -> BufferEnd:
+        """Why the oldest instruction is the oldest."""
+        return self._decoded.history.end_reason
+
+    def instruction(self, number: int) -> Instruction:
+        """Give one instruction.
+
+        :param number: 1 for the oldest up to the length of the history.
+        :raises CommandError: There is no such instruction.
+        """
+        return next(self.instructions(number, number))
+
+    def instructions(self, first: int = 1, last: Optional[int] = None) -> Iterator[Instruction]:
+        """Go through instructions, oldest first.
+
+        :param first: Number of the first; a negative one counts from the end, -1 is the newest.
+        :param last: Number of the last, which is included; None: up to the newest.
+        :raises CommandError: There are no such instructions.
+        """
+        begin, end = _limits(first, last, len(self), "instruction")
+        history = self._decoded.history
+        for item in history.walk(begin, end):
+            if isinstance(item, store.Instruction):
+                passed = history.outcome(item.number)
+                yield Instruction(*item, self.function_at(item.address), passed)
+
+    def functions(self, first: int = 1, last: Optional[int] = None) -> Iterator[Call]:
+        """Go through what ran function by function, with exceptions and gaps: what ``etm functions`` lists.
+
+        :param first: Number of the first entry; a negative one counts from the end.  Gaps have no number: those
+            directly before and after the entries come with them.
+        :param last: Number of the last entry, which is included; None: up to the newest.
+        :raises CommandError: There are no such entries.
+        """
+        calls = self._decoded.calls(self._debugger.function_at)
+        begin, end = _limits(first, last, len(calls), "function")
+        for entry in calls.entries(begin, end):
+            yield self._call(entry)
+
+    def events(self) -> List[Tuple[int, Event]]:
+        """List everything that is no instruction: exceptions, returns from them, contexts, times, events and gaps.
+
+        :returns: The number of the instruction before each, 0 when there is none, and the event: a value of
+            :mod:`gdb_etm.protocols.elements`, whose ``offset`` is that of its packet in the buffer, in bytes
+            (IHI 0064, chapter 5).
+        """
+        history = self._decoded.history
+        return [(history.number_at(index), event) for index, event in enumerate(history.events)]
+
+    def transfers(self) -> List[Union[store.Owned, DataGap]]:
+        """List the loads and stores that the data stream told of, in its order, with the gaps in it.
+
+        :returns: Each with the number of its instruction or with the exception that made it; empty where none were
+            traced (``configure(data="both")``; IHI 0064, 5.4).
+        """
+        return [item for _, item in self._decoded.history.data_elements()]
+
+    def times(self, first: int = 1, last: Optional[int] = None) -> Iterator[Tuple[int, Time]]:
+        """Go through the cycle counts and timestamps of instructions, where the trace has them.
+
+        :param first: Number of the first instruction; a negative one counts from the end.
+        :param last: Number of the last, which is included; None: up to the newest.
+        :returns: The instruction's number, and its cycles (of the processor) and timestamp (ticks of the chip's
+            timestamp generator), each None when not traced: ``configure(cycles=..., timestamps=True)``
+            (IHI 0064, 5.2.14 and 5.2.16).
+        :raises CommandError: There are no such instructions.
+        """
+        begin, end = _limits(first, last, len(self), "instruction")
+        timed: Iterator[Timed] = self._decoded.clock.timed(self._decoded.history.walk(begin, end), begin)
+        for item, time in timed:
+            if isinstance(item, store.Instruction) and time is not None:
+                yield item.number, time
+
+    def function_at(self, address: int) -> str:
+        """Name the function that holds an address.
+
+        :param address: In bytes, in the core's memory.
+        :returns: Its name; empty when unknown.
+        """
+        if address not in self._names:
+            function = self._debugger.function_at(address)
+            self._names[address] = function.name if function is not None else ""
+        return self._names[address]
+
+    def line_at(self, address: int) -> str:
+        """Name the source line of an instruction.
+
+        :param address: In bytes, in the core's memory.
+        :returns: ``"rx.c:121"``; empty when unknown.
+        """
+        line = self._debugger.line_at(address)
+        return "" if line is None else "%s:%d" % (line.path, line.line)
+
+    def text(self, instruction: Instruction) -> str:
+        """Write an instruction in assembler.
+
+        :param instruction: One of this history's.
+        :returns: Mnemonic, a tab, operands.
+        """
+        code = self._decoded.program.read(instruction.address, instruction.size)
+        return self._debugger.disassemble(instruction.address, code, instruction.isa)
+
+    def _call(self, entry: Entry) -> Call:
+        if isinstance(entry, Break):
+            return Call(CallKind.GAP, gap_text(entry.event), entry.level, entry.after + 1, entry.after)
+        if isinstance(entry, Interrupt):
+            return Call(CallKind.EXCEPTION, exception_text(entry.event), entry.level, entry.after + 1, entry.after)
+        name = entry.function.name if entry.function is not None else "0x%08x" % entry.address
+        return Call(CallKind.FUNCTION, name, entry.level, entry.first, entry.last)
+
+
+def _limits(first: int, last: Optional[int], length: int, what: str) -> Tuple[int, int]:
+    begin = first + length + 1 if first < 0 else first
+    end = length if last is None else last + length + 1 if last < 0 else last
+    if length == 0 and first == 1 and last is None:
+        return 1, 0
+    if not 1 <= begin <= length or not begin <= end <= length:
+        raise CommandError("no %ss %d to %s; there are %d" % (what, first, "the end" if last is None else last, length))
+    return begin, end

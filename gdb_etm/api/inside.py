@@ -1,0 +1,27 @@
+"""Where a script runs: inside GDB, whose session of commands it shares, or outside."""
+
+from __future__ import annotations
+
+import sys
+
+from gdb_etm.commands.script import Runner
+from gdb_etm.commands.session import Session
+
+
+def is_inside() -> bool:
+    """Tell whether this Python is GDB's."""
+    return hasattr(sys.modules.get("gdb"), "execute")
+
+
+def commands_session() -> Session:
+    """Give the session of GDB's ``etm`` commands, which are registered if that was not done before."""
+    from gdb_etm.gdbui.start import start
+
+    return start()
+
+
+def gdb_runner() -> Runner:
+    """Give GDB as what runs and halts the core."""
+    from gdb_etm.gdbui.runner import GdbRunner
+
+    return GdbRunner()

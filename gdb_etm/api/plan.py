@@ -1,0 +1,39 @@
+"""A plan for scripts: what would be written to the trace hardware, and why."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Tuple
+
+from gdb_etm.coresight.steps import RegisterWrite
+
+
+class TracePlan(NamedTuple):
+    """What :meth:`Session.start` would do, by :meth:`Session.plan`; printing it gives the lines of ``etm plan``."""
+
+    writes: Tuple[RegisterWrite, ...]
+    """The trace unit's register writes in order: name, offset in bytes in the unit's 4 KiB, 32-bit value, reason
+    (IHI 0064, chapter 7; of older units their own architecture)."""
+    sync_bytes: int
+    """Bytes of trace between two synchronisation points (IHI 0064, 2.5); 0: none are planned."""
+    notes: Tuple[str, ...]
+    """What to know of what was asked for, one line each."""
+    lines: Tuple[str, ...]
+    """The whole path from processor to buffer, a line a step."""
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def value(self, name: str) -> int:
+        """Give what is written to a register.
+
+        :param name: The datasheet's, such as ``"TRCCONFIGR"``.
+        :returns: 32 bits.
+        :raises KeyError: The plan does not write it.
+        """
+        return self._by_name(name)[-1].value
+
+    def _by_name(self, name: str) -> List[RegisterWrite]:
+        found = [write for write in self.writes if write.name == name]
+        if not found:
+            raise KeyError(name)
+        return found

@@ -1,0 +1,346 @@
+"""Connect, configure, run and capture from a script."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+
+from gdb_etm.api.capture import Capture
+from gdb_etm.api.inside import is_inside
+from gdb_etm.api.plan import TracePlan
+from gdb_etm.api.words import Range, is_range, words
+from gdb_etm.commands import session as commands
+from gdb_etm.commands.declare import Values
+from gdb_etm.commands.live import Live
+from gdb_etm.commands.parse import parse, split
+from gdb_etm.commands.places import Locations
+from gdb_etm.commands.registers import PLAN
+from gdb_etm.commands.registry import COMMANDS
+from gdb_etm.commands.script import Runner
+from gdb_etm.commands.trace import START, options_of
+from gdb_etm.coresight.components import Component
+from gdb_etm.errors import CommandError
+
+Location = Union[int, str]
+"""A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``."""
+Places = Union[Range, Location, Sequence[Union[Range, Location]]]
+"""One range or location, or several; a function means its whole code."""
+
+
+class Stop(NamedTuple):
+    """Where the core halted."""
+
+    address: int
+    """Of the next instruction, in bytes."""
+    function: str
+    """The function it is in; empty when unknown."""
+    timed_out: bool
+    """Whether it was halted because the seconds were over."""
+
+
+class Session:
+    """A connection to a target with trace.  Made by :func:`connect` and :func:`current`; ends as a context manager.
+
+    :param session: What the commands work on.
+    :param runner: Runs and halts the core.
+    """
+
+    def __init__(self, session: commands.Session, runner: Runner) -> None:
+        self._session = session
+        self._runner = runner
+        self._configured: List[str] = []
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<Session: %s>" % (self._session.live.name if self._session.live is not None else "not connected")
+
+    def close(self) -> None:
+        """Stop tracing, put the target's registers back and end the connection; captures stay.  Twice is no error.
+
+        :raises EtmError: The first thing that could not be put back; the connection has ended all the same.
+        """
+        self._session.disconnect()
+
+    def discover(self) -> Tuple[Component, ...]:
+        """List the debug components of the chip, as the ROM tables have them (CoreSight Architecture v3.0, D5).
+
+        :returns: Each with kind, name, address in bytes and identification.
+        :raises CommandError: Not connected.
+        """
+        return self._live.discovery.components
+
+    def info(self) -> List[str]:
+        """Describe components, trace unit and buffer: the lines of ``etm info``.
+
+        :raises EtmError: Not connected, or the target does not answer.
+        """
+        return self.command("info")
+
+    def status(self) -> List[str]:
+        """Say what trace unit and buffer do now: the lines of ``etm status``.
+
+        :raises EtmError: The target does not answer.
+        """
+        return self.command("status")
+
+    def configure(
+        self,
+        *,
+        include: Places = (),
+        exclude: Places = (),
+        start_at: Union[Location, Sequence[Location]] = (),
+        stop_at: Union[Location, Sequence[Location]] = (),
+        cycles: Optional[int] = None,
+        timestamps: bool = False,
+        branch_broadcast: bool = False,
+        no_return_stack: bool = False,
+        stall: bool = False,
+        data: Optional[str] = None,
+        data_range: Union[Range, Sequence[Range]] = (),
+    ) -> None:
+        """Choose what to trace, as the options of ``etm start`` do; what was chosen before is forgotten.
+
+        It holds for :meth:`plan`, :meth:`apply` and :meth:`start` of this object, which find out whether the unit can.
+
+        :param include: Trace only these: pairs of byte addresses, both included, or locations (IHI 0064, 4.1.3).
+        :param exclude: Do not trace these (IHI 0064, 4.1.3).
+        :param start_at: Trace from the instruction at one of these on (IHI 0064, 4.1.3).
+        :param stop_at: Trace no more from the instruction at one of these on (IHI 0064, 4.1.3).
+        :param cycles: Trace processor cycles too, at least this many between two counts; ETMv3, PTM: 1
+            (IHI 0064, 2.7.3).
+        :param timestamps: Trace the chip's time too, in ticks of its timestamp generator (IHI 0064, 2.7.4).
+        :param branch_broadcast: Trace the address of every branch that is taken (IHI 0064, 2.7.5).
+        :param no_return_stack: Trace the address of every return (IHI 0064, 5.3).
+        :param stall: Stall the processor rather than lose trace.
+        :param data: Loads and stores too: ``"off"``, ``"addresses"``, ``"values"`` or ``"both"``; None: as
+            ``set etm data`` says (IHI 0064, 4.1.4).
+        :param data_range: Only loads and stores at these pairs of byte addresses (IHI 0064, 4.1.4).
+        :raises EtmError: A location is unknown, or a value makes no sense whatever the unit.
+        """
+        found = words(START, {
+            "include": self._ranges(include),
+            "exclude": self._ranges(exclude),
+            "start_at": self._addresses(start_at),
+            "stop_at": self._addresses(stop_at),
+            "cycles": cycles,
+            "timestamps": timestamps,
+            "branch_broadcast": branch_broadcast,
+            "no_return_stack": no_return_stack,
+            "stall": stall,
+            "data": data,
+            "data_range": data_range,
+        })
+        options_of(self._session, parse(START, found))
+        self._configured = found
+
+    def plan(self) -> TracePlan:
+        """Plan what :meth:`start` would write, without writing anything.
+
+        :raises UnsupportedError: The unit lacks what was asked for; the error names the identification field.
+        :raises EtmError: Not connected, or without a trace unit.
+        """
+        options = options_of(self._session, self._values)
+        plan = self._live.session().plan_start(options)[0]
+        lines = tuple(PLAN.run(self._session, parse(PLAN, self._configured)))
+        return TracePlan(tuple(plan.writes), plan.sync_bytes, plan.notes, lines)
+
+    def apply(self) -> None:
+        """Program the trace unit, and leave it and the buffer off.
+
+        :raises UnsupportedError: The unit lacks what was asked for; nothing was changed.
+        :raises CaptureError: The hardware does not do as it should.
+        :raises CommandError: Not connected, or the core runs.
+        """
+        live = self._live
+        self._check_halted()
+        live.program(options_of(self._session, self._values))
+
+    def start(self) -> List[str]:
+        """Program the unit and trace into an empty buffer; from now on every halt gives a capture.
+
+        :returns: What ``etm start`` prints.
+        :raises UnsupportedError: The unit lacks what was asked for; nothing was changed.
+        :raises CaptureError: The hardware does not do as it should; tracing is off.
+        :raises CommandError: Not connected, or the core runs.
+        """
+        return list(START.run(self._session, self._values))
+
+    def stop(self) -> Optional[Capture]:
+        """Trace no more.
+
+        :returns: What was traced since the last capture; None when the core did not run since.
+        :raises CaptureError: The hardware does not come to rest.
+        :raises CommandError: Not connected, or tracing is off.
+        """
+        if not self._live.is_tracing:
+            raise CommandError("tracing is off; start() starts it")
+        record = self._session.stop()
+        return None if record is None else Capture(self._session, record)
+
+    def capture(self) -> Capture:
+        """Give the newest capture, or the one that ``etm captures N`` chose.
+
+        :raises CommandError: There is none.
+        :raises CaptureError: The buffer cannot be read.
+        """
+        return Capture(self._session, self._session.look())
+
+    @property
+    def captures(self) -> List[Capture]:
+        """The captures at hand, at most 16, oldest first."""
+        return [Capture(self._session, record) for record in self._session.records]
+
+    def run(self, seconds: Optional[float] = None) -> Stop:
+        """Let the core run until it halts: at a breakpoint, or in a fault that is caught.
+
+        :param seconds: How long at most, after which it is halted; None: without end (Ctrl-C halts it).  Inside GDB
+            only None, because GDB waits for the halt itself.
+        :raises EtmError: The core cannot be run, or its trace cannot be read.
+        """
+        try:
+            itself = self._runner.run(seconds)
+        except KeyboardInterrupt:
+            self._halted(False)
+            raise
+        return self._halted(not itself)
+
+    def run_to(self, location: Location, seconds: Optional[float] = None) -> Stop:
+        """Let the core run until it reaches a location, or halts before for another reason: see where it stopped.
+
+        :param location: A byte address, a function (its first instruction), ``"FILE:LINE"`` or ``"*ADDRESS"``.
+        :param seconds: How long at most, after which it is halted; None: without end.  Inside GDB only None.
+        :raises EtmError: There is no such place or no breakpoint left, or the core cannot be run.
+        """
+        with self.breakpoint(location):
+            return self.run(seconds)
+
+    def breakpoint(self, location: Location) -> Breakpoint:
+        """Set a breakpoint; it goes when the connection ends.
+
+        :param location: A byte address, a function (its first instruction), ``"FILE:LINE"`` or ``"*ADDRESS"``.
+        :returns: The breakpoint, which is also a context manager.
+        :raises EtmError: There is no such place, or no breakpoint left.
+        """
+        return Breakpoint(self._runner, self._addresses(location)[0])
+
+    def halt(self) -> Stop:
+        """Halt the core, if it runs; what was traced becomes a capture.
+
+        :raises EtmError: It does not halt, or its trace cannot be read.
+        """
+        if self._session.debugger.is_running():
+            self._runner.halt()
+            return self._halted(False)
+        return self._stop(False)
+
+    def reset(self) -> Stop:
+        """Reset the chip and halt the core at its first instruction; breakpoints stay.
+
+        :raises EtmError: It cannot be reset.
+        """
+        self._runner.reset()
+        return self._stop(False)
+
+    def command(self, line: str) -> List[str]:
+        """Run any of the ``etm`` commands.
+
+        :param line: What is typed after ``etm``, such as ``"filter include dispatch"``.
+        :returns: The lines that it prints.
+        :raises EtmError: There is no such command, or it fails.
+        """
+        name, *rest = split(line) or [""]
+        for command in COMMANDS:
+            if command.name == name:
+                return list(command.run(self._session, parse(command, rest)))
+        raise CommandError('"%s" is no command; there are: %s' % (name, ", ".join(one.name for one in COMMANDS)))
+
+    @property
+    def _live(self) -> Live:
+        return self._session.connected()
+
+    @property
+    def _locations(self) -> Locations:
+        if self._session.locations is None:
+            raise CommandError("nothing here finds locations by name; give addresses")
+        return self._session.locations
+
+    @property
+    def _values(self) -> Values:
+        return parse(START, self._configured)
+
+    def _check_halted(self) -> None:
+        if self._session.debugger.is_running():
+            raise CommandError("the core runs; halt() halts it")
+
+    def _halted(self, timed_out: bool) -> Stop:
+        # Inside GDB the halt has been dealt with when it is told of.
+        if not is_inside():
+            for _ in self._session.on_halt():
+                pass
+        return self._stop(timed_out)
+
+    def _stop(self, timed_out: bool) -> Stop:
+        address = self._runner.pc()
+        function = self._session.debugger.function_at(address)
+        return Stop(address, function.name if function is not None else "", timed_out)
+
+    def _ranges(self, places: Places) -> List[Range]:
+        found: List[Range] = []
+        for place in _several(places):
+            if isinstance(place, tuple):
+                found.append(place)
+            else:
+                found += self._locations.code("*%d" % place if isinstance(place, int) else place)
+        return found
+
+    def _addresses(self, places: Union[Location, Sequence[Location]]) -> List[int]:
+        found: List[int] = []
+        for place in _several(places):
+            found += [place & ~1] if isinstance(place, int) else self._locations.entries(place)
+        return found
+
+
+class Breakpoint:
+    """A breakpoint that :meth:`Session.breakpoint` set.
+
+    :param runner: Sets it.
+    :param address: Where, in bytes.
+    """
+
+    def __init__(self, runner: Runner, address: int) -> None:
+        self.address = address
+        """Where it is, in bytes."""
+        self._runner = runner
+        self._number = runner.set_breakpoint(address)
+
+    def __enter__(self) -> Breakpoint:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
+    ) -> None:
+        self.delete()
+
+    def __repr__(self) -> str:
+        return "<Breakpoint at 0x%08x>" % self.address
+
+    def delete(self) -> None:
+        """Take it out; twice is no error.
+
+        :raises EtmError: It cannot be taken out.
+        """
+        self._runner.clear_breakpoint(self._number)
+
+
+def _several(places: Any) -> Sequence[Any]:
+    # One place or several; a pair of addresses is one.
+    if isinstance(places, (int, str)) or is_range(places):
+        return [places]
+    return list(places)
