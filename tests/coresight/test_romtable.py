@@ -47,7 +47,7 @@ def test_cortex_m4_has_generic_components() -> None:
     (0x4104F230, Kind.ETMV3, "ETM"), (0x411CF312, Kind.PTM, "PTM"),      # ETMIDR bits 11:8: 2 is ETMv3, 3 is PFT
     (0x41001100, Kind.ETM, "older ETM or PTM"), (None, Kind.ETM, "older ETM or PTM")])
 def test_older_units_tell_what_they_are(identity: Optional[int], kind: Kind, name: str) -> None:
-    """A part that is not known, of DEVTYPE 0x13 without DEVARCH (programming map 6.0); without power it tells nothing."""
+    """A part not known, of DEVTYPE 0x13 without DEVARCH (programming map 6.0); without power it tells nothing."""
     rom = Rom()
     rom.add_table(0x80000000, 0x80001000, 0x80002000)
     rom.add(0x80001000, Ids(0x123, devtype=0x13))
