@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
+from typing import List
 
 import pytest
 
@@ -20,6 +21,7 @@ _LISTINGS = re.compile(r"(?<=^```\n)\(gdb\) etm history /t.*?(?=^```$)", re.DOTA
 _VERDICT = re.compile(r"(?<=^```\n)\(gdb\) etm doctor\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _BUDGET = re.compile(r"(?<=^```\n)\(gdb\) etm budget\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
+_REGISTERS = re.compile(r"(?<=^```\n)\(gdb\) etm diff.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -44,11 +46,22 @@ def listings(shown: str) -> str:
 
     :param shown: The listings with their command lines.
     """
+    return _session(shown, "m7", ["set etm data both", "etm start --cycles 16", "continue"])
+
+
+def registers(shown: str) -> str:
+    """Give the README's registers as GDB prints them on the board m33.
+
+    :param shown: The text with its command lines.
+    """
+    return _session(shown, "m33", ["etm start"])
+
+
+def _session(shown: str, board: str, begin: List[str]) -> str:
     commands = [line[len("(gdb) ") :] for line in shown.splitlines() if line.startswith("(gdb) ")]
-    connect = "etm connect board:m7 --elf %s" % (ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf")
-    begin = [connect, "set etm data both", "etm start --cycles 16", "continue"]
+    connect = "etm connect board:%s --elf %s" % (board, _ELF)
     asked = [line for command in commands for line in ("echo (gdb) %s\\n" % command, command)]
-    output = run_gdb([*begin, *asked, "echo (gdb) end\\n"])
+    output = run_gdb([connect, *begin, *asked, "echo (gdb) end\\n"])
     return output[output.index("(gdb) ") : output.index("(gdb) end")]
 
 
@@ -99,9 +112,18 @@ def test_verdict_and_budget_are_what_gdb_prints() -> None:
         assert shown is not None and shown.group() == printed
 
 
+def test_registers_are_what_gdb_prints() -> None:
+    """The README's registers are GDB's output."""
+    pytest.importorskip("unicorn")
+    shown = _REGISTERS.search(README.read_text())
+    assert shown is not None, "README.md has no registers"
+    assert shown.group() == registers(shown.group())
+
+
 if __name__ == "__main__":
     text, ill, spent = demo(), verdict(), budget()
     README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
     README.write_text(_BUDGET.sub(lambda found: spent, README.read_text()))
     README.write_text(_BLOCK.sub(lambda found: text, README.read_text()))
     README.write_text(_LISTINGS.sub(lambda found: listings(found.group()), README.read_text()))
+    README.write_text(_REGISTERS.sub(lambda found: registers(found.group()), README.read_text()))

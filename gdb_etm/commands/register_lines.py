@@ -18,16 +18,15 @@ def plan_lines(planned: Sequence[PlannedPart], version: Version, in_full: bool =
     :param version: The trace unit's.
     :param in_full: Whether every field has a line, with its meaning.
     """
-    rows = [_step_cells(part, step) for part, steps in planned for step in steps]
-    lines = iter(align(rows))
     for part, steps in planned:
         yield str(part)
-        for step in steps:
-            yield next(lines)
+        lines = align(_step_cells(part, step) for step in steps)
+        for step, line in zip(steps, lines):
+            yield line
             register, shift = part.page.at(step.offset)
             if in_full and not isinstance(step, RegisterPoll) and not shift and register.width == 32:
-                for line in field_lines(register, step.value, version):
-                    yield "       " + line
+                for field_line in field_lines(register, step.value, version):
+                    yield "       " + field_line
 
 
 def _step_cells(part: Part, step: Step) -> List[str]:

@@ -191,7 +191,7 @@ FIELDS = Argument(
 
 PLAN = Command(
     "plan",
-    'Print what "etm start" with the same options would write to the hardware, and why.',
+    'Print what "etm start" with these options would write to the hardware.',
     run_plan,
     details=(
         "Nothing is written.  The whole path is shown, in the order of the accesses: offset, register, value, the\n"
