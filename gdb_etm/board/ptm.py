@@ -118,6 +118,8 @@ class PtmUnit(Armv7Unit):
 
     def _begin(self, control: int) -> AnyEncoder:
         view = self._view = TraceEnable(self.register, self._model.ccr & 0xF)
+        view.non_secure = lambda: self.regime().non_secure
+        view.context_id = self.context_id
         config = EncoderConfig(
             version=self._model.idr >> 4 & 0xF,
             cycle_accurate=bool(control & _CYCLES),

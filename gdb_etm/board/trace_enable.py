@@ -1,8 +1,8 @@
 """What an ETMv3 or a PTM traces, decided from its filter registers (IHI 0014Q, 2 and 3.5; IHI 0035B, 3.16).
 
 TraceEnable for instructions: the enabling event, include and exclude lists and the start/stop block.  ViewData for
-loads and stores: the same but for the block.  Resources of the events are the address comparators, the start/stop block
-and the watchpoint inputs; nothing on a board drives others.
+loads and stores: the same but for the block.  Resources of the events are the address and Context ID comparators, the
+start/stop block, the watchpoint inputs and the security state; nothing on a board drives others.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Callable, List, NamedTuple, Sequence
 SR, TSSCR, TECR2, TEEVR, TECR1 = 0x010, 0x018, 0x01C, 0x020, 0x024
 VDEVR, VDCR1, VDCR3 = 0x030, 0x034, 0x03C
 ACVR1, ACTR1, TESSEICR = 0x040, 0x080, 0x1F0
+CIDCVR1, CIDCMR = 0x1B0, 0x1BC
 
 SR_START_STOP = 1 << 2
 _EXCLUDE = 1 << 24
@@ -19,6 +20,8 @@ _START_STOP = 1 << 25
 _EXCLUDE_ONLY = 1 << 16
 _ALWAYS = 0x6F
 _STARTED = 0x5F
+_CONTEXTS = range(0x58, 0x5B)
+_NON_SECURE = 0x6D
 _SINGLE, _PAIR, _INPUT = 0, 1, 2
 # ETMACTR.Type.
 _EXECUTE, _TRANSFER, _LOAD, _STORE = 1, 4, 5, 6
@@ -52,6 +55,10 @@ class TraceEnable:
     def __init__(
         self, registers: Registers, pairs: int, inputs: Sequence[Input] = (), data: bool = False
     ) -> None:
+        self.non_secure: Callable[[], bool] = lambda: False
+        """Tells whether the core is in Non-secure state."""
+        self.context_id: Callable[[], int] = lambda: 0
+        """Tells the core's Context ID."""
         self._registers = registers
         self._inputs = inputs
         self._comparators = [
@@ -153,4 +160,9 @@ class TraceEnable:
             return 2 * index < len(self._comparators) and self._in_range(index)
         if kind == _INPUT:
             return index < len(self._inputs) and self._inputs[index](self._address)
+        if resource in _CONTEXTS:
+            wanted = self._registers(CIDCVR1 + 4 * (resource - _CONTEXTS.start))
+            return not (self.context_id() ^ wanted) & ~self._registers(CIDCMR) & 0xFFFFFFFF
+        if resource == _NON_SECURE:
+            return self.non_secure()
         return resource == _ALWAYS or resource == _STARTED and self.started

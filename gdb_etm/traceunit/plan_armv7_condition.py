@@ -27,6 +27,14 @@ class Condition(NamedTuple):
     """Context IDs; the first has the first comparator."""
 
     @property
+    def notes(self) -> Tuple[str, ...]:
+        """What the user should know of it."""
+        if self.event == etmv3.EVENT_TRUE:
+            return ()
+        return ("contexts and security states are told by an event: a few instructions more or less are traced where"
+                " they change",)
+
+    @property
     def taken(self) -> Tuple[Taken, ...]:
         """What the Context ID comparators are for."""
         return tuple(Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)

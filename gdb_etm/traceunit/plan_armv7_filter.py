@@ -107,8 +107,8 @@ def _by_comparators(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
     taken = [Taken(use, where, "pair %d" % (n + 1)) for n, where in zip(own, wanted.ranges)]
     taken += [Taken("data", where, "pair %d" % (n + 1)) for n, where in zip(data, wanted.data)]
     taken += [_point(n < len(starts), address, "comparator %d" % (n + 1)) for n, address in enumerate(starts + stops)]
-    contexts = wanted.condition
-    return Filter(tuple(writes), tuple(data), contexts=len(contexts.contexts), taken=(*taken, *contexts.taken))
+    condition = wanted.condition
+    return Filter(tuple(writes), tuple(data), (), condition.notes, len(condition.contexts), (*taken, *condition.taken))
 
 
 def _by_watchpoints(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:

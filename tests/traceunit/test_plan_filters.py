@@ -161,6 +161,7 @@ def test_conditions_of_older_units(options: Dict[str, Any], event: int) -> None:
     """Programming map 6.1: resources 0x58 (Context ID) and 0x6D (Non-secure) in ETMTEEVR, functions 0 to 3."""
     asked = TraceOptions(**options)
     for plan in (plan_ptm(asked, units.A9, 4 * KIB), plan_etmv3(asked, units.A7, 4 * KIB)):
+        assert plan.notes[-1].startswith("contexts and security states are told by an event")  # V-45
         assert plan.value("ETMTEEVR") == event and plan.value("ETMCIDCMR") == 0
         assert plan.value("ETMCIDCVR1") == (5 if "contexts" in options else 0)
 
