@@ -225,6 +225,8 @@ def test_writing_by_hand_and_putting_back(boards: Any) -> None:
     path = Bench(session)
     written = path.write(path.unit, etmv4.TRCVICTLR, None, {"EVENT": 0})
     assert written.after == written.before & ~0xFF and written.is_kept
+    # Put back by the process beside GDB too, if GDB is killed.
+    assert (path.unit.registers.base + 0x080, written.before) in [step[1:3] for step in session.restoration()]
     sink = next(part for part in path.parts if part.role is Role.SINK)
     assert not path.write(sink, tmc.BUFWM, 5, {}).is_kept
     plan = session.start()
