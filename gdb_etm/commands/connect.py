@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, List, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, hertz, on, one_of, size
@@ -111,9 +111,11 @@ def run_disconnect(session: Session, values: Values) -> Iterator[str]:
     yield "disconnected from %s; the captures stay at hand" % name
 
 
-def run_info(session: Session, values: Values) -> Iterable[str]:
+def run_info(session: Session, values: Values) -> Iterator[str]:
     """Describe the connection's trace unit and buffer."""
-    return session.connected().info("v" in values.modifiers)
+    yield from session.connected().info("v" in values.modifiers)
+    if session.filters.filters:
+        yield "filters: " + session.filters.text
 
 
 def _check(where: str, values: Values) -> None:

@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
 from gdb_etm.traceunit.features import features
-from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, DataTrace, Exceptions, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionStatus
@@ -69,7 +69,16 @@ def _traced(options: TraceOptions) -> str:
     for verb, addresses in (("from", options.start_at), ("until", options.stop_at)):
         if addresses:
             what += " %s %s" % (verb, " or ".join("0x%08x" % address for address in addresses))
-    return what
+    if options.contexts:
+        what += " with Context ID " + " or ".join("0x%x" % context for context in options.contexts)
+    states = (
+        (not options.secure, "in Non-secure state"),
+        (not options.nonsecure, "in Secure state"),
+        (options.exceptions is Exceptions.OFF, "outside handlers"),
+        (options.exceptions is Exceptions.ONLY, "in handlers"),
+        (options.exceptions is Exceptions.ON, "and every reset and system error"),
+    )
+    return " ".join([what, *(words for chosen, words in states if chosen)])
 
 
 def _listed(ranges: Sequence[AddressRange]) -> str:
