@@ -9,7 +9,7 @@ Three memories, each used where the one before it has been enough so far:
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import Any, Callable, Container, Hashable, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, Entry, State
@@ -208,23 +208,36 @@ def _is_halt(event: Event) -> bool:
     return isinstance(event, Exception_) and event.name == DEBUG_HALT
 
 
-def decode_stream(
-    decoding: FollowedStream[Any, Any],
-    data: bytes,
-    progress: Optional[Callable[[int], None]],
-    before: Sequence[Gap],
-) -> Recorder:
-    """Feed a whole stream to a decoder.
+class StreamDecoder(ABC):
+    """Decodes streams of one trace unit; what it learns of the program serves every later stream."""
 
-    :param progress: Called now and then with the number of bytes fed since it was called last.
-    :param before: What is known to be missing before the stream.
-    """
-    for gap in before:
-        decoding.recorder.event(gap)
-    with garbage_uncollected():
-        for at in range(0, len(data), _PIECE):
-            piece = data[at : at + _PIECE]
-            decoding.feed(piece)
-            if progress is not None:
-                progress(len(piece))
-        return decoding.finish()
+    @abstractmethod
+    def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Any, Any]:
+        """Begin a stream.
+
+        :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
+        """
+
+    def decode(
+        self,
+        data: bytes,
+        offset_of: Callable[[int], int],
+        progress: Optional[Callable[[int], None]] = None,
+        before: Sequence[Gap] = (),
+    ) -> Recorder:
+        """Decode a whole stream.
+
+        :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
+            ends the work, and this decoder must not be used again.
+        :param before: What is known to be missing before the stream.
+        """
+        decoding = self.begin(offset_of)
+        for gap in before:
+            decoding.recorder.event(gap)
+        with garbage_uncollected():
+            for at in range(0, len(data), _PIECE):
+                piece = data[at : at + _PIECE]
+                decoding.feed(piece)
+                if progress is not None:
+                    progress(len(piece))
+            return decoding.finish()

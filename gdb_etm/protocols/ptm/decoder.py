@@ -8,13 +8,12 @@ All others, and everything that cannot be followed, go through one handler for e
 
 from __future__ import annotations
 
-from typing import Callable, Optional, Sequence
+from typing import Callable
 
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.armv7.fields import ASYNC
-from gdb_etm.protocols.armv7.following import FollowedStream, decode_stream
+from gdb_etm.protocols.armv7.following import FollowedStream, StreamDecoder
 from gdb_etm.protocols.armv7.memories import Memories
-from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
@@ -43,8 +42,8 @@ REMEMBERED = frozenset(
 """Packets of which state and regime decide what they do; time goes on."""
 
 
-class Decoder:
-    """Decodes streams of one trace unit; what it learns of the program serves every later stream.
+class Decoder(StreamDecoder):
+    """Decodes streams of one PTM.
 
     :param config: The unit's configuration.
     :param program: The program that the core ran.
@@ -57,26 +56,8 @@ class Decoder:
         self.memories = Memories()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
-        """Begin a stream.
-
-        :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
-        """
+        """Begin a stream; see :class:`StreamDecoder`."""
         return Decoding(self, offset_of)
-
-    def decode(
-        self,
-        data: bytes,
-        offset_of: Callable[[int], int],
-        progress: Optional[Callable[[int], None]] = None,
-        before: Sequence[Gap] = (),
-    ) -> Recorder:
-        """Decode a whole stream.
-
-        :param progress: Called now and then with the number of bytes decoded since it was called last; what it raises
-            ends the work, and this decoder must not be used again.
-        :param before: What is known to be missing before the stream.
-        """
-        return decode_stream(self.begin(offset_of), data, progress, before)
 
 
 class Decoding(FollowedStream[Header, Kind]):
