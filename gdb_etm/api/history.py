@@ -32,6 +32,7 @@ class Call(NamedTuple):
     """One entry of the call history: what ``etm functions`` prints in a line."""
 
     kind: CallKind
+    """Whether it is a function, an exception or a gap."""
     name: str
     """The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is."""
     level: int
@@ -52,6 +53,7 @@ class Instruction(NamedTuple):
     size: int
     """2 or 4 bytes."""
     isa: Isa
+    """The instruction set it was executed in: T32, A32 or A64."""
     function: str
     """Name of the function it is in; empty when unknown."""
     passed: Optional[bool]

@@ -37,14 +37,14 @@ class GdbRunner:
         try:
             return int(gdb.newest_frame().pc())
         except gdb.error as error:
-            raise CommandError(str(error).rstrip("."))
+            raise CommandError(str(error).rstrip(".")) from None
 
     def set_breakpoint(self, address: int) -> int:
         """Set a breakpoint of GDB's."""
         try:
             made = gdb.Breakpoint("*0x%x" % address)
         except gdb.error as error:
-            raise CommandError(str(error).rstrip("."))
+            raise CommandError(str(error).rstrip(".")) from None
         self._breakpoints[made.number] = made
         return int(made.number)
 
@@ -59,7 +59,7 @@ def _execute(line: str) -> None:
     try:
         gdb.execute(line)
     except gdb.error as error:
-        raise CommandError(str(error).rstrip("."))
+        raise CommandError(str(error).rstrip(".")) from None
 
 
 def _version() -> Tuple[int, ...]:

@@ -1,0 +1,110 @@
+"""The source, read and imported: what ``import gdb_etm`` offers is documented, typed and cheap."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from typing import Any, Iterator, List, Set, Tuple
+
+import pytest
+
+import gdb_etm
+from gdb_etm import api
+from gdb_etm.api.words import words
+from gdb_etm.commands.connect import CONNECT, WHERE
+from gdb_etm.commands.declare import Command
+from gdb_etm.commands.trace import START
+from gdb_etm.errors import CommandError, EtmError
+from tests.test_style import ROOT
+
+IGNORED = {"self", "kind", "error", "where"}
+"""Of methods; the last three are the protocol's of ``with``."""
+
+
+def callables() -> Iterator[Tuple[str, Any]]:
+    """Yield every public function and method by its dotted name."""
+    for name in gdb_etm.__all__:
+        found = getattr(gdb_etm, name)
+        yield name, found
+        if not inspect.isclass(found) or issubclass(found, EtmError):
+            continue
+        for member, value in vars(found).items():
+            if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property)):
+                yield "%s.%s" % (name, member), value
+
+
+def test_the_package_offers_what_the_api_does() -> None:
+    assert gdb_etm.__all__ == api.__all__ == sorted(api.__all__)
+    for name in gdb_etm.__all__:
+        assert getattr(gdb_etm, name) is getattr(api, name)
+    with pytest.raises(AttributeError, match="no attribute 'conect'"):
+        getattr(gdb_etm, "conect")
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse((ROOT / "gdb_etm" / "__init__.pyi").read_text("utf-8"))
+    seen = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == set(gdb_etm.__all__)
+
+
+@pytest.mark.parametrize("name, found", list(callables()))
+def test_every_name_has_its_words(name: str, found: Any) -> None:
+    text = inspect.getdoc(found) or ""
+    assert text and text.splitlines()[0].endswith((".", ":")), name
+    function = found.fget if isinstance(found, property) else found
+    if inspect.isclass(function):
+        is_tuple = issubclass(function, tuple)
+        if is_tuple or function.__init__ is object.__init__ or issubclass(function, (EtmError, api.CallKind)):
+            return
+        function = function.__init__
+    signature = inspect.signature(function)
+    missing = [one for one in signature.parameters if one not in IGNORED and ":param %s:" % one not in text]
+    assert not missing, "%s: %s" % (name, missing)
+    hints = [one.annotation for key, one in signature.parameters.items() if key != "self"]
+    assert inspect.Parameter.empty not in hints and signature.return_annotation is not inspect.Signature.empty, name
+
+
+@pytest.mark.parametrize("name", ["Call", "Instruction", "Stop", "TracePlan"])
+def test_every_field_of_a_value_is_explained(name: str) -> None:
+    source = ast.parse(inspect.getsource(getattr(api, name)))
+    (body,) = [node.body for node in source.body if isinstance(node, ast.ClassDef)]
+    for field, after in zip(body, [*body[1:], None]):
+        if isinstance(field, ast.AnnAssign):
+            assert isinstance(after, ast.Expr), "%s.%s" % (name, ast.unparse(field.target))
+
+
+@pytest.mark.parametrize(
+    "function, command, positions",
+    [(gdb_etm.connect, CONNECT, {WHERE.name.lower()}), (gdb_etm.Session.configure, START, set())],
+)
+def test_keywords_are_the_options_of_the_command(function: Any, command: Command, positions: Set[str]) -> None:
+    options = {argument.name[2:].replace("-", "_") for argument in command.arguments if argument.is_option}
+    assert set(inspect.signature(function).parameters) - {"self"} - positions == options
+
+
+@pytest.mark.parametrize(
+    "given, written",
+    [
+        ({"include": [(0x100, 0x1FF), (4, 7)]}, ["--include=0x100-0x1ff", "--include=0x4-0x7"]),
+        ({"include": (0x100, 0x1FF)}, ["--include=0x100-0x1ff"]),
+        ({"start_at": [1, 2], "stop_at": 3}, ["--start-at=1", "--start-at=2", "--stop-at=3"]),
+        ({"cycles": None, "timestamps": False, "stall": True, "exclude": []}, ["--stall"]),
+        ({"data": "both"}, ["--data=both"]),
+    ],
+)
+def test_keywords_as_words(given: Any, written: List[str]) -> None:
+    assert words(START, given) == written
+
+
+@pytest.mark.parametrize("value", [1.5, {1}, True, b"4"])
+def test_a_value_of_another_kind_is_refused(value: Any) -> None:
+    with pytest.raises(CommandError, match="^--cycles: .* is none of: a number, a text, a pair of addresses$"):
+        words(START, {"cycles": value})
+
+
+def test_the_import_alone_brings_nothing_with_it() -> None:
+    program = "import sys, gdb_etm; print(*sorted(one for one in sys.modules if one.startswith('gdb_etm')))"
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True, cwd=str(ROOT))
+    assert done.stdout.split() == ["gdb_etm"]
