@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Callable, Iterable, List, Optional, Sequence, Tuple
 
 import gdb
@@ -39,7 +40,9 @@ class Extents:
         if text.startswith("*"):
             return [(place.pc, place.pc) for place in places]
         if _LINE.match(text):
-            return _some(text, [pair for place in places for pair in _of_line(place.symtab, place.line)])
+            found = [pair for place in places for pair in _of_line(place.symtab, place.line)]
+            # A line may only mark where another begins.
+            return found or [(place.pc, int(gdb.find_pc_line(place.pc).last or place.pc)) for place in places]
         return _some(text, [pair for place in places for pair in self._of_function(text, place.pc)])
 
     def entries(self, text: str) -> Sequence[int]:
@@ -109,10 +112,16 @@ def _some(text: str, found: List[gdb.Symtab_and_line]) -> List[gdb.Symtab_and_li
 
 
 def _of_line(table: Optional[gdb.Symtab], line: int) -> Iterable[Range]:
-    for entry in (table.linetable().line(line) if table is not None else None) or ():
-        row = gdb.find_pc_line(entry.pc)
-        if row.last is not None and row.line == line:
-            yield entry.pc, int(row.last)
+    # A row ends where the next one begins, or where GDB says: the rows of other files are not in this table.
+    rows = [(int(entry.pc), entry.line) for entry in table.linetable()] if table is not None else []
+    starts = sorted({pc for pc, _ in rows})
+    for pc in sorted({pc for pc, number in rows if number == line}):
+        last = gdb.find_pc_line(pc).last
+        at = bisect_right(starts, pc)
+        ends = [int(last)] if last is not None else []
+        ends += [starts[at] - 1] if at < len(starts) else []
+        if ends:
+            yield pc, min(ends)
 
 
 def _block(text: str, pc: int) -> Optional[gdb.Block]:
