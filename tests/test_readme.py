@@ -22,6 +22,7 @@ _VERDICT = re.compile(r"(?<=^```\n)\(gdb\) etm doctor\n.*?(?=^```$)", re.DOTALL 
 _BUDGET = re.compile(r"(?<=^```\n)\(gdb\) etm budget\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 _REGISTERS = re.compile(r"(?<=^```\n)\(gdb\) etm diff.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_FILTERS = re.compile(r"(?<=^```\n)\(gdb\) etm filter.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -55,6 +56,14 @@ def registers(shown: str) -> str:
     :param shown: The text with its command lines.
     """
     return _session(shown, "m33", ["etm start"])
+
+
+def filters(shown: str) -> str:
+    """Give the README's filters as GDB prints them on the board m33 with two pairs of comparators.
+
+    :param shown: The text with its command lines.
+    """
+    return _session(shown, "m33 --option board.comparators=2", [])
 
 
 def _session(shown: str, board: str, begin: List[str]) -> str:
@@ -120,10 +129,19 @@ def test_registers_are_what_gdb_prints() -> None:
     assert shown.group() == registers(shown.group())
 
 
+def test_filters_are_what_gdb_prints() -> None:
+    """The README's filters are GDB's output."""
+    pytest.importorskip("unicorn")
+    shown = _FILTERS.search(README.read_text())
+    assert shown is not None, "README.md has no filters"
+    assert shown.group() == filters(shown.group())
+
+
 if __name__ == "__main__":
     text, ill, spent = demo(), verdict(), budget()
     README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
     README.write_text(_BUDGET.sub(lambda found: spent, README.read_text()))
     README.write_text(_BLOCK.sub(lambda found: text, README.read_text()))
     README.write_text(_LISTINGS.sub(lambda found: listings(found.group()), README.read_text()))
+    README.write_text(_FILTERS.sub(lambda found: filters(found.group()), README.read_text()))
     README.write_text(_REGISTERS.sub(lambda found: registers(found.group()), README.read_text()))
