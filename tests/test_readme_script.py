@@ -1,4 +1,4 @@
-"""Real GDB session, and real pyOCD without GDB: the README's script runs as it stands there and prints what stands there.
+"""Real GDB session, and real pyOCD without GDB: the README's script runs as it stands there and prints what it says.
 
 After a change to either, ``python -m tests.test_readme_script`` puts what it prints into the README.
 """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 from gdb_etm.coresight.steps import RegisterWrite
+from gdb_etm.errors import CommandError
 
 
 class TracePlan(NamedTuple):
@@ -28,12 +29,9 @@ class TracePlan(NamedTuple):
 
         :param name: The datasheet's, such as ``"TRCCONFIGR"``.
         :returns: 32 bits.
-        :raises KeyError: The plan does not write it.
+        :raises CommandError: The plan does not write it.
         """
-        return self._by_name(name)[-1].value
-
-    def _by_name(self, name: str) -> List[RegisterWrite]:
-        found = [write for write in self.writes if write.name == name]
-        if not found:
-            raise KeyError(name)
-        return found
+        for write in reversed(self.writes):
+            if write.name == name:
+                return write.value
+        raise CommandError("this plan does not write %s" % name)

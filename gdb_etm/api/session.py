@@ -19,7 +19,7 @@ from gdb_etm.commands.registry import COMMANDS
 from gdb_etm.commands.script import Runner
 from gdb_etm.commands.trace import START, options_of
 from gdb_etm.coresight.components import Component
-from gdb_etm.errors import CommandError
+from gdb_etm.errors import CommandError, EtmError
 
 Location = Union[int, str]
 """A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``."""
@@ -56,7 +56,12 @@ class Session:
     def __exit__(
         self, kind: Optional[Type[BaseException]], error: Optional[BaseException], where: Optional[TracebackType]
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except EtmError:
+            if error is None:
+                raise
+            # A probe that was unplugged is no news here; why the script ends comes first.
 
     def __repr__(self) -> str:
         return "<Session: %s>" % (self._session.live.name if self._session.live is not None else "not connected")
@@ -228,7 +233,10 @@ class Session:
         :returns: The breakpoint, which is also a context manager.
         :raises EtmError: There is no such place, or no breakpoint left.
         """
-        return Breakpoint(self._runner, self._addresses(location)[0])
+        found = self._addresses(location)
+        if not found:
+            raise CommandError("%s has no code" % location)
+        return Breakpoint(self._runner, found[0])
 
     def halt(self) -> Stop:
         """Halt the core, if it runs; what was traced becomes a capture.

@@ -8,7 +8,7 @@ from typing import Sequence
 import pytest
 
 from tests.access.processes import DEMO
-from tests.gdb_session import run_gdb
+from tests.gdb_session import ROOT, run_gdb
 
 pytest.importorskip("unicorn")
 
@@ -96,3 +96,15 @@ def test_resetting_begins_anew() -> None:
         "python print('AGAIN', session.run_to('main').function)",
     ])
     assert "RESET Stop(address=" in output and "function='Reset_Handler'" in output and "AGAIN main" in output
+
+
+def test_the_import_alone_makes_the_commands() -> None:
+    libraries = [str(path) for path in ROOT.glob(".venv/lib/python3*/site-packages")]
+    lines = (
+        "python import sys; sys.path[:0] = %r" % ([str(ROOT)] + libraries),
+        "python import gdb_etm; print('FOUND', gdb_etm.current())",
+        "etm status",
+    )
+    output = run_gdb(lines, source=False)
+    assert "FOUND <Session: not connected>" in output and "Traceback" not in output
+    assert 'Undefined command: "etm"' not in output

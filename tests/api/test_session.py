@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Iterator, List
@@ -11,11 +13,12 @@ import pytest
 
 import gdb_etm
 from gdb_etm import CallKind, Session
+from gdb_etm.access.client import attach
 from gdb_etm.coresight.components import Kind
-from gdb_etm.errors import CommandError, ConnectError, EtmError, UnsupportedError
+from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, UnsupportedError
 from gdb_etm.history.store import Owned
 from gdb_etm.protocols.elements import Exception_
-from tests.access.processes import DEMO, FOREVER_TICK, serve_by_hand, wait_until, write_forever
+from tests.access.processes import DEMO, FOREVER_TICK, ROOT, serve_by_hand, wait_until, write_forever
 
 pytest.importorskip("unicorn")
 
@@ -48,6 +51,8 @@ def test_from_connecting_to_the_history(board: str, cycles: int, tmp_path: Path)
         plan = session.plan()
         assert plan.value("TRCCCCTLR") == cycles and plan.value("TRCCONFIGR") >> 4 & 1 == 1
         assert "TRCCCCTLR" in str(plan) and plan.sync_bytes
+        with pytest.raises(CommandError, match="this plan does not write TRCNOTHING"):
+            plan.value("TRCNOTHING")
         assert session.start()[0].startswith("Tracing everything")
         stop = session.run_to("dispatch", SECONDS)
         assert stop == (DISPATCH, "dispatch", False)
@@ -218,6 +223,44 @@ def test_beside_a_process_by_hand_the_core_runs_on_afterwards(tmp_path: Path) ->
     finally:
         served.process.kill()
         served.process.communicate()
+
+
+def test_a_script_that_is_killed_leaves_the_core_running_and_the_unit_to_the_next(tmp_path: Path) -> None:
+    elf = write_forever(tmp_path / "forever.elf")
+    served = serve_by_hand("-Oboard.elf=%s" % elf)
+    where = "localhost:%d" % served.control_port
+    program = (
+        "import os, gdb_etm; session = gdb_etm.connect(%r, elf=%r); session.halt(); session.configure(cycles=16); "
+        "session.start(); session.run_to(%d); print('there', flush=True); os.kill(os.getpid(), 9)"
+    ) % (where, str(elf), FOREVER_TICK)
+    watcher = attach("localhost", served.control_port)
+    try:
+        done = subprocess.run([sys.executable, "-c", program], cwd=str(ROOT), stdout=subprocess.PIPE, check=False)
+        assert done.stdout == b"there\n" and done.returncode == -signal.SIGKILL
+        assert wait_until(lambda: not watcher.is_halted) and not watcher.wait_for_halt(0.2)
+        with gdb_etm.connect(where, elf=elf) as session:
+            session.halt()
+            session.start()
+            session.run(0.05)
+            assert len(session.capture().history()) > 100
+    finally:
+        watcher.close()
+        served.process.kill()
+        served.process.communicate()
+
+
+def test_why_a_script_ends_comes_before_what_follows_from_it(tmp_path: Path) -> None:
+    elf = write_forever(tmp_path / "forever.elf")
+    with pytest.raises(AccessError, match="is it unplugged") as caught:
+        with gdb_etm.connect("board:m33", elf=elf, option="board.faults=unplug-after:20000") as session:
+            while True:
+                session.status()
+    assert caught.value.kind == "lost" and "unplugged" in str(caught.value)
+    with pytest.raises(ZeroDivisionError):
+        with gdb_etm.connect("board:m33", elf=elf) as session:
+            session.halt()
+            session.start()
+            1 // 0
 
 
 def test_access_ports_alone_run_no_core(tmp_path: Path) -> None:
