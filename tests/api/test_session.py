@@ -104,7 +104,13 @@ def test_functions_by_name_are_ranges_of_addresses(tmp_path: Path) -> None:
         session.start()
         session.run_to("dispatch", SECONDS)
         history = session.capture().history()
-    assert {one.function for one in history.instructions()} == wanted
+        assert {one.function for one in history.instructions()} == wanted
+        session.reset()
+        session.configure()
+        assert session.command("filter include main")[0].startswith("Filter 1: include main")
+        session.start()
+        session.run_to("dispatch", SECONDS)
+        assert {one.function for one in session.capture().history().instructions()} == {"main"}
 
 
 def test_what_the_unit_lacks_changes_nothing() -> None:
