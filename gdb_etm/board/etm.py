@@ -176,7 +176,8 @@ class TraceUnit:
     def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         """Take an exception entry."""
         if self._encoder is not None:
-            self._encoder.exception(number, return_address, _traced(pushed))
+            forced = self._view is not None and self._view.forces(number)
+            self._encoder.exception(number, return_address, _traced(pushed), forced)
         self._set_handler(True)
 
     def exception_return(self, popped: Sequence[Access] = ()) -> None:
@@ -189,7 +190,7 @@ class TraceUnit:
     def lockup(self, address: int) -> None:
         """Take an entry to lockup."""
         if self._encoder is not None:
-            self._encoder.lockup(address)
+            self._encoder.lockup(address, self._view is not None and self._view.forces_lockup)
 
     def debug_entry(self, pc: int) -> None:
         """Take an entry to Debug state."""

@@ -1,8 +1,8 @@
 """ViewInst: which executed instructions are traced (IHI 0064, 4.1.2), decided from the unit's filter registers.
 
-All four controls are here: include and exclude ranges, start and stop points (address comparators or the core's DWT
-comparators), the exception-level mask and the enabling event.  Of the events only TRUE is active: nothing on the board
-drives the other resources.
+All four controls are here, and which exceptions are traced whatever they say: include and exclude ranges, start and stop
+points (address comparators or the core's DWT comparators), the exception-level mask and the enabling event.  Of the
+events only TRUE is active: nothing on the board drives the other resources.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ ACVR = 0x400
 ACATR = 0x480
 
 SSSTATUS = 1 << 9
+_RESET = 1 << 10
+_ERRORS = 1 << 11
+# Exceptions 1 and, of system errors, HardFault, MemManage, BusFault and SecureFault (7.3.7).
+_RESETS, _SYSTEM_ERRORS = (1,), (3, 4, 5, 7)
 _EVENT = 0xFF
 _TRUE = 0x01
 # EXLEVEL_S has a bit for each level, 0 is Thread mode and 3 Handler mode; a bit that is set suppresses.
@@ -62,6 +66,9 @@ class ViewInst:
         self.started = bool(control & SSSTATUS)
         self._levels = control >> _VICTLR_LEVELS & 0xF
         self._enabled = control & _EVENT == _TRUE
+        self._forced = (_RESETS if control & _RESET else ()) + (_SYSTEM_ERRORS if control & _ERRORS else ())
+        self.forces_lockup = bool(control & _ERRORS)
+        """Whether a lockup is traced whatever was traced before it."""
         ranges = registers(VIIECTLR)
         self._include = [range_comparator(registers, n) for n in range(8) if ranges >> n & 1]
         self._exclude = [range_comparator(registers, n) for n in range(8) if ranges >> 16 >> n & 1]
@@ -75,6 +82,10 @@ class ViewInst:
         """Whether every instruction is traced."""
         filters = (self._include, self._exclude, self._start, self._stop)
         return self.started and self._enabled and not self._levels and not any(filters)
+
+    def forces(self, number: int) -> bool:
+        """Tell whether an exception is traced whatever was traced before it (4.1.3)."""
+        return number in self._forced
 
     def __call__(self, address: int) -> bool:
         """Tell whether an executed instruction is traced; start and stop points take effect (4.1.2)."""

@@ -170,6 +170,19 @@ def test_handlers(word: str, tmp_path: Path) -> None:
     assert history(output) == wanted != []
 
 
+@pytest.mark.parametrize("word, told", [("on", True), ("off", False)])
+def test_system_errors_are_told_wherever_they_are(word: str, told: bool, tmp_path: Path) -> None:
+    """Nothing but one function is traced, and the fault is in another (TRCVICTLR.TRCERR)."""
+    path = elf("faults")
+    output = session("m33", path, tmp_path, ["include run", "exceptions " + word], M33[1])
+    lines = (tmp_path / "truth").read_text("ascii").splitlines()
+    faults = {line.split()[-1] for line in lines if line.startswith("exception 3 ")}
+    found = re.findall(r"^\[gap: tracing was off\]\n<HardFault \(exception 3\), return address (\w+)>$", output, re.M)
+    assert bool(found) == told and set(found) <= faults
+    inside = within(path, "run")
+    assert history(output) == [each.address for each in instructions(tmp_path) if inside(each.address)] != []
+
+
 def test_from_a_function_to_another(tmp_path: Path) -> None:
     path = elf("sort")
     filters = ["start " + sorted(functions(path))[-1], "stop run"]

@@ -199,13 +199,18 @@ class Encoder:
             branch = records[address]
         self._branch = branch
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Transfer] = ()) -> None:
+    def exception(
+        self, number: int, return_address: int, pushed: Sequence[Transfer] = (), forced: bool = False
+    ) -> None:
         """Take an exception entry; it is traced if what came just before it was (4.1.3).
 
         :param number: Architectural exception number (IPSR).
         :param return_address: Preferred return address, or :data:`NO_EXECUTION`.
         :param pushed: What it stored on the stack.
+        :param forced: Whether it is traced all the same.
         """
+        if forced and not self._active:
+            self._turn_on()
         if self._active:
             self._leave(exception_type(number), return_address, pushed)
         self._level = HANDLER
@@ -227,11 +232,14 @@ class Encoder:
             self._timestamp_due = self._config.timestamps
         self._level = HANDLER if handler else THREAD
 
-    def lockup(self, address: int) -> None:
+    def lockup(self, address: int, forced: bool = False) -> None:
         """Take an entry to lockup: nothing runs until another exception or a halt (5.2.7).
 
         :param address: Address of the instruction that caused it, or :data:`NO_EXECUTION` if no instruction did.
+        :param forced: Whether it is traced even if what came before it was not.
         """
+        if forced and not self._active:
+            self._turn_on()
         if self._active:
             self._leave(LOCKUP, address, ())
 
@@ -354,13 +362,16 @@ class Encoder:
 
     def _start(self, address: int) -> None:
         # ViewInst becomes active: Trace On, then where (5.2.2).
+        self._turn_on()
+        self._locate(address)
+
+    def _turn_on(self) -> None:
         self._writer.flush_atoms()
         if self._written >= self._sync_at and self._told is not None:
             self._synchronise()
         self._writer.trace_on()
         self._stack.clear()
-        self._active = True
-        self._locate(address)
+        self._active = self._lost = True
 
     def _arrive(self, address: int) -> None:
         # An address is due at the target of the last P0 element, or a synchronisation point, which tells it too.
