@@ -1,8 +1,8 @@
 """ViewInst: which executed instructions are traced (IHI 0064, 4.1.2), decided from the unit's filter registers.
 
-All four controls are here, and which exceptions are traced whatever they say: include and exclude ranges, start and stop
-points (address comparators or the core's DWT comparators), the exception-level mask and the enabling event.  Of the
-events only TRUE is active: nothing on the board drives the other resources.
+All four controls are here, and which exceptions are traced whatever they say: include and exclude ranges, start and
+stop points (address comparators or the core's DWT comparators), the exception-level mask and the enabling event.  Of
+the events only TRUE is active: nothing on the board drives the other resources.
 """
 
 from __future__ import annotations

@@ -190,6 +190,29 @@ def test_from_a_function_to_another(tmp_path: Path) -> None:
     assert history(output) == cut(truth(tmp_path), Wanted(path, filters), branches(path))
 
 
+_BLOCK = (0x170, 0x172, 0x176, 0x178, 0x17C, 0x17E, 0x182, 0x184)  # "run" of faults.elf, up to its first call
+_APPENDIX_D = (
+    ("include 0x170-0x187", _BLOCK),        # D.1.1, L20065
+    ("exclude 0x170-0x187", ()),
+    ("include 0x176-0x17d", _BLOCK[2:]),    # D.1.2, L20075: from the low address to the end of the block
+    ("exclude 0x176-0x17d", _BLOCK),
+    ("include 0x160-0x17d", _BLOCK),        # D.1.3, L20088
+    ("exclude 0x160-0x17d", _BLOCK[5:]),
+    ("include 0x17c-0x18f", _BLOCK[4:]),    # D.1.4, L20098
+    ("exclude 0x17c-0x18f", _BLOCK),
+)
+
+
+def test_one_range_and_one_block() -> None:
+    """The examples of IHI 0064, appendix D: a range that covers a block, or its beginning, middle or end."""
+    each = [["monitor reset halt", "etm filter delete all", "etm filter " + words, "etm start", "continue",
+             "echo >>>\\n", "etm history 1,100000", "echo <<<\\n"] for words, _ in _APPENDIX_D]
+    output = run_gdb(["etm connect board:m33 --elf %s %s" % (elf("faults"), M33[1]), *sum(each, [])])
+    parts = [part.partition("<<<")[0] for part in output.split(">>>\n")[1:]]
+    found = [tuple(at for at in history(part) if at in _BLOCK) for part in parts]
+    assert found == [wanted for _, wanted in _APPENDIX_D]
+
+
 def combination(path: str, seed: int) -> List[str]:
     """Choose filters at random: functions, addresses, points and exceptions."""
     chance = random.Random(seed)
