@@ -201,7 +201,7 @@ def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
     # What a modifier asks for may not have been traced.
     if "t" in modifiers and not decoded.clock.has_times:
         yield "no cycle counts and no timestamps in this trace"
-    if "d" in modifiers and decoded.history.data_counts is None:
+    if "d" in modifiers and not decoded.history.tells_transfers:
         yield "no loads and stores in this trace"
 
 

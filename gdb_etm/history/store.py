@@ -179,6 +179,11 @@ class History:
                 return False if insn is not None and insn.kind not in (Kind.DIRECT, Kind.INDIRECT) else None
         return None
 
+    @property
+    def tells_transfers(self) -> bool:
+        """Whether loads and stores were traced: in a data stream, or among the instructions as an ETMv3 does."""
+        return self.data_counts is not None or bool(self._transfers or self._event_transfers)
+
     def transfers(self, number: int) -> Tuple[Transfer, ...]:
         """List the loads and stores of an instruction that the trace tells of, in the order of the trace.
 

@@ -106,7 +106,7 @@ def test_loads_and_stores(tmp_path: Path) -> None:
     output = session(
         "transfers", tmp_path, *commands, connect="--data-trace --etb-size 1M --option board.truth_data=1"
     )
-    assert "data addresses and values" in output
+    assert "data addresses and values" in output and "no loads and stores in this trace" not in output
     assert addresses(output) == instructions(tmp_path)
     form = r"\n +(load|store) +(\d) bytes? +at 0x([0-9a-f]{8}) .*= 0x([0-9a-f]+)"
     moved = [(m[1], int(m[3], 16), int(m[2]), int(m[4], 16)) for m in re.finditer(form, output)]
