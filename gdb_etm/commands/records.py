@@ -128,12 +128,14 @@ class Record:
         self.capture = capture
         self.origin = origin
         self.is_live = is_live
+        # All histories, once they are decoded; until then those that somebody asked for by their trace IDs.
         self._decoded: Optional[Dict[int, Decoded]] = None
+        self._some: Dict[int, Decoded] = {}
         self._packets: Dict[Optional[int], Packets] = {}
 
     @property
     def is_decoded(self) -> bool:
-        """Tell whether somebody has looked already."""
+        """Tell whether somebody has looked at all of it already."""
         return self._decoded is not None
 
     @property
@@ -143,29 +145,50 @@ class Record:
 
     def forget_symbols(self) -> None:
         """Name functions anew at the next look."""
-        for decoded in (self._decoded or {}).values():
+        for decoded in (self._decoded or self._some).values():
             decoded.forget_symbols()
 
     def decoded(
-        self, images: Sequence[MemoryImage], cache: DecoderCache, read: Optional[ReadMemory]
+        self,
+        images: Sequence[MemoryImage],
+        cache: DecoderCache,
+        read: Optional[ReadMemory],
+        trace_id: Optional[int] = None,
     ) -> Dict[int, Decoded]:
-        """Give the histories by trace ID, decoded at the first look, and again once there is a program at all.
+        """Give histories by trace ID, decoded at the first look, and again once there is a program at all.
 
         :param images: Program memory beside what the capture holds; it comes after the capture's own.
         :param cache: Decoders of earlier captures.
         :param read: Reads the target's memory for comparing; None where there is no target.
+        :param trace_id: The one that is enough, where there is one; None takes all.
         :raises CaptureError: Nothing in it can be decoded.
         """
-        if self._decoded is None or (images and not self.has_program):
-            capture = with_images(self.capture, images)
-            result: Dict[int, Decoded] = {}
-            for trace_id, history in decode_capture(capture, self._meter, cache).items():
-                result[trace_id] = Decoded(history, self._meter)
-                if read is not None and self.is_live:
-                    result[trace_id].compare(read)
-            self._decoded = result
-            self.capture = capture
+        if images and not self.has_program:
+            self._decoded, self._some = None, {}
+        if self._decoded is not None:
+            return self._decoded
+        if trace_id is not None and trace_id not in self._some:
+            self._some.update(self._decode(images, cache, read, trace_id))
+        if trace_id in self._some:
+            return self._some
+        self._decoded = {**self._decode(images, cache, read, None), **self._some}
         return self._decoded
+
+    def _decode(
+        self,
+        images: Sequence[MemoryImage],
+        cache: DecoderCache,
+        read: Optional[ReadMemory],
+        trace_id: Optional[int],
+    ) -> Dict[int, Decoded]:
+        capture = with_images(self.capture, images)
+        result: Dict[int, Decoded] = {}
+        for found, history in decode_capture(capture, self._meter, cache, trace_id).items():
+            result[found] = Decoded(history, self._meter)
+            if read is not None and self.is_live:
+                result[found].compare(read)
+        self.capture = capture
+        return result
 
     def streams(self) -> List[SourceStream]:
         """Take the capture apart by trace IDs.

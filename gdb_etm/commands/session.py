@@ -132,7 +132,7 @@ class Session:
     def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture unless that was done before, and give one core's history."""
         read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
-        decoded = record.decoded(self.images_for(record), self._cache, read)
+        decoded = record.decoded(self.images_for(record), self._cache, read, trace_id)
         return record.choose(decoded, trace_id)
 
     def _reaches_memory(self) -> bool:

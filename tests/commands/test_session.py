@@ -13,6 +13,7 @@ from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import KEPT, Session
 from gdb_etm.errors import CaptureError, CommandError, EtmError
+from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 
 
@@ -149,3 +150,14 @@ def test_settings_are_those_that_commands_read() -> None:
         "history-size",
         "function-call-history-size",
     }
+
+
+def test_one_trace_id_is_decoded_alone(session: Session) -> None:
+    record = session.add(read_snapshot(capture_folder("juno_r1_1"))[0], "loaded", is_live=False)
+    one = session.decode(record, 0x15)
+    assert len(one.history) > 0 and not record.is_decoded
+    # Whoever wants all of them, or one that is not there, has the others decoded; what was looked at stays.
+    with pytest.raises(CommandError, match="0x10, 0x11, 0x12, 0x13, 0x15"):
+        session.decode(record, 0x42)
+    assert record.is_decoded and session.decode(record, 0x15) is one
+    assert session.decode(record) is session.decode(record, 0x10)
