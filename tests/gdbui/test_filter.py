@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from pathlib import Path
 from typing import List
 
 from gdb_etm.commands.filter_set import Filter, asked, commas
+from tests.access.processes import FOREVER_TICK, write_forever
 from tests.firmware.build import elf
-from tests.gdb_session import ROOT, run_gdb
+from tests.gdb_session import ROOT, SCRIPT, run_gdb
+from tests.terminal import Terminal
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 _PAIRS = "--option board.comparators=%d"
@@ -106,3 +110,30 @@ def test_a_unit_without_comparators_says_so() -> None:
 
 def test_commas_in_brackets_belong_to_the_function() -> None:
     assert commas("f(int, char), a.c:12 ,std::map<int, g>::at") == ["f(int, char)", "a.c:12", "std::map<int, g>::at"]
+
+
+def test_a_change_while_the_program_runs_holds_from_the_next_halt_on(tmp_path: Path) -> None:
+    forever = write_forever(tmp_path / "forever.elf")
+    environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
+    command = ["gdb-multiarch", "-nx", "-q", "-ex", "set pagination off", "-ex", "source %s" % SCRIPT]
+    with Terminal(command, environment, ROOT) as gdb:
+        at = gdb.wait("(gdb) ")
+
+        def type_and_wait(line: str, text: str) -> int:
+            gdb.type(line + "\n")
+            return gdb.wait(text, at)
+
+        at = type_and_wait("etm connect board:m33 --elf %s %s" % (forever, _PAIRS % 2), "4 KiB")
+        at = type_and_wait("etm start", "circular.")
+        at = type_and_wait("continue &", "Continuing.")
+        at = type_and_wait("etm filter include 0x%x-0x%x" % (FOREVER_TICK, FOREVER_TICK + 3), "; from the next halt on")
+        at = type_and_wait("interrupt", " bytes; ")
+        at = type_and_wait("continue &", "Continuing.")
+        time.sleep(0.5)  # until the handler has run
+        at = type_and_wait("interrupt", " bytes; ")
+        gdb.type("etm history 1,100000\n")
+        end = type_and_wait("print 12345678", "= 12345678")
+        ran = {int(address, 16) for address in re.findall(r"^\d+ +0x([0-9a-f]{8}) ", gdb.seen[at:end], re.M)}
+        assert ran == {FOREVER_TICK, FOREVER_TICK + 2}
+        gdb.type("etm disconnect\nquit\n")
+        assert gdb.end() == 0
