@@ -94,9 +94,10 @@ class Etmv3Unit(Armv7Unit):
         """What makes the trace; None while the unit is stopped."""
         return self._encoder
 
-    def write32(self, offset: int, value: int) -> None:
-        """Write a register; the FIFO level is at most its size."""
-        super().write32(offset, min(value, self._model.fifo) if offset == FFLR else value)
+    def read32(self, offset: int) -> int:
+        """Read a register; the FIFO level is at most its size."""
+        value = super().read32(offset)
+        return min(value, self._model.fifo) if offset == FFLR else value
 
     # What the core does.
 
