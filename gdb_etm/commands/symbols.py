@@ -54,33 +54,37 @@ def _symbols_of(path: str, kind: str) -> List[Function]:
     from elftools.elf.sections import SymbolTableSection
 
     found: List[Function] = []
+    limits: Dict[int, int] = {}
     try:
         with open(path, "rb") as stream:
             elf = ELFFile(stream)
             # Bit 0 of a T32 function's symbol is its state.
             thumb = ~1 if elf["e_machine"] == "EM_ARM" and kind == "STT_FUNC" else ~0
+            ends = [section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()]
             for section in elf.iter_sections():
                 if isinstance(section, SymbolTableSection):
                     for symbol in section.iter_symbols():
                         if symbol["st_info"]["type"] == kind and symbol["st_shndx"] != "SHN_UNDEF":
-                            start = symbol["st_value"] & thumb
+                            start, place = symbol["st_value"] & thumb, symbol["st_shndx"]
                             found.append(Function(symbol.name, start, start + symbol["st_size"]))
+                            if isinstance(place, int) and place < len(ends):
+                                limits[start] = ends[place]
     except OSError as error:
         raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
     except ELFError as error:
         raise ImageError("%s is not a readable ELF file: %s" % (path, error))
-    return _with_ends(found)
+    return _with_ends(found, limits)
 
 
-def _with_ends(functions: List[Function]) -> List[Function]:
-    # Assembler functions often have no size: they reach to the next symbol.
+def _with_ends(functions: List[Function], limits: Dict[int, int]) -> List[Function]:
+    # Assembler functions often have no size: they reach to the next symbol, or to the end of their section.
     ordered = sorted(functions, key=lambda function: function.start)
     starts = sorted({function.start for function in ordered})
     result = []
     for function in ordered:
         if function.end == function.start:
             after = bisect_right(starts, function.start)
-            end = starts[after] if after < len(starts) else function.start + 4
-            function = function._replace(end=end)
+            bounds = starts[after : after + 1] + [limits.get(function.start, function.start + 4)]
+            function = function._replace(end=max(min(bounds), function.start))
         result.append(function)
     return result

@@ -15,6 +15,7 @@ from gdb_etm.history.frames import Function
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import Isa
+from tests.firmware.cortex_a import build as cortex_a
 from tests.gdb_session import ROOT, run_gdb
 
 ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
@@ -83,6 +84,15 @@ def test_symbols_without_size_reach_to_the_next() -> None:
         "b",
         None,
     ]
+
+
+def test_the_last_symbol_without_size_reaches_to_the_end_of_its_section() -> None:
+    # Its instructions: push, smc, pop; its section ends with a literal.
+    table = load_symbols([str(cortex_a.elf("worlds"))])
+    last = next(one for one in table.functions if one.name == "ask_monitor")
+    assert [one.name if one else None for one in map(table.at, range(last.start, last.start + 0x14, 4))] == (
+        ["ask_monitor"] * 4 + [None]
+    )
 
 
 def test_there_is_no_target() -> None:
