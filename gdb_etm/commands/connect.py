@@ -80,7 +80,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
         if not os.path.isfile(name):
             raise CommandError("--elf: no file %s" % name)
         load_elf(name)  # GDB takes the program of another processor, and then no target of ours
-    session.debugger.load_files(files)
+    session.debugger.load_files(files, replace=True)
     images = session.images()
     connection = session.debugger.connection()
     choice = Choice(unit=values.get(UNIT), sink=values.get(SINK))

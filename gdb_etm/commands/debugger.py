@@ -77,5 +77,9 @@ class Debugger(Protocol):
     def location(self) -> str:
         """Name the place where the target is halted, such as a function; empty when unknown."""
 
-    def load_files(self, paths: Sequence[str]) -> None:
-        """Take the symbols of ELF files, where the debugger has none yet."""
+    def load_files(self, paths: Sequence[str], replace: bool = False) -> None:
+        """Take the symbols of ELF files, where the debugger has none yet.
+
+        :param paths: The files.
+        :param replace: Whether a program that came this way gives way to one at the same addresses.
+        """

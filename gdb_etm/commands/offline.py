@@ -75,7 +75,7 @@ class OfflineDebugger:
         """List the ELF files."""
         return list(self._paths)
 
-    def load_files(self, paths: Sequence[str]) -> None:
+    def load_files(self, paths: Sequence[str], replace: bool = False) -> None:
         """Take more ELF files."""
         self._paths += [path for path in paths if path not in self._paths]
         self._symbols = load_symbols(self._paths)

@@ -16,6 +16,7 @@ from gdb_etm.commands.symbols import SymbolTable, load_symbols
 from gdb_etm.errors import AccessError, ConnectError, EtmError, ImageError
 from gdb_etm.gdbui.memory_port import GdbMemoryPort
 from gdb_etm.history.frames import Function
+from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class GdbDebugger:
         self._lines: Dict[int, Optional[SourceLine]] = {}
         self._texts: Dict[Tuple[int, bytes], str] = {}
         self._symbols: Optional[SymbolTable] = None
+        self._program: Optional[str] = None
 
     def forget(self) -> None:
         """Drop what was learnt from symbols: GDB read others."""
@@ -95,17 +97,24 @@ class GdbDebugger:
         files = [objfile.filename for objfile in gdb.objfiles() if objfile.owner is None]
         return [name for name in files if name and os.path.isfile(name)]
 
-    def load_files(self, paths: Sequence[str]) -> None:
+    def load_files(self, paths: Sequence[str], replace: bool = False) -> None:
         """Make the first file the program if GDB has none, and add the symbols of the others."""
         known = [os.path.realpath(name) for name in self.program_files()]
+        # A program that the user named to GDB stays.
+        before = self._program if replace else None
         for path in paths:
             if os.path.realpath(path) in known:
                 continue
-            verb = "add-symbol-file" if gdb.current_progspace().filename else "file"
+            program = gdb.current_progspace().filename
+            is_main = not program or program == before and _overlap(program, path)
+            verb = "file" if is_main else "add-symbol-file"
             try:
                 gdb.execute('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')), False, True)
             except gdb.error as error:
                 raise ImageError("GDB cannot read %s: %s" % (path, error))
+            if is_main:
+                self._program = gdb.current_progspace().filename
+                before = None
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the target's memory."""
@@ -164,6 +173,19 @@ class GdbDebugger:
             return load_symbols(self.program_files())
         except EtmError:
             return SymbolTable([])  # GDB could read the files; names from them are a bonus
+
+
+def _overlap(first: str, second: str) -> bool:
+    # Whether two programs lie at the same addresses; one that is gone or broken lies nowhere.
+    try:
+        others = [(image.address, image.address + len(image.data)) for image in load_elf(second)]
+        return any(
+            image.address < end and start < image.address + len(image.data)
+            for image in load_elf(first)
+            for start, end in others
+        )
+    except ImageError:
+        return False
 
 
 def _block_at(address: int) -> Optional[gdb.Block]:
