@@ -108,6 +108,8 @@ class GdbDebugger:
             program = gdb.current_progspace().filename
             is_main = not program or program == before and _overlap(program, path)
             verb = "file" if is_main else "add-symbol-file"
+            if program and is_main and self.connection() is None:
+                self.disconnect()  # after "detach" GDB would still ask a server that has ended
             try:
                 gdb.execute('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')), False, True)
             except gdb.error as error:

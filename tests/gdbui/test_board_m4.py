@@ -126,8 +126,9 @@ def test_the_units_own_comparators(tmp_path: Path) -> None:
     assert addresses(output) == [each for each in instructions(tmp_path) if first <= each < first + 32] != []
 
 
-def test_the_next_program_takes_the_place_of_the_last(tmp_path: Path) -> None:
-    commands = ["etm connect board:m4 --elf %s" % elf("sort"), "etm disconnect",
+@pytest.mark.parametrize("end", ["etm disconnect", "detach", "kill"])
+def test_the_next_program_takes_the_place_of_the_last(end: str, tmp_path: Path) -> None:
+    commands = ["etm connect board:m4 --elf %s" % elf("sort"), end,
                 "etm connect board:m4 --elf %s --etb-size 64K --truth %s" % (elf("tables"), tmp_path / "truth")]
     output = run_gdb([*commands, "etm start", "continue", "etm history 1,1000000", "etm disconnect"])
     assert "differ" not in output and addresses(output) == instructions(tmp_path)
