@@ -6,6 +6,7 @@ from typing import Iterator
 
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.packets import TRACE_ID
+from gdb_etm.commands.records import no_such_id
 from gdb_etm.commands.session import Session
 from gdb_etm.history.budget import STACK_DEPTHS, count_branches, spend, worths
 from gdb_etm.views.budget import rate_line, stream_lines, worth_lines
@@ -16,7 +17,10 @@ def run_budget(session: Session, values: Values) -> Iterator[str]:
     record = session.look()
     size = len(record.capture.buffer)
     wanted = values.get(TRACE_ID)
-    streams = [stream for stream in record.streams() if wanted in (None, stream.trace_id)]
+    found = record.streams()
+    streams = [stream for stream in found if wanted in (None, stream.trace_id)]
+    if wanted is not None and not streams:
+        raise no_such_id(wanted, record.number, [stream.trace_id for stream in found])
     with session.meter.task("counting packets", sum(len(stream.data) for stream in streams)) as task:
         budgets = [spend(stream, task.advance) for stream in streams]
     histories = {}

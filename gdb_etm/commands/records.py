@@ -207,7 +207,7 @@ class Record:
             found = self.streams()
             chosen = [stream for stream in found if trace_id in (None, stream.trace_id)]
             if not chosen and trace_id is not None:
-                raise _no_such_id(trace_id, self.number, [stream.trace_id for stream in found])
+                raise no_such_id(trace_id, self.number, [stream.trace_id for stream in found])
             if not chosen:
                 raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
             self._packets[trace_id] = Packets(chosen, self._meter)
@@ -221,7 +221,7 @@ class Record:
         if trace_id is not None:
             if trace_id not in decoded:
                 _refuse_data_id(trace_id, decoded)
-                raise _no_such_id(trace_id, self.number, decoded)
+                raise no_such_id(trace_id, self.number, decoded)
             return decoded[trace_id]
         if not decoded:
             raise CaptureError("capture %d holds no trace: %s" % (self.number, _empty_reason(self.capture)))
@@ -255,7 +255,8 @@ def _refuse_data_id(trace_id: int, decoded: Dict[int, Decoded]) -> None:
             raise CommandError(words % (trace_id, own_id, own_id))
 
 
-def _no_such_id(trace_id: int, number: int, known: Iterable[int]) -> CommandError:
+def no_such_id(trace_id: int, number: int, known: Iterable[int]) -> CommandError:
+    """Make the error for a trace ID that a capture does not hold."""
     words = ", ".join("0x%02x" % one for one in known) or "none"
     return CommandError("no trace ID 0x%02x in capture %d; it has: %s" % (trace_id, number, words))
 

@@ -100,3 +100,8 @@ def test_offline(tmp_path: Path) -> None:
 
 def test_nothing_captured() -> None:
     assert run_gdb(["etm budget"]).startswith('nothing captured: not connected. Try "etm connect"')
+
+
+def test_a_trace_id_that_is_not_there() -> None:
+    output = run_gdb(["etm connect board:m33 --elf %s" % ELF, "etm start", "continue", "etm budget --id 0x77"])
+    assert "no trace ID 0x77 in capture 1; it has: 0x10" in output and "frames:" not in output
