@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Callable, Generic, Iterator, Protocol, Sequence, TypeVar
+from typing import Callable, Generic, Iterator, Optional, Protocol, Sequence, TypeVar
 
 from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.packet import Packet
@@ -95,6 +95,22 @@ def list_stream(
         yield Packet(offset_of(at), data[at : at + size], kind.value, words(kind, data, at))
         hunting = kind is form.reserved
         at += size
+
+
+def feed_pieces(
+    feed: Callable[[bytes], None], data: bytes, progress: Optional[Callable[[int], None]], size: int = 1 << 18
+) -> None:
+    """Feed a whole stream piece by piece, so that somebody who waits can be told how far it is.
+
+    :param feed: Takes a piece.
+    :param progress: Called after each with its number of bytes; what it raises ends the work.
+    :param size: Of a piece, in bytes.
+    """
+    for at in range(0, len(data), size):
+        piece = data[at : at + size]
+        feed(piece)
+        if progress is not None:
+            progress(len(piece))
 
 
 class PacketStream(ABC, Generic[H, K]):

@@ -19,10 +19,8 @@ from gdb_etm.protocols.armv7.memories import LONGEST, Memories, Memory, Passage
 from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
-from gdb_etm.protocols.stream import Form, H, K, PacketStream
+from gdb_etm.protocols.stream import Form, H, K, PacketStream, feed_pieces
 
-_PIECE = 1 << 18
-# Bytes fed at a time, so that somebody who waits can be told how far it is.
 _LONG = LONGEST // 2
 _MOST_BELOW = 32
 # Entries of the return stack; more than a unit has do no harm, for it says by branch packets where its own ends.
@@ -235,9 +233,5 @@ class StreamDecoder(ABC):
         for gap in before:
             decoding.recorder.event(gap)
         with garbage_uncollected():
-            for at in range(0, len(data), _PIECE):
-                piece = data[at : at + _PIECE]
-                decoding.feed(piece)
-                if progress is not None:
-                    progress(len(piece))
+            feed_pieces(decoding.feed, data, progress)
             return decoding.finish()

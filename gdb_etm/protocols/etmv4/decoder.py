@@ -32,13 +32,11 @@ from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.etmv4.stretches import Stretches
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
+from gdb_etm.protocols.stream import feed_pieces
 
 if TYPE_CHECKING:
     from gdb_etm.protocols.etmv4.data.elements import DataElement
     from gdb_etm.protocols.etmv4.speculation import Speculation
-
-_PIECE = 1 << 18
-# Bytes fed at a time, so that somebody who waits can be told how far it is.
 
 
 class Decoder:
@@ -83,11 +81,7 @@ class Decoder:
         for gap in before:
             decoding.recorder.event(gap)
         with garbage_uncollected():
-            for at in range(0, len(data), _PIECE):
-                piece = data[at : at + _PIECE]
-                decoding.feed(piece)
-                if progress is not None:
-                    progress(len(piece))
+            feed_pieces(decoding.feed, data, progress)
             return decoding.finish(transfers)
 
 

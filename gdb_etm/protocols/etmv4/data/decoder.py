@@ -15,8 +15,10 @@ from gdb_etm.protocols.etmv4.data.reader import DataReader
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.memory import garbage_uncollected
+from gdb_etm.protocols.stream import feed_pieces
 
 _PIECE = 1 << 15
+# Bytes fed at a time; they take longer than those of an instruction stream.
 _ADDRESSED = (Kind.P1_1, Kind.P1_2, Kind.P1_3, Kind.P1_4)
 
 
@@ -36,11 +38,7 @@ def decode_data(
     """
     decoding = DataDecoding(config, offset_of)
     with garbage_uncollected():
-        for at in range(0, len(data), _PIECE):
-            piece = data[at : at + _PIECE]
-            decoding.feed(piece)
-            if progress is not None:
-                progress(len(piece))
+        feed_pieces(decoding.feed, data, progress, _PIECE)
     return decoding.finish()
 
 
