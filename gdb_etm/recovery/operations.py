@@ -1,0 +1,144 @@
+"""What an instruction computes, as relations between places: the words that lifting and solving share."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple, Optional, Tuple, Union
+
+MASK = 0xFFFFFFFF
+
+SP, LR = 13, 14
+N, Z, C, V = 16, 17, 18, 19
+"""Places of the condition flags, one bit each."""
+MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
+"""Places of the special registers; MSP and PSP name the stack pointers whichever of them r13 is at the time."""
+S0 = 32
+"""Place of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
+TEMPORARY = 64
+"""First of the places that live within one instruction."""
+
+PLACES = {"r%d" % number: number for number in range(13)}
+PLACES.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
+PLACES.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
+PLACES.update({"s%d" % number: S0 + number for number in range(32)})
+"""Place of each register by its lower-case name."""
+
+
+class Const(NamedTuple):
+    """A value that is in the instruction itself (its address included, so the program counter is one)."""
+
+    value: int
+    """32 bits, unsigned."""
+
+
+Place = int
+Operand = Union[Place, Const]
+
+
+class Op(IntEnum):
+    """What an :class:`Operation` says; all arithmetic is modulo 2**32, ``a, b, c`` are the inputs, ``d`` the output."""
+
+    COPY = 0
+    """d = a"""
+    ADD = 1
+    """d = a + b + c, where c is one bit"""
+    SUB = 2
+    """d = a + NOT b + c, where c is one bit: with c = 1 it is a - b"""
+    AND = 3
+    """d = a AND b"""
+    OR = 4
+    """d = a OR b"""
+    XOR = 5
+    """d = a XOR b"""
+    NOT = 6
+    """d = NOT a"""
+    BITS = 7
+    """d = b with ``detail = (p, q, n)``: bits p to p+n-1 replaced by bits q to q+n-1 of a.
+
+    Shifts and zero extensions by a constant have Const(0) as b; a rotation, a reversal of bytes and a bit field's
+    insertion are several of these."""
+    SIGN = 8
+    """d = a's low ``detail = (n,)`` bits, sign-extended"""
+    LSL = 9
+    """d = a shifted left by the low 8 bits of b, 0 from 32 on"""
+    LSR = 10
+    """d = a shifted right by the low 8 bits of b, 0 from 32 on"""
+    ASR = 11
+    """d = a shifted right arithmetically by the low 8 bits of b, all sign bits from 32 on"""
+    ROR = 12
+    """d = a rotated right by the low 8 bits of b, modulo 32"""
+    MUL = 13
+    """d = a * b"""
+    UMULH = 14
+    """d = high word of the unsigned product a * b"""
+    SMULH = 15
+    """d = high word of the signed product a * b"""
+    UDIV = 16
+    """d = a / b unsigned, 0 when b is 0"""
+    SDIV = 17
+    """d = a / b signed towards zero, 0 when b is 0"""
+    CLZ = 18
+    """d = number of leading zeros of a"""
+    RBIT = 19
+    """d = a with its bits in reverse order"""
+    SELECT = 20
+    """d = b if a (one bit) is 1, else c"""
+    ZERO = 21
+    """d (one bit) = whether a is 0"""
+    BIT = 22
+    """d (one bit) = bit ``detail = (n,)`` of a: N is BIT 31"""
+    ADD_CARRY = 23
+    """d (one bit) = carry out of a + b + c"""
+    ADD_OVERFLOW = 24
+    """d (one bit) = signed overflow of a + b + c"""
+    SUB_CARRY = 25
+    """d (one bit) = carry out of a + NOT b + c: with c = 1, whether a >= b unsigned"""
+    SUB_OVERFLOW = 26
+    """d (one bit) = signed overflow of a + NOT b + c"""
+    SHIFT_CARRY = 27
+    """d (one bit) = carry out of the shift ``detail = (Op.LSL/LSR/ASR/ROR,)`` of a by the low 8 bits of b; c (the old
+    carry) when that amount is 0"""
+    CONDITION = 28
+    """d (one bit) = whether condition ``detail = (code,)``, 0 to 13, holds with the inputs N, Z, C, V"""
+    LOAD = 29
+    """d = ``detail = (size,)`` bytes at address a, little-endian, zero-extended; size 1, 2 or 4"""
+    STORE = 30
+    """``detail = (size,)`` bytes at address a become the low bytes of b; no output"""
+    UNKNOWN = 31
+    """every output is something that the inputs do not tell: what an instruction without a model writes"""
+
+
+class Operation(NamedTuple):
+    """One relation; operations of an instruction are in the order in which they are computed."""
+
+    op: Op
+    outputs: Tuple[Place, ...]
+    inputs: Tuple[Operand, ...]
+    detail: Tuple[int, ...] = ()
+
+
+class Lifted(NamedTuple):
+    """One instruction, as if its condition held.
+
+    A place that is read after it was written in the same instruction has the new value.  Nothing here says what a
+    failed condition does: an instruction that is executed conditionally (in an IT block, or by A32's condition field)
+    then leaves all places and all memory as they were.
+    """
+
+    size: int
+    """2 or 4 bytes."""
+    operations: Tuple[Operation, ...]
+    taken: Optional[Place] = None
+    """A place of one bit that is 1 when the branch is taken; None when it is no conditional branch.
+
+    The condition of a plain conditional branch (``beq``) is this, not an execution condition."""
+    target: Optional[Operand] = None
+    """What the next instruction's address comes from, where it does not stand in the instruction."""
+    interworks: bool = False
+    """Whether bit 0 of ``target`` chooses the instruction set (BX, BLX, POP, LDR to PC); on T32 it is ignored else."""
+    aligned: Tuple[Operand, ...] = ()
+    """Addresses that are multiples of 4, or the instruction would have faulted (LDM, STM, LDRD, STRD, PUSH)."""
+    modelled: bool = True
+    """Whether the operations are all there is; when not, what UNKNOWN puts out is what the instruction writes."""
+    call: bool = False
+    """Whether it leaves its return address in the link register."""
