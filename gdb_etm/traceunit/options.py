@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Optional, Tuple
+from typing import Optional, Tuple
 
+from gdb_etm.traceunit.addresses import AddressRange
+from gdb_etm.traceunit.events import (
+    STATES,
+    Action,
+    AtZero,
+    Count,
+    Counter,
+    Event,
+    FirstState,
+    InState,
+    NextState,
+    Reload,
+    Rule,
+    Trigger,
+    members,
+)
 
-class AddressRange(NamedTuple):
-    """Program memory from ``first`` to ``last``, both included."""
-
-    first: int
-    """Address of the first instruction."""
-    last: int
-    """Address of the last byte, or of the last instruction's first byte."""
-
-    def __str__(self) -> str:
-        return "0x%08x-0x%08x" % (self.first, self.last)
+__all__ = ["AddressRange", "DataTrace", "Exceptions", "TraceOptions"]
 
 
 class Exceptions(Enum):
@@ -97,6 +104,14 @@ class TraceOptions:
     """What of each load and store is traced, those of exceptions included where the unit can."""
     data_include: Tuple[AddressRange, ...] = ()
     """Trace only loads and stores at these addresses; empty: all."""
+    rules: Tuple[Rule, ...] = ()
+    """What is done when events happen.  Several rules of one action: any of their events does it."""
+    counters: Tuple[Counter, ...] = ()
+    """How counters begin that the rules use."""
+    first_state: int = 0
+    """The state in which the sequencer begins, if rules use it."""
+    trigger_position: int = 50
+    """How much of the buffer is filled after the trigger, in percent, if a rule triggers."""
 
     def __post_init__(self) -> None:
         # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).
@@ -122,3 +137,46 @@ class TraceOptions:
             raise ValueError("%d bytes between synchronisation points: must be a power of two" % self.sync_bytes)
         if self.cycle_count is not None and self.cycle_count < 1:
             raise ValueError("cycle count threshold %d: must be at least 1" % self.cycle_count)
+        _check_rules(self)
+
+    @property
+    def triggers(self) -> bool:
+        """Whether a trigger stops the buffer."""
+        return any(isinstance(rule.do, Trigger) for rule in self.rules)
+
+
+def _check_rules(options: TraceOptions) -> None:
+    if not 0 <= options.trigger_position <= 100:
+        raise ValueError("trigger position %d: must be from 0 to 100 percent" % options.trigger_position)
+    numbers = [counter.number for counter in options.counters]
+    for number in numbers:
+        if numbers.count(number) > 1:
+            raise ValueError("counter %d is declared twice" % number)
+    if not 0 <= options.first_state < STATES:
+        raise ValueError("state %d: a sequencer has states 0 to %d" % (options.first_state, STATES - 1))
+    moved = any(isinstance(rule.do, (NextState, FirstState)) for rule in options.rules)
+    for rule in options.rules:
+        for counter in _counters_of(rule):
+            # A counter that nobody set holds anything.
+            if counter not in numbers:
+                raise ValueError("counter %d is used but not set" % counter)
+        for event in members(rule.when):
+            if isinstance(event, InState) and not moved:
+                raise ValueError("state %d: nothing takes the sequencer there" % event.state)
+        _check_states(rule.do, rule.when)
+
+
+def _counters_of(rule: Rule) -> Tuple[int, ...]:
+    used = tuple(event.counter for event in members(rule.when) if isinstance(event, AtZero))
+    return used + ((rule.do.counter,) if isinstance(rule.do, (Count, Reload)) else ())
+
+
+def _check_states(action: Action, event: Event) -> None:
+    states = [each.state for each in members(event) if isinstance(each, InState)]
+    if isinstance(action, NextState):
+        states += [action.source, action.target]
+        if action.source == action.target:
+            raise ValueError("from state %d to itself is no step" % action.source)
+    for state in states:
+        if not 0 <= state < STATES:
+            raise ValueError("state %d: a sequencer has states 0 to %d" % (state, STATES - 1))
