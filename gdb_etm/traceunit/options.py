@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
@@ -23,7 +23,7 @@ from gdb_etm.traceunit.events import (
     members,
 )
 
-__all__ = ["AddressRange", "DataTrace", "Exceptions", "TraceOptions"]
+__all__ = ["AddressRange", "Conditionals", "DataTrace", "Exceptions", "Level", "QElements", "TraceOptions"]
 
 
 class Exceptions(Enum):
@@ -61,6 +61,44 @@ class DataTrace(Enum):
         return self is not DataTrace.OFF
 
 
+class Conditionals(Enum):
+    """Of which conditional instructions that are no branches it is traced whether their condition held."""
+
+    OFF = "off"
+    LOADS = "loads"
+    STORES = "stores"
+    BOTH = "both"
+    """Loads and stores."""
+    ALL = "all"
+
+    def __bool__(self) -> bool:
+        return self is not Conditionals.OFF
+
+
+class QElements(Enum):
+    """Whether the unit may say that something ran without saying which way."""
+
+    OFF = "off"
+    COUNTS = "counts"
+    """Always with the number of instructions."""
+    ON = "on"
+    """With or without it."""
+
+    def __bool__(self) -> bool:
+        return self is not QElements.OFF
+
+
+class Level(NamedTuple):
+    """An exception level in one security state."""
+
+    number: int
+    """0 to 3; of a Cortex-M 0 is Thread mode and 3 Handler mode."""
+    nonsecure: bool = False
+
+    def __str__(self) -> str:
+        return "%s%d" % ("ns" if self.nonsecure else "s", self.number)
+
+
 @dataclass(frozen=True)
 class TraceOptions:
     """How to trace: everything that runs, unless ranges are given.
@@ -80,6 +118,8 @@ class TraceOptions:
     vmid: bool = False
     branch_broadcast: bool = False
     """Trace the target address of every taken branch."""
+    broadcast_ranges: Tuple[AddressRange, ...] = ()
+    """Do so only for branches in these; empty: for all."""
     sync_bytes: Optional[int] = None
     """Bytes of trace between two synchronisation points, a power of two; None: to suit the buffer."""
     include: Tuple[AddressRange, ...] = ()
@@ -96,14 +136,27 @@ class TraceOptions:
     """Trace Secure code."""
     nonsecure: bool = True
     """Trace Non-secure code."""
+    levels: Tuple[Level, ...] = ()
+    """Trace only what runs at one of these exception levels; empty: any."""
     contexts: Tuple[int, ...] = ()
     """Trace only what runs with one of these Context IDs; empty: any."""
     stall: bool = False
     """Stall the processor when the unit's FIFO is nearly full, rather than lose trace."""
+    stall_level: Optional[int] = None
+    """How soon, from 0, which stalls least, to 15, which loses least; None: of an ETMv4 15, else with half of the FIFO
+    free."""
+    overflow_prevention: bool = False
+    """Have the unit do what it can so that its FIFO never overflows, whatever the processor loses by it."""
     data: DataTrace = DataTrace.OFF
     """What of each load and store is traced, those of exceptions included where the unit can."""
     data_include: Tuple[AddressRange, ...] = ()
     """Trace only loads and stores at these addresses; empty: all."""
+    data_exclude: Tuple[AddressRange, ...] = ()
+    """Do not trace loads and stores at these addresses, even where they are included."""
+    conditional: Conditionals = Conditionals.OFF
+    """Whose condition is traced; branches' always is."""
+    q_elements: QElements = QElements.OFF
+    """Fewer bytes for less knowledge: what ran between two known places may stay unknown."""
     rules: Tuple[Rule, ...] = ()
     """What is done when events happen.  Several rules of one action: any of their events does it."""
     counters: Tuple[Counter, ...] = ()
@@ -119,30 +172,46 @@ class TraceOptions:
             raise ValueError("trace ID 0x%02x: must be from 0x01 to 0x6f" % self.trace_id)
         if self.data and self.trace_id == 0x6F:
             raise ValueError("trace ID 0x6f: the data stream needs the next one, which is reserved")
-        for pair in self.include + self.exclude + self.data_include:
-            if not 0 <= pair.first <= pair.last:
-                raise ValueError("address range %s ends before it starts" % (pair,))
-        if self.data_include and not self.data:
-            raise ValueError("address ranges of loads and stores: data trace is off")
-        if any(address < 0 for address in self.start_at + self.stop_at):
-            raise ValueError("an address is at least 0")
-        # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
-        for address in set(self.start_at) & set(self.stop_at):
-            raise ValueError("0x%08x both starts and stops the trace: choose one" % address)
-        if not self.secure and not self.nonsecure:
-            raise ValueError("neither Secure nor Non-secure code is to be traced: nothing is left")
-        if any(not 0 <= context <= 0xFFFFFFFF for context in self.contexts):
-            raise ValueError("a Context ID has 32 bits")
+        _check_places(self)
+        _check_states_of_the_processor(self)
         if self.sync_bytes is not None and (self.sync_bytes < 1 or self.sync_bytes & (self.sync_bytes - 1)):
             raise ValueError("%d bytes between synchronisation points: must be a power of two" % self.sync_bytes)
         if self.cycle_count is not None and self.cycle_count < 1:
             raise ValueError("cycle count threshold %d: must be at least 1" % self.cycle_count)
+        if self.stall_level is not None and not (self.stall and 0 <= self.stall_level <= 15):
+            raise ValueError("stall level %d: %s" % (
+                self.stall_level, "must be from 0 to 15" if self.stall else "stalling is off"))
         _check_rules(self)
 
     @property
     def triggers(self) -> bool:
         """Whether a trigger stops the buffer."""
         return any(isinstance(rule.do, Trigger) for rule in self.rules)
+
+
+def _check_places(options: TraceOptions) -> None:
+    data = options.data_include + options.data_exclude
+    for pair in options.include + options.exclude + data + options.broadcast_ranges:
+        if not 0 <= pair.first <= pair.last:
+            raise ValueError("address range %s ends before it starts" % (pair,))
+    if data and not options.data:
+        raise ValueError("address ranges of loads and stores: data trace is off")
+    if options.broadcast_ranges and not options.branch_broadcast:
+        raise ValueError("address ranges of branch broadcast: it is off")
+    if any(address < 0 for address in options.start_at + options.stop_at):
+        raise ValueError("an address is at least 0")
+    # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
+    for address in set(options.start_at) & set(options.stop_at):
+        raise ValueError("0x%08x both starts and stops the trace: choose one" % address)
+
+
+def _check_states_of_the_processor(options: TraceOptions) -> None:
+    if not options.secure and not options.nonsecure:
+        raise ValueError("neither Secure nor Non-secure code is to be traced: nothing is left")
+    if any(not 0 <= level.number <= 3 for level in options.levels):
+        raise ValueError("exception levels are numbered 0 to 3")
+    if any(not 0 <= context <= 0xFFFFFFFF for context in options.contexts):
+        raise ValueError("a Context ID has 32 bits")
 
 
 def _check_rules(options: TraceOptions) -> None:

@@ -6,7 +6,7 @@ register holds an unknown value (table 3-1), so every register that the unit has
 
 from __future__ import annotations
 
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.page import Register
@@ -34,7 +34,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     allotment = allot(options, capabilities)
     steps: List[Step] = [
         *_disable_steps(),
-        *main_control(options, capabilities, sync, stack),
+        *main_control(options, capabilities, sync, stack, bits(allotment.broadcast)),
         *view_inst(options, allotment, capabilities),
         *_view_data(options, allotment, capabilities),
         *unused_filters(capabilities),
@@ -87,10 +87,18 @@ def _view_data(options: TraceOptions, allotment: Allotment, capabilities: Capabi
     why = "trace the data of every load and store" if options.data else "no data trace"
     yield _write(etmv4.TRCVDCTLR, control, why + (", exceptions' too" if exceptions else ""))
     if capabilities.field("TRCIDR4.NUMACPAIRS"):
-        yield _write(etmv4.TRCVDSACCTLR, 0, "no data address filter by single comparators")
-        ranges = etmv4.TRCVDARCCTLR.encode(INCLUDE=bits(allotment.data))
-        yield _write(etmv4.TRCVDARCCTLR, ranges, "include %d ranges of loads and stores" % len(allotment.data)
-                     if allotment.data else "no data address filter")
+        singles = etmv4.TRCVDSACCTLR.encode(
+            INCLUDE=bits(allotment.data_points), EXCLUDE=bits(allotment.data_exclude_points))
+        yield _write(etmv4.TRCVDSACCTLR, singles, _counts(allotment.data_points, allotment.data_exclude_points,
+                     "addresses of loads and stores") or "no data address filter by single comparators")
+        ranges = etmv4.TRCVDARCCTLR.encode(INCLUDE=bits(allotment.data), EXCLUDE=bits(allotment.data_exclude))
+        yield _write(etmv4.TRCVDARCCTLR, ranges, _counts(allotment.data, allotment.data_exclude,
+                     "ranges of loads and stores") or "no data address filter")
+
+
+def _counts(include: Sequence[object], exclude: Sequence[object], what: str) -> str:
+    words = ["%s %d" % (verb, len(rows)) for verb, rows in (("include", include), ("exclude", exclude)) if rows]
+    return "%s %s" % (", ".join(words), what) if words else ""
 
 
 def _notes(options: TraceOptions, capabilities: Capabilities, stack: bool) -> Iterator[str]:

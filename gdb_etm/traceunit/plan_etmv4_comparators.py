@@ -6,7 +6,7 @@ comparators from the other end.
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers.etmv4_comparators import TRCACATR, TRCACVR, TRCCIDCVR
@@ -19,6 +19,7 @@ _LOAD_OR_STORE = 3  # of TRCACATR.TYPE
 _CONTEXT_ID = 1  # of TRCACATR.CONTEXTTYPE
 _Pairs = Tuple[Tuple[int, AddressRange], ...]
 _Singles = Tuple[Tuple[int, int], ...]
+_T = TypeVar("_T")
 
 
 class Allotment(NamedTuple):
@@ -33,20 +34,36 @@ class Allotment(NamedTuple):
     """Context IDs; the first has the first Context ID comparator."""
     restricted: Tuple[Tuple[int, int], ...] = ()
     """Pairs that match in one context only, by the number of its comparator."""
+    data_exclude: _Pairs = ()
+    data_points: _Singles = ()
+    """Loads and stores of one address each."""
+    data_exclude_points: _Singles = ()
+    broadcast: _Pairs = ()
+    """Where branch broadcast is on."""
+
+    @property
+    def pairs(self) -> Tuple[Tuple[str, _Pairs], ...]:
+        """Pairs by what they are for."""
+        return (("include", self.include), ("exclude", self.exclude), ("data", self.data),
+                ("data-exclude", self.data_exclude), ("branch-broadcast", self.broadcast))
+
+    @property
+    def points(self) -> Tuple[Tuple[str, _Singles], ...]:
+        """Single comparators by what they are for."""
+        return (("start", self.start), ("stop", self.stop), ("data", self.data_points),
+                ("data-exclude", self.data_exclude_points))
 
     @property
     def used(self) -> Set[int]:
         """Numbers of all single comparators that have a use."""
-        pairs = {2 * index + n for index, _ in self.include + self.exclude + self.data for n in (0, 1)}
-        return pairs | {n for n, _ in self.start + self.stop}
+        pairs = {2 * index + n for _, rows in self.pairs for index, _ in rows for n in (0, 1)}
+        return pairs | {n for _, rows in self.points for n, _ in rows}
 
     @property
     def taken(self) -> Tuple[Taken, ...]:
         """What each of them is for."""
-        ranges = (("include", self.include), ("exclude", self.exclude), ("data", self.data))
-        points = (("start", self.start), ("stop", self.stop))
-        found = [Taken(use, where, "pair %d" % n) for use, rows in ranges for n, where in rows]
-        found += [Taken(use, AddressRange(at, at), "comparator %d" % n) for use, rows in points for n, at in rows]
+        found = [Taken(use, where, "pair %d" % n) for use, rows in self.pairs for n, where in rows]
+        found += [Taken(use, AddressRange(at, at), "comparator %d" % n) for use, rows in self.points for n, at in rows]
         found += [Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)
                   for n, each in enumerate(self.contexts)]
         return tuple(found)
@@ -58,7 +75,33 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
     :raises UnsupportedError: The unit has too few, or cannot compare what is asked for.
     """
     pairs = min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)
-    data, contexts = joined(options.data_include), _contexts(options, capabilities)
+    contexts = _contexts(options, capabilities)
+    included, exclude = _included(options, contexts, capabilities)
+    broadcast = joined(options.broadcast_ranges)
+    data, data_points = _split(options.data_include)
+    data_exclude, data_exclude_points = _split(options.data_exclude)
+    starts, stops = list(dict.fromkeys(options.start_at)), list(dict.fromkeys(options.stop_at))
+    ranges = [[pair for pair, _ in included], exclude, data, data_exclude, broadcast]
+    points = [starts, stops, data_points, data_exclude_points]
+    needed = sum(map(len, ranges)) + (sum(map(len, points)) + 1) // 2
+    if needed > pairs:
+        raise UnsupportedError(
+            "this unit has %d address comparator pair%s (TRCIDR4.NUMACPAIRS); the filters need %d"
+            % (pairs, "" if pairs == 1 else "s", needed), "TRCIDR4.NUMACPAIRS")
+    if options.data_include or options.data_exclude:
+        capabilities.require("TRCIDR4.SUPPDAC", "address ranges of loads and stores")
+    _check_width([pair for rows in ranges for pair in rows], [point for rows in points for point in rows], capabilities)
+    own, *others = _numbered(ranges, range(pairs - 1, -1, -1))
+    singles = _numbered(points, range(2 * pairs))
+    restricted = tuple((n, context) for (n, _), (_, context) in zip(own, included)) if contexts else ()
+    return Allotment(own, others[0], others[1], singles[0], singles[1], contexts, restricted, others[2], singles[2],
+                     singles[3], others[3])
+
+
+def _included(
+    options: TraceOptions, contexts: Sequence[int], capabilities: Capabilities
+) -> Tuple[List[Tuple[AddressRange, int]], List[AddressRange]]:
+    # What to include, each with the number of a context, and what to exclude.
     include, exclude = packed(options.include, options.exclude)
     if options.include and not without(include, exclude):
         raise UnsupportedError("nothing is left to trace: what is included is excluded as well (TRCVIIECTLR.EXCLUDE)",
@@ -67,37 +110,34 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
         # A comparator's context is precise, which an event would not be (4.1.2).
         include = [AddressRange(0, (1 << capabilities.address_bits) - 1)]
     # A pair compares one context.
-    included = [(pair, context) for pair in include for context in range(max(len(contexts), 1))]
-    points = list(dict.fromkeys(options.start_at)), list(dict.fromkeys(options.stop_at))
-    needed = len(included) + len(exclude) + len(data) + (len(points[0]) + len(points[1]) + 1) // 2
-    if needed > pairs:
-        raise UnsupportedError(
-            "this unit has %d address comparator pair%s (TRCIDR4.NUMACPAIRS); the filters need %d"
-            % (pairs, "" if pairs == 1 else "s", needed), "TRCIDR4.NUMACPAIRS")
-    if data:
-        capabilities.require("TRCIDR4.SUPPDAC", "address ranges of loads and stores")
-    _check_width([*include, *exclude, *data], [*points[0], *points[1]], capabilities)
-    last = pairs - 1
-    own = tuple((last - n, pair) for n, (pair, _) in enumerate(included))
-    others = tuple((last - n, pair) for n, pair in enumerate([*exclude, *data], len(own)))
-    restricted = tuple((last - n, context) for n, (_, context) in enumerate(included)) if contexts else ()
-    singles = tuple(enumerate(points[0] + points[1]))
-    return Allotment(own, others[:len(exclude)], others[len(exclude):], singles[:len(points[0])],
-                     singles[len(points[0]):], contexts, restricted)
+    return [(pair, context) for pair in include for context in range(max(len(contexts), 1))], exclude
+
+
+def _split(ranges: Sequence[AddressRange]) -> Tuple[List[AddressRange], List[int]]:
+    # A single address needs half a pair.
+    found = joined(ranges)
+    return [pair for pair in found if pair.first < pair.last], [pair.first for pair in found if pair.first == pair.last]
+
+
+def _numbered(lists: Sequence[Sequence[_T]], numbers: Sequence[int]) -> List[Tuple[Tuple[int, _T], ...]]:
+    left = iter(numbers)
+    return [tuple((next(left), each) for each in one) for one in lists]
 
 
 def comparator_writes(allotment: Allotment, capabilities: Capabilities) -> Iterator[RegisterWrite]:
     """Write the comparators that have a use."""
     contexts = dict(allotment.restricted)
-    for index, pair in allotment.include + allotment.exclude:
+    for index, pair in allotment.include + allotment.exclude + allotment.broadcast:
         for n, address in ((2 * index, pair.first), (2 * index + 1, pair.last)):
             yield from _comparator(n, address, "range %s" % (pair,), capabilities, context=contexts.get(index))
-    for index, pair in allotment.data:
+    for index, pair in allotment.data + allotment.data_exclude:
         for n, address in ((2 * index, pair.first), (2 * index + 1, pair.last)):
             yield from _comparator(n, address, "loads and stores at %s" % (pair,), capabilities, _LOAD_OR_STORE)
     for points, what in ((allotment.start, "start at"), (allotment.stop, "stop at")):
         for n, address in points:
             yield from _comparator(n, address, "%s 0x%08x" % (what, address), capabilities)
+    for n, address in allotment.data_points + allotment.data_exclude_points:
+        yield from _comparator(n, address, "loads and stores at 0x%08x" % address, capabilities, _LOAD_OR_STORE)
     for n, context in enumerate(allotment.contexts):
         value = TRCCIDCVR[n]
         yield RegisterWrite(value.name, value.offset, context, 0xFFFFFFFF, "Context ID 0x%x" % context)

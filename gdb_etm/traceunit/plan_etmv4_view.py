@@ -5,13 +5,13 @@ IHI 0064, 4.1.2 and 4.1.3, 7.3.7 (TRCVICTLR); exception levels by profile: table
 
 from __future__ import annotations
 
-from typing import Iterator, List, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.options import Exceptions, TraceOptions
+from gdb_etm.traceunit.options import Exceptions, Level, TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
 from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, bits
 
@@ -67,9 +67,29 @@ def _suppressed(options: TraceOptions, capabilities: Capabilities) -> Tuple[int,
         off = options.exceptions is Exceptions.OFF
         secure |= _HANDLER if off else _THREAD
         words.append("no handlers" if off else "handlers only")
+    if options.levels:
+        secure, nonsecure = _levels(options.levels, implemented, secure, nonsecure)
+        words.append("exception levels %s only" % ", ".join(map(str, options.levels)))
     if options.exceptions is Exceptions.ON:
         words.append("resets and system errors wherever they are")
     return secure, nonsecure, words
+
+
+def _levels(
+    levels: Sequence[Level], implemented: Tuple[int, int], secure: int, nonsecure: int
+) -> Tuple[int, int]:
+    wanted = [0, 0]
+    for level in levels:
+        if not implemented[level.nonsecure] >> level.number & 1:
+            name = "TRCIDR3.EXLEVEL_NS" if level.nonsecure else "TRCIDR3.EXLEVEL_S"
+            raise UnsupportedError("exception level %s: not in this trace unit (%s is 0x%x)"
+                                   % (level, name, implemented[level.nonsecure]), name)
+        wanted[level.nonsecure] |= 1 << level.number
+    secure, nonsecure = secure | implemented[0] & ~wanted[0], nonsecure | implemented[1] & ~wanted[1]
+    if (secure, nonsecure) == implemented:
+        raise UnsupportedError("nothing is left to trace: every exception level is left out (TRCVICTLR.EXLEVEL_S)",
+                               "TRCVICTLR.EXLEVEL_S")
+    return secure, nonsecure
 
 
 def _write(register: Register, value: int, why: str) -> RegisterWrite:
