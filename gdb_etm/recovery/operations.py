@@ -11,7 +11,12 @@ SP, LR = 13, 14
 N, Z, C, V = 16, 17, 18, 19
 """Places of the condition flags, one bit each."""
 MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
-"""Places of the special registers; MSP and PSP name the stack pointers whichever of them r13 is at the time."""
+"""Places of the special registers.
+
+Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
+1:0 of a stack pointer are always 0."""
+HANDLER = 28
+"""Place of one bit: whether an M-profile core is in Handler mode."""
 S0 = 32
 """Place of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
 TEMPORARY = 64
@@ -20,6 +25,7 @@ TEMPORARY = 64
 PLACES = {"r%d" % number: number for number in range(13)}
 PLACES.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
 PLACES.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
+PLACES["handler"] = HANDLER
 PLACES.update({"s%d" % number: S0 + number for number in range(32)})
 """Place of each register by its lower-case name."""
 
@@ -106,6 +112,8 @@ class Op(IntEnum):
     """``detail = (size,)`` bytes at address a become the low bytes of b; no output"""
     UNKNOWN = 31
     """every output is something that the inputs do not tell: what an instruction without a model writes"""
+    CLOBBER = 32
+    """any memory may have another value afterwards; no inputs, no outputs"""
 
 
 class Operation(NamedTuple):
@@ -137,7 +145,9 @@ class Lifted(NamedTuple):
     interworks: bool = False
     """Whether bit 0 of ``target`` chooses the instruction set (BX, BLX, POP, LDR to PC); on T32 it is ignored else."""
     aligned: Tuple[Operand, ...] = ()
-    """Addresses that are multiples of 4, or the instruction would have faulted (LDM, STM, LDRD, STRD, PUSH)."""
+    """Addresses that are multiples of 4, or the instruction would have faulted (LDM, STM, LDRD, STRD, PUSH).
+
+    As ``taken`` and ``target``, they are read after all operations."""
     modelled: bool = True
     """Whether the operations are all there is; when not, what UNKNOWN puts out is what the instruction writes."""
     call: bool = False
