@@ -19,6 +19,7 @@ from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, B
 from gdb_etm.board.cortex_a_path import Block, Path
 from gdb_etm.board.engine import emu_start
 from gdb_etm.board.path import WrongPath
+from gdb_etm.board.registers import CORTEX_A, RegisterWatch
 from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
 
 CPSR_T = 1 << 5
@@ -59,6 +60,7 @@ class Engine:
         self._interrupt = -1
         self._fault: Optional[Tuple[Stop, int]] = None
         self._undo: Optional[Tuple[Any, bytes]] = None
+        self.registers = RegisterWatch(self._uc, CORTEX_A)
         self._map()
         self._uc.hook_add(const.UC_HOOK_BLOCK, self._on_block)
         self._uc.hook_add(const.UC_HOOK_INTR, self._on_interrupt)
@@ -167,6 +169,7 @@ class Engine:
             self._uc.context_restore(context)
             self._bus.ram[:] = ram
         executed = self._path.walk(self._blocks, None if self._held else self.place)
+        self.registers.complete([place & ~1 for place in executed] if self.registers.wanted else ())
         return self._outcome(executed, error)
 
     def _begin(self, count: int) -> None:
@@ -179,7 +182,8 @@ class Engine:
         self._stopping = count > 0
         if count:
             self._left = _FOREVER
-        if self._stale:
+        self.registers.clear()
+        if self.registers.begin() or self._stale:
             self._stale = False
             self._uc.ctl_flush_tb()
             self._path.forget()

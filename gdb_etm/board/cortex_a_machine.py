@@ -9,6 +9,7 @@ from gdb_etm.board.bus import BusFault, Device, DeviceBus
 from gdb_etm.board.cortex_a import Core, Exception_
 from gdb_etm.board.mpcore import PrivateRegion
 from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.board.system import AnyCore, AnyEngine, System
 
 
@@ -52,6 +53,8 @@ class CortexAMachine(System):
     :raises ValueError: the program is not one for this board.
     """
 
+    registers = CORTEX_A
+
     def __init__(self, options: BoardOptions, model: str, private: int) -> None:
         super().__init__(options)
         self.trace: Optional[ExecutionListener] = None
@@ -62,6 +65,7 @@ class CortexAMachine(System):
         self.core.held = options.hold
         self.clock.add(region)
         self.add_device(region)
+        self.core.engine.registers.wanted = options.truth_registers
         self._load()
 
     @property
@@ -78,19 +82,20 @@ class CortexAMachine(System):
 
     def executed(self, places: Sequence[int]) -> None:
         """Pass on completed instructions."""
-        self._truth.executed([place & ~1 for place in places], NO_ACCESSES)
+        states = self.core.engine.registers.take()
+        self._truth.executed([place & ~1 for place in places], NO_ACCESSES, states=states)
         if self.trace is not None:
             self.trace.executed(places)
 
     def exception(self, kind: Exception_, reached: int, vector: int) -> None:
         """Pass on an exception entry."""
-        self._truth.exception(kind.traced, reached & ~1, ())
+        self._truth.exception(kind.traced, reached & ~1, (), self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception(kind.traced, reached, vector)
 
     def returned(self) -> None:
         """Pass on an exception return."""
-        self._truth.exception_return(())
+        self._truth.exception_return((), self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception_return()
 
@@ -102,7 +107,7 @@ class CortexAMachine(System):
 
     def resume(self, place: int) -> None:
         """Pass on the end of a halt."""
-        self._truth.resume(place & ~1)
+        self._truth.resume(place & ~1, self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.debug_exit(place)
 

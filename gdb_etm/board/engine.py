@@ -30,6 +30,7 @@ from gdb_etm.board.conditions import ConditionWatch
 from gdb_etm.board.exceptions import HARD_FAULT
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import Block, Path, WrongPath
+from gdb_etm.board.registers import CORTEX_M, RegisterWatch
 from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
 from gdb_etm.board.t32 import condition_passes
 from gdb_etm.board.watch import AccessWatch
@@ -95,6 +96,7 @@ class Engine:
         self._undo: Optional[Tuple[Any, bytes]] = None
         self.watch = AccessWatch(self._uc, bus, self._blocks)
         self.conditions = ConditionWatch(self._uc)
+        self.registers = RegisterWatch(self._uc, CORTEX_M)
         self._map()
         self._uc.hook_add(const.UC_HOOK_BLOCK, self._on_block)
         self._uc.hook_add(const.UC_HOOK_INTR, self._on_interrupt)
@@ -313,6 +315,7 @@ class Engine:
         self._blocks.clear()
         self.watch.clear()
         self.conditions.clear()
+        self.registers.clear()
         self._limit = self._left = limit
         self._held = False
         self._stopping = False
@@ -324,7 +327,7 @@ class Engine:
 
     def _go(self, count: int) -> Run:
         """Let Unicorn run, and find out what happened."""
-        watched = self.watch.begin(), self.conditions.begin()
+        watched = self.watch.begin(), self.conditions.begin(), self.registers.begin()
         if True in watched or self._stale:
             self._forget()
         pc = self.pc
@@ -343,6 +346,7 @@ class Engine:
         executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
         accesses = self.watch.transfers(executed, self._path)
         failed = self.conditions.failed(executed)
+        self.registers.complete(executed)
         if self._postponed:
             before = len(executed)
             self._before += before

@@ -73,6 +73,8 @@ class Machine(System):
         self.core = Core(VARIANTS[options.board].core, self.bus, self.clock, self)
         self._add_devices()
         self.watch_accesses(False)
+        self.watch_conditions(False)
+        self.core.engine.registers.wanted = options.truth_registers
         self._load()
 
     @property
@@ -108,19 +110,19 @@ class Machine(System):
 
     def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
         """Pass on completed instructions."""
-        self._truth.executed(addresses, accesses, failed)
+        self._truth.executed(addresses, accesses, failed, self.core.engine.registers.take())
         if self.trace is not None:
             self.trace.executed(addresses, accesses, failed)
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
         """Pass on an exception entry."""
-        self._truth.exception(number, return_address, pushed)
+        self._truth.exception(number, return_address, pushed, self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception(number, return_address, pushed)
 
     def exception_return(self, popped: Sequence[Access]) -> None:
         """Pass on an exception return."""
-        self._truth.exception_return(popped)
+        self._truth.exception_return(popped, self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception_return(popped)
 
@@ -136,7 +138,7 @@ class Machine(System):
 
     def watch_conditions(self, on: bool) -> None:
         """Let the engine tell which conditions fail, or no longer."""
-        self.core.engine.conditions.wanted = on
+        self.core.engine.conditions.wanted = on or self.options.truth_registers
 
     def lockup(self, address: int) -> None:
         """Pass on a lockup."""
@@ -152,6 +154,6 @@ class Machine(System):
 
     def resume(self, pc: int) -> None:
         """Pass on the end of a halt."""
-        self._truth.resume(pc)
+        self._truth.resume(pc, self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.debug_exit(pc)

@@ -13,6 +13,7 @@ class BoardOptions(NamedTuple):
     :param etb_size: Size of the trace buffer in bytes; None for the board's own.
     :param truth: Path of the file that receives what really ran, or None.
     :param truth_data: Whether that file also tells every load and store, which takes time.
+    :param truth_registers: Whether that file also tells the registers after every instruction, which takes time.
     :param faults: Names of the faults that the probe side injects on demand.
     :param comparators: Address comparator pairs of the trace unit; the real ones have none.
     :param speculation: How many P0 elements the trace unit may leave uncommitted (TRCIDR8.MAXSPEC), where that can be
@@ -27,6 +28,7 @@ class BoardOptions(NamedTuple):
     etb_size: Optional[int] = None
     truth: Optional[str] = None
     truth_data: bool = False
+    truth_registers: bool = False
     faults: Tuple[str, ...] = ()
     comparators: int = 0
     speculation: Optional[int] = None

@@ -52,6 +52,7 @@ class BoardProbePlugin(Plugin):
             OptionInfo("board.etb_size", int, None, "Size of the trace buffer in bytes (4096; m4: 2048)."),
             OptionInfo("board.truth", str, None, "File that receives what the simulated core really executed."),
             OptionInfo("board.truth_data", bool, False, "Whether that file also tells every load and store."),
+            OptionInfo("board.truth_registers", bool, False, "Whether that file also tells the registers."),
             OptionInfo("board.comparators", int, 0, "Address comparator pairs of the trace unit (real ones: 0)."),
             OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),
             OptionInfo("board.data_trace", bool, False, "Whether m4 has a fuller trace unit, with data trace."),

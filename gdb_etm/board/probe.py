@@ -118,6 +118,7 @@ class BoardProbe(DebugProbe):
             comparators=int(self._option("board.comparators") or 0),
             speculation=None if speculation is None else int(speculation),
             truth_data=bool(self._option("board.truth_data")),
+            truth_registers=bool(self._option("board.truth_registers")),
             data_trace=bool(self._option("board.data_trace")),
             hold=bool(self._option("board.hold")),
         )

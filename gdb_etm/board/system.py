@@ -12,6 +12,7 @@ from gdb_etm.board.clock import Clock
 from gdb_etm.board.loader import load_elf
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.path import WrongPath
+from gdb_etm.board.registers import CORTEX_M, RegisterSet
 from gdb_etm.board.truth import Truth
 
 # How long the debugger may have to wait for the bus: some milliseconds.
@@ -57,11 +58,14 @@ class System(ABC):
     :raises ValueError: the program is not one for this board.
     """
 
+    registers: RegisterSet = CORTEX_M
+    """The core's registers, as far as the truth file tells them."""
+
     def __init__(self, options: BoardOptions) -> None:
         self.options = options
         self.bus = Bus()
         self.failure: Optional[WrongPath] = None
-        self._truth = Truth(options.truth, options.truth_data)
+        self._truth = Truth(options.truth, options.truth_data, self.registers)
         self._lock = threading.RLock()
         self._waiting = 0
         self._turns = 0

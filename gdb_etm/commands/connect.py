@@ -56,6 +56,7 @@ TRUTH = Argument(
     "FILE",
     completion=Completion.FILE,
 )
+REGISTERS = Argument("--registers", on, "with --truth: the registers after every instruction, too", flag=True)
 DATA_TRACE = Argument(
     "--data-trace", on, "board:m4 with a fuller trace unit in its place, one that traces loads and stores", flag=True
 )
@@ -125,16 +126,11 @@ def _check(where: str, values: Values) -> None:
         raise CommandError('"%s" is none of: %s, HOST:PORT, %s' % (where, ", ".join(_BOARDS), _OWN))
     if address and not 0 < int(address.group(2)) < 65536:
         raise CommandError("%s: ports are numbered 1 to 65535" % where)
-    board: Tuple[Argument[Any], ...] = (ETB_SIZE, TRUTH)
+    _check_board(where, values)
     probe: Tuple[Argument[Any], ...] = (PROBE, TARGET, FREQUENCY, MODE)
-    for argument in board if where not in _BOARDS else ():
-        if values.get(argument) is not None:
-            raise CommandError("%s is for the simulated board: etm connect %s" % (argument.name, _BOARDS[0]))
     for argument in probe if where else ():
         if values.get(argument) is not None and not (where in _BOARDS and argument is MODE):
             raise CommandError("%s is for a debug probe: etm connect without %s" % (argument.name, where))
-    if values.get(DATA_TRACE) and where != _WITH_A_FULLER_UNIT:
-        raise CommandError("--data-trace is for the simulated board: etm connect %s" % _WITH_A_FULLER_UNIT)
     if values.get(DAP_ONLY):
         if where not in ("", *_BOARDS):
             raise CommandError("--dap-only is for pyOCD started here: etm connect without %s" % where)
@@ -142,6 +138,17 @@ def _check(where: str, values: Values) -> None:
             raise CommandError("--mode %s: --dap-only leaves the core as it is" % values.get(MODE))
     if values.all(OPTION) and where not in ("", *_BOARDS):
         raise CommandError("--option is for pyOCD started here: etm connect without %s" % where)
+
+
+def _check_board(where: str, values: Values) -> None:
+    board: Tuple[Argument[Any], ...] = (ETB_SIZE, TRUTH, REGISTERS)
+    for argument in board if where not in _BOARDS else ():
+        if values.get(argument) is not None:
+            raise CommandError("%s is for the simulated board: etm connect %s" % (argument.name, _BOARDS[0]))
+    if values.get(REGISTERS) and values.get(TRUTH) is None:
+        raise CommandError("--registers goes with --truth FILE")
+    if values.get(DATA_TRACE) and where != _WITH_A_FULLER_UNIT:
+        raise CommandError("--data-trace is for the simulated board: etm connect %s" % _WITH_A_FULLER_UNIT)
 
 
 def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
@@ -155,6 +162,7 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             ("elf", files[0] if files else None),
             ("etb_size", values.get(ETB_SIZE)),
             ("truth", values.get(TRUTH)),
+            ("truth_registers", 1 if values.get(REGISTERS) else None),
             ("data_trace", 1 if values.get(DATA_TRACE) else None),
         )
         board = ["board.%s=%s" % (name, value) for name, value in choices if value is not None]
@@ -184,7 +192,8 @@ CONNECT = Command(
         "pyOCD runs no Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug access\n"
         'port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
     ),
-    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, UNIT, SINK, ETB_SIZE, TRUTH, DATA_TRACE, OPTION),
+    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, UNIT, SINK)
+    + (ETB_SIZE, TRUTH, REGISTERS, DATA_TRACE, OPTION),
     examples=(
         ("connect", "the only debug probe, or GDB's own connection"),
         ("connect --target stm32h743xx --frequency 4M", "a probe, with pyOCD's name of the chip"),
