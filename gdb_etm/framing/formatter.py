@@ -7,23 +7,52 @@ trace ID; 0, the upper bits of a data byte whose bit 0 is in the auxiliary byte 
 1 to 13 are data.  For an ID byte the auxiliary bit says when it takes effect: 0, at once; 1, after
 the next byte.
 
-Bytes that are no ID dominate, so frames are expanded thousands at a time: strided slices for the columns, big
-integers for the auxiliary bits.  Then the stream is cut where IDs are.
+Frames are expanded thousands at a time: strided slices for the columns, big integers for the auxiliary bits.  An ID
+that takes effect after the next byte changes places with that byte, so that all take effect at once.  The result is
+text: a character for each byte, and one that is no byte for each ID.  It is split there, and the parts are put together
+by ID; nothing of this takes a step of its own for a frame or an ID.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from typing import Callable, Dict, Optional
+from itertools import accumulate, chain, compress
+from typing import Callable, Dict, List, Optional, Tuple
 
 FRAME = 16
 """Bytes in a formatter frame."""
 _DATA = 15
-_PIECE = 1 << 20
+_PIECE = 1 << 17
 _LOWEST_BIT = bytes([0, 1]) * 128
+_NO_IDS = bytes(range(0, 256, 2))
 _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F
+_CUT = "\u0100"
+# Stands for an ID; in UTF-16 its bytes are 0 and 1.
+_NOBODY = b"\0"
+# Stands for the ID before the first one; in ID bytes bit 0 is set.
+
+
+class _Parts:
+    # A piece of the buffer that was split where IDs are.  Places in the buffer are counted without auxiliary bytes, and
+    # as if every ID took effect at once.
+
+    def __init__(self, place: int, owners: bytes, sizes: List[int]) -> None:
+        # Where the piece begins; for each part the ID byte before it; the parts' sizes.
+        self._place = place
+        self._owners = owners
+        self._sizes = sizes
+        self._places: List[int] = []
+
+    def of(self, owner: int) -> Tuple[List[int], List[int]]:
+        # Where one ID's parts begin in its own bytes, and in the buffer; at the end where the last one ends.
+        if not self._places:
+            # An ID is between any two.
+            self._places = list(accumulate(chain((self._place,), map((1).__add__, self._sizes))))
+        wanted = self._owners.translate(_only(owner))
+        positions = list(accumulate(chain((0,), compress(self._sizes, wanted))))
+        return positions, list(compress(self._places, wanted))
 
 
 class Stream:
@@ -33,26 +62,33 @@ class Stream:
         self.trace_id = trace_id
         """ATB trace ID, 0x01 to 0x6F."""
         self.data = bytearray()
-        # Where pieces begin that lie in the buffer with nothing between them but auxiliary bytes: in the stream, and in
-        # the buffer with the auxiliary bytes left out.
-        self._positions = array("Q")
-        self._places = array("Q")
-        self._following = -1
+        # Where the pieces of the buffer begin in the stream; how each is split; what was worked out of that.
+        self._begins = array("Q")
+        self._pieces: List[_Parts] = []
+        self._known: Dict[int, Tuple[List[int], List[int]]] = {}
 
-    def append(self, data: memoryview, place: int) -> None:
-        """Add bytes that lie in the buffer at ``place`` and on, auxiliary bytes not counted."""
-        if place != self._following:
-            self._positions.append(len(self.data))
-            self._places.append(place)
+    def _append(self, data: bytes, piece: _Parts) -> None:
+        self._begins.append(len(self.data))
+        self._pieces.append(piece)
         self.data += data
-        self._following = place + len(data)
 
     def offset_of(self, position: int) -> int:
         """Tell the buffer offset of the stream's byte number ``position`` (from 0, up to its length)."""
-        if not self._positions:
+        index = bisect_right(self._begins, position) - 1
+        if index < 0:
             return position
-        index = bisect_right(self._positions, position) - 1
-        frame, column = divmod(self._places[index] + position - self._positions[index], _DATA)
+        known = self._known.get(index)
+        if known is None:
+            known = self._known[index] = self._pieces[index].of(self.trace_id << 1 | 1)
+        positions, places = known
+        position -= self._begins[index]
+        part = bisect_right(positions, min(position, positions[-1] - 1)) - 1
+        place = places[part] + position - positions[part]
+        end = places[part] + positions[part + 1] - positions[part]
+        if place >= end - 1 and end % _DATA & 1:
+            # The ID after it is in an odd column: it changed places with the last byte.
+            place += 1
+        frame, column = divmod(place, _DATA)
         return frame * FRAME + column
 
 
@@ -64,7 +100,7 @@ class Deformatter:
         """Streams by trace ID.  Null data (ID 0) and reserved IDs are left out."""
         self.unattributed = 0
         """Data bytes before the first ID byte, which belong to a source that cannot be known."""
-        self._id: Optional[int] = None
+        self._owner = _NOBODY
         self._rest = b""
         self._frames = 0
 
@@ -76,25 +112,14 @@ class Deformatter:
         self._rest = data[frames * FRAME :]
         if not frames:
             return
-        expanded = memoryview(_expand(data, frames))
-        marks = _mark_ids(data, frames)
-        base = self._frames * _DATA
-        start = 0
-        at = marks.find(1)
-        while at >= 0:
-            if at > start:
-                self._append(expanded[start:at], base + start)
-            start = at + 1
-            new = expanded[at] >> 1
-            if new != self._id:
-                frame, column = divmod(at, _DATA)
-                if data[frame * FRAME + _DATA] >> (column >> 1) & 1 and column < _DATA - 1:
-                    self._append(expanded[start : start + 1], base + start)
-                    start += 1
-                self._id = new
-            at = marks.find(1, start)
-        if start < len(expanded):
-            self._append(expanded[start:], base + start)
+        parts = _expand(data, frames).split(_CUT)
+        owners = self._owner + data[: frames * FRAME : 2].translate(None, _NO_IDS)
+        piece = _Parts(self._frames * _DATA, owners, list(map(len, parts)))
+        for owner in dict.fromkeys(owners):
+            text = "".join(compress(parts, owners.translate(_only(owner))))
+            if text:
+                self._append(owner, text.encode("latin-1"), piece)
+        self._owner = owners[-1:]
         self._frames += frames
 
     @property
@@ -102,39 +127,49 @@ class Deformatter:
         """Number of bytes after the last whole frame."""
         return len(self._rest)
 
-    def _append(self, data: memoryview, place: int) -> None:
-        trace_id = self._id
-        stream = self.streams.get(trace_id) if trace_id is not None else None
-        if stream is not None:
-            stream.append(data, place)
-        elif trace_id is None:
+    def _append(self, owner: int, data: bytes, piece: _Parts) -> None:
+        trace_id = owner >> 1
+        if owner == _NOBODY[0]:
             self.unattributed += len(data)
         elif _FIRST_TRACE_ID <= trace_id <= _LAST_TRACE_ID:
-            stream = self.streams[trace_id] = Stream(trace_id)
-            stream.append(data, place)
+            stream = self.streams.get(trace_id)
+            if stream is None:
+                stream = self.streams[trace_id] = Stream(trace_id)
+            stream._append(data, piece)
 
 
-def _expand(data: bytes, frames: int) -> bytearray:
-    # The 15 data columns of every frame, as if no frame held an ID.
+def _only(owner: int) -> bytes:
+    # For bytes.translate: 1 for this one, 0 for all others.
+    return bytes(owner) + b"\1" + bytes(255 - owner)
+
+
+def _expand(data: bytes, frames: int) -> str:
+    # The 15 data columns of every frame, each character a byte or _CUT.  Numbers have a byte for each frame.
     whole = frames * FRAME
-    ones = int.from_bytes(b"\x01" * frames, "little")
+    ones = int.from_bytes(b"\1" * frames, "little")
     auxiliary = int.from_bytes(data[15:whole:FRAME], "little")
-    out = bytearray(frames * _DATA)
-    for column in range(_DATA):
-        values = data[column:whole:FRAME]
-        if not column & 1:
-            bits = auxiliary >> (column >> 1) & ones
-            values = (int.from_bytes(values, "little") | bits).to_bytes(frames, "little")
-        out[column::_DATA] = values
-    return out
-
-
-def _mark_ids(data: bytes, frames: int) -> bytearray:
-    # For each data column of every frame 1 when it is an ID, else 0.
-    marks = bytearray(frames * _DATA)
+    out = bytearray(2 * frames * _DATA)
     for column in range(0, _DATA, 2):
-        marks[column::_DATA] = data[column : frames * FRAME : FRAME].translate(_LOWEST_BIT)
-    return marks
+        raw = data[column:whole:FRAME]
+        values = int.from_bytes(raw, "little")
+        bits = auxiliary >> (column >> 1) & ones
+        ids = int.from_bytes(raw.translate(_LOWEST_BIT), "little")
+        following = data[column + 1 : whole : FRAME]
+        values |= bits
+        values ^= values & ids * 0xFF
+        late = ids & bits if column + 1 < _DATA else 0
+        if late:
+            moved = int.from_bytes(following, "little")
+            moved &= late * 0xFF
+            values ^= moved
+            following = (int.from_bytes(following, "little") ^ moved).to_bytes(frames, "little")
+            out[2 * column + 3 :: 2 * _DATA] = late.to_bytes(frames, "little")
+        if ids != late:
+            out[2 * column + 1 :: 2 * _DATA] = (ids ^ late).to_bytes(frames, "little")
+        out[2 * column :: 2 * _DATA] = values.to_bytes(frames, "little")
+        if column + 1 < _DATA:
+            out[2 * column + 2 :: 2 * _DATA] = following
+    return out.decode("utf-16-le")
 
 
 def deframe(buffer: bytes, progress: Optional[Callable[[int], None]] = None) -> Deformatter:
