@@ -26,6 +26,9 @@ Location = Union[int, str]
 Places = Union[Range, Location, Sequence[Union[Range, Location]]]
 """One range or location, or several; a function means its whole code."""
 
+Variables = Union[Range, str, Sequence[Union[Range, str]]]
+"""One pair of byte addresses, variable or other object of memory, or several."""
+
 
 class Stop(NamedTuple):
     """Where the core halted."""
@@ -105,10 +108,18 @@ class Session:
         cycles: Optional[int] = None,
         timestamps: bool = False,
         branch_broadcast: bool = False,
+        broadcast_range: Places = (),
         no_return_stack: bool = False,
+        context: Optional[str] = None,
+        sync_period: Optional[int] = None,
         stall: bool = False,
+        stall_level: Optional[int] = None,
+        overflow_prevention: bool = False,
         data: Optional[str] = None,
-        data_range: Union[Range, Sequence[Range]] = (),
+        data_range: Variables = (),
+        data_exclude: Variables = (),
+        conditional: Optional[str] = None,
+        q_elements: Optional[str] = None,
     ) -> None:
         """Choose what to trace, as the options of ``etm start`` do; what was chosen before is forgotten.
 
@@ -122,11 +133,25 @@ class Session:
             (IHI 0064, 2.7.3).
         :param timestamps: Trace the chip's time too, in ticks of its timestamp generator (IHI 0064, 2.7.4).
         :param branch_broadcast: Trace the address of every branch that is taken (IHI 0064, 2.7.5).
+        :param broadcast_range: The same, but only of branches at these pairs of byte addresses or locations
+            (IHI 0064, 7.3.5).
         :param no_return_stack: Trace the address of every return (IHI 0064, 5.3).
-        :param stall: Stall the processor rather than lose trace.
+        :param context: Which program runs: ``"off"``, ``"id"``, ``"vmid"`` or ``"both"``; None: as ``set etm context``
+            says (IHI 0064, 5.2.12).
+        :param sync_period: Bytes of trace between two synchronisation points, a power of two; None: as
+            ``set etm sync-period`` says (IHI 0064, 7.3.71).
+        :param stall: Stall the processor rather than lose trace (IHI 0064, 7.3.69).
+        :param stall_level: The same, from 0, which stalls least, to 15, which loses least trace.
+        :param overflow_prevention: Have the unit do all it can so that it never loses trace (IHI 0064, 7.3.69).
         :param data: Loads and stores too: ``"off"``, ``"addresses"``, ``"values"`` or ``"both"``; None: as
             ``set etm data`` says (IHI 0064, 4.1.4).
-        :param data_range: Only loads and stores at these pairs of byte addresses (IHI 0064, 4.1.4).
+        :param data_range: Only loads and stores at these pairs of byte addresses, or of these variables
+            (IHI 0064, 4.1.4).
+        :param data_exclude: None at these (IHI 0064, 4.1.4).
+        :param conditional: Of which instructions but branches it is told whether their condition held: ``"off"``,
+            ``"loads"``, ``"stores"``, ``"both"`` or ``"all"``; None: as ``set etm conditional`` says (IHI 0064, 7.3.8).
+        :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"``; None: as
+            ``set etm q-elements`` says (IHI 0064, 7.3.8).
         :raises EtmError: A location is unknown, or a value makes no sense whatever the unit.
         """
         found = words(START, {
@@ -137,10 +162,18 @@ class Session:
             "cycles": cycles,
             "timestamps": timestamps,
             "branch_broadcast": branch_broadcast,
+            "broadcast_range": self._ranges(broadcast_range),
             "no_return_stack": no_return_stack,
+            "context": context,
+            "sync_period": sync_period,
             "stall": stall,
+            "stall_level": stall_level,
+            "overflow_prevention": overflow_prevention,
             "data": data,
-            "data_range": data_range,
+            "data_range": self._variables(data_range),
+            "data_exclude": self._variables(data_exclude),
+            "conditional": conditional,
+            "q_elements": q_elements,
         })
         options_of(self._session, parse(START, found))
         self._configured = found
@@ -306,6 +339,12 @@ class Session:
                 found.append(place)
             else:
                 found += self._locations.code("*%d" % place if isinstance(place, int) else place)
+        return found
+
+    def _variables(self, places: Variables) -> List[Range]:
+        found: List[Range] = []
+        for place in _several(places):
+            found += [place] if isinstance(place, tuple) else self._locations.data(place)
         return found
 
     def _addresses(self, places: Union[Location, Sequence[Location]]) -> List[int]:

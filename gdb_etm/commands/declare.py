@@ -106,6 +106,8 @@ class Setting:
     default: str
     choices: Tuple[str, ...] = ()
     """Allowed words; empty for a count, where ``"unlimited"`` is allowed as well."""
+    check: Optional[Callable[[str], object]] = None
+    """Where other words than the choices are allowed: raises CommandError for those that are not."""
 
 
 def usage(command: Command) -> str:

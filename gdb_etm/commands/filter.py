@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.filter_set import CONTEXT, PLACES, STATES, Filter
+from gdb_etm.commands.filter_set import CONTEXT, DATA_PLACES, LEVEL, PLACES, STATES, Filter
 from gdb_etm.commands.parse import count, one_of
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.trace import options_of
@@ -15,7 +15,7 @@ from gdb_etm.views.filters import FilterRow, filter_lines, place_text
 if TYPE_CHECKING:
     from gdb_etm.traceunit.plan import Plan, Taken
 
-_VERBS = (*PLACES, *STATES, CONTEXT, "list", "delete")
+_VERBS = (*PLACES, *STATES, LEVEL, CONTEXT, *DATA_PLACES, "list", "delete")
 _NONE = 'no filters; "etm filter include FUNCTION" makes one'
 _MEANING = {
     ("exceptions", "on"): "resets and system errors are told wherever they are",
@@ -32,6 +32,8 @@ def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
         return STATES[kind]
     if kind == "delete":
         return ["all", *(str(each.number) for each in session.filters.filters)]
+    if kind == LEVEL:
+        return ("s0", "s1", "s2", "s3", "ns0", "ns1", "ns2", "thread", "handler")
     if kind not in PLACES or session.locations is None:
         return ()
     # The words of a list are joined by commas, and only the last is being typed.
@@ -39,9 +41,9 @@ def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
     return [head + comma + each for each in session.locations.completions(last)]
 
 
-VERB = Argument("WHAT", one_of(*_VERBS), " | ".join(_VERBS), choices=_VERBS)
+VERB = Argument("WHAT", one_of(*_VERBS), "include, exclude, start or another kind; list; delete", choices=_VERBS)
 WORDS = Argument(
-    "ARGUMENT", str, "LOCATION[,LOCATION...] | on | off | only | ID | N | all, as WHAT needs", many=True,
+    "ARGUMENT", str, "LOCATION[,LOCATION...] | on | off | only | ID | LEVEL | N | all, as WHAT needs", many=True,
     suggest=_suggested,
 )
 
@@ -108,7 +110,10 @@ def _list(session: Session) -> Iterator[str]:
 def _needed(kind: str) -> str:
     if kind in STATES:
         return " or ".join(STATES[kind])
-    return "a Context ID" if kind == CONTEXT else "a location: a function, FILE:LINE, *ADDRESS or FIRST-LAST"
+    if kind in DATA_PLACES:
+        return "a variable, *ADDRESS or FIRST-LAST"
+    words = {CONTEXT: "a Context ID", LEVEL: "an exception level: s0 to s3, ns0 to ns2, thread or handler"}
+    return words.get(kind, "a location: a function, FILE:LINE, *ADDRESS or FIRST-LAST")
 
 
 def _change(session: Session, filters: Sequence[Filter]) -> str:
@@ -142,7 +147,7 @@ def _planned(session: Session) -> Optional[Plan]:
 
 
 def _takes(found: Filter, taken: Sequence[Taken]) -> str:
-    if found.kind in STATES:
+    if found.kind in STATES or found.kind == LEVEL:
         return "no comparator"
 
     def overlaps(each: Taken) -> bool:
@@ -151,11 +156,14 @@ def _takes(found: Filter, taken: Sequence[Taken]) -> str:
     chosen: Dict[str, Callable[[Taken], bool]] = {
         "include": overlaps,
         "exclude": overlaps,
+        "data-include": overlaps,
+        "data-exclude": overlaps,
         "start": lambda each: each.where.first in found.points,
         "stop": lambda each: each.where.first in found.points,
         CONTEXT: lambda each: each.where.first in found.contexts,
     }
-    names = [each.name for each in taken if each.use == found.kind and chosen[found.kind](each)]
+    use = "data" if found.kind == "data-include" else found.kind
+    names = [each.name for each in taken if each.use == use and chosen[found.kind](each)]
     if not names and found.kind == "exclude":
         return "nothing: cut out of what is included"
     return ", ".join(dict.fromkeys(names))
@@ -174,6 +182,8 @@ FILTER = Command(
         "resets and system errors told even where nothing around them is traced.  That an exception came is told when\n"
         "what ran just before it was traced.\n"
         "secure, nonsecure: off leaves such code out.  context: only what runs with this Context ID.\n"
+        "level: only what runs at these exception levels, s0 to s3 in Secure state and ns0 to ns2 in Non-secure.\n"
+        "data-include, data-exclude: only, or not, loads and stores of a variable or at addresses; with data trace.\n"
         "Whole blocks are recorded: around an address in the middle of one, more may be seen.\n"
         "Filters stay when the connection ends, until they are deleted.  What does not fit into the unit is\n"
         'refused.  While tracing is on, a change holds from the next "continue" on.'
@@ -184,6 +194,8 @@ FILTER = Command(
         ("filter exclude 0x400-0x4ff", "not these addresses"),
         ("filter start dispatch", "nothing before dispatch is called"),
         ("filter exceptions off", "no interrupt handlers"),
+        ("filter level ns1", "only a Cortex-A's kernel in Non-secure state"),
+        ("filter data-include station", "loads and stores of one variable"),
         ("filter list", "what there is, and which comparators it takes"),
         ("filter delete all", "trace everything again"),
     ),

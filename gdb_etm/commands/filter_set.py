@@ -13,12 +13,17 @@ Range = Tuple[int, int]
 """First and last address."""
 PLACES = ("include", "exclude", "start", "stop")
 """Kinds that take locations."""
+DATA_PLACES = ("data-include", "data-exclude")
+"""Kinds that take variables and addresses of data."""
 STATES: Dict[str, Tuple[str, ...]] = {
     "exceptions": ("on", "off", "only"), "secure": ("on", "off"), "nonsecure": ("on", "off")}
 """Kinds that take a word, of which there is one filter each."""
 CONTEXT = "context"
+LEVEL = "level"
 
 _RANGE = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)-(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+_LEVEL = re.compile(r"(n?s)([0-3])\Z")
+_MODES: Dict[str, Tuple[int, bool]] = {"thread": (0, False), "handler": (3, False)}
 _PADDING = 4  # bytes between two functions that alignment can make
 
 
@@ -33,6 +38,8 @@ class Filter(NamedTuple):
     points: Tuple[int, ...] = ()
     """Addresses that start or stop the trace."""
     contexts: Tuple[int, ...] = ()
+    levels: Tuple[Tuple[int, bool], ...] = ()
+    """Exception levels, each with whether it is Non-secure."""
 
     def __str__(self) -> str:
         return "%s %s" % (self.kind, self.text)
@@ -114,6 +121,9 @@ def asked(filters: Sequence[Filter], is_padding: Callable[[int, int], bool]) -> 
         "exclude": _bridged([pair for each in of("exclude") for pair in each.ranges], is_padding),
         "start_at": [address for each in of("start") for address in each.points],
         "stop_at": [address for each in of("stop") for address in each.points],
+        "data_include": [pair for each in of("data-include") for pair in each.ranges],
+        "data_exclude": [pair for each in of("data-exclude") for pair in each.ranges],
+        "levels": tuple(level for each in of(LEVEL) for level in each.levels),
         "contexts": tuple(context for each in of(CONTEXT) for context in each.contexts),
         "exceptions": word("exceptions", "as others"),
         "secure": word("secure", "on") == "on",
@@ -140,19 +150,37 @@ def _located(found: Filter, places: Optional[Locations]) -> Filter:
         return found
     parts = commas(found.text)
     if not all(parts):
-        raise CommandError('etm filter %s needs %s' % (
-            found.kind, "a Context ID" if found.kind == CONTEXT else "a location"))
+        raise CommandError("etm filter %s needs %s" % (
+            found.kind, {CONTEXT: "a Context ID", LEVEL: "an exception level"}.get(found.kind, "a location")))
+    if found.kind == LEVEL:
+        return found._replace(levels=tuple(_level(part) for part in parts))
     if found.kind == CONTEXT:
         return found._replace(contexts=tuple(count(part) for part in parts))
     if found.kind in ("start", "stop"):
         return found._replace(points=tuple(at for part in parts for at in _known(places).entries(part)))
-    return found._replace(ranges=tuple(pair for part in parts for pair in _ranges(part, places)))
+    is_data = found.kind in DATA_PLACES
+    return found._replace(ranges=tuple(pair for part in parts for pair in _ranges(part, places, is_data)))
 
 
-def _ranges(text: str, places: Optional[Locations]) -> Sequence[Range]:
+def ranges_of(text: str, places: Optional[Locations]) -> List[Range]:
+    """Find all the code of locations that are joined by commas.
+
+    :raises CommandError: There is no such place.
+    """
+    return [pair for part in commas(text) for pair in _ranges(part, places)]
+
+
+def _level(text: str) -> Tuple[int, bool]:
+    found = _LEVEL.match(text)
+    if found is None and text not in _MODES:
+        raise CommandError('"%s" is no exception level; they are s0 to s3, ns0 to ns3, thread and handler' % text)
+    return _MODES[text] if found is None else (int(found.group(2)), found.group(1) == "ns")
+
+
+def _ranges(text: str, places: Optional[Locations], is_data: bool = False) -> Sequence[Range]:
     found = _RANGE.match(text)
     if found is None:
-        return _known(places).code(text)
+        return _known(places).data(text) if is_data else _known(places).code(text)
     first, last = int(found.group(1), 0), int(found.group(2), 0)
     if last < first:
         raise CommandError("the range %s ends before it begins" % text)

@@ -18,7 +18,7 @@ from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path
 from gdb_etm.errors import AccessError, CaptureError, ConnectError, EtmError
 from gdb_etm.registers import cortex_m
-from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, Level, QElements, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
 
@@ -277,17 +277,19 @@ def over_debugger(debugger: Debugger) -> Live:
     return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
-def options_from(ranges: Mapping[str, Sequence[Tuple[int, int]]], data: str, **more: Any) -> TraceOptions:
+def options_from(ranges: Mapping[str, Sequence[Tuple[int, int]]], **more: Any) -> TraceOptions:
     """Put what a user typed in the trace unit's terms.
 
     :param ranges: Pairs of addresses by the name of the option.
-    :param data: What of loads and stores to trace, a word of :class:`~gdb_etm.traceunit.options.DataTrace`.
-    :param more: Other options by their names.
+    :param more: Other options by their names, where the option is an enumeration or has exception levels as words.
     :raises CaptureError: It makes no sense.
     """
     pairs: Dict[str, Any] = {name: tuple(AddressRange(*pair) for pair in given) for name, given in ranges.items()}
+    kinds = {"data": DataTrace, "conditional": Conditionals, "q_elements": QElements, "exceptions": Exceptions}
+    for name, kind in kinds.items():
+        more[name] = kind(more[name])
     try:
-        return TraceOptions(data=DataTrace(data), **pairs, **more)
+        return TraceOptions(levels=tuple(Level(*each) for each in more.pop("levels")), **pairs, **more)
     except ValueError as error:
         raise CaptureError(str(error))
 

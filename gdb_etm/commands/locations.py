@@ -37,6 +37,22 @@ class ElfLocations:
             return self._line(line.group(1), int(line.group(2)))
         return [(function.start, function.end - 1) for function in self._functions(text)]
 
+    def data(self, text: str) -> Sequence[Tuple[int, int]]:
+        """Find where a variable is.
+
+        :returns: Its first and last address.
+        :raises CommandError: There is none of that name.
+        """
+        if text.startswith("*"):
+            address = count(text[1:])
+            return [(address, address)]
+        found = [one for one in self._debugger.variables if one.name == text.lstrip("&")]
+        if not found:
+            names = [one.name for one in self._debugger.variables]
+            near = get_close_matches(text, names, n=3)
+            raise CommandError('no variable "%s"%s' % (text, "; did you mean %s?" % " or ".join(near) if near else ""))
+        return [(one.start, max(one.end, one.start + 1) - 1) for one in found]
+
     def entries(self, text: str) -> Sequence[int]:
         """Find where a location begins: of a function its first instruction.
 

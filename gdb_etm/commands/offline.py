@@ -39,9 +39,17 @@ class OfflineDebugger:
 
     def symbol_at(self, address: int) -> str:
         """Find data, or a constant in a function, in the symbol tables."""
+        return symbol_text(self._data().at(address) or self._symbols.at(address), address)
+
+    @property
+    def variables(self) -> List[Function]:
+        """The data objects in the symbol tables, by address."""
+        return self._data().functions
+
+    def _data(self) -> SymbolTable:
         if self._variables is None:
             self._variables = load_variables(self._paths)
-        return symbol_text(self._variables.at(address) or self._symbols.at(address), address)
+        return self._variables
 
     @property
     def functions(self) -> List[Function]:

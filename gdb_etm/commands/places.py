@@ -16,6 +16,13 @@ class Locations(Protocol):
         :raises CommandError: There is no such place.
         """
 
+    def data(self, text: str) -> Sequence[Tuple[int, int]]:
+        """Find where a variable is, or what else an expression for an object of memory means.
+
+        :returns: Its first and last address.
+        :raises CommandError: There is no such object, or it is in no memory.
+        """
+
     def entries(self, text: str) -> Sequence[int]:
         """Find where a location begins: of a function its first instruction.
 

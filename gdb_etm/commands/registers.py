@@ -7,9 +7,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.options import OPTIONS
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.session import Session
-from gdb_etm.commands.trace import OPTIONS, options_of
+from gdb_etm.commands.trace import options_of
 from gdb_etm.errors import CommandError, EtmError
 
 if TYPE_CHECKING:

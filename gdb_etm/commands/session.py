@@ -44,6 +44,8 @@ class Session:
         self._meter = meter if meter is not None else Meter()
         self.settings: Dict[str, str] = {}
         """Values of ``set etm`` by name; what is absent has its default."""
+        self.on_setting: Callable[[str], None] = lambda name: None
+        """Called when one of them was changed by other means than the debugger's."""
         self.live: Optional[Live] = None
         """The connection to a target with trace; None without one."""
         self.records: Deque[Record] = deque(maxlen=KEPT)
@@ -68,6 +70,11 @@ class Session:
         self._server_is_gone = False
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
+
+    def change_setting(self, name: str, value: str) -> None:
+        """Change a setting, and have everybody know who shows it."""
+        self.settings[name] = value
+        self.on_setting(name)
 
     @property
     def meter(self) -> Meter:

@@ -10,7 +10,8 @@ from gdb_etm.commands.declare import Command, Setting, help_text
 from gdb_etm.commands.overview import INTRODUCTION
 from gdb_etm.commands.parse import complete, file_names, parse, split
 from gdb_etm.commands.session import Session
-from gdb_etm.errors import EtmError
+from gdb_etm.commands.settings import checked, value_of
+from gdb_etm.errors import CommandError, EtmError
 
 _PREFIX = "etm"
 
@@ -66,51 +67,62 @@ def register_settings(session: Session, settings: Sequence[Setting]) -> None:
     """Make declared settings GDB's ``set etm NAME`` and ``show etm NAME``."""
     for verb in ("set", "show"):
         _SettingPrefix(verb, settings)
-    for setting in settings:
-        _register_setting(session, setting)
+    made = {setting.name: _register_setting(session, setting) for setting in settings}
+    session.on_setting = lambda name: made[name].follow()
 
 
-def _register_setting(session: Session, setting: Setting) -> None:
-    if setting.choices:
-        _Choice(session, setting)
-    else:
-        _Count(session, setting)
+def _register_setting(session: Session, setting: Setting) -> _Parameter:
+    if setting.check is not None:
+        return _Text(session, setting, gdb.PARAM_STRING_NOESCAPE)
+    return _Parameter(session, setting, gdb.PARAM_ENUM) if setting.choices else _Count(
+        session, setting, gdb.PARAM_UINTEGER)
 
 
-class _Choice(gdb.Parameter):
-    # A setting with a few allowed words.
+class _Parameter(gdb.Parameter):
+    # A setting with a few allowed words; what counts is the session's value of it.
 
-    def __init__(self, session: Session, setting: Setting) -> None:
+    def __init__(self, session: Session, setting: Setting, kind: int) -> None:
         self.set_doc, self.show_doc, self.__doc__ = _setting_docs(setting)
         self._session = session
         self._setting = setting
-        super().__init__("%s %s" % (_PREFIX, setting.name), gdb.COMMAND_RUNNING, gdb.PARAM_ENUM, setting.choices)
-        self.value = setting.default
+        choices = (setting.choices,) if kind == gdb.PARAM_ENUM else ()
+        super().__init__("%s %s" % (_PREFIX, setting.name), gdb.COMMAND_RUNNING, kind, *choices)
+        self.follow()
+
+    def follow(self) -> None:
+        """Take over the session's value."""
+        self.value: object = value_of(self._session, self._setting)
 
     def get_set_string(self) -> str:
-        self._session.settings[self._setting.name] = self.value
+        self._session.settings[self._setting.name] = str(self.value)
         return ""
 
     def get_show_string(self, value: str) -> str:
-        return "%s is %s." % (_sentence(self._setting), value)
+        return "%s is %s." % (_sentence(self._setting), value_of(self._session, self._setting))
 
 
-class _Count(gdb.Parameter):
+class _Text(_Parameter):
+    # A setting with more than a few.
+
+    def get_set_string(self) -> str:
+        try:
+            self._session.settings[self._setting.name] = checked(self._setting, str(self.value or "").strip())
+        except CommandError as error:
+            self.follow()
+            raise gdb.GdbError(str(error))
+        return ""
+
+
+class _Count(_Parameter):
     # A setting that is a number; 0 and "unlimited" are None to Python.
 
-    def __init__(self, session: Session, setting: Setting) -> None:
-        self.set_doc, self.show_doc, self.__doc__ = _setting_docs(setting)
-        self._session = session
-        self._setting = setting
-        super().__init__("%s %s" % (_PREFIX, setting.name), gdb.COMMAND_RUNNING, gdb.PARAM_UINTEGER)
-        self.value = int(setting.default)
+    def follow(self) -> None:
+        value = value_of(self._session, self._setting)
+        self.value = 0 if value == "unlimited" else int(value)
 
     def get_set_string(self) -> str:
         self._session.settings[self._setting.name] = "unlimited" if self.value is None else str(self.value)
         return ""
-
-    def get_show_string(self, value: str) -> str:
-        return "%s is %s." % (_sentence(self._setting), value)
 
 
 def _setting_docs(setting: Setting) -> List[str]:

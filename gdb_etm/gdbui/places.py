@@ -9,6 +9,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import gdb
 
+from gdb_etm.commands.parse import count
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
@@ -71,6 +72,20 @@ class GdbPlaces:
     def code(self, text: str) -> Sequence[Tuple[int, int]]:
         """Find all the code of a location."""
         return self._extents.code(text)
+
+    def data(self, text: str) -> Sequence[Tuple[int, int]]:
+        """Find where an object is, by GDB's expressions."""
+        if text.startswith("*") and text[1:].strip().isalnum() and text[1:].strip()[0].isdigit():
+            address = count(text[1:].strip())
+            return [(address, address)]
+        try:
+            value = gdb.parse_and_eval(text)
+            address, size = value.address, value.type.sizeof
+        except (gdb.error, gdb.MemoryError) as error:
+            raise CommandError(str(error))
+        if address is None:
+            raise CommandError("%s is in no memory" % text)
+        return [(int(address), int(address) + max(size, 1) - 1)]
 
     def entries(self, text: str) -> Sequence[int]:
         """Find where a location begins."""

@@ -9,6 +9,7 @@ from typing import List
 import pytest
 
 from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import KEPT, Session
@@ -145,10 +146,10 @@ def test_status_and_overview(session: Session) -> None:
 
 def test_settings_are_those_that_commands_read() -> None:
     assert {setting.name for setting in SETTINGS} == {
-        "data",
         "drain",
         "history-size",
         "function-call-history-size",
+        *(setting.name for setting in OPTION_SETTINGS),
     }
 
 

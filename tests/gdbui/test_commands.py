@@ -36,7 +36,7 @@ def test_show_alone_shows_every_setting() -> None:
     lines = run_gdb(["show etm", "set etm", "set etm nosuch 1"]).splitlines()
     assert lines[: len(SETTINGS)] == lines[len(SETTINGS) : -1] and len(lines) == 2 * len(SETTINGS) + 1
     assert lines[0] == "When the trace buffer is read is eager."
-    assert lines[-1].startswith('"nosuch" is no setting; there are: drain, data, ')
+    assert lines[-1].startswith('"nosuch" is no setting; there are: drain, cycle-count, ')
 
 
 def test_completion_of_commands() -> None:
@@ -57,6 +57,10 @@ def test_completion_of_commands() -> None:
         ("etm functions /ci", ["etm functions /cil"]),
         ("set etm drain ", ["set etm drain eager", "set etm drain lazy"]),
         ("show etm h", ["show etm history-size"]),
+        ("set etm context i", ["set etm context id"]),
+        ("etm set cy", ["etm set cycle-count"]),
+        ("etm set context ", ["etm set context " + word for word in ("both", "id", "off", "vmid")]),
+        ("etm show st", ["etm show stall"]),
     ],
 )
 def test_completion(line: str, expected: list) -> None:
@@ -74,7 +78,31 @@ def test_settings_are_checked() -> None:
     ]
 
 
-_NEED_NOTHING = ("connect", "save", "load", "captures", "status", "filter")
+def test_settings_with_words_and_numbers() -> None:
+    commands = [
+        "set etm cycle-count 16", "show etm cycle-count", "set etm cycle-count many", "show etm cycle-count",
+        "set etm sync-period 1K", "etm show sync-period", "set etm stall 16", "set etm stall 8", "show etm stall",
+        "etm set cycle-count off", "show etm cycle-count", "python print(gdb.parameter('etm cycle-count'))",
+        "etm set history-size 0", "show etm history-size", "etm set data some", "etm set datum both", "etm set data",
+    ]
+    assert run_gdb(commands).splitlines() == [
+        'Cycle counts that "etm start" asks for is 16.',
+        'cycle-count: "many" is not a number',
+        'Cycle counts that "etm start" asks for is 16.',
+        "sync-period  1K  number of bytes of trace between two synchronisation points",
+        "stall: levels are 0 to 15, not 16",
+        "Whether the processor is stalled rather than trace lost is 8.",
+        'Cycle counts that "etm start" asks for is off.',
+        "off",
+        'Number of instructions that "etm history" prints is unlimited.',
+        'data: "some" is none of: off, addresses, values, both',
+        '"datum" is no setting; there are: data',
+        "etm set data needs a value; addresses, values or both, where the trace unit can; such trace fills the buffer many"
+        " times faster.",
+    ]
+
+
+_NEED_NOTHING = ("connect", "save", "load", "captures", "status", "filter", "set", "show")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in _NEED_NOTHING])

@@ -1,0 +1,121 @@
+"""``etm set`` and ``etm show``: the settings, which in GDB are ``set etm`` and ``show etm`` as well."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Iterable, Iterator, List, Tuple
+
+from gdb_etm.commands.declare import Argument, Command, Setting, Values
+from gdb_etm.commands.options import OPTION_SETTINGS
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+from gdb_etm.views.text import align
+
+SETTINGS: Tuple[Setting, ...] = (
+    Setting(
+        "drain",
+        "when the trace buffer is read",
+        "eager: after each halt.  lazy: when a command first looks at it; until then the buffer goes on filling over\n"
+        "several halts, which is quicker while stepping.",
+        "eager",
+        ("eager", "lazy"),
+    ),
+    *OPTION_SETTINGS,
+    Setting(
+        "history-size",
+        'number of instructions that "etm history" prints',
+        '"unlimited" or 0 prints all.',
+        "10",
+    ),
+    Setting(
+        "function-call-history-size",
+        'number of lines that "etm functions" prints',
+        '"unlimited" or 0 prints all.',
+        "10",
+    ),
+)
+
+
+def checked(setting: Setting, text: str) -> str:
+    """Check a value of a setting, and give it as it is kept.
+
+    :raises CommandError: It is none.
+    """
+    if text in setting.choices:
+        return text
+    if setting.check is not None:
+        try:
+            setting.check(text)
+        except CommandError as error:
+            raise CommandError("%s: %s" % (setting.name, error))
+        return text
+    if setting.choices:
+        raise CommandError('%s: "%s" is none of: %s' % (setting.name, text, ", ".join(setting.choices)))
+    return "unlimited" if text == "unlimited" or not count(text) else str(count(text))
+
+
+def value_of(session: Session, setting: Setting) -> str:
+    """Give what a setting is."""
+    return session.settings.get(setting.name, setting.default)
+
+
+def _named(name: str) -> Setting:
+    names = [setting.name for setting in SETTINGS]
+    if name not in names:
+        near = get_close_matches(name, names, n=3)
+        raise CommandError('"%s" is no setting; there are: %s' % (name, ", ".join(near or names)))
+    return SETTINGS[names.index(name)]
+
+
+def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
+    names = [setting.name for setting in SETTINGS]
+    if not before:
+        return names
+    return SETTINGS[names.index(before[0])].choices if len(before) == 1 and before[0] in names else ()
+
+
+NAME = Argument("NAME", str, "the setting", suggest=_suggested)
+WORDS = Argument("VALUE", str, "what it is to be", many=True, suggest=_suggested)
+
+
+def run_set(session: Session, values: Values) -> Iterator[str]:
+    """Change a setting."""
+    name = values.get(NAME)
+    if name is None:
+        yield from run_show(session, values)
+        return
+    setting, text = _named(name), " ".join(values.all(WORDS))
+    if not text:
+        raise CommandError("etm set %s needs a value; %s" % (name, setting.details.partition("\n")[0]))
+    session.change_setting(name, checked(setting, text))
+
+
+def run_show(session: Session, values: Values) -> Iterator[str]:
+    """List settings."""
+    name = values.get(NAME)
+    chosen = SETTINGS if name is None else (_named(name),)
+    yield from align([[setting.name, value_of(session, setting), setting.summary] for setting in chosen])
+
+
+SET = Command(
+    "set",
+    "Change a setting.",
+    run_set,
+    details='In GDB "set etm NAME VALUE" does the same, and "help set etm NAME" says what a setting is.\n'
+    'What is asked of the trace unit holds from the next "etm start" on, which says if the unit cannot.',
+    arguments=(NAME, WORDS),
+    examples=(
+        ("set cycle-count 16", "at least 16 cycles between two counts"),
+        ("set branch-broadcast dispatch", "the targets of all branches of one function"),
+        ("set context id", "which Context ID each instruction had"),
+    ),
+)
+
+SHOW = Command(
+    "show",
+    "List the settings, or say what one of them is.",
+    run_show,
+    arguments=(NAME,),
+    examples=(("show", "all of them"), ("show sync-period", "one")),
+)
