@@ -6,7 +6,7 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
 from gdb_etm.traceunit.features import features
-from gdb_etm.traceunit.options import AddressRange, DataTrace, Exceptions, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionStatus
@@ -28,6 +28,12 @@ _CORTEX_M: Dict[int, str] = {
 }
 
 
+_CONDITIONAL = {
+    Conditionals.LOADS: "loads",
+    Conditionals.STORES: "stores",
+    Conditionals.BOTH: "loads and stores",
+    Conditionals.ALL: "all instructions",
+}
 _DATA = {DataTrace.ADDRESSES: "addresses", DataTrace.VALUES: "values", DataTrace.BOTH: "addresses and values"}
 
 
@@ -50,13 +56,19 @@ def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
     words = ["return stack on" if plan.return_stack else "return stack off"]
     if options.data:
         where = " at " + _listed(options.data_include) if options.data_include else ""
+        where += " but " + _listed(options.data_exclude) if options.data_exclude else ""
         words.append("data " + _DATA[options.data] + where)
     if trace.sync_bytes:
         words.append("a sync every %s" % plural(trace.sync_bytes, "byte"))
     if options.cycle_count is not None:
         words.append("cycle counts of %d and more" % options.cycle_count)
-    chosen = ((options.timestamps, "timestamps"), (options.branch_broadcast, "branch broadcast"),
-              (options.stall, "stalling"))
+    broadcast = "branch broadcast" + (" at " + _listed(options.broadcast_ranges) if options.broadcast_ranges else "")
+    level = "" if options.stall_level is None else " at level %d of 15" % options.stall_level
+    chosen = ((options.timestamps, "timestamps"), (options.branch_broadcast, broadcast),
+              (options.context_id, "Context IDs"), (options.vmid, "VMIDs"), (options.stall, "stalling" + level),
+              (options.overflow_prevention, "overflow prevention"),
+              (options.conditional, "conditions of %s" % _CONDITIONAL.get(options.conditional, "")),
+              (options.q_elements, "Q elements"))
     words += [word for asked, word in chosen if asked]
     words.append("%s circular" % bytes_text(trace.sink.size))
     return "Tracing %s: %s." % (_traced(options), ", ".join(words))
@@ -72,6 +84,7 @@ def _traced(options: TraceOptions) -> str:
     if options.contexts:
         what += " with Context ID " + " or ".join("0x%x" % context for context in options.contexts)
     states = (
+        (bool(options.levels), "at exception level %s" % " or ".join(map(str, options.levels))),
         (not options.secure, "in Non-secure state"),
         (not options.nonsecure, "in Secure state"),
         (options.exceptions is Exceptions.OFF, "outside handlers"),

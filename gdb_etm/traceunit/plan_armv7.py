@@ -16,6 +16,7 @@ from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterPoll, RegisterW
 
 _SYNC_LEAST, _SYNC_MOST = 256, 2048  # ETMSYNCFR has 12 bits, and must be more than the FIFO holds
 _WRITABLE_STATE = 1  # minor version since which counters and sequencer can be written
+_MOST_INVASIVE = 15  # of the levels of stalling
 _CONTEXT_ID = 3  # of ETMCR.ContextIDSize: all 32 bits
 _NOT_DRAINED = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_OFF = "check that the chip's trace clock runs and that the processor is not in reset"
@@ -69,9 +70,22 @@ def check_common(options: TraceOptions, capabilities: Armv7Capabilities) -> None
     for asked, field, feature in wanted:
         if asked:
             capabilities.require(field, feature)
+    _check_newer(options)
     if options.cycle_count not in (None, 1):
         raise UnsupportedError("cycle count threshold %d: this unit counts every cycle, so it must be 1"
                                " (ETMCR.CycleAccurate)" % (options.cycle_count or 0), "ETMCR.CycleAccurate")
+
+
+def _check_newer(options: TraceOptions) -> None:
+    # What only an ETMv4 has.
+    missing = ((options.overflow_prevention, "overflow prevention"), (options.q_elements, "Q elements"),
+               (options.levels, "exception levels"))
+    for asked, feature in missing:
+        if asked:
+            raise UnsupportedError("%s: not in an ETMv3 or a PTM (ETMIDR.Major)" % feature, "ETMIDR.Major")
+    if options.broadcast_ranges:
+        raise UnsupportedError("branch broadcast at some addresses: an ETMv3 or a PTM has it at all or none"
+                               " (ETMCR.BranchBroadcast)", "ETMCR.BranchBroadcast")
 
 
 def sync_bytes(options: TraceOptions, capabilities: Armv7Capabilities, buffer_bytes: int) -> int:
@@ -127,7 +141,10 @@ def common_writes(sync: int, options: TraceOptions, capabilities: Armv7Capabilit
         yield write(etmv3.ETMTSEVR, etmv3.EVENT_FALSE, "no timestamps beyond the usual ones", capabilities)
     if capabilities.fifo_bytes:
         # Unpredictable if it is 0 while the processor may be stalled (3.5, ETMFFLR).
-        level = max(capabilities.fifo_bytes // 2, 1)
+        level = capabilities.fifo_bytes // 2
+        if options.stall_level is not None:
+            level = capabilities.fifo_bytes * options.stall_level // _MOST_INVASIVE
+        level = max(level, 1)
         yield write(etmv3.ETMFFLR, level, "the FIFO is nearly full with %d bytes left" % level, capabilities)
 
 

@@ -29,12 +29,14 @@ class Filter(NamedTuple):
 
     writes: Tuple[RegisterWrite, ...]
     data: Tuple[int, ...]
-    """Numbers of the pairs of comparators, from 0, that compare the addresses of loads and stores."""
+    """Numbers of the pairs of comparators, from 0, whose loads and stores are traced."""
     dwt: Tuple[RegisterWrite, ...] = ()
     notes: Tuple[str, ...] = ()
     contexts: int = 0
     """How many Context ID comparators have a use."""
     taken: Tuple[Taken, ...] = ()
+    data_exclude: Tuple[int, ...] = ()
+    """Numbers of the pairs whose loads and stores are not."""
 
 
 class _Wanted(NamedTuple):
@@ -44,6 +46,7 @@ class _Wanted(NamedTuple):
     points: Tuple[Tuple[int, ...], Tuple[int, ...]]
     # Start and stop addresses.
     condition: Condition
+    data_exclude: Sequence[AddressRange]
 
 
 def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filter:
@@ -52,13 +55,14 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
     :raises UnsupportedError: The unit has too few comparators, or cannot compare what is asked for.
     """
     wanted = _wanted(options, condition_of(options, capabilities))
-    for address in [pair.last for pair in (*wanted.ranges, *wanted.data)] + [*wanted.points[0], *wanted.points[1]]:
+    ranges = (*wanted.ranges, *wanted.data, *wanted.data_exclude)
+    for address in [pair.last for pair in ranges] + [*wanted.points[0], *wanted.points[1]]:
         if address >> 32:
             raise UnsupportedError("address 0x%x: this unit compares 32 bits (ETMACVR1.Address)" % address,
                                    "ETMACVR1.Address")
     if any(wanted.points):
         capabilities.require("ETMCCR.StartStop", "start and stop addresses")
-    watched = not capabilities.pairs and not wanted.data and bool(capabilities.watchpoints)
+    watched = not (capabilities.pairs or wanted.data or wanted.data_exclude) and bool(capabilities.watchpoints)
     if watched and (wanted.ranges or any(wanted.points)):
         return _by_watchpoints(wanted, capabilities)
     return _by_comparators(wanted, capabilities)
@@ -71,26 +75,28 @@ def _wanted(options: TraceOptions, condition: Condition) -> _Wanted:
         raise UnsupportedError("nothing is left to trace: what is included is excluded as well (ETMTECR1.Exclude)",
                                "ETMTECR1.Exclude")
     points = tuple(dict.fromkeys(options.start_at)), tuple(dict.fromkeys(options.stop_at))
-    return _Wanted(ranges, not options.include, joined(options.data_include), points, condition)
+    return _Wanted(ranges, not options.include, joined(options.data_include), points, condition,
+                   joined(options.data_exclude))
 
 
 def _by_comparators(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
     pairs = capabilities.pairs
     starts, stops = wanted.points
-    needed = len(wanted.ranges) + len(wanted.data) + (len(starts) + len(stops) + 1) // 2
+    of_data = [*wanted.data, *wanted.data_exclude]
+    needed = len(wanted.ranges) + len(of_data) + (len(starts) + len(stops) + 1) // 2
     if needed > pairs:
         raise UnsupportedError("this unit has %d pair%s of address comparators (ETMCCR.AddrPairs); the filters need %d"
                                % (pairs, "" if pairs == 1 else "s", needed), "ETMCCR.AddrPairs")
     # Ranges take the last pairs; start and stop addresses take single comparators from the other end.
     own = [pairs - 1 - n for n in range(len(wanted.ranges))]
-    data = [pairs - 1 - len(own) - n for n in range(len(wanted.data))]
+    data = [pairs - 1 - len(own) - n for n in range(len(of_data))]
     table = {n: (0, comparators.TYPE_EXECUTE, 0, "address comparator unused") for n in range(1, 2 * pairs + 1)}
     for index, pair in zip(own, wanted.ranges):
         ends = (pair.first, _past(pair))
         size = comparators.SIZE_HALFWORD if (ends[0] | ends[1]) & 3 else comparators.SIZE_WORD
         for n, address in enumerate(ends, 2 * index + 1):
             table[n] = (address, comparators.TYPE_EXECUTE, size, "range %s" % (pair,))
-    for index, pair in zip(data, wanted.data):
+    for index, pair in zip(data, of_data):
         for n, address in enumerate((pair.first, min(pair.last + 1, _ALL_BITS)), 2 * index + 1):
             table[n] = (address, comparators.TYPE_TRANSFER, comparators.SIZE_BYTE, "loads and stores at %s" % (pair,))
     for n, address in enumerate(starts + stops, 1):
@@ -105,10 +111,13 @@ def _by_comparators(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:
     ]
     use = "exclude" if wanted.excludes else "include"
     taken = [Taken(use, where, "pair %d" % (n + 1)) for n, where in zip(own, wanted.ranges)]
-    taken += [Taken("data", where, "pair %d" % (n + 1)) for n, where in zip(data, wanted.data)]
+    uses = ["data"] * len(wanted.data) + ["data-exclude"] * len(wanted.data_exclude)
+    taken += [Taken(what, where, "pair %d" % (n + 1)) for what, n, where in zip(uses, data, of_data)]
     taken += [_point(n < len(starts), address, "comparator %d" % (n + 1)) for n, address in enumerate(starts + stops)]
     condition = wanted.condition
-    return Filter(tuple(writes), tuple(data), (), condition.notes, len(condition.contexts), (*taken, *condition.taken))
+    count = len(wanted.data)
+    return Filter(tuple(writes), tuple(data[:count]), (), condition.notes, len(condition.contexts),
+                  (*taken, *condition.taken), tuple(data[count:]))
 
 
 def _by_watchpoints(wanted: _Wanted, capabilities: Armv7Capabilities) -> Filter:

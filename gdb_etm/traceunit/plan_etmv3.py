@@ -6,7 +6,7 @@ register that the unit has is written, used or not.
 
 from __future__ import annotations
 
-from typing import Iterator, Tuple
+from typing import Iterator
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
@@ -24,7 +24,7 @@ from gdb_etm.traceunit.plan_armv7 import (
     unused_resources,
     write,
 )
-from gdb_etm.traceunit.plan_armv7_filter import plan_filter
+from gdb_etm.traceunit.plan_armv7_filter import Filter, plan_filter
 
 
 def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_bytes: int) -> Plan:
@@ -43,10 +43,11 @@ def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_
         *common_writes(sync, options, capabilities),
         *chosen.writes,
         *_fifo_full(capabilities),
-        *_view_data(options, chosen.data, capabilities),
+        *_view_data(options, chosen, capabilities),
         *unused_resources(capabilities, chosen.contexts),
     )
-    return Plan(steps, sync, False, (*notes(capabilities), *chosen.notes), chosen.dwt, chosen.taken)
+    all_notes = (*notes(capabilities), *_own_notes(options), *chosen.notes)
+    return Plan(steps, sync, False, all_notes, chosen.dwt, chosen.taken)
 
 
 def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:
@@ -57,9 +58,14 @@ def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:
         capabilities.require("ETMCR.DataAddress", "data addresses")
     if options.data.values:
         capabilities.require("ETMCR.DataValue", "data values")
-    if options.data_include and capabilities.field("ETMCCER.NoDataComp"):
+    if (options.data_include or options.data_exclude) and capabilities.field("ETMCCER.NoDataComp"):
         raise UnsupportedError("address ranges of loads and stores: this unit cannot compare their addresses"
                                " (ETMCCER.NoDataComp is 1)", "ETMCCER.NoDataComp")
+
+
+def _own_notes(options: TraceOptions) -> Iterator[str]:
+    if options.conditional:
+        yield "an ETMv3 always tells of every instruction whether its condition held"
 
 
 def _fifo_full(capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
@@ -70,7 +76,7 @@ def _fifo_full(capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
 
 
 def _view_data(
-    options: TraceOptions, pairs: Tuple[int, ...], capabilities: EtmV3Capabilities
+    options: TraceOptions, chosen: Filter, capabilities: EtmV3Capabilities
 ) -> Iterator[RegisterWrite]:
     if not (capabilities.field("ETMCR.DataAddress") or capabilities.field("ETMCR.DataValue")):
         return
@@ -78,10 +84,11 @@ def _view_data(
     yield write(etmv3.ETMVDEVR, event, "trace loads and stores" if options.data else "no data trace", capabilities)
     yield write(etmv3.ETMVDCR1, 0, "no single addresses", capabilities)
     yield write(etmv3.ETMVDCR2, 0, "no memory map decoders", capabilities)
-    include = sum(1 << index for index in pairs)
-    value = etmv3.ETMVDCR3.encode(Include=include, ExcludeOnly=int(not include))
-    yield write(etmv3.ETMVDCR3, value, "include %d ranges of loads and stores" % len(pairs)
-                if pairs else "loads and stores at all addresses", capabilities)
+    include, exclude = (sum(1 << index for index in pairs) for pairs in (chosen.data, chosen.data_exclude))
+    value = etmv3.ETMVDCR3.encode(Include=include, Exclude=exclude, ExcludeOnly=int(not include))
+    yield write(etmv3.ETMVDCR3, value, "include %d, exclude %d ranges of loads and stores"
+                % (len(chosen.data), len(chosen.data_exclude))
+                if include | exclude else "loads and stores at all addresses", capabilities)
     for n in range(1, min(capabilities.field("ETMCCR.DataComps"), 8) + 1):
         yield write(comparators.ETMDCVR[n], 0, "data value comparator unused", capabilities)
         yield write(comparators.ETMDCMR[n], 0, "data value comparator unused", capabilities)

@@ -53,6 +53,8 @@ def _check(options: TraceOptions, capabilities: PtmCapabilities) -> None:
             # What comes out of both together is not the same in all units.
             raise UnsupportedError("return stack and branch broadcast: choose one of them (ETMCR.ReturnStack)",
                                    "ETMCR.ReturnStack")
+    if options.conditional:
+        raise UnsupportedError("conditional instructions: a PTM tells of branches only (ETMIDR.Major)", "ETMIDR.Major")
     if options.data:
         raise UnsupportedError("data trace: a PTM has none (ETMIDR.Major)", "ETMIDR.Major")
 
