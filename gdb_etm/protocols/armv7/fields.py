@@ -176,23 +176,6 @@ def timestamp_end(data: bytes, at: int, end: int, most: int) -> int:
     return NEED_MORE
 
 
-def read_timestamp(data: bytes, at: int, after: int, old: Optional[int], most: int) -> Optional[int]:
-    """Read a timestamp's bytes.
-
-    :param old: The timestamp before, in the unit's own encoding, whose upper bits stay where there are fewer; None when
-        it is not known.
-    :returns: The timestamp in the unit's own encoding; None when its upper bits are not known.
-    """
-    value = bits = 0
-    for index in range(at, after):
-        width = 7 if index < at + most - 1 else 6 if most == 7 else 8
-        value |= (data[index] & (1 << width) - 1) << bits
-        bits += width
-    if after - at == most:
-        return value
-    return None if old is None else old >> bits << bits | value
-
-
 def from_gray(value: int) -> int:
     """Make a number of a Gray-coded one of up to 64 bits (ETMCCER bit 28)."""
     for shift in (1, 2, 4, 8, 16, 32):

@@ -19,7 +19,7 @@ from gdb_etm.protocols.armv7.memories import LONGEST, Memories, Memory, Passage
 from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
-from gdb_etm.protocols.stream import Form, H, K, PacketStream, feed_pieces
+from gdb_etm.protocols.stream import NEED_MORE, Form, H, K, PacketStream, feed_pieces
 
 _LONG = LONGEST // 2
 _MOST_BELOW = 32
@@ -36,6 +36,7 @@ class FollowedStream(PacketStream[H, K]):
     :param execution: Where the execution stands.
     :param memories: What is remembered of all streams; None where packets are taken one by one.
     :param remembered: Kinds of packets to be remembered: state and regime decide what they do.
+    :param time: The kind of timestamps.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class FollowedStream(PacketStream[H, K]):
         execution: Execution,
         memories: Optional[Memories],
         remembered: Container[K],
+        time: K,
     ) -> None:
         super().__init__(form, table, kind_of)
         self.recorder = execution.recorder
@@ -55,6 +57,7 @@ class FollowedStream(PacketStream[H, K]):
         self._memories = memories
         # By first byte.
         self._remembered = [header.kind in remembered for header in table]
+        self._timed = [header.kind is time for header in table]
 
     @abstractmethod
     def finish(self) -> Recorder:
@@ -68,6 +71,11 @@ class FollowedStream(PacketStream[H, K]):
     @abstractmethod
     def _resume(self, regime: Any) -> None:
         # Takes note that remembered packets changed the regime.
+        ...
+
+    @abstractmethod
+    def _time(self, data: bytes, at: int, end: int, position: int) -> int:
+        # Takes a timestamp; returns the index after it, NEED_MORE when it is not whole.
         ...
 
     def _packets(self, data: bytes, at: int, end: int) -> int:
@@ -97,27 +105,38 @@ class FollowedStream(PacketStream[H, K]):
         followed = self._automaton.followed
         going = True
         while going:
-            at, memory = self._pass(memory, data, at)
+            at, memory = self._pass(memory, data, at, end)
             if at >= end or not (followed[data[at]] or self._remembered[data[at]]):
                 break
             at, memory, going = self._window(memories, memory, data, at, end)
+            going = at < end and (going or self._timed[data[at]])
         return at, memory
 
-    def _pass(self, memory: Memory, data: bytes, at: int) -> Tuple[int, Memory]:
-        # Goes as far as passages are remembered.
-        state, begin, below = self._execution.state, at, self._execution.below
+    def _pass(self, memory: Memory, data: bytes, at: int, end: int) -> Tuple[int, Memory]:
+        # Goes as far as passages are remembered, and over the timestamps between them.
+        state, begin, below, base, timed = self._execution.state, at, self._execution.below, self._base, self._timed
         numbers: List[int] = []
-        passage = memory.passage(state, data, at)
-        while passage is not None:
+        while at < end:
+            if timed[data[at]]:
+                if numbers:
+                    self.recorder.extend(numbers, base + begin, base + at)
+                    numbers.clear()
+                after = self._time(data, at, end, base + at)
+                if after == NEED_MORE:
+                    break
+                begin = at = after
+                continue
+            passage = memory.passage(state, data, at)
+            if passage is None:
+                break
             numbers.append(passage.run)
             at += len(passage.data)
             state, memory = passage.state, passage.memory
             if passage.below:
                 below += passage.below
-            passage = memory.passage(state, data, at)
         if numbers:
-            self.recorder.extend(numbers, self._base + begin, self._base + at)
-            self._execution.state = state
+            self.recorder.extend(numbers, base + begin, base + at)
+        self._execution.state = state
         return at, memory
 
     def _window(
@@ -154,7 +173,7 @@ class FollowedStream(PacketStream[H, K]):
             if made == self._automaton.made and memories.expects(under, before, data[begin:at]):
                 run = self._automaton.runs.add(Chain(numbers, self._automaton.runs.runs))
                 memories.add_passage(under, before, Passage(data[begin:at], run, state, memory, tuple(below)))
-        return at, memory, going and at < end
+        return at, memory, going
 
     def _stretches(
         self, numbers: List[int], below: List[Optional[Entry]], state: State, data: bytes, at: int, stop: int, end: int

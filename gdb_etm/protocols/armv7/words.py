@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from gdb_etm.protocols.armv7.fields import Information, Reference, from_gray
+from gdb_etm.protocols.armv7.fields import Information, Reference
 
 NOT_KNOWN_YET = "address not known before an I-sync"
 
@@ -33,12 +33,11 @@ def information_words(information: Optional[Information], name: str) -> List[str
     return words + (["resume 0x%x" % information.resume] if information.resume is not None else [])
 
 
-def timestamp_text(value: Optional[int], gray: bool, changed: bool) -> str:
+def timestamp_text(value: Optional[int], changed: bool) -> str:
     """Write a timestamp.
 
-    :param value: In the unit's own encoding; None when its upper bits are not known.
-    :param gray: Whether it is Gray-coded.
+    :param value: None when its upper bits are not known.
     :param changed: Whether a clock's speed changed since the last one.
     """
-    words = "upper bits not known" if value is None else "0x%x" % (from_gray(value) if gray else value)
+    words = "upper bits not known" if value is None else "0x%x" % value
     return words + (", clock changed" if changed else "")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.protocols.armv7.fields import Reason, from_gray, read_timestamp, timestamp_end
-from gdb_etm.protocols.elements import Context, Cycles, Event, Timestamp, TraceEvent
+from gdb_etm.protocols.armv7.clock import Clock
+from gdb_etm.protocols.armv7.fields import Reason
+from gdb_etm.protocols.elements import Context, Cycles, Event, TraceEvent
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import DataTracer
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
@@ -50,8 +51,7 @@ class Handlers:
         self._config = config
         self._execution = execution
         self._data = data
-        # In the unit's own encoding; None where the upper bits are not known.
-        self._timestamp: Optional[int] = None
+        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         # After the last I-sync packet that was not periodic: where a cycle count that follows belongs.
         self._gap: Optional[Spot] = None
         self.late: List[Tuple[Spot, Event]] = []
@@ -82,7 +82,7 @@ class Handlers:
 
     def lose(self) -> None:
         """Forget what packets are compressed against, as when synchronisation is lost."""
-        self._timestamp = None
+        self._clock.lose()
         self._gap = None
         if self._data is not None:
             self._data.desynchronise()
@@ -158,12 +158,18 @@ class Handlers:
             self._gap = None
 
     def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
-        most = self._config.timestamp_bytes
-        after = timestamp_end(data, at + 1, len(data), most)
-        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
-        if self._timestamp is not None:
-            value = from_gray(self._timestamp) if self._config.gray_timestamps else self._timestamp
-            self._execution.event(Timestamp(self._execution.offset(position), value, None))
+        self.timestamp(data, at, len(data), position)
+
+    def timestamp(self, data: bytes, at: int, end: int, position: int) -> int:
+        """Take a timestamp packet.
+
+        :param end: The index after the last byte that is there.
+        :returns: The index after the packet; NEED_MORE, and nothing done, when it is not whole.
+        """
+        after, value = self._clock.take(data, at + 1, end)
+        if value is not None:
+            self._execution.time(value, position)
+        return after
 
     def _on_trigger(self, data: bytes, at: int, position: int) -> None:
         self._execution.event(TraceEvent(self._execution.offset(position), 0))

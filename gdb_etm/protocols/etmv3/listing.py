@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Dict, Iterator, List, Optional
 
-from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Branch, Reference, read_timestamp, timestamp_end
+from gdb_etm.protocols.armv7.clock import Clock
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Branch, Reference
 from gdb_etm.protocols.armv7.words import (
     NOT_KNOWN_YET,
     context_words,
@@ -57,7 +58,7 @@ class _Fields:
         self._config = config
         self._atoms = CYCLE_ATOMS if config.cycle_accurate else ATOMS
         self._reference: Optional[Reference] = None
-        self._timestamp: Optional[int] = None
+        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         self._address: Optional[DataAddress] = None
         self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
             Kind.BRANCH: self._branch,
@@ -81,7 +82,8 @@ class _Fields:
 
     def _reserved(self, data: bytes, at: int) -> str:
         # Synchronisation is lost.
-        self._reference = self._timestamp = self._address = None
+        self._reference = self._address = None
+        self._clock.lose()
         return ""
 
     def _branch(self, data: bytes, at: int) -> str:
@@ -116,10 +118,8 @@ class _Fields:
         return ", ".join(words)
 
     def _timestamp_packet(self, data: bytes, at: int) -> str:
-        most = self._config.timestamp_bytes
-        after = timestamp_end(data, at + 1, len(data), most)
-        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
-        return timestamp_text(self._timestamp, self._config.gray_timestamps, bool(data[at] & 4))
+        _, value = self._clock.take(data, at + 1, len(data))
+        return timestamp_text(value, bool(data[at] & 4))
 
     def _context_id(self, data: bytes, at: int) -> str:
         return "0x%x" % int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Optional
 
-from gdb_etm.protocols.armv7.fields import Reason, from_gray, read_timestamp, timestamp_end
-from gdb_etm.protocols.elements import Context, Cycles, Timestamp, TraceEvent
+from gdb_etm.protocols.armv7.clock import Clock
+from gdb_etm.protocols.armv7.fields import Reason
+from gdb_etm.protocols.elements import Context, Cycles, TraceEvent
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
-from gdb_etm.protocols.ptm.packets import Kind, read_branch, read_count, read_sync, read_timestamp_count, read_update
+from gdb_etm.protocols.ptm.headers import timestamp_length
+from gdb_etm.protocols.ptm.packets import Kind, count_end, read_branch, read_count, read_sync, read_update
+from gdb_etm.protocols.stream import NEED_MORE
 
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
+
+_LONGEST_TIMESTAMP = 16
+# Bytes that hold any timestamp packet with its count.
 
 Regime = Optional[Context]
 """What decides, beside the state of the execution, what packets do: the context."""
@@ -35,8 +41,8 @@ class Handlers:
         self._config = config
         self._automaton = automaton
         self._execution = execution
-        # In the unit's own encoding; None where the upper bits are not known.
-        self._timestamp: Optional[int] = None
+        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
+        self._timestamp_size = timestamp_length(config)
         self._by_kind: Dict[Kind, Handler] = {
             Kind.ASYNC: self._on_nothing,
             Kind.IGNORE: self._on_nothing,
@@ -57,7 +63,7 @@ class Handlers:
 
     def lose(self) -> None:
         """Forget what packets are compressed against, as when synchronisation is lost."""
-        self._timestamp = None
+        self._clock.lose()
 
     def regime(self) -> Regime:
         """Give the present regime."""
@@ -115,14 +121,24 @@ class Handlers:
             self._execution.event(Cycles(self._execution.offset(position), cycles))
 
     def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
-        most = self._config.timestamp_bytes
-        after = timestamp_end(data, at + 1, len(data), most)
-        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
-        # Its count is one of the sum, as every other is (4.4).
-        self._count(read_timestamp_count(self._config, data, after) or 0, position)
-        if self._timestamp is not None:
-            value = from_gray(self._timestamp) if self._config.gray_timestamps else self._timestamp
-            self._execution.event(Timestamp(self._execution.offset(position), value, None))
+        self.timestamp(data, at, len(data), position)
+
+    def timestamp(self, data: bytes, at: int, end: int, position: int) -> int:
+        """Take a timestamp packet.
+
+        :param end: The index after the last byte that is there.
+        :returns: The index after the packet; NEED_MORE, and nothing done, when it is not whole.
+        """
+        if end - at < _LONGEST_TIMESTAMP and self._timestamp_size(data, at, end) == NEED_MORE:
+            return NEED_MORE
+        after, value = self._clock.take(data, at + 1, end)
+        if self._config.cycle_accurate:
+            # Its count is one of the sum, as every other is (4.4).
+            self._count(read_count(data, after), position)
+            after = count_end(data, after, end)
+        if value is not None:
+            self._execution.time(value, position)
+        return after
 
     def _on_trigger(self, data: bytes, at: int, position: int) -> None:
         self._execution.event(TraceEvent(self._execution.offset(position), 0))

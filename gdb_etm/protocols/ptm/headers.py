@@ -64,7 +64,9 @@ def _isync(config: PtmConfig) -> Length:
     return length
 
 
-def _timestamp(config: PtmConfig) -> Length:
+def timestamp_length(config: PtmConfig) -> Length:
+    """Make the length function of timestamp packets, which end in a cycle count in cycle-accurate trace (4.5.10)."""
+
     def length(data: bytes, start: int, end: int) -> int:
         after = timestamp_end(data, start + 1, end, config.timestamp_bytes)
         if after and config.cycle_accurate:
@@ -94,7 +96,7 @@ def build_table(config: PtmConfig) -> Tuple[Header, ...]:
     table[0x00] = Header(Kind.ASYNC, async_length)
     table[0x08] = Header(Kind.ISYNC, _isync(config))
     table[0x0C] = Header(Kind.TRIGGER, one)
-    table[0x42] = table[0x46] = Header(Kind.TIMESTAMP, _timestamp(config))
+    table[0x42] = table[0x46] = Header(Kind.TIMESTAMP, timestamp_length(config))
     table[0x66] = Header(Kind.IGNORE, one)
     table[0x72] = Header(Kind.WAYPOINT_UPDATE, _update)
     table[0x76] = Header(Kind.EXCEPTION_RETURN, one)

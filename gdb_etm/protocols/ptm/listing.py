@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator, List, Optional
 
+from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.exceptions import exception_name
-from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Reference, read_timestamp, timestamp_end
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Reference
 from gdb_etm.protocols.armv7.words import (
     NOT_KNOWN_YET,
     context_words,
@@ -50,7 +51,7 @@ class _Fields:
     def __init__(self, config: PtmConfig) -> None:
         self._config = config
         self._reference: Optional[Reference] = None
-        self._timestamp: Optional[int] = None
+        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
             Kind.ATOM: self._atom,
             Kind.BRANCH: self._branch,
@@ -68,7 +69,8 @@ class _Fields:
 
     def _reserved(self, data: bytes, at: int) -> str:
         # Synchronisation is lost.
-        self._reference = self._timestamp = None
+        self._reference = None
+        self._clock.lose()
         return ""
 
     def _atom(self, data: bytes, at: int) -> str:
@@ -107,10 +109,8 @@ class _Fields:
         return ", ".join(words)
 
     def _timestamp_packet(self, data: bytes, at: int) -> str:
-        most = self._config.timestamp_bytes
-        after = timestamp_end(data, at + 1, len(data), most)
-        self._timestamp = read_timestamp(data, at + 1, after, self._timestamp, most)
-        words = timestamp_text(self._timestamp, self._config.gray_timestamps, bool(data[at] & 4))
+        after, value = self._clock.take(data, at + 1, len(data))
+        words = timestamp_text(value, bool(data[at] & 4))
         count = read_timestamp_count(self._config, data, after)
         return words if count is None else "%s, %s" % (words, _cycles(count))
 
