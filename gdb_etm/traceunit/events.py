@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, Optional, Tuple, Union
+from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.traceunit.addresses import AddressRange
 
@@ -323,9 +323,11 @@ class Rule(NamedTuple):
 
     when: Event
     do: Action
+    text: str = ""
+    """The event in the user's words; empty: as it prints."""
 
     def __str__(self) -> str:
-        return "on %s do %s" % self
+        return "on %s do %s" % (self.text or self.when, self.do)
 
 
 @dataclass(frozen=True)
@@ -373,6 +375,14 @@ def members(event: Event) -> Tuple[Event, ...]:
     if isinstance(event, Not):
         return members(event.of)
     return (event,)
+
+
+def any_of(events: Sequence[Event]) -> Event:
+    """Join events by ``or``; none of them is never."""
+    result = events[0] if events else NEVER
+    for each in events[1:]:
+        result = Or(result, each)
+    return result
 
 
 def _grouped(event: Event, *others: type) -> str:

@@ -14,11 +14,15 @@ from gdb_etm.traceunit.events import (
     Count,
     Counter,
     Event,
+    Executed,
     FirstState,
     InState,
     NextState,
     Reload,
     Rule,
+    Start,
+    Stop,
+    Timestamp,
     Trigger,
     members,
 )
@@ -200,9 +204,6 @@ def _check_places(options: TraceOptions) -> None:
         raise ValueError("address ranges of branch broadcast: it is off")
     if any(address < 0 for address in options.start_at + options.stop_at):
         raise ValueError("an address is at least 0")
-    # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
-    for address in set(options.start_at) & set(options.stop_at):
-        raise ValueError("0x%08x both starts and stops the trace: choose one" % address)
 
 
 def _check_states_of_the_processor(options: TraceOptions) -> None:
@@ -223,6 +224,13 @@ def _check_rules(options: TraceOptions) -> None:
             raise ValueError("counter %d is declared twice" % number)
     if not 0 <= options.first_state < STATES:
         raise ValueError("state %d: a sequencer has states 0 to %d" % (options.first_state, STATES - 1))
+    # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
+    points = [[each.address for rule in options.rules if rule.do == action for each in members(rule.when)
+               if isinstance(each, Executed)] for action in (Start(), Stop())]
+    for address in {*options.start_at, *points[0]} & {*options.stop_at, *points[1]}:
+        raise ValueError("0x%08x both starts and stops the trace: choose one" % address)
+    if any(isinstance(rule.do, Timestamp) for rule in options.rules) and not (options.timestamps or options.data):
+        raise ValueError("timestamps at an event: timestamps are off")
     moved = any(isinstance(rule.do, (NextState, FirstState)) for rule in options.rules)
     for rule in options.rules:
         for counter in _counters_of(rule):

@@ -14,10 +14,10 @@ __all__ = ["Plan", "RegisterChange", "RegisterPoll", "RegisterWrite", "Step", "T
 
 
 class Taken(NamedTuple):
-    """A comparator, or a pair of them, that a filter takes."""
+    """A comparator, or a pair of them, that a filter or an event takes."""
 
     use: str
-    """What it does: ``"include"``, ``"exclude"``, ``"start"``, ``"stop"``, ``"data"`` or ``"context"``."""
+    """What it does: ``"include"``, ``"exclude"``, ``"start"``, ``"stop"``, ``"data"``, ``"context"`` or ``"event"``."""
     where: AddressRange
     """What it compares with; of a single address or a Context ID both ends are that."""
     name: str
@@ -36,7 +36,9 @@ class Plan(NamedTuple):
     dwt: Tuple[RegisterWrite, ...] = ()
     """Writes to the processor's DWT, whose comparators stand in for the unit's own; made before the steps."""
     taken: Tuple[Taken, ...] = ()
-    """Which comparators the filters take."""
+    """Which comparators filters and events take."""
+    marks: Tuple[Tuple[int, str], ...] = ()
+    """What the numbers of the event packets in the trace mean."""
 
     @property
     def writes(self) -> List[RegisterWrite]:

@@ -6,6 +6,7 @@ register holds an unknown value (table 3-1), so every register that the unit has
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Iterator, List, Sequence, Tuple
 
 from gdb_etm.registers import etmv4
@@ -15,8 +16,10 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step
 from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, allot, bits, comparator_writes
 from gdb_etm.traceunit.plan_etmv4_main import check_options, main_control, sync_bytes
+from gdb_etm.traceunit.plan_etmv4_resources import plan_resources
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 from gdb_etm.traceunit.plan_etmv4_view import view_inst
+from gdb_etm.traceunit.plan_etmv4_window import plan_window
 
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
@@ -31,19 +34,22 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     check_options(options, capabilities)
     sync = sync_bytes(options, capabilities, buffer_bytes)
     stack = bool(capabilities.field("TRCIDR0.RETSTACK")) and options.return_stack is not False
-    allotment = allot(options, capabilities)
+    window = plan_window(options, capabilities)
+    allotment = allot(replace(options, start_at=window.start_at, stop_at=window.stop_at, rules=()), capabilities)
+    resources = plan_resources(window.wanted, allotment, capabilities)
     steps: List[Step] = [
         *_disable_steps(),
         *main_control(options, capabilities, sync, stack, bits(allotment.broadcast)),
-        *view_inst(options, allotment, capabilities),
+        *view_inst(options, allotment, capabilities, window, resources.view),
         *_view_data(options, allotment, capabilities),
         *unused_filters(capabilities),
         *unused_resources(capabilities),
         *comparator_writes(allotment, capabilities),
         *unused_comparators(capabilities, allotment.used, len(allotment.contexts)),
     ]
-    notes = tuple(_notes(options, capabilities, stack))
-    return Plan(tuple(steps), sync, stack, notes, taken=allotment.taken)
+    notes = (*_notes(options, capabilities, stack), *resources.notes)
+    steps = _with_uses(steps, (*window.writes, *resources.writes))
+    return Plan(tuple(steps), sync, stack, notes, taken=(*allotment.taken, *resources.taken), marks=resources.marks)
 
 
 def plan_enable() -> Plan:
@@ -61,6 +67,12 @@ def plan_disable() -> Plan:
         _poll("PMSTABLE", 1, "its registers are stable", _NOT_IDLE),
         _poll("IDLE", 1, "all trace has left it", _NOT_IDLE),
     ))
+
+
+def _with_uses(steps: Sequence[Step], uses: Sequence[RegisterWrite]) -> List[Step]:
+    # What has a use takes the place of the write that would clear it, so that every register is written once.
+    used = {write.name: write for write in uses}
+    return [used.get(step.name, step) if isinstance(step, RegisterWrite) else step for step in steps]
 
 
 def _disable_steps() -> Tuple[Step, Step]:

@@ -75,7 +75,8 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
     :raises UnsupportedError: The unit has too few, or cannot compare what is asked for.
     """
     pairs = min(capabilities.field("TRCIDR4.NUMACPAIRS"), 8)
-    contexts = _contexts(options, capabilities)
+    contexts = tuple(dict.fromkeys(options.contexts))
+    check_contexts(contexts, capabilities)
     included, exclude = _included(options, contexts, capabilities)
     broadcast = joined(options.broadcast_ranges)
     data, data_points = _split(options.data_include)
@@ -160,10 +161,13 @@ def _check_width(ranges: Sequence[AddressRange], points: Sequence[int], capabili
                                    "TRCIDR2.IASIZE")
 
 
-def _contexts(options: TraceOptions, capabilities: Capabilities) -> Tuple[int, ...]:
-    contexts = tuple(dict.fromkeys(options.contexts))
+def check_contexts(contexts: Sequence[int], capabilities: Capabilities) -> None:
+    """Refuse Context IDs that the unit cannot compare with.
+
+    :raises UnsupportedError: There are too many, or one is too large.
+    """
     if not contexts:
-        return ()
+        return
     capabilities.require("TRCIDR2.CIDSIZE", "Context ID")
     there = min(capabilities.field("TRCIDR4.NUMCIDC"), 8)
     if len(contexts) > there:
@@ -171,10 +175,9 @@ def _contexts(options: TraceOptions, capabilities: Capabilities) -> Tuple[int, .
             "this unit has %d Context ID comparator%s (TRCIDR4.NUMCIDC); the filters need %d"
             % (there, "" if there == 1 else "s", len(contexts)), "TRCIDR4.NUMCIDC")
     for context in contexts:
-        if context >> 8 * capabilities.field("TRCIDR2.CIDSIZE"):
+        if context < 0 or context >> 8 * capabilities.field("TRCIDR2.CIDSIZE"):
             raise UnsupportedError("Context ID 0x%x: this unit's have %d bits (TRCIDR2.CIDSIZE)"
                                    % (context, 8 * capabilities.field("TRCIDR2.CIDSIZE")), "TRCIDR2.CIDSIZE")
-    return contexts
 
 
 def _comparator(

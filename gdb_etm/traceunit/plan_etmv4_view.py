@@ -14,26 +14,33 @@ from gdb_etm.traceunit.capabilities import Capabilities
 from gdb_etm.traceunit.options import Exceptions, Level, TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
 from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, bits
+from gdb_etm.traceunit.plan_etmv4_window import Window
 
 _THREAD, _HANDLER = 1 << 0, 1 << 3  # of EXLEVEL_S; on an Armv7-R these are User and all privileged modes
 
 
-def view_inst(options: TraceOptions, allotment: Allotment, capabilities: Capabilities) -> Iterator[RegisterWrite]:
+def view_inst(
+    options: TraceOptions, allotment: Allotment, capabilities: Capabilities, window: Window, event: int
+) -> Iterator[RegisterWrite]:
     """Write the filter of instructions.
+
+    :param window: What starts and stops the trace.
+    :param event: The event field that says when anything is traced.
 
     :raises UnsupportedError: The unit cannot tell what is asked for, or nothing would be traced.
     """
     secure, nonsecure, words = _suppressed(options, capabilities)
     # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
-    waits, forces = bool(allotment.start), options.exceptions is Exceptions.ON
+    waits, forces = window.waits, options.exceptions is Exceptions.ON
     control = etmv4.TRCVICTLR.encode(
-        SSSTATUS=int(not waits), EVENT=etmv4.EVENT_TRUE, EXLEVEL_S=secure, EXLEVEL_NS=nonsecure, TRCRESET=int(forces),
+        SSSTATUS=int(not waits), EVENT=event, EXLEVEL_S=secure, EXLEVEL_NS=nonsecure, TRCRESET=int(forces),
         TRCERR=int(forces and bool(capabilities.field("TRCIDR3.TRCERR"))))
-    when = "trace from a start address on" if waits else "trace always"
+    when = "trace from a start point on" if waits else "trace always"
+    when += "" if event == etmv4.EVENT_TRUE else ", while its event is so"
     why = ", ".join([when, *(words or ["at every exception level"])])
     whole = _write(etmv4.TRCVICTLR, control, why)
     # Start and stop addresses change it, and what it is then is not to be written anew.
-    moving = etmv4.TRCVICTLR.fields["SSSTATUS"].mask if allotment.start or allotment.stop else 0
+    moving = etmv4.TRCVICTLR.fields["SSSTATUS"].mask if window.is_used else 0
     yield whole._replace(mask=whole.mask & ~moving)
     if not capabilities.field("TRCIDR4.NUMACPAIRS"):
         return
