@@ -200,7 +200,7 @@ def test_marks() -> None:
     refused(units.A53, "TRCIDR0.TRCDATA is 0", [(ALWAYS, Mark(in_data=True))])
     assert values(units.DATA, [(ALWAYS, Mark(in_data=True))])["TRCEVENTCTL1R"] == 0x11
     refused(units.DATA, "TRCEVENTCTL1R.DATAEN", [(ALWAYS, Mark(1, in_data=True))])
-    refused(Capabilities({**units.A53.registers, "TRCIDR5": 0x2847081E}), "TRCIDR5.ATBTRIG is 0", [(ALWAYS, Trigger())])
+    refused(Capabilities({**units.A53.registers, "TRCIDR5": 0x2887081E}), "TRCIDR5.ATBTRIG is 0", [(ALWAYS, Trigger())])
 
 
 def test_too_few() -> None:
