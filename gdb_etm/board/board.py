@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional, Union
+from typing import Union
 
 from gdb_etm.board.cortex_a_board import CortexABoard
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
@@ -17,15 +17,11 @@ from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.board.tmc import TraceBuffer
 from gdb_etm.board.units_etmv3 import Etmv3Model
-from gdb_etm.board.variants import CORTEX_A, DWT, VARIANTS, Variant
+from gdb_etm.board.variants import CORTEX_A, VARIANTS, Variant
 
 _AIRCR = 0xE000ED0C
 _SYSRESETREQ = 0x05FA0004
 _IPSR = 0x1FF
-_DWT_COMP = 0x20
-_DWT_FUNCTION = 0x28
-_DWT_MATCH = 0xF
-_MATCH_INSTRUCTION = 2
 
 
 class Board:
@@ -79,7 +75,7 @@ class Board:
             older = Etmv3Unit(model, variant.etm, self._read_code, inputs, self._to_funnel, self.faults)
             older.watch_conditions = machine.watch_conditions
             return older
-        unit = TraceUnit(model, variant.etm, self._read_code, self._pe_input, self._to_funnel, options, self.faults)
+        unit = TraceUnit(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
         unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         unit.data_out = self._data_to_funnel
         return unit
@@ -116,13 +112,6 @@ class Board:
             return bytes(4)
         memory, offset = place
         return bytes(memory[offset : offset + 4])
-
-    def _pe_input(self, number: int) -> Optional[int]:
-        # A DWT comparator that matches instruction addresses drives a PE comparator input (4.2.8).
-        base = DWT + 0x10 * number
-        if self.machine.read(base + _DWT_FUNCTION, 4) & _DWT_MATCH != _MATCH_INSTRUCTION:
-            return None
-        return self.machine.read(base + _DWT_COMP, 4)
 
 
 AnyBoard = Union[Board, CortexABoard]

@@ -1,12 +1,14 @@
-"""The Data Watchpoint and Trace unit: a counter, and the comparators of Armv7-M where the core has them.
+"""The Data Watchpoint and Trace unit: a counter, and comparators of two kinds, those of Armv7-M and of Armv8-M.
 
-Ref: DDI 0553, B14; for the comparators DDI 0403E, C1.8.  They match instruction addresses for the trace unit, and loads
-and stores to halt the core; nothing else.
+Ref: DDI 0553, B14, for Armv8-M; DDI 0403E, C1.8, for Armv7-M.  The comparators match instruction addresses for the
+trace unit, and loads and stores for it or to halt the core.  Left out are comparators that are linked to others, those
+of values and of cycles.
 """
 
 from __future__ import annotations
 
-from typing import Callable, List, Mapping, Sequence
+from abc import ABC, abstractmethod
+from typing import Callable, List, Mapping, Sequence, Type
 
 from gdb_etm.board.accesses import Access
 from gdb_etm.board.clock import Clock
@@ -19,41 +21,154 @@ _CYCCNTENA = 1 << 0
 # No trace packets, external triggers and profiling counters.
 _ABSENT = 1 << 27 | 1 << 26 | 1 << 24
 _MOST_MASKED = 15
-_FUNCTION = 0xF
 _MATCHED = 1 << 24
 
-# DWT_FUNCTIONn.FUNCTION.
-_READ, _WRITE, _EITHER, _TRACE_UNIT = 5, 6, 7, 8
+# DWT_FUNCTIONn.FUNCTION of Armv7-M: what halts the core, and what tells the trace unit.
+_READ, _WRITE, _EITHER, _INSTRUCTION, _TOLD_READ, _TOLD_WRITE, _TOLD_EITHER = 5, 6, 7, 8, 9, 10, 11
+# DWT_FUNCTIONn of Armv8-M: MATCH, ACTION, DATAVSIZE, and an ID that says: addresses of instructions and data.
+_MATCH_INSTRUCTION, _MATCH_EITHER, _MATCH_WRITE, _MATCH_READ = 2, 4, 5, 6
+_ACTION, _HALT = 0x30, 0x10
+_IMPLEMENTED = 0xC3F
+_ID = 0x50000000
 
 
-class Comparator:
+class Comparator(ABC):
     """One comparator."""
 
     def __init__(self) -> None:
         self.address = 0
-        self.masked = 0
-        self.function = 0
         self.matched = False
 
-    def matches(self, address: int, size: int = 1) -> bool:
-        """Tell whether an access touches what is watched."""
+    @property
+    @abstractmethod
+    def watches(self) -> bool:
+        """Whether a load or a store may halt the core."""
+
+    @property
+    @abstractmethod
+    def tells_data(self) -> bool:
+        """Whether loads and stores are told to the trace unit."""
+
+    @abstractmethod
+    def is_at(self, address: int) -> bool:
+        """Tell whether the trace unit is to hear of an instruction."""
+
+    @abstractmethod
+    def sees(self, access: Access) -> bool:
+        """Tell whether a load or a store is what is watched."""
+
+    @abstractmethod
+    def read(self, register: int) -> int:
+        """Read DWT_COMP (0), DWT_MASK (4) or DWT_FUNCTION (8) but for MATCHED."""
+
+    @abstractmethod
+    def write(self, register: int, value: int) -> None:
+        """Write one of these registers."""
+
+    def traces(self, address: int) -> bool:
+        """Tell whether the trace unit is to hear of an instruction, and remember it."""
+        found = self.is_at(address)
+        self.matched = self.matched or found
+        return found
+
+    def takes(self, access: Access) -> bool:
+        """Tell whether a load or a store is what is watched, and remember it."""
+        found = self.sees(access)
+        self.matched = self.matched or found
+        return found
+
+
+class Armv7Comparator(Comparator):
+    """A comparator of Armv7-M."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.masked = 0
+        self.function = 0
+
+    @property
+    def watches(self) -> bool:
+        """Whether a load or a store may halt the core."""
+        return self.function in (_READ, _WRITE, _EITHER)
+
+    @property
+    def tells_data(self) -> bool:
+        """Whether loads and stores are told to the trace unit."""
+        return self.function in (_TOLD_READ, _TOLD_WRITE, _TOLD_EITHER)
+
+    def is_at(self, address: int) -> bool:
+        """Tell whether the trace unit is to hear of an instruction."""
+        return self.function == _INSTRUCTION and self._touches(address, 1)
+
+    def sees(self, access: Access) -> bool:
+        """Tell whether a load or a store is what is watched."""
+        kinds = (_EITHER, _TOLD_EITHER) + ((_WRITE, _TOLD_WRITE) if access.store else (_READ, _TOLD_READ))
+        return self.function in kinds and self._touches(access.address, access.size)
+
+    def read(self, register: int) -> int:
+        """Read DWT_COMP, DWT_MASK or DWT_FUNCTION."""
+        return {0: self.address, 4: self.masked, 8: self.function}.get(register, 0)
+
+    def write(self, register: int, value: int) -> None:
+        """Write DWT_COMP, DWT_MASK or DWT_FUNCTION."""
+        if register == 0:
+            self.address = value
+        elif register == 4:
+            self.masked = min(value & 0x1F, _MOST_MASKED)
+        elif register == 8:
+            self.function = value & 0xF
+
+    def _touches(self, address: int, size: int) -> bool:
         first = self.address >> self.masked << self.masked
         return address < first + (1 << self.masked) and first < address + size
 
-    def traces(self, address: int) -> bool:
-        """Tell whether the trace unit is to hear of an instruction."""
-        if self.function != _TRACE_UNIT or not self.matches(address):
-            return False
-        self.matched = True
-        return True
 
-    def halts(self, access: Access) -> bool:
-        """Tell whether the core is to halt after an access."""
-        if self.function not in (_EITHER, _WRITE if access.store else _READ):
+class Armv8Comparator(Comparator):
+    """A comparator of Armv8-M."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._function = 0
+
+    @property
+    def _match(self) -> int:
+        return self._function & 0xF
+
+    @property
+    def watches(self) -> bool:
+        """Whether a load or a store may halt the core."""
+        return self._is_of_data and self._function & _ACTION == _HALT
+
+    @property
+    def tells_data(self) -> bool:
+        """Whether loads and stores are told to the trace unit."""
+        return self._is_of_data and not self.watches
+
+    @property
+    def _is_of_data(self) -> bool:
+        return self._match in (_MATCH_EITHER, _MATCH_WRITE, _MATCH_READ)
+
+    def is_at(self, address: int) -> bool:
+        """Tell whether the trace unit is to hear of an instruction."""
+        return self._match == _MATCH_INSTRUCTION and address == self.address & ~1
+
+    def sees(self, access: Access) -> bool:
+        """Tell whether a load or a store is what is watched."""
+        if self._match not in (_MATCH_EITHER, _MATCH_WRITE if access.store else _MATCH_READ):
             return False
-        found = self.matches(access.address, access.size)
-        self.matched = self.matched or found
-        return found
+        size = 1 << (self._function >> 10 & 3)
+        return access.address < self.address + size and self.address < access.address + access.size
+
+    def read(self, register: int) -> int:
+        """Read DWT_COMP or DWT_FUNCTION."""
+        return {0: self.address, 8: self._function | _ID}.get(register, 0)
+
+    def write(self, register: int, value: int) -> None:
+        """Write DWT_COMP or DWT_FUNCTION."""
+        if register == 0:
+            self.address = value
+        elif register == 8:
+            self._function = value & _IMPLEMENTED
 
 
 class Dwt:
@@ -63,17 +178,24 @@ class Dwt:
     :param enabled: Tells DEMCR.TRCENA.
     :param identity: Its identification registers by offset.
     :param comparators: How many comparators it has.
+    :param kind: Which ones.
     """
 
     base = 0xE0001000
     size = 0x1000
 
     def __init__(
-        self, clock: Clock, enabled: Callable[[], bool], identity: Mapping[int, int], comparators: int = 0
+        self,
+        clock: Clock,
+        enabled: Callable[[], bool],
+        identity: Mapping[int, int],
+        comparators: int = 0,
+        kind: Type[Comparator] = Armv7Comparator,
     ) -> None:
-        self.comparators: Sequence[Comparator] = [Comparator() for _ in range(comparators)]
+        self.comparators: Sequence[Comparator] = [kind() for _ in range(comparators)]
         self.changed: Callable[[], None] = lambda: None
-        """Called when :attr:`watches` may have changed."""
+        """Called when :attr:`watches` or :attr:`tells_data` may have changed."""
+        self._writes = 0
         self._clock = clock
         self._enabled = enabled
         self._counting = False
@@ -83,12 +205,39 @@ class Dwt:
     @property
     def watches(self) -> bool:
         """Whether a load or a store may halt the core."""
-        return self._enabled() and any(each.function in (_READ, _WRITE, _EITHER) for each in self.comparators)
+        return self._enabled() and any(each.watches for each in self.comparators)
 
     def halts(self, accesses: Sequence[Access]) -> bool:
         """Tell whether the core is to halt after an instruction's loads and stores."""
-        found: List[bool] = [each.halts(access) for access in accesses for each in self.comparators]
+        found: List[bool] = [each.takes(access) for access in accesses for each in self.comparators if each.watches]
         return True in found
+
+    # The PE comparator inputs of an ETMv4, one of each comparator.
+
+    @property
+    def version(self) -> int:
+        """A number that changes when what :meth:`instruction_inputs` returns may have changed."""
+        return self._writes << 1 | self._enabled()
+
+    @property
+    def tells_data(self) -> bool:
+        """Whether loads and stores are told to the trace unit."""
+        return self._enabled() and any(each.tells_data for each in self.comparators)
+
+    def instruction_inputs(self, address: int) -> int:
+        """Return which comparators an instruction matches, one bit each."""
+        if not self._enabled():
+            return 0
+        return sum(1 << n for n, each in enumerate(self.comparators) if each.traces(address))
+
+    def data_inputs(self, accesses: Sequence[Access]) -> int:
+        """Return which comparators an instruction's loads and stores match, one bit each."""
+        if not self._enabled():
+            return 0
+        found = 0
+        for access in accesses:
+            found |= sum(1 << n for n, each in enumerate(self.comparators) if each.tells_data and each.takes(access))
+        return found
 
     def read32(self, offset: int) -> int:
         """Read a register."""
@@ -113,23 +262,16 @@ class Dwt:
         elif offset == _CYCCNT:
             self._set(value)
         elif 0 <= number < len(self.comparators):
-            self._write_comparator(self.comparators[number], register, value)
+            self._writes += 1
+            self.comparators[number].write(register, value)
+            self.changed()
 
     def _read_comparator(self, comparator: Comparator, register: int) -> int:
+        matched = 0
         if register == 0x8:
             # Reading clears MATCHED.
-            matched, comparator.matched = comparator.matched, False
-            return comparator.function | matched * _MATCHED
-        return {0x0: comparator.address, 0x4: comparator.masked}.get(register, 0)
-
-    def _write_comparator(self, comparator: Comparator, register: int, value: int) -> None:
-        if register == 0x0:
-            comparator.address = value
-        elif register == 0x4:
-            comparator.masked = min(value & 0x1F, _MOST_MASKED)
-        elif register == 0x8:
-            comparator.function = value & _FUNCTION
-            self.changed()
+            matched, comparator.matched = comparator.matched * _MATCHED, False
+        return comparator.read(register) | matched
 
     def _count(self) -> int:
         return (self._clock.now() - self._offset if self._counting else self._offset) & 0xFFFFFFFF

@@ -1,7 +1,6 @@
 """The trace unit: an ETMv4 as a debugger programs it and as it traces what the core runs (IHI 0064, chapter 7.3).
 
-Which registers it has is its model's affair.  Left out are what the event resources would do, stalling, suppression and
-filters of data.  With ``options.comparators`` it has address comparators, which the real ones have not.
+Which registers it has is its model's affair (``units.py``).  Left out are stalling, suppression and filters of data.
 """
 
 from __future__ import annotations
@@ -10,22 +9,15 @@ import random
 from typing import Callable, Collection, Dict, Optional, Sequence, Tuple
 
 from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.comparators import range_comparator
 from gdb_etm.board.conditions import NONE_FAILED
 from gdb_etm.board.faults import Faults
+from gdb_etm.board.logic import Logic, PeInputs
 from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.resources import CNTVR, SEQSTR, SSCSR, Counts, Outcome
 from gdb_etm.board.t32 import decode
-from gdb_etm.board.units import UnitModel
-from gdb_etm.board.viewinst import (
-    ACATR,
-    ACVR,
-    SSSTATUS,
-    VICTLR,
-    VIIECTLR,
-    VISSCTLR,
-    PeInputs,
-    ViewInst,
-    range_comparator,
-)
+from gdb_etm.board.units import UnitModel, equipped
+from gdb_etm.board.viewinst import SSSTATUS, VICTLR
 from gdb_etm.protocols.etmv4.data.tracer import Transfer
 from gdb_etm.protocols.etmv4.encoder import DataConfig, Encoder, EncoderConfig
 from gdb_etm.protocols.etmv4.speculator import Setup
@@ -35,6 +27,7 @@ _PRGCTLR = 0x004
 _STATR = 0x00C
 _CONFIGR = 0x010
 _AUXCTLR = 0x018
+_EVENTCTL1R = 0x024
 _SYNCPR = 0x034
 _CCCTLR = 0x038
 _BBCTLR = 0x03C
@@ -42,6 +35,7 @@ _TRACEIDR = 0x040
 _VDCTLR = 0x0A0
 _IDR0 = 0x1E0
 _IDR4 = 0x1F0
+_IDR5 = 0x1F4
 _IDR8, _IDR9, _IDR10, _IDR11 = 0x180, 0x184, 0x188, 0x18C
 _PDCR = 0x310
 _PDSR = 0x314
@@ -63,6 +57,11 @@ _INSTP0_LOADS = 1 << 1
 _TRCEXDATA = 1 << 12
 _EVENT = 0xFF
 _TRUE = 0x01
+_ATB = 1 << 11
+_STATUS = 1 << 31
+_TRIGGER_ID = 0x7D
+EXCEPTION_INPUT, RETURN_INPUT = 4, 5
+"""The external inputs that pulse at an exception entry and an exception return; 0 to 3 come from outside."""
 
 
 class TraceUnit:
@@ -71,7 +70,7 @@ class TraceUnit:
     :param model: Which one.
     :param base: Address of its registers.
     :param read_code: Reads program memory.
-    :param pe_inputs: The core's DWT comparators.
+    :param pe_inputs: The core's DWT, whose comparators drive its PE comparator inputs.
     :param out: Takes trace ID and trace bytes.
     :param options: What the user chose.
     :param faults: When its FIFOs overflow.
@@ -90,9 +89,6 @@ class TraceUnit:
         options: BoardOptions = BoardOptions(),
         faults: Faults = Faults(),
     ) -> None:
-        comparators = options.comparators
-        if not 0 <= comparators <= 8:
-            raise ValueError("%d address comparator pairs: an ETMv4 has 0 to 8" % comparators)
         speculation = model.speculation if options.speculation is None else options.speculation
         most = _MOST_SPECULATION if model.speculation else 0
         if not 0 <= speculation <= most:
@@ -103,6 +99,9 @@ class TraceUnit:
         """Takes trace ID and trace bytes of the data stream."""
         self.watch_accesses: Callable[[bool], None] = lambda on: None
         """Called with whether loads and stores must be told from now on."""
+        self.outputs: Callable[[int], None] = lambda levels: None
+        """Called with the external outputs, one bit each, when they change."""
+        model = equipped(model, options.comparators, options.resources)
         self._has_data = model.has_data
         self._read_code = read_code
         self._pe_inputs = pe_inputs
@@ -110,13 +109,12 @@ class TraceUnit:
         self._overflow_in = faults.overflow
         self._data_overflow_in = faults.data_overflow
         self._encoder: Optional[Encoder] = None
-        self._view: Optional[ViewInst] = None
-        self._fixed = dict(model.fixed)
-        self._fixed[_IDR4] |= comparators
-        self._fixed[_IDR8] = speculation
+        self._logic: Optional[Logic] = None
+        self._inputs = 0
+        self._fixed = {**model.fixed, _IDR8: speculation}
+        self._counts = Counts.of(model.fixed[_IDR0], model.fixed[_IDR4], model.fixed[_IDR5])
         self._ones = model.ones
-        self._masks = dict(model.masks)
-        self._masks.update(_comparator_masks(comparators))
+        self._masks = model.masks
         junk = self._junk = random.Random(base)
         self._values = {offset: junk.getrandbits(32) & mask for offset, mask in self._masks.items()}
         self._values.update({_PRGCTLR: 0, _AUXCTLR: 0, _PDCR: 0})
@@ -139,9 +137,7 @@ class TraceUnit:
             return _CLAIM_TAGS
         if offset == _CLAIMCLR:
             return self._claims
-        if offset == VICTLR and self._view is not None:
-            return (self._values[VICTLR] & ~SSSTATUS) | self._view.started * SSSTATUS
-        return self._values.get(offset, 0) | self._ones.get(offset, 0)
+        return self._state().get(offset, self._values.get(offset, 0)) | self._ones.get(offset, 0)
 
     def write32(self, offset: int, value: int) -> None:
         """Write a register; trace registers take writes only while the unit is disabled and idle (7.1.1)."""
@@ -164,7 +160,8 @@ class TraceUnit:
         self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES, failed: Collection[int] = NONE_FAILED
     ) -> None:
         """Take executed instructions and what they loaded and stored."""
-        if self._encoder is not None:
+        if self._encoder is not None and self._logic is not None:
+            self._logic.begin(accesses)
             self._encoder.instructions(addresses, {index: _traced(found) for index, found in accesses.items()})
             if self._overflow_in < 0:
                 self._overflow_in = 0
@@ -176,9 +173,10 @@ class TraceUnit:
     def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         """Take an exception entry."""
         if self._encoder is not None:
-            forced = self._view is not None and self._view.forces(number)
+            forced = self._logic is not None and self._logic.view.forces(number)
             self._encoder.exception(number, return_address, _traced(pushed), forced)
         self._set_handler(True)
+        self.pulse(EXCEPTION_INPUT)
 
     def exception_return(self, popped: Sequence[Access] = ()) -> None:
         """Take an exception return."""
@@ -186,11 +184,12 @@ class TraceUnit:
         if self._encoder is not None:
             self._encoder.exception_return(handler, _traced(popped))
         self._set_handler(handler)
+        self.pulse(RETURN_INPUT)
 
     def lockup(self, address: int) -> None:
         """Take an entry to lockup."""
         if self._encoder is not None:
-            self._encoder.lockup(address, self._view is not None and self._view.forces_lockup)
+            self._encoder.lockup(address, self._logic is not None and self._logic.view.forces_lockup)
 
     def debug_entry(self, pc: int) -> None:
         """Take an entry to Debug state."""
@@ -220,9 +219,34 @@ class TraceUnit:
         self._polls = self._claims = 0
         self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
 
+    # External inputs.
+
+    def pulse(self, number: int) -> None:
+        """Take a pulse of an external input."""
+        if self._logic is not None:
+            self._logic.resources.pulse(number)
+
+    def set_inputs(self, levels: int) -> None:
+        """Take the levels of the external inputs from outside, one bit each."""
+        self._inputs = levels
+        if self._logic is not None:
+            self._logic.resources.levels = levels
+
     def _set_handler(self, handler: bool) -> None:
-        if self._view is not None:
-            self._view.handler = handler
+        if self._logic is not None:
+            self._logic.handler = handler
+
+    def _state(self) -> Dict[int, int]:
+        # The registers that show the state of resources while they work (3.5.2).
+        if self._logic is None:
+            return {}
+        resources, counts = self._logic.resources, self._counts
+        live = {VICTLR: (self._values[VICTLR] & ~SSSTATUS) | self._logic.view.started * SSSTATUS}
+        live.update({SSCSR + 4 * n: fired * _STATUS for n, fired in enumerate(resources.fired)})
+        live.update({CNTVR + 4 * n: resources.counter(n) for n in range(counts.is_reduced, counts.counters)})
+        if counts.states:
+            live[SEQSTR] = resources.state
+        return live
 
     def _status(self) -> int:
         # IDLE and PMSTABLE follow PRGCTLR.EN some polls later.
@@ -238,31 +262,48 @@ class TraceUnit:
         self._polls = _POLLS_TO_SETTLE
         if enable:
             self._start()
-        elif self._encoder is not None and self._view is not None:
+        elif self._encoder is not None:
             self._encoder.disable()
-            self._values[VICTLR] = self.read32(VICTLR)
-            self._encoder = self._view = None
+            self._values.update(self._state())
+            self._encoder = self._logic = None
             self.watch_accesses(False)
+            self.outputs(0)
 
     def _start(self) -> None:
         configuration = self._values[_CONFIGR]
         handler = self.handler_mode()
-        self._view = ViewInst(self._register, self._pe_inputs)
-        self._view.handler = handler
+        logic = self._logic = Logic(self._register, self._counts, self._pe_inputs, self._take)
+        logic.handler = handler
+        logic.resources.levels = self._inputs
         config = EncoderConfig(
             return_stack=bool(configuration & _RS),
             broadcast=self._broadcast() if configuration & _BB else None,
             timestamps=bool(configuration & _TS),
             threshold=self._values[_CCCTLR] if configuration & _CCI else None,
             sync_period=1 << self.read32(_SYNCPR) if self.read32(_SYNCPR) else 0,
-            view=None if self._view.is_open else self._view,
+            view=None if logic.is_open else logic,
             separate_address=bool(configuration & _RS),
         )
         if self._has_data:
             config = self._with_data(config, configuration)
         self._encoder = Encoder(config, self._read_code, self._send, handler, self._send_data)
-        self.watch_accesses(config.data is not None)
+        self.watch_accesses(config.data is not None or logic.uses_data)
         self._encoder.enable()
+
+    def _take(self, outcome: Outcome) -> None:
+        # Events become Event elements, external outputs and ATB triggers (4.4.3, 7.3.28).
+        control = self._register(_EVENTCTL1R)
+        encoder = self._encoder
+        assert encoder is not None
+        if outcome.timestamp:
+            encoder.request_timestamp()
+        if outcome.begun & control & 0xF:
+            encoder.event(outcome.begun & control & 0xF)
+        if outcome.begun & 1 and control & _ATB:
+            # What was traced before is on the trace bus before it.
+            encoder.deliver()
+            self._out(_TRIGGER_ID, bytes((self._values[_TRACEIDR] & 0x7F,)))
+        self.outputs(outcome.levels)
 
     def _with_data(self, config: EncoderConfig, configuration: int) -> EncoderConfig:
         # What only a unit with data trace has; it traces data only if loads or stores are P0 elements (7.3.3).
@@ -317,16 +358,3 @@ def _traced(accesses: Sequence[Access]) -> Tuple[Transfer, ...]:
     # Of several transfers of an instruction all lie one after the other but the success of a store-exclusive, which has
     # no address of its own.
     return tuple(Transfer(each.address, each.value, each.order, each.order > 0) for each in accesses)
-
-
-def _comparator_masks(pairs: int) -> Dict[int, int]:
-    # The registers that a unit with address comparators has besides (1.2, 1.7 of the register summary, 7.2).
-    if pairs == 0:
-        return {}
-    ranges, singles = (1 << pairs) - 1, (1 << 2 * pairs) - 1
-    masks = {_BBCTLR: 0x100 | ranges, VIIECTLR: ranges << 16 | ranges, VISSCTLR: singles << 16 | singles}
-    for n in range(2 * pairs):
-        masks[ACVR + 8 * n] = 0xFFFFFFFF
-        masks[ACATR + 8 * n] = 0x00000900
-    masks[0x280] = 0x01000000 | ranges << 16 | singles
-    return masks

@@ -97,7 +97,7 @@ class Machine(System):
         self.clock.add(uart)
         self.core.on_reset = (systick.reset, uart.reset, scs.reset)
         model = self.core.model
-        self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators)
+        self.dwt = Dwt(self.clock, self._trace_enabled, model.dwt, model.dwt_comparators, model.dwt_kind)
         self.dwt.changed = self._watch_data
         fpb = Fpb(self.core.set_breakpoints, model.fpb, model.fpb_version, model.fpb_comparators)
         for device in (scs, self.dwt, fpb, uart):
@@ -134,6 +134,7 @@ class Machine(System):
     def _watch_data(self) -> None:
         self.core.watchpoints = self.dwt.halts if self.dwt.watches else None
         wanted = self._traces_data or self.options.truth_data or self.core.watchpoints is not None
+        wanted = wanted or self.dwt.tells_data
         self.core.engine.watch.wanted = wanted
 
     def watch_conditions(self, on: bool) -> None:

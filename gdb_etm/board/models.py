@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Mapping, NamedTuple
+from typing import FrozenSet, Mapping, NamedTuple, Type
 
+from gdb_etm.board.dwt import Armv7Comparator, Armv8Comparator, Comparator
 from gdb_etm.board.identity import CLASS_GENERIC, PART_CORTEX_M33, identification
 
 
@@ -31,7 +32,8 @@ class CoreModel(NamedTuple):
     """Identification registers of the DWT."""
     fpb: Mapping[int, int]
     """Identification registers of the breakpoint unit."""
-    dwt_comparators: int = 0
+    dwt_kind: Type[Comparator] = Armv7Comparator
+    dwt_comparators: int = 4
     fpb_version: int = 2
     fpb_comparators: int = 8
 
@@ -75,6 +77,7 @@ CORTEX_M33 = CoreModel(
         **identification(PART_CORTEX_M33, devarch=0x47702A04),
     },
     dwt=identification(PART_CORTEX_M33, devarch=0x47701A02),
+    dwt_kind=Armv8Comparator,
     fpb=identification(PART_CORTEX_M33, devarch=0x47701A03),
 )
 
@@ -144,7 +147,6 @@ CORTEX_M4 = CoreModel(
     },
     dwt=identification(0x002, component_class=CLASS_GENERIC),
     fpb=identification(0x003, component_class=CLASS_GENERIC),
-    dwt_comparators=4,
     fpb_version=1,
     fpb_comparators=6,
 )

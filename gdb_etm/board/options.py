@@ -16,6 +16,7 @@ class BoardOptions(NamedTuple):
     :param truth_registers: Whether that file also tells the registers after every instruction, which takes time.
     :param faults: Names of the faults that the probe side injects on demand.
     :param comparators: Address comparator pairs of the trace unit; the real ones have none.
+    :param resources: Which resources an ETMv4 has: ``"own"`` for those of the real one, or ``"full"``.
     :param speculation: How many P0 elements the trace unit may leave uncommitted (TRCIDR8.MAXSPEC), where that can be
         chosen; None for the board's own choice.
     :param data_trace: Whether a fuller trace unit, which traces loads and stores, is in place of the board's own, where
@@ -31,6 +32,7 @@ class BoardOptions(NamedTuple):
     truth_registers: bool = False
     faults: Tuple[str, ...] = ()
     comparators: int = 0
+    resources: str = "own"
     speculation: Optional[int] = None
     data_trace: bool = False
     hold: bool = False

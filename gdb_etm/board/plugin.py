@@ -54,6 +54,7 @@ class BoardProbePlugin(Plugin):
             OptionInfo("board.truth_data", bool, False, "Whether that file also tells every load and store."),
             OptionInfo("board.truth_registers", bool, False, "Whether that file also tells the registers."),
             OptionInfo("board.comparators", int, 0, "Address comparator pairs of the trace unit (real ones: 0)."),
+            OptionInfo("board.resources", str, "own", "Resources of the ETMv4 of m33 and m7: 'own' or 'full'."),
             OptionInfo("board.speculation", int, None, "How far the trace unit speculates: TRCIDR8.MAXSPEC (m7: 8)."),
             OptionInfo("board.data_trace", bool, False, "Whether m4 has a fuller trace unit, with data trace."),
             OptionInfo("board.hold", bool, False, "Whether the a9's core waits until its trace unit is switched on."),

@@ -116,6 +116,7 @@ class BoardProbe(DebugProbe):
             truth=self._option("board.truth"),
             faults=tuple(name for name in faults.split(",") if name),
             comparators=int(self._option("board.comparators") or 0),
+            resources=str(self._option("board.resources") or "own"),
             speculation=None if speculation is None else int(speculation),
             truth_data=bool(self._option("board.truth_data")),
             truth_registers=bool(self._option("board.truth_registers")),

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple
+from typing import Dict, Mapping, NamedTuple
 
+from gdb_etm.board.comparators import ACATR, ACVR, DVCMR, DVCVR
 from gdb_etm.board.identity import PART_CORTEX_M33, identification
+from gdb_etm.board.resources import (
+    CNTCTLR,
+    CNTRLDVR,
+    CNTVR,
+    EVENTCTL0R,
+    EXTINSELR,
+    RSCTLR,
+    SEQEVR,
+    SEQRSTEVR,
+    SEQSTR,
+    SSCCR,
+    SSCSR,
+    SSPCICR,
+)
+from gdb_etm.board.viewinst import VIIECTLR, VISSCTLR
+
+_BBCTLR, _IDR0, _IDR4, _IDR5 = 0x03C, 0x1E0, 0x1F0, 0x1F4
+OWN, FULL = "own", "full"
+"""The resources that a unit can have: those of the real one, or more."""
+_FULL_PAIRS, _FULL_SHOTS, _FULL_VALUES = 4, 2, 2
 
 
 class UnitModel(NamedTuple):
@@ -101,3 +122,72 @@ ETM_M7 = UnitModel(
     speculation=8,
     has_data=True,
 )
+
+
+def equipped(model: UnitModel, comparators: int, resources: str) -> UnitModel:
+    """Return a unit with more resources than the real one has.
+
+    :param model: The unit.
+    :param comparators: Pairs of address comparators.
+    :param resources: :data:`OWN`; or :data:`FULL`: four pairs of address comparators unless another number is given,
+        of loads and stores too where the unit traces these, 16 resource selectors, four counters, the sequencer, two
+        single-shot controls, four events, and four selectors of eight external inputs.
+    :raises ValueError: there is no such choice.
+    """
+    if not 0 <= comparators <= 8:
+        raise ValueError("%d address comparator pairs: an ETMv4 has 0 to 8" % comparators)
+    if resources not in (OWN, FULL):
+        raise ValueError("no resources are called '%s': there are %s and %s" % (resources, OWN, FULL))
+    if resources == FULL:
+        model = _with_resources(model)
+        comparators = comparators or _FULL_PAIRS
+    return _with_comparators(model, comparators, resources == FULL) if comparators else model
+
+
+def _with_resources(model: UnitModel) -> UnitModel:
+    fixed = {
+        **model.fixed,
+        _IDR0: model.fixed[_IDR0] | 0xC00,  # four events
+        _IDR4: 0x00274000,  # two single-shot controls, eight selector pairs, four DWT inputs
+        _IDR5: 0x48C70808,  # four counters, the sequencer, four selectors of eight external inputs; the rest as it was
+    }
+    masks: Dict[int, int] = {
+        **model.masks,
+        EVENTCTL0R: 0x8F8F8F8F,
+        0x024: model.masks[0x024] | 0xF,
+        SEQRSTEVR: 0x8F,
+        SEQSTR: 3,
+        EXTINSELR: 0x07070707,
+    }
+    masks.update({SEQEVR + 4 * n: 0x8F8F for n in range(3)})
+    masks.update({RSCTLR + 4 * n: 0x1FFFFF if n % 2 else 0x3FFFFF for n in range(2, 16)})
+    for n in range(4):
+        masks.update({CNTRLDVR + 4 * n: 0xFFFF, CNTVR + 4 * n: 0xFFFF, CNTCTLR + 4 * n: 0x18F8F | n % 2 << 17})
+    for n in range(_FULL_SHOTS):
+        masks.update({SSCCR + 4 * n: 0x01000000, SSCSR + 4 * n: 1 << 31, SSPCICR + 4 * n: 0xF})
+    ones = {**model.ones, **{SSCSR + 4 * n: 1 << 3 for n in range(_FULL_SHOTS)}}
+    return model._replace(fixed=fixed, masks=masks, ones=ones)
+
+
+def _with_comparators(model: UnitModel, pairs: int, is_full: bool) -> UnitModel:
+    # The registers that a unit with address comparators has besides (7.2).
+    ranges, singles = (1 << pairs) - 1, (1 << 2 * pairs) - 1
+    has_data = is_full and model.has_data
+    values = min(pairs, _FULL_VALUES) if has_data else 0
+    masks = {**model.masks, _BBCTLR: 0x100 | ranges, VIIECTLR: ranges << 16 | ranges}
+    masks[VISSCTLR] = singles << 16 | singles
+    for n in range(2 * pairs):
+        masks[ACVR + 8 * n] = 0xFFFFFFFF
+        # EXLEVEL_S of Thread and Handler mode, TYPE, and what there is for values.
+        masks[ACATR + 8 * n] = 0x900 | 3 * has_data | 0x1F0000 * (n // 2 < values)
+    for n in range(values):
+        masks.update({DVCVR + 0x10 * n: 0xFFFFFFFF, DVCMR + 0x10 * n: 0xFFFFFFFF})
+    shots = [offset for offset in masks if SSCCR <= offset < SSCSR]
+    masks.update({offset: 0x01000000 | ranges << 16 | singles for offset in shots})
+    selectors = [offset for offset in masks if RSCTLR <= offset < SSCCR]
+    masks.update({offset: masks[offset] | singles for offset in selectors})
+    # TRCSSCSRn: of which kinds the comparators may be.
+    kinds = 1 | 2 * has_data | 4 * bool(values)
+    ones = {**model.ones, **{offset - SSCCR + SSCSR: 8 | kinds for offset in shots}}
+    idr4 = model.fixed[_IDR4] | pairs | values << 4 | has_data << 8
+    return model._replace(fixed={**model.fixed, _IDR4: idr4}, masks=masks, ones=ones)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
+from gdb_etm.board.clock import Clock
+from gdb_etm.board.dwt import Armv8Comparator, Dwt
 from gdb_etm.board.etm import TraceUnit
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.options import BoardOptions
@@ -13,6 +15,7 @@ CODE = bytes.fromhex("00bf 00bf fce7 00bf 7047".replace(" ", ""))
 PRGCTLR, STATR, CONFIGR, SYNCPR, TRACEIDR, VICTLR = 0x004, 0x00C, 0x010, 0x034, 0x040, 0x080
 VIIECTLR, VIPCSSCTLR, PDSR, CLAIMSET, CLAIMCLR = 0x084, 0x08C, 0x314, 0xFA0, 0xFA4
 LOOP = [0x1000, 0x1002, 0x1004]
+UNUSED = ((0x020, 0), (0x024, 0), (0x030, 0), (VIPCSSCTLR, 0), (0x208, 0), (0x20C, 0), (0x280, 0), (0x2C0, 0))
 SYNC = bytes(11) + b"\x80\x01\x01\x00"
 
 
@@ -21,11 +24,15 @@ class Traced:
 
     def __init__(self, comparators: int = 0, watched: Optional[int] = None, overflow: int = 0) -> None:
         self.sent: List[Tuple[int, bytes]] = []
+        self.dwt = Dwt(Clock(), lambda: True, {}, 4, Armv8Comparator)
+        if watched is not None:
+            self.dwt.write32(0x20, watched)
+            self.dwt.write32(0x28, 2)
         self.unit = TraceUnit(
             ETM_M33,
             0xE0041000,
             lambda address: CODE[address - 0x1000 : address - 0xFFC],
-            lambda number: watched if number == 0 else None,
+            self.dwt,
             lambda trace_id, data: self.sent.append((trace_id, data)),
             BoardOptions(comparators=comparators),
             Faults(overflow=overflow),
@@ -36,7 +43,7 @@ class Traced:
         return b"".join(data for _, data in self.sent)
 
     def program(self, configuration: int = 1, view: int = 0x201, more: Tuple[Tuple[int, int], ...] = ()) -> None:
-        for offset, value in ((CONFIGR, configuration), (TRACEIDR, 0x10), (VICTLR, view), (VIPCSSCTLR, 0)) + more:
+        for offset, value in ((CONFIGR, configuration), (TRACEIDR, 0x10), (VICTLR, view)) + UNUSED + more:
             self.unit.write32(offset, value)
         self.unit.write32(PRGCTLR, 1)
         while self.unit.read32(STATR) & 1:

@@ -15,6 +15,7 @@ from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence
 from gdb_etm.protocols.etmv4.data.tracer import DataTracer, Transfer
 from gdb_etm.protocols.etmv4.data.writer import DataWriter
 from gdb_etm.protocols.etmv4.encoder_records import TRANSFER, Branch, Records
+from gdb_etm.protocols.etmv4.encodings import event
 from gdb_etm.protocols.etmv4.speculator import Setup, Speculator
 from gdb_etm.protocols.etmv4.writer import HANDLER, THREAD, PacketWriter, exception_type
 from gdb_etm.protocols.instructions import ReadCode, Region
@@ -119,6 +120,8 @@ class Encoder:
         self._counted = 0
         self._count_known = False
         self._timestamp_due = False
+        # Events since the last instruction, one bit each.
+        self._events = 0
         self._each = config.view is not None or config.timestamps or config.threshold is not None
         self._each = self._each or config.transfers is not None
 
@@ -140,12 +143,30 @@ class Encoder:
         self._branch = None
         self._active = False
         self._settle()
-        self._deliver()
+        self.deliver()
 
     def flush(self) -> None:
         """Hand over all trace generated so far (3.5.10); a branch whose direction is not known yet stays."""
         self._timestamp_due = self._config.timestamps
-        self._deliver()
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand over what is written; a branch whose direction is not known yet stays."""
+        self._writer.flush_atoms()
+        self._writer.deliver()
+        if self._data is not None:
+            self._data.deliver()
+
+    def event(self, numbers: int) -> None:
+        """Take that numbered events occurred at the instruction for which the view is being asked.
+
+        :param numbers: One bit each.
+        """
+        self._events |= numbers
+
+    def request_timestamp(self) -> None:
+        """Ask for a timestamp soon, as an event may (7.3.31)."""
+        self._timestamp_due = self._config.timestamps
 
     def request_sync(self) -> None:
         """Ask for a synchronisation point soon, as a trace sink may (2.5)."""
@@ -182,6 +203,10 @@ class Encoder:
         if self._each:
             for index, address in enumerate(addresses):
                 self._instruction(address, transfers.get(index, ()))
+                if self._events:
+                    # After what ran before this instruction's block, and before the atom of the block (5.2.17).
+                    self._writer.put(event(number for number in range(4) if self._events >> number & 1))
+                    self._events = 0
             return
         self._ticks += len(addresses)
         if not self._active:
@@ -254,7 +279,7 @@ class Encoder:
         self._branch = None
         self._active = False
         self._settle()
-        self._deliver()
+        self.deliver()
 
     def resume(self, handler: bool) -> None:
         """Take an exit from Debug state: the debugger may have changed registers and memory.
@@ -431,9 +456,3 @@ class Encoder:
                 self._writer.flush_atoms()
                 self._timestamp()
         self._writer.settle()
-
-    def _deliver(self) -> None:
-        self._writer.flush_atoms()
-        self._writer.deliver()
-        if self._data is not None:
-            self._data.deliver()
