@@ -135,6 +135,8 @@ class DecoderCache:
 
         :param protocol: As of :class:`~gdb_etm.capture.TraceSource`.
         """
+        # Units that differ only in their trace ID are read alike, and cores run much of the same code.
+        config = config._replace(trace_id=0)
         key = (protocol, config, program.identity())
         decoder = self._decoders.get(key)
         if decoder is None:

@@ -34,7 +34,7 @@ def write_recording(recorder: Recorder) -> bytes:
     out.column(recorder.marks.typecode, recorder.marks)
     out.column(recorder.mark_positions.typecode, recorder.mark_positions)
     out.column(recorder.event_places.typecode, recorder.event_places)
-    write_events(out, recorder.events)
+    write_events(out, map(recorder.placed, recorder.events))
     _write_transfers(out, recorder.transfers)
     _write_transfers(out, recorder.event_transfers)
     out.column("Q", recorder.data_counts or ())

@@ -283,22 +283,22 @@ class History:
         at = bisect_left(places, entry)
         for index, position in enumerate(self._recorder.positions(entry), entry):
             while at < len(events) and places[at] <= index:
-                yield -1, events[at]
+                yield -1, self._recorder.placed(events[at])
                 at += 1
             for distance, run in self._runs[self._order[index]].parts():
                 yield position + distance, run
         for event in events[at:]:
-            yield -1, event
+            yield -1, self._recorder.placed(event)
 
     def entry_events(self) -> Iterator[Tuple[int, Event]]:
         """Go through the events between entries of :attr:`order`, each with the number of entries before it."""
-        return zip(self._recorder.event_places, self._recorder.events)
+        return zip(self._recorder.event_places, map(self._recorder.placed, self._recorder.events))
 
     @property
     def events(self) -> Sequence[Event]:
         """Everything that is not an instruction, oldest first."""
         if not self._recorder.table.has_events:
-            return self._recorder.events
+            return list(map(self._recorder.placed, self._recorder.events))
         return [event for _, event in self._numbered_events()]
 
     def number_at(self, event_index: int) -> int:
@@ -315,7 +315,7 @@ class History:
             yield from self._find_gaps(gaps)
             return
         before = entry = 0
-        for place, event in zip(self._recorder.event_places, self._recorder.events):
+        for place, event in self.entry_events():
             before += sum([self._runs[number].instructions for number in self._order[entry:place]])
             entry = place
             yield before, event
@@ -342,14 +342,14 @@ class History:
         before = at = 0
         for entry, position in enumerate(self._recorder.positions()):
             while at < len(events) and places[at] <= entry:
-                yield before, events[at]
+                yield before, self._recorder.placed(events[at])
                 at += 1
             number = self._order[entry]
             for ran, distance, gap in gaps.get(number, ()):
                 yield before + ran, gap._replace(offset=self._recorder.offset_of(position + distance))
             before += self._runs[number].instructions
         for event in events[at:]:
-            yield before, event
+            yield before, self._recorder.placed(event)
 
     def _numbered_events(self) -> List[Tuple[int, Event]]:
         # All events, each with the number of instructions before it.

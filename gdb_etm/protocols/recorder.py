@@ -11,7 +11,10 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from gdb_etm.protocols.elements import Event, Gap, Range, Transfer
+from gdb_etm.protocols.elements import Event, Gap, Range, Timestamp, Transfer
+
+_new = tuple.__new__
+# Makes a named tuple of a tuple, three times as fast as its class does.
 
 _MARK_EVERY = 64
 """Entries of the execution at most between two whose position is stored."""
@@ -209,7 +212,7 @@ class Recorder:
         self.mark_positions = array("Q")
         """For each of ``marks`` the position in the stream of its first byte."""
         self.events: List[Event] = []
-        """Events between entries."""
+        """Events between entries; :meth:`placed` makes them what others see."""
         self.event_places = array("I")
         """For each event the number of entries before it."""
         self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
@@ -243,6 +246,20 @@ class Recorder:
         """Append an event after all that was executed so far."""
         self.events.append(event)
         self.event_places.append(len(self.order))
+
+    def time(self, value: int, position: int) -> None:
+        """Append a timestamp; there may be many, so its offset is worked out when somebody looks at it.
+
+        :param position: In the stream, of its packet.
+        """
+        # Below zero there is no offset.
+        self.events.append(_new(Timestamp, (~position, value, None)))
+        self.event_places.append(len(self.order))
+
+    def placed(self, event: Event) -> Event:
+        """Give an event of :attr:`events` with its offset in the capture's buffer."""
+        offset = event.offset
+        return event if offset >= 0 else event._replace(offset=self.offset_of(~offset))
 
     def unfold(self) -> bool:
         """Take the last entry apart: each leg becomes an entry, and what is foreseen events between them.

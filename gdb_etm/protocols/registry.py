@@ -18,6 +18,8 @@ class Config(Protocol):
     def trace_id(self) -> int:
         """ATB trace ID of the instruction stream."""
 
+    def _replace(self, *, trace_id: int) -> "Config": ...
+
     def __hash__(self) -> int: ...
 
 

@@ -27,9 +27,11 @@ def measure(path, again, history):
     for protocol in protocols:
         LANGUAGES.get(protocol)  # is imported when it is asked for
     read = clock()
-    found = [part for capture in captures for part in parts(capture)]
+    split = [parts(capture) for capture in captures]
+    found = [part for one in split for part in one]
     deframed = clock()
-    caches = [DecoderCache() for _ in found]
+    # As for a user, the sources of a capture share what is learned.
+    caches = [cache for one in split for cache in [DecoderCache()] * len(one)]
     recorders = [decode_part(part, cache) for part, cache in zip(found, caches)]
     decoded = clock()
     result = {

@@ -106,7 +106,7 @@ def content(recorder: Recorder) -> Tuple[object, ...]:
     runs = [[(at, item) for at, item in run.items()] for run in recorder.table.runs]
     runs = [[(at, item if isinstance(item, Range) else item._replace(offset=0)) for at, item in run] for run in runs]
     executed = [(runs[number], position) for number, position in zip(recorder.order, recorder.positions())]
-    events = list(zip(recorder.events, recorder.event_places))
+    events = list(zip(map(recorder.placed, recorder.events), recorder.event_places))
     return executed, events, recorder.transfers, recorder.event_transfers, recorder.outcomes
 
 

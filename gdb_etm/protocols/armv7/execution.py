@@ -6,13 +6,10 @@ from typing import List, Optional
 
 from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Rest, Unplaced, Way, refill, settle
 from gdb_etm.protocols.armv7.fields import Reason, Reference
-from gdb_etm.protocols.elements import Context, Event, Gap, GapReason, Timestamp
+from gdb_etm.protocols.elements import Context, Event, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 _HYP_LEVEL = 2
-
-_new = tuple.__new__
-# Makes a named tuple of a tuple, three times as fast as its class does.
 
 
 class Execution:
@@ -57,10 +54,6 @@ class Execution:
     def event(self, event: Event) -> None:
         """Take an element that is only recorded."""
         self.recorder.event(event)
-
-    def time(self, value: int, position: int) -> None:
-        """Take a timestamp."""
-        self.recorder.event(_new(Timestamp, (self.recorder.offset_of(position), value, None)))
 
     def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
         """Tell a gap found at ``position`` in the stream."""

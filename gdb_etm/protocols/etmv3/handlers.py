@@ -168,7 +168,7 @@ class Handlers:
         """
         after, value = self._clock.take(data, at + 1, end)
         if value is not None:
-            self._execution.time(value, position)
+            self._execution.recorder.time(value, position)
         return after
 
     def _on_trigger(self, data: bytes, at: int, position: int) -> None:

@@ -137,7 +137,7 @@ class Handlers:
             self._count(read_count(data, after), position)
             after = count_end(data, after, end)
         if value is not None:
-            self._execution.time(value, position)
+            self._execution.recorder.time(value, position)
         return after
 
     def _on_trigger(self, data: bytes, at: int, position: int) -> None:
