@@ -59,6 +59,8 @@ class TraceSource(NamedTuple):
     """The core it observes; None when the capture does not say."""
     images: Tuple[MemoryImage, ...]
     """Program memory that this source's core saw.  Earlier images win where they overlap."""
+    marks: Tuple[Tuple[int, str], ...] = ()
+    """What the numbers of the events in the trace mean, as far as that is known."""
 
 
 class Capture(NamedTuple):

@@ -12,7 +12,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, Progress, SinkStatus
+from gdb_etm.coresight.sink import Drained, Progress, SinkSetup, SinkStatus
 from gdb_etm.coresight.steps import Step, carry_out, poll, write
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import etb
@@ -40,6 +40,7 @@ class EmbeddedTraceBuffer:
         self.registers = Borrowed(port, base)
         self._deadline = deadline
         self._words = 0
+        self._setup = SinkSetup()
 
     @property
     def size(self) -> int:
@@ -68,24 +69,32 @@ class EmbeddedTraceBuffer:
         """What its registers are."""
         return etb.PAGE
 
-    def steps(self, sync_bytes: int = 0) -> Tuple[Step, ...]:
-        """Return the steps that :meth:`start` makes."""
+    def steps(self, setup: SinkSetup = SinkSetup()) -> Tuple[Step, ...]:
+        """Return the steps that :meth:`start` makes.
+
+        :param setup: An ETB cannot ask for synchronisation points.
+        """
+        words = setup.trigger_words(self.size)
+        until = (write(etb.TRG, 0, "no trigger"), write(etb.FFCR, _FORMATTED, "frames with trace IDs"))
+        if setup.after_trigger is not None:
+            stopping = _FORMATTED | etb.FFCR.encode(StopTrig=1)
+            until = (write(etb.TRG, words, "%d bytes more after a trigger" % (4 * words)),
+                     write(etb.FFCR, stopping, "frames with trace IDs, until so much after a trigger"))
         return (
             *_STOP_AT_ONCE,
             write(etb.RWP, 0, "the buffer is empty", is_live=True),
             write(etb.RRP, 0, "read from the start", is_live=True),
-            write(etb.TRG, 0, "no trigger"),
-            write(etb.FFCR, _FORMATTED, "frames with trace IDs"),
+            *until,
             write(etb.CTL, etb.CTL.encode(TraceCaptEn=1), "capture"),
         )
 
-    def start(self, sync_bytes: int = 0) -> None:
+    def start(self, setup: SinkSetup = SinkSetup()) -> None:
         """Empty the buffer and capture into it, the newest trace replacing the oldest.
 
-        :param sync_bytes: Not used: an ETB cannot ask for synchronisation points.
         :raises CaptureError: It does not stop what it did before.
         """
-        carry_out(self.steps(sync_bytes), self.registers, etb.PAGE, self._deadline)
+        self._setup = setup
+        carry_out(self.steps(setup), self.registers, etb.PAGE, self._deadline)
 
     def stop(self) -> None:
         """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
@@ -94,6 +103,10 @@ class EmbeddedTraceBuffer:
         """
         registers = self.registers
         if not registers.read(etb.CTL):
+            return
+        if self._is_stopped():
+            # A trigger has stopped it: there is nothing to flush into.
+            self.abandon()
             return
         stop = _FORMATTED | etb.FFCR.encode(StopFl=1)
         registers.write(etb.FFCR, stop)
@@ -105,7 +118,8 @@ class EmbeddedTraceBuffer:
     def drain(self, progress: Optional[Progress] = None) -> Drained:
         """Read the stopped buffer, one transfer a word.  It may be read again."""
         registers = self.registers
-        wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
+        status = etb.STS.decode(registers.read(etb.STS))
+        wrapped = bool(status["Full"])
         write = registers.read(etb.RWP) % self._words
         start, length = (write, self._words) if wrapped else (0, write)
         # Frames lie at multiples of four words of the RAM: what is left of the oldest one is of no use.
@@ -117,7 +131,8 @@ class EmbeddedTraceBuffer:
             values += registers.port.read_fifo(registers.base + etb.RRD.offset, count)
             if progress is not None:
                 progress(4 * count, 4 * (length - cut))
-        return Drained(struct.pack("<%dI" % len(values), *values), BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED)
+        end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
+        return Drained(struct.pack("<%dI" % len(values), *values), end, bool(status["Triggered"]))
 
     def abandon(self) -> None:
         """Stop capturing at once, whatever is on its way."""
@@ -126,9 +141,10 @@ class EmbeddedTraceBuffer:
     def status(self) -> SinkStatus:
         """Look, without changing anything."""
         registers = self.registers
-        wrapped = bool(etb.STS.get(registers.read(etb.STS), "Full"))
-        filled = self.size if wrapped else 4 * (registers.read(etb.RWP) % self._words)
-        return SinkStatus(bool(registers.read(etb.CTL)), filled, wrapped)
+        status = etb.STS.decode(registers.read(etb.STS))
+        filled = self.size if status["Full"] else 4 * (registers.read(etb.RWP) % self._words)
+        capturing = bool(registers.read(etb.CTL)) and not self._is_stopped()
+        return SinkStatus(capturing, filled, bool(status["Full"]), bool(status["Triggered"]))
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
@@ -138,6 +154,12 @@ class EmbeddedTraceBuffer:
         """Put its registers back as they were found."""
         self.abandon()
         self.registers.restore(etb.CTL)
+
+    def _is_stopped(self) -> bool:
+        # By a trigger, that is, which leaves TraceCaptEn set.
+        if self._setup.after_trigger is None:
+            return False
+        return bool(etb.FFSR.get(self.registers.read(etb.FFSR), "FtStopped"))
 
     def _wait(self, register: Register, **fields: int) -> None:
         self._deadline.wait(self.registers.port, self.registers.base, register, _HINT, **fields)

@@ -13,6 +13,22 @@ Progress = Callable[[int, int], None]
 """Called while a buffer is read: with the bytes read since the last call, and with how many there are to read."""
 
 
+class SinkSetup(NamedTuple):
+    """How a buffer captures, beside that the newest trace replaces the oldest."""
+
+    sync_bytes: int = 0
+    """Ask the sources for a synchronisation point every so many bytes, a power of two; 0: leave that as it is."""
+    after_trigger: Optional[int] = None
+    """Stop so many bytes after a trigger; None: a trigger does nothing."""
+
+    def trigger_words(self, size: int) -> int:
+        """How many 32-bit words a buffer stores after a trigger: whole formatter frames, and less than it holds.
+
+        :param size: Of the buffer, in bytes.
+        """
+        return 4 * (min(self.after_trigger or 0, size - 16) // 16)
+
+
 class Drained(NamedTuple):
     """A buffer's content."""
 
@@ -20,6 +36,8 @@ class Drained(NamedTuple):
     """Formatter frames, oldest byte first."""
     end: BufferEnd
     """Why the oldest byte is the oldest."""
+    triggered: bool = False
+    """Whether there was a trigger."""
 
 
 class SinkStatus(NamedTuple):
@@ -29,6 +47,8 @@ class SinkStatus(NamedTuple):
     filled: int
     """Bytes of trace in it."""
     wrapped: bool
+    triggered: bool = False
+    """Whether there was a trigger."""
 
 
 class Sink(Protocol):
@@ -53,15 +73,11 @@ class Sink(Protocol):
     def attach(self) -> None:
         """Make its registers writable and read its size."""
 
-    def steps(self, sync_bytes: int = 0) -> Tuple[Step, ...]:
+    def steps(self, setup: SinkSetup = SinkSetup()) -> Tuple[Step, ...]:
         """Return the steps that :meth:`start` makes."""
 
-    def start(self, sync_bytes: int = 0) -> None:
-        """Empty the buffer and capture into it, the newest trace replacing the oldest.
-
-        :param sync_bytes: Ask the sources for a synchronisation point every so many bytes, a power of two; 0: leave
-            that as it is.
-        """
+    def start(self, setup: SinkSetup = SinkSetup()) -> None:
+        """Empty the buffer and capture into it, the newest trace replacing the oldest."""
 
     def stop(self) -> None:
         """Flush what is on its way into the buffer and stop capturing; the source must have stopped before."""

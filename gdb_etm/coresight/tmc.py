@@ -12,7 +12,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Drained, Progress, SinkStatus
+from gdb_etm.coresight.sink import Drained, Progress, SinkSetup, SinkStatus
 from gdb_etm.coresight.steps import Step, carry_out, poll, write
 from gdb_etm.errors import CaptureError
 from gdb_etm.registers import tmc
@@ -70,29 +70,36 @@ class TraceMemoryController:
         """What its registers are."""
         return tmc.PAGE
 
-    def steps(self, sync_bytes: int = 0) -> Tuple[Step, ...]:
+    def steps(self, setup: SinkSetup = SinkSetup()) -> Tuple[Step, ...]:
         """Return the steps that :meth:`start` makes."""
-        period = min(max(sync_bytes.bit_length() - 1, tmc.PSCOUNT_LEAST), tmc.PSCOUNT_MOST)
+        period = min(max(setup.sync_bytes.bit_length() - 1, tmc.PSCOUNT_LEAST), tmc.PSCOUNT_MOST)
         request = write(tmc.PSCR, tmc.PSCR.encode(PSCount=period), "ask for a sync every %d bytes" % (1 << period))
         return (
             *_STOP_AT_ONCE,
-            *((request,) if sync_bytes else ()),
+            *((request,) if setup.sync_bytes else ()),
             write(tmc.MODE, tmc.MODE.encode(MODE=tmc.MODE_CIRCULAR), "the newest trace replaces the oldest"),
             write(tmc.RRP, 0, "read from the start", is_live=True),
             write(tmc.RWP, 0, "the buffer is empty", is_live=True),
-            write(tmc.TRG, 0, "no trigger"),
-            write(tmc.FFCR, _FORMATTED, "frames with trace IDs, flushed when asked to"),
+            *self._trigger_steps(setup),
             write(tmc.CTL, tmc.CTL.encode(TraceCaptEn=1), "capture"),
         )
 
-    def start(self, sync_bytes: int = 0) -> None:
+    def _trigger_steps(self, setup: SinkSetup) -> Tuple[Step, ...]:
+        if setup.after_trigger is None:
+            return (write(tmc.TRG, 0, "no trigger"),
+                    write(tmc.FFCR, _FORMATTED, "frames with trace IDs, flushed when asked to"))
+        # What the flush of a trigger event brought would come after the end.
+        formatted = _FORMATTED & ~tmc.FFCR.encode(FOnTrigEvt=1) | tmc.FFCR.encode(StopOnTrigEvt=1)
+        words = setup.trigger_words(self._size)
+        return (write(tmc.TRG, words, "%d bytes more after a trigger" % (4 * words)),
+                write(tmc.FFCR, formatted, "frames with trace IDs, until so much after a trigger"))
+
+    def start(self, setup: SinkSetup = SinkSetup()) -> None:
         """Empty the buffer and capture into it, the newest trace replacing the oldest.
 
-        :param sync_bytes: Ask the sources for a synchronisation point every so many bytes, a power of two; 0: leave
-            that as it is.
         :raises CaptureError: It does not get ready.
         """
-        carry_out(self.steps(sync_bytes), self.registers, tmc.PAGE, self._deadline)
+        carry_out(self.steps(setup), self.registers, tmc.PAGE, self._deadline)
         self._begun = False
         self._drained = None
 
@@ -136,7 +143,7 @@ class TraceMemoryController:
         filled = self._size if status["Full"] else registers.read(tmc.RWP) % self._size
         # A flush that stops it leaves TraceCaptEn set.
         capturing = bool(registers.read(tmc.CTL)) and not status["TMCReady"]
-        return SinkStatus(capturing, filled, bool(status["Full"]))
+        return SinkStatus(capturing, filled, bool(status["Full"]), bool(status["Triggered"]))
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
@@ -164,7 +171,7 @@ class TraceMemoryController:
         if taken or again and not data:
             end = BufferEnd.UNKNOWN
         # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.
-        return Drained(data[-(start + taken) % _FRAME:], end)
+        return Drained(data[-(start + taken) % _FRAME:], end, bool(status["Triggered"]))
 
     def _read(self, words: int, progress: Optional[Progress]) -> bytes:
         # In pieces, so that Ctrl-C is heard between them.

@@ -54,7 +54,7 @@ class Bench:
         :raises UnsupportedError: The unit lacks what the options ask for.
         """
         session = self._session
-        plan, sync = session.plan_start(options)
+        plan, setup = session.plan_start(options)
         links = {part.registers.base: link for link in session.links for part in self.parts
                  if part.registers.base == link.registers.base}
         planned = []
@@ -67,7 +67,7 @@ class Bench:
             elif part.role is Role.LINK:
                 steps = links[part.registers.base].steps()
             else:
-                steps = session.sink.steps(sync)
+                steps = session.sink.steps(setup)
             if steps:
                 planned.append(PlannedPart(part, steps))
         return plan, planned + [PlannedPart(self.unit, session.unit.plan_enable().steps)]

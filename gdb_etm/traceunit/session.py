@@ -14,7 +14,7 @@ from gdb_etm.coresight.components import Component, Kind
 from gdb_etm.coresight.etb import EmbeddedTraceBuffer
 from gdb_etm.coresight.funnel import Funnel
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.coresight.sink import Progress, Sink
+from gdb_etm.coresight.sink import Drained, Progress, Sink, SinkSetup
 from gdb_etm.coresight.tmc import TraceMemoryController
 from gdb_etm.coresight.topology import TracePath
 from gdb_etm.errors import AccessError, CaptureError, EtmError
@@ -50,7 +50,7 @@ class TraceSession:
         """What was asked for at the last start; None before the first."""
         self.by_hand = ByHand()
         """Registers of the unit that were written by hand, which every plan leaves as they are."""
-        self._requested_sync = 0
+        self._setup = SinkSetup()
         self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
         self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)
         self._enabled_trace = False
@@ -77,17 +77,18 @@ class TraceSession:
         """The funnels on the path."""
         return tuple(self._links)
 
-    def plan_start(self, options: TraceOptions) -> Tuple[Plan, int]:
+    def plan_start(self, options: TraceOptions) -> Tuple[Plan, SinkSetup]:
         """Plan how to program the unit, without touching it.
 
-        :returns: The plan, and how often the buffer is to ask for synchronisation, in bytes of trace; 0: never.
+        :returns: The plan, and how the buffer is to capture.
         :raises UnsupportedError: The unit lacks what the options ask for.
         """
         plan = self.by_hand.over(self.unit.plan(options, self.sink.size))
         # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
         wanted = suitable_sync_bytes(self.sink.size)
         too_rare = options.sync_bytes is None and plan.sync_bytes > wanted
-        return plan, wanted if too_rare and self.sink.requests_sync else 0
+        sync = wanted if too_rare and self.sink.requests_sync else 0
+        return plan, SinkSetup(sync, self.sink.size * options.trigger_position // 100 if options.triggers else None)
 
     def start(self, options: TraceOptions = TraceOptions()) -> Plan:
         """Program the unit and trace into an empty buffer.
@@ -108,7 +109,7 @@ class TraceSession:
         :raises CaptureError: The hardware does not do as it should; tracing is off.
         """
         self._check_open()
-        plan, requested_sync = self.plan_start(options)
+        plan, setup = self.plan_start(options)
         if self.state is State.TRACING or self.unit.enabled:
             self._start_sink()
             self.unit.disable()
@@ -116,7 +117,7 @@ class TraceSession:
         self._enable_trace()
         self.unit.program(plan)
         self.plan, self.options = plan, options
-        self._requested_sync = requested_sync
+        self._setup = setup
         return plan
 
     def resume(self) -> None:
@@ -168,7 +169,7 @@ class TraceSession:
     @property
     def sync_bytes(self) -> int:
         """Bytes of trace between two synchronisation points; 0 before the first start."""
-        return self._requested_sync or (0 if self.plan is None else self.plan.sync_bytes)
+        return self._setup.sync_bytes or (0 if self.plan is None else self.plan.sync_bytes)
 
     @property
     def notes(self) -> Tuple[str, ...]:
@@ -208,8 +209,18 @@ class TraceSession:
         drained = self.sink.drain(progress)
         self.state = State.READY
         unit = "PTM_0" if self.unit.protocol == "ptm" else "ETM_0"
-        source = TraceSource(unit, self.unit.protocol, registers, self.core, ())
-        return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name)
+        marks = () if self.plan is None else self.plan.marks
+        source = TraceSource(unit, self.unit.protocol, registers, self.core, (), marks)
+        return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name, self._trigger_notes(drained))
+
+    def _trigger_notes(self, drained: Drained) -> Tuple[str, ...]:
+        if self._setup.after_trigger is None:
+            return ()
+        if not drained.triggered:
+            return ("the trigger's event did not happen: the trace goes to the halt",)
+        after = 4 * self._setup.trigger_words(self.sink.size)
+        return ("a trigger has stopped the buffer with {:,} bytes after it: the trace ends before the halt"
+                .format(after),)
 
     def status(self) -> SessionStatus:
         """Look, without changing anything."""
@@ -252,7 +263,7 @@ class TraceSession:
     def _start_sink(self) -> None:
         for link in self._links:
             link.start()
-        self.sink.start(self._requested_sync)
+        self.sink.start(self._setup)
 
     def _silence(self) -> None:
         # Whatever went wrong is being told already; the state must be one that start() can begin from.
