@@ -234,6 +234,7 @@ def _parser() -> argparse.ArgumentParser:
         _add_listing(commands.add_parser(name, help=listing.summary, description=listing.summary), name, listing)
     commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
     commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
+    commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
     return parser
 
 
@@ -283,6 +284,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         from gdb_etm.access import server
 
         return server.main(words[1:])
+    if words[:1] == ["replay"]:
+        from gdb_etm.commands import remote
+
+        return remote.main(words[1:])
     arguments = _arguments(words)
     listing = _LISTINGS[arguments.command]
     make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text

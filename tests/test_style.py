@@ -25,7 +25,7 @@ FOREIGN = {"DebugProbe", "Plugin", "Command", "Parameter"}
 # Where an unforeseen exception meets the user, and must become a message instead of the end of the process.
 BROAD_EXCEPT: Dict[str, str] = {}
 # Commands of the shell; everybody else returns lines.
-PRINTS = {"gdb_etm/__main__.py", "gdb_etm/access/server.py"}
+PRINTS = {"gdb_etm/__main__.py", "gdb_etm/access/server.py", "gdb_etm/commands/remote.py"}
 
 # One of these says what kind of evidence a test file brings.
 EVIDENCE = (

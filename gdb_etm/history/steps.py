@@ -191,6 +191,39 @@ def plain_step(path: Path, number: int, backward: bool) -> Tuple[int, Optional[S
     return to, None
 
 
+def beyond_exception(path: Path, activations: Activations, number: int, to: int, backward: bool) -> Optional[int]:
+    """Find where the interrupted frame goes on, or was before, when an exception lies between two instructions.
+
+    :param number: The instruction that a step leaves.
+    :param to: The one directly after or before it.
+    :returns: None when no exception lies between; 0 when the frame was interrupted before the history begins.
+    """
+    if not backward:
+        if activations.entered(to) is not Entered.EXCEPTION or to != activations.first(to):
+            return None
+        taken = activations.frame(to) if activations.frame(to).is_exception else activations.frame(to).up
+        resumed = taken.up if taken is not None else None
+        found = activations.next_in(resumed, number) if resumed is not None else None
+        return found if found is not None else path.length + 1
+    if number != activations.first(number):
+        return None
+    entered = activations.entered(number)
+    frame: Optional[Frame] = activations.frame(number)
+    if entered is Entered.EXCEPTION and frame is not None:
+        taken = frame if frame.is_exception else frame.up
+        frame = taken.up if taken is not None else None
+    elif entered is not Entered.EXCEPTION_RETURN:
+        return None
+    if frame is None:
+        return None
+    last = activations.last_in(frame, number)
+    if last is not None or frame.called_at is not None:
+        return frame.called_at if last is None else last
+    # It began before the history, unless this is the first instruction of a new stack.
+    begins = frame.function is not None and path.address(number) == frame.function.start
+    return None if begins else 0
+
+
 class _Move:
     # One step by line on its way.
 
@@ -266,7 +299,7 @@ class _Move:
         number = self._number
         to, stop = plain_step(self._path, number, self._backward)
         if stop is None or stop.position.number > self._path.length:
-            beyond = self._beyond_exception(number, to)
+            beyond = beyond_exception(self._path, self._activations, number, to, self._backward)
             if beyond is not None:
                 self._go(max(beyond, 1))
                 if not beyond and self._stop is None:
@@ -278,34 +311,6 @@ class _Move:
         self._number = to
         if self._path.address(to) in self._breakpoints:
             self._at(to, Reason.BREAKPOINT)
-
-    def _beyond_exception(self, number: int, to: int) -> Optional[int]:
-        # Where the interrupted frame goes on, or was before, when an exception lies between; 0 is before the history.
-        activations = self._activations
-        if not self._backward:
-            if activations.entered(to) is not Entered.EXCEPTION or to != activations.first(to):
-                return None
-            taken = activations.frame(to) if activations.frame(to).is_exception else activations.frame(to).up
-            resumed = taken.up if taken is not None else None
-            found = activations.next_in(resumed, number) if resumed is not None else None
-            return found if found is not None else self._path.length + 1
-        if number != activations.first(number):
-            return None
-        entered = activations.entered(number)
-        frame: Optional[Frame] = activations.frame(number)
-        if entered is Entered.EXCEPTION and frame is not None:
-            taken = frame if frame.is_exception else frame.up
-            frame = taken.up if taken is not None else None
-        elif entered is not Entered.EXCEPTION_RETURN:
-            return None
-        if frame is None:
-            return None
-        last = activations.last_in(frame, number)
-        if last is not None or frame.called_at is not None:
-            return frame.called_at if last is None else last
-        # It began before the history, unless this is the first instruction of a new stack.
-        begins = frame.function is not None and self._path.address(number) == frame.function.start
-        return None if begins else 0
 
     def _go(self, number: int) -> None:
         # Run to an instruction, unless a breakpoint or a gap comes first.

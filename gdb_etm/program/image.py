@@ -108,3 +108,35 @@ def load_elf(path: str) -> List[MemoryImage]:
     if not images:
         raise ImageError("%s has no loadable segments; is it linked?" % path)
     return images
+
+
+def load_constants(path: str) -> List[MemoryImage]:
+    """Read what an ELF file says does not change while the program runs: sections that are not writable.
+
+    A file without section headers tells by its segments.
+
+    :param path: The ELF file; its virtual addresses are the core's.
+    :raises ImageError: When it cannot be read.
+    """
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.constants import P_FLAGS, SH_FLAGS
+    from elftools.elf.elffile import ELFFile
+
+    images = []
+    try:
+        with open(path, "rb") as stream:
+            elf = ELFFile(stream)
+            for section in elf.iter_sections():
+                flags = section["sh_flags"] & (SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_WRITE)
+                if flags == SH_FLAGS.SHF_ALLOC and section["sh_type"] != "SHT_NOBITS":
+                    if section["sh_size"] <= _MAX_SEGMENT:
+                        images.append(MemoryImage(section["sh_addr"], bytes(section.data()), path))
+            if not elf.num_sections():
+                for segment in elf.iter_segments("PT_LOAD"):
+                    if not segment["p_flags"] & P_FLAGS.PF_W and segment["p_filesz"] <= _MAX_SEGMENT:
+                        images.append(MemoryImage(segment["p_vaddr"], bytes(segment.data()), path))
+    except OSError as error:
+        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
+    except ELFError as error:
+        raise ImageError("%s is not a readable ELF file: %s" % (path, error))
+    return images

@@ -1,0 +1,74 @@
+"""A history as GDB's remote target: what is decoded, and what is known at its end."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Sequence
+
+from gdb_etm.capture import TraceSource
+from gdb_etm.commands.records import Decoded
+from gdb_etm.errors import CaptureError
+from gdb_etm.history.activations import Activations
+from gdb_etm.history.path import Path
+from gdb_etm.history.reader import Resolver
+from gdb_etm.program.image import Program, load_constants
+from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.values import State, no_memory
+from gdb_etm.replay.layout import Layout, a_profile, m_profile
+from gdb_etm.replay.motion import Motion
+from gdb_etm.replay.past import make_past
+from gdb_etm.replay.target import Replay
+from gdb_etm.views.text import end_text
+
+CAPTURE_ENDS = "[the capture ends here]"
+
+
+def make_replay(
+    decoded: Decoded,
+    resolve: Resolver,
+    paths: Sequence[str],
+    end: Optional[State] = None,
+    layout: Optional[Layout] = None,
+    finish: str = CAPTURE_ENDS,
+) -> Replay:
+    """Make a history one that GDB can be answered from.
+
+    :param decoded: The history.
+    :param resolve: Finds the function at an address.
+    :param paths: Its ELF files.
+    :param end: The state of the core after the last instruction; None takes what the capture holds.
+    :param layout: The core's registers; None takes those of its profile.
+    :param finish: What comes after the last instruction, as a line of text.
+    :raises CaptureError: There is nothing to replay.
+    """
+    history = decoded.history
+    if not len(history):
+        raise CaptureError('the history holds no instructions; "etm history" tells why')
+    source = history.source
+    if end is None:
+        end = _state_of(source)
+    path = Path(history)
+    if "pc" in end.registers:
+        path.halted_at = end.registers["pc"] & ~1
+    constants = Program([image for name in paths for image in load_constants(name)])
+    past = make_past(path, constants, end)
+
+    def look(kind: int, address: int, size: int) -> List[int]:
+        found = past.accesses(kind, address, size)
+        return found.accesses if found is not None else []
+
+    def activations() -> Activations:
+        return Activations(decoded.calls(resolve), len(history))
+
+    motion = Motion(path, activations, look)
+    if layout is None:
+        layout = m_profile() if is_m_profile(source.core) else a_profile()
+    return Replay(motion, past, layout, end_text(history.end_reason), finish)
+
+
+def _state_of(source: TraceSource) -> State:
+    # A snapshot's core has the registers of the moment of the capture, and dumps of memory beside the program.
+    registers = dict(source.core.registers) if source.core is not None else {}
+    return State({_NAMES.get(name, name): value for name, value in registers.items()}, no_memory)
+
+
+_NAMES = {"r13": "sp", "r14": "lr", "r15": "pc"}

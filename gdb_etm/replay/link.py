@@ -1,0 +1,64 @@
+"""One side of a conversation in GDB's remote protocol: acknowledgments and sending again, no I/O of its own.
+
+Ref: Debugging with GDB, appendix E, "Packet Acknowledgment" (E.10).
+"""
+
+from __future__ import annotations
+
+from typing import List
+
+from gdb_etm.replay.packets import ACK, MAX_PACKET, NACK, Item, Kind, Reader, frame
+
+_MOST_REPEATS = 8
+# Times that one packet is sent again.
+
+
+class Link:
+    """What came in, what is to go out, and whether packets are acknowledged.
+
+    :param limit: Longest packet that is taken in, in bytes.
+    """
+
+    def __init__(self, limit: int = MAX_PACKET) -> None:
+        self.acknowledges = True
+        """Whether each packet is acknowledged; GDB ends that by QStartNoAckMode."""
+        self.output = bytearray()
+        """What is to be sent."""
+        self._reader = Reader(limit)
+        self._last = b""
+        self._repeats = 0
+
+    def feed(self, data: bytes) -> List[Item]:
+        """Take received bytes, and acknowledge the packets in them.
+
+        :returns: Packets, notifications and interrupts.
+        """
+        found = []
+        for item in self._reader.feed(data):
+            if item.kind is Kind.NACK:
+                self._repeat()
+            elif item.kind in (Kind.PACKET, Kind.BAD) and self.acknowledges:
+                self.output += ACK if item.kind is Kind.PACKET else NACK
+            if item.kind in (Kind.PACKET, Kind.NOTIFICATION, Kind.INTERRUPT):
+                found.append(item)
+        return found
+
+    def send(self, data: bytes) -> None:
+        """Put a packet in the output.
+
+        :param data: What stands in it, already escaped.
+        """
+        self._last = frame(data)
+        self._repeats = 0
+        self.output += self._last
+
+    def take(self) -> bytes:
+        """Take the output to send it."""
+        data = bytes(self.output)
+        self.output.clear()
+        return data
+
+    def _repeat(self) -> None:
+        if self.acknowledges and self._repeats < _MOST_REPEATS:
+            self._repeats += 1
+            self.output += self._last

@@ -1,0 +1,189 @@
+"""Where the replayed core is in its history, and every way that GDB has it move.
+
+The rules are those of :mod:`gdb_etm.history.cursor`: a gap is stopped behind, an end is stopped at.  Single steps go
+over exceptions, as a core does whose debugger masks interrupts while it steps; inside of a handler they stay inside.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.history.activations import Activations
+from gdb_etm.history.path import Path, Seam
+from gdb_etm.history.reader import DEBUG_HALT
+from gdb_etm.history.steps import beyond_exception
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
+
+_AT_ONCE = 1 << 18
+# Instructions that are searched before somebody may interrupt.
+
+
+class Why(Enum):
+    """Why the core stopped."""
+
+    STEPPED = "stepped"
+    BREAKPOINT = "breakpoint"
+    WATCHPOINT = "watchpoint"
+    GAP = "gap"
+    BEGIN = "begin"
+    """The history begins here."""
+    END = "end"
+    """The history ends here."""
+
+
+class Stopped(NamedTuple):
+    """Where the core stopped."""
+
+    number: int
+    why: Why
+    gap: Optional[Gap] = None
+    """The gap that was come to, or that ends the history."""
+    watch: Optional[Tuple[int, int]] = None
+    """Kind and address of the watchpoint that was hit."""
+
+
+Look = Callable[[int, int, int], List[int]]
+"""Lists in order the instructions that access memory under a watchpoint: by its kind (2 to 4), address and size."""
+
+
+class Motion:
+    """A position in a history, with breakpoints and watchpoints.
+
+    :param path: The way that execution took.
+    :param activations: Gives the history's activations; asked at the first step over an exception.
+    :param look: Finds accesses.
+    """
+
+    def __init__(self, path: Path, activations: Callable[[], Activations], look: Look) -> None:
+        self.path = path
+        self.end = path.length + 1
+        """The position after the last instruction."""
+        self.last = self.end if path.halted_at is not None else path.length
+        """The last position whose address is known, so that it can be shown."""
+        self.number = self.last
+        """Of the instruction that is about to be executed."""
+        self.breakpoints: Set[int] = set()
+        self._activations = activations
+        self._look = look
+        self._watched: Dict[Tuple[int, int, int], List[int]] = {}
+        self._exceptions: Optional[Set[int]] = None
+
+    def watch(self, kind: int, address: int, size: int) -> None:
+        """Insert a watchpoint: 2 for stores, 3 for loads, 4 for both."""
+        self._watched[kind, address, size] = self._look(kind, address, size)
+
+    def unwatch(self, kind: int, address: int, size: int) -> None:
+        """Take a watchpoint out."""
+        self._watched.pop((kind, address, size), None)
+
+    def forget(self) -> None:
+        """Take all breakpoints and watchpoints out."""
+        self.breakpoints.clear()
+        self._watched.clear()
+
+    def step(self, backward: bool) -> Stopped:
+        """Execute one instruction, or take one back."""
+        number = self.number
+        if backward and number == 1:
+            return Stopped(1, Why.BEGIN)
+        if not backward and number >= self.last:
+            return self._at_end()
+        watch = self._watch_at(number - 1 if backward else number)
+        if watch is not None:
+            return self._stop(Stopped(number - 1 if backward else number, Why.WATCHPOINT, None, watch))
+        to = number - 1 if backward else number + 1
+        beyond = self._beyond(number, to, backward)
+        if beyond is not None and abs(beyond - number) > 1:
+            found = list(self.run(backward, max(1, min(beyond, self.last))))[-1]
+            return found if found is not None else Stopped(self.number, Why.STEPPED)
+        seam = self._seam(number, to, backward)
+        if to >= self.end:
+            return self._at_end()
+        if seam is not None:
+            return self._stop(Stopped(to, Why.GAP, seam.gap))
+        return self._stop(Stopped(to, Why.BREAKPOINT if self._is_broken(to) else Why.STEPPED))
+
+    def run(self, backward: bool, to: Optional[int] = None) -> Iterator[Optional[Stopped]]:
+        """Run until something stops it.
+
+        :param to: Instruction at which to stop in any case; None runs to the history's end.
+        :returns: None now and then, and at last the stop.  Who does not ask for more leaves the core where it is then.
+        """
+        goal = to if to is not None else 1 if backward else self.last
+        while True:
+            number = self.number
+            near = max(goal, number - _AT_ONCE) if backward else min(goal, number + _AT_ONCE)
+            seam = self._seam(number, near, backward)
+            if seam is not None:
+                near = seam.after if backward else seam.after + 1
+            stop = self._hit(number, near, backward, seam is not None)
+            if stop is None and seam is not None:
+                stop = Stopped(max(near, 1), Why.GAP, seam.gap) if 1 <= near <= self.path.length else None
+                if stop is None:
+                    stop = Stopped(1, Why.BEGIN, seam.gap) if backward else self._at_end()
+            if stop is None and near == goal:
+                if to is not None:
+                    stop = Stopped(goal, Why.BREAKPOINT if self._is_broken(goal) else Why.STEPPED)
+                else:
+                    stop = Stopped(1, Why.BEGIN) if backward else self._at_end()
+            if stop is not None:
+                yield self._stop(stop)
+                return
+            self.number = near
+            yield None
+
+    def _hit(self, number: int, near: int, backward: bool, is_seam: bool) -> Optional[Stopped]:
+        # The first breakpoint or watchpoint on the way; not the place where a gap is stopped behind.
+        if backward:
+            low, high = near + is_seam, number - 1
+            found = self.path.last_at(self.breakpoints, low, high)
+        else:
+            low, high = number + 1, near - is_seam
+            found = self.path.next_at(self.breakpoints, low, min(high, self.path.length))
+        best = Stopped(found, Why.BREAKPOINT) if found is not None else None
+        for (kind, address, _), numbers in self._watched.items():
+            # A watchpoint stops before the access, and going on from there stops once more.
+            first, last = (low, high) if backward else (number, near - 1)
+            inside = [at for at in numbers if first <= at <= last]
+            if inside:
+                at = inside[-1] if backward else inside[0]
+                if best is None or (at > best.number if backward else at < best.number):
+                    best = Stopped(at, Why.WATCHPOINT, None, (kind, address))
+        return best
+
+    def _watch_at(self, number: int) -> Optional[Tuple[int, int]]:
+        for (kind, address, _), numbers in self._watched.items():
+            if number in numbers:
+                return kind, address
+        return None
+
+    def _is_broken(self, number: int) -> bool:
+        return self.path.address(number) in self.breakpoints
+
+    def _seam(self, number: int, to: int, backward: bool) -> Optional[Seam]:
+        return self.path.seam_back(to, number) if backward else self.path.seam(number, to)
+
+    def _beyond(self, number: int, to: int, backward: bool) -> Optional[int]:
+        if self._exceptions is None:
+            self._exceptions = _exceptions(self.path)
+        if min(number, to) not in self._exceptions:
+            return None
+        return beyond_exception(self.path, self._activations(), number, to, backward)
+
+    def _at_end(self) -> Stopped:
+        seam = self.path.seam(self.path.length, self.end)
+        return self._stop(Stopped(self.last, Why.END, seam.gap if seam is not None else None))
+
+    def _stop(self, stop: Stopped) -> Stopped:
+        self.number = stop.number
+        return stop
+
+
+def _exceptions(path: Path) -> Set[int]:
+    # The numbers of the instructions after which exceptions were taken or returned from.
+    found = set()
+    for index, event in enumerate(path.history.events):
+        if isinstance(event, ExceptionReturn) or isinstance(event, Exception_) and event.name != DEBUG_HALT:
+            found.add(path.history.number_at(index))
+    return found

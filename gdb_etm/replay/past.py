@@ -1,0 +1,164 @@
+"""What is known of registers and memory in the past: what a replay answers GDB with."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Protocol, Tuple
+
+from gdb_etm.history.path import Path
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Isa
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import State, Tier, no_memory
+from gdb_etm.replay.effects import LR, SP
+from gdb_etm.replay.flow import Flow
+
+_FRAME_POINTERS = {"r7": 7, "r11": 11, "sp": SP, "lr": LR}
+_THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
+_MOST_RECOVERED = 100_000
+# Instructions up to which all values are worked out; it takes some tenths of a second for each ten thousand.
+_TOLD = (Tier.EXACT, Tier.ASSUMED)
+
+
+class Doubt(NamedTuple):
+    """What may have accessed memory besides what is known to have."""
+
+    accesses: List[int]
+    """Numbers of the instructions that did, in order."""
+    unknown: int
+    """How many stores went to addresses that are not known."""
+
+
+class Past(Protocol):
+    """Values before instruction ``number``; one more than the history's length is the end."""
+
+    def register(self, number: int, name: str) -> Optional[int]:
+        """Give a register by its lower-case name; None when it is not known."""
+
+    def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
+        """Give memory; None when one of the bytes is not known."""
+
+    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
+        """Find what accessed memory: 2 for stores, 3 for loads, 4 for both; None when nothing is known of it."""
+
+
+class FlowPast:
+    """What the flow of control tells: where execution was, the call stack's registers and words, and constant memory.
+
+    :param path: The way that execution took.
+    :param constants: Memory that does not change.
+    :param end: The state after the last instruction, as far as it is known.
+    """
+
+    def __init__(self, path: Path, constants: Program, end: Optional[State] = None) -> None:
+        self._path = path
+        self._constants = constants
+        self._end = end if end is not None else State({}, no_memory)
+        self._flow: Optional[Flow] = None
+        self._saved: Tuple[int, Dict[int, int]] = (0, {})
+        self._transfers: Optional[List[Tuple[int, int, int, bool]]] = None
+
+    def register(self, number: int, name: str) -> Optional[int]:
+        """Give a register."""
+        if number > self._path.length and name in self._end.registers:
+            return self._end.registers[name]
+        if name == "pc":
+            return self._path.address(number)
+        if name in _FRAME_POINTERS:
+            return self._follow().register(number, _FRAME_POINTERS[name])
+        if name in _THUMB_BIT:
+            # Of the status only the instruction set is known; GDB asks nothing else of it.
+            return _THUMB_BIT[name] if self._isa(number) is Isa.T32 else 0
+        return None
+
+    def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
+        """Give memory."""
+        constant = self._constants.read(address, size)
+        if len(constant) == size:
+            return constant
+        if number > self._path.length:
+            return self._end.read(address, size)
+        return self._words(number, address, size)
+
+    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
+        """Find what accessed memory, by the loads and stores that were traced."""
+        history = self._path.history
+        if not history.tells_transfers:
+            return None
+        if self._transfers is None:
+            self._transfers = []
+            for number in range(1, self._path.length + 1):
+                for one in history.transfers(number):
+                    if one.address is not None and one.size is not None:
+                        self._transfers.append((number, one.address, one.size, bool(one.store)))
+        found = [
+            number
+            for number, at, length, store in self._transfers
+            if at < address + size and address < at + length and (kind == 4 or store == (kind == 2))
+        ]
+        return Doubt(sorted(set(found)), 0)
+
+    def _words(self, number: int, address: int, size: int) -> Optional[bytes]:
+        if self._saved[0] != number:
+            self._saved = number, self._follow().saved(number)
+        first = address & ~3
+        data = b""
+        for at in range(first, address + size, 4):
+            word = self._saved[1].get(at)
+            if word is None:
+                return None
+            data += word.to_bytes(4, "little")
+        return data[address - first : address - first + size]
+
+    def _follow(self) -> Flow:
+        if self._flow is None:
+            registers = self._end.registers
+            end = {number: registers[name] for name, number in _FRAME_POINTERS.items() if name in registers}
+            self._flow = Flow(self._path.history, end)
+        return self._flow
+
+    def _isa(self, number: int) -> Isa:
+        return next(self._path.back(min(number, self._path.length))).range.isa if self._path.length else Isa.T32
+
+
+class RecoveredPast(FlowPast):
+    """What the flow of control tells, and what was worked out besides.
+
+    :param path: The way that execution took.
+    :param constants: Memory that does not change.
+    :param end: The state after the last instruction, as far as it is known.
+    """
+
+    def __init__(self, path: Path, constants: Program, end: Optional[State] = None) -> None:
+        super().__init__(path, constants, end)
+        self._recovery = Recovery(path.history, end)
+
+    def register(self, number: int, name: str) -> Optional[int]:
+        """Give a register."""
+        known = super().register(number, name)
+        if known is None:
+            value = self._recovery.register(number, name)
+            known = value.value if value.tier in _TOLD else None
+        return known
+
+    def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
+        """Give memory."""
+        known = super().memory(number, address, size)
+        if known is None and number <= self._path.length:
+            values = self._recovery.memory(number, address, size)
+            numbers = [value.value for value in values if value.tier in _TOLD and value.value is not None]
+            known = bytes(numbers) if len(numbers) == size else None
+        return known
+
+    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
+        """Find what accessed memory; loads by the trace alone."""
+        traced = super().accesses(kind, address, size)
+        if traced is not None or kind != 2:
+            return traced
+        written = self._recovery.writes(address, size)
+        unknown = written.unknown_before + sum(write.unknown_after for write in written.writes)
+        return Doubt(sorted({write.number for write in written.writes if write.number}), unknown)
+
+
+def make_past(path: Path, constants: Program, end: Optional[State]) -> Past:
+    """Give the past of a history: all that can be worked out, unless the history is too long for it."""
+    return (RecoveredPast if path.length <= _MOST_RECOVERED else FlowPast)(path, constants, end)

@@ -1,0 +1,287 @@
+"""The replay as GDB's remote target: packets in, replies out.
+
+Ref: Debugging with GDB, appendix E: packets (E.2), stop replies (E.3), general queries (E.4), target descriptions by
+qXfer:features:read; 6, "Running programs backward".
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.replay.layout import Layout
+from gdb_etm.replay.motion import Motion, Stopped, Why
+from gdb_etm.replay.packets import MAX_PACKET, escape
+from gdb_etm.replay.past import Past
+from gdb_etm.views.text import gap_text
+
+_MOST_READ = 1 << 14
+_REFUSED = b"E01"
+# Registers and memory of the past cannot be written.
+_UNKNOWN = b"E01"
+_NOTHING = b""
+# The reply to a packet that is not supported.
+_SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+"
+_FRESH_WORDS = ("watch", "rwatch", "awatch")
+
+
+class Replay(NamedTuple):
+    """A history that is replayed."""
+
+    motion: Motion
+    past: Past
+    layout: Layout
+    begin: str
+    """Why the oldest instruction is the oldest, as a line of text."""
+    finish: str
+    """What comes after the newest, as a line of text."""
+
+
+Reply = Optional[bytes]
+"""A packet's data; None while a long run goes on, so that somebody may look whether it is to end."""
+
+
+class Target:
+    """Answers GDB from a history.
+
+    :param replay: The history.
+    :param thread: How the live server named the thread; empty without one.
+    """
+
+    def __init__(self, replay: Replay, thread: str = "") -> None:
+        self.replay = replay
+        self.motion = replay.motion
+        self.ended: Optional[Stopped] = None
+        """The stop at the end of the history, when the last packet ran there."""
+        self._thread = thread
+        self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {
+            "?": self._status,
+            "g": self._registers,
+            "p": self._register,
+            "m": self._memory,
+            "Z": self._insert,
+            "z": self._remove,
+            "s": self._step,
+            "c": self._continue,
+            "b": self._back,
+            "v": self._verbose,
+            "H": self._accept,
+            "T": self._accept,
+            "D": self._accept,
+            "q": self._query,
+            "G": self._refuse,
+            "P": self._refuse,
+            "M": self._refuse,
+            "X": self._refuse,
+        }
+
+    def answer(self, data: bytes) -> Iterator[Reply]:
+        """Answer a packet.
+
+        :param data: What stands in it.
+        :returns: The replies in order, console output before the last; between them None while a long run goes on: who
+            does not go on then has interrupted it, and sends :meth:`interrupted`.
+        """
+        self.ended = None
+        text = data.decode("latin-1")
+        packet = self._packets.get(text[:1])
+        if packet is None:
+            yield _NOTHING
+            return
+        try:
+            yield from packet(text)
+        except (ValueError, IndexError):
+            yield _UNKNOWN
+
+    def interrupted(self) -> bytes:
+        """Give the stop reply for a run that was interrupted."""
+        return self._stop_reply(2)
+
+    def insert(self, kind: int, address: int, size: int) -> bool:
+        """Insert a breakpoint (kind 0 or 1) or a watchpoint (2 to 4).
+
+        :returns: Whether that is possible.
+        """
+        if kind < 2:
+            self.motion.breakpoints.add(address)
+            return True
+        if kind > 4 or self.replay.past.accesses(kind, address, size) is None:
+            return False
+        self.motion.watch(kind, address, size)
+        return True
+
+    def _status(self, text: str) -> Iterator[Reply]:
+        yield self._stop_reply(5)
+
+    def _stop_reply(self, signal: int, more: str = "") -> bytes:
+        return ("T%02x%s%s" % (signal, more, "thread:%s;" % self._thread if self._thread else "")).encode()
+
+    def _registers(self, text: str) -> Iterator[Reply]:
+        yield "".join(self._value(register.name, register.bits) for register in self.replay.layout.registers).encode()
+
+    def _register(self, text: str) -> Iterator[Reply]:
+        register = self.replay.layout.at(int(text[1:], 16))
+        yield self._value(register.name, register.bits).encode() if register is not None else _UNKNOWN
+
+    def _value(self, name: str, bits: int) -> str:
+        value = self.replay.past.register(self.motion.number, name.lower())
+        return "x" * (bits // 4) if value is None else value.to_bytes(bits // 8, "little").hex()
+
+    def _memory(self, text: str) -> Iterator[Reply]:
+        address, size = _pair(text[1:])
+        size = min(size, _MOST_READ)
+        found = self.replay.past.memory(self.motion.number, address, size)
+        if found is None:
+            # GDB takes a shorter reply; of a piece that is known in part it gets what is known first.
+            found = self._beginning(address, size)
+        yield found.hex().encode() if found or not size else _UNKNOWN
+
+    def _beginning(self, address: int, size: int) -> bytes:
+        known = b""
+        while len(known) < size:
+            byte = self.replay.past.memory(self.motion.number, address + len(known), 1)
+            if byte is None:
+                break
+            known += byte
+        return known
+
+    def _insert(self, text: str) -> Iterator[Reply]:
+        kind, address, size = _point(text)
+        yield b"OK" if self.insert(kind, address, size) else _UNKNOWN
+
+    def _remove(self, text: str) -> Iterator[Reply]:
+        kind, address, size = _point(text)
+        if kind < 2:
+            self.motion.breakpoints.discard(address)
+        else:
+            self.motion.unwatch(kind, address, size)
+        yield b"OK"
+
+    def _step(self, text: str) -> Iterator[Reply]:
+        yield from self._stopped(self.motion.step(False))
+
+    def _continue(self, text: str) -> Iterator[Reply]:
+        yield from self._run(False)
+
+    def _back(self, text: str) -> Iterator[Reply]:
+        if text == "bs":
+            yield from self._stopped(self.motion.step(True))
+        elif text == "bc":
+            yield from self._run(True)
+        else:
+            yield _NOTHING
+
+    def _run(self, backward: bool) -> Iterator[Reply]:
+        for stop in self.motion.run(backward):
+            if stop is None:
+                yield None
+            else:
+                yield from self._stopped(stop)
+
+    def _verbose(self, text: str) -> Iterator[Reply]:
+        name, _, rest = text.partition(";")
+        if name == "vCont?":
+            yield b"vCont;c;C;s;S;r"
+        elif name == "vCont":
+            action = rest.split(";")[0].split(":")[0]
+            if action[:1] in ("s", "S"):
+                yield from self._step(action)
+            elif action[:1] == "r":
+                yield from self._range(*_pair(action[1:]))
+            else:
+                yield from self._run(False)
+        elif name == "vKill":
+            yield b"OK"
+        else:
+            yield _NOTHING
+
+    def _range(self, start: int, end: int) -> Iterator[Reply]:
+        # Step while inside of a range.
+        while True:
+            stop = self.motion.step(False)
+            address = self.motion.path.address(stop.number) or 0
+            if stop.why is not Why.STEPPED or not start <= address < end:
+                yield from self._stopped(stop)
+                return
+            yield None
+
+    def _stopped(self, stop: Stopped) -> Iterator[Reply]:
+        # GDB knows one word for a place that it cannot go on from; what it is stands on the console.
+        if stop.why is Why.END:
+            self.ended = stop
+        line = self._line(stop)
+        if line:
+            yield b"O" + (line + "\n").encode("utf-8", "replace").hex().encode()
+        if stop.why in (Why.BEGIN, Why.END, Why.GAP):
+            yield self._stop_reply(5, "replaylog:%s;" % ("end" if stop.why is Why.END else "begin"))
+        elif stop.why is Why.WATCHPOINT and stop.watch is not None:
+            kind, address = stop.watch
+            yield self._stop_reply(5, "%s:%x;" % (_FRESH_WORDS[kind - 2], address))
+        else:
+            yield self._stop_reply(5)
+
+    def _line(self, stop: Stopped) -> str:
+        if stop.why is Why.GAP and stop.gap is not None:
+            return "etm: %s: what ran here is unknown; the next command goes on beyond it" % gap_text(stop.gap)
+        if stop.why is Why.BEGIN:
+            return "etm: " + self.replay.begin
+        if stop.why is Why.END:
+            gap = "%s: " % gap_text(stop.gap) if stop.gap is not None else ""
+            return "etm: %s%s" % (gap, self.replay.finish)
+        return ""
+
+    def _accept(self, text: str) -> Iterator[Reply]:
+        yield b"OK"
+
+    def _refuse(self, text: str) -> Iterator[Reply]:
+        yield _REFUSED
+
+    def _query(self, text: str) -> Iterator[Reply]:
+        name = text.partition(":")[0]
+        if name == "qSupported":
+            yield (_SUPPORTED % (MAX_PACKET // 2)).encode()
+        elif name == "qXfer" and text.startswith("qXfer:features:read:target.xml:"):
+            yield _piece(self.replay.layout.xml.encode(), *_pair(text.rpartition(":")[2]))
+        elif name.startswith("qRcmd,"):
+            yield from self._monitor(bytes.fromhex(text.partition(",")[2]).decode("utf-8", "replace").strip())
+        else:
+            yield _ANSWERS.get(name, _NOTHING)
+
+    def _monitor(self, command: str) -> Iterator[Reply]:
+        lines = monitor(self.motion, command)
+        yield "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
+
+
+_ANSWERS = {
+    "qAttached": b"1",
+    "qC": b"QC1",
+    "qfThreadInfo": b"m1",
+    "qsThreadInfo": b"l",
+    "qSymbol": b"OK",
+}
+
+
+def monitor(motion: Motion, command: str) -> List[str]:
+    """Carry out what GDB's ``monitor`` asks of a replay, and give the lines to print."""
+    if command in ("", "help"):
+        return ["where  tell the instruction's number in the history"]
+    if command == "where":
+        if motion.number == motion.end:
+            return ["after instruction {:,}, the last".format(motion.end - 1)]
+        return ["instruction {:,} of {:,}".format(motion.number, motion.end - 1)]
+    return ['"%s" is not for a replay; "monitor where" tells the instruction\'s number' % command[:80]]
+
+
+def _pair(text: str) -> Tuple[int, int]:
+    first, _, second = text.partition(",")
+    return int(first, 16), int(second, 16)
+
+
+def _point(text: str) -> Tuple[int, int, int]:
+    # "Z0,ADDRESS,KIND", with conditions after a semicolon that GDB judges as well.
+    kind, address, size = text[1:].partition(";")[0].split(",")
+    return int(kind, 16), int(address, 16), int(size, 16)
+
+
+def _piece(data: bytes, offset: int, size: int) -> bytes:
+    part = data[offset : offset + min(size, MAX_PACKET // 4)]
+    return (b"m" if offset + len(part) < len(data) else b"l") + escape(part)

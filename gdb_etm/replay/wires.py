@@ -1,0 +1,173 @@
+"""Sockets and pipes: the one file of this room that reads and writes."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from typing import Optional, Protocol
+
+from gdb_etm.errors import ConnectError
+from gdb_etm.replay.link import Link
+from gdb_etm.replay.packets import Kind
+from gdb_etm.replay.target import Target
+
+_READ_BYTES = 1 << 16
+_SEND_SECONDS = 10.0
+NO_ACKS = b"QStartNoAckMode"
+
+
+class File(Protocol):
+    """An open file, or a socket's."""
+
+    def fileno(self) -> int:
+        """Return its descriptor."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Wire:
+    """Two directions of bytes over a pair of open files, or over a socket.
+
+    :param reader: Where bytes come from.
+    :param writer: Where they go to.
+    """
+
+    def __init__(self, reader: File, writer: File) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    def fileno(self) -> int:
+        """Return the descriptor that bytes come from."""
+        return self._reader.fileno()
+
+    def read(self, seconds: Optional[float] = None) -> bytes:
+        """Wait for bytes.
+
+        :param seconds: How long at most; None: without end.
+        :returns: Some of them; none when the time is over.
+        :raises EOFError: The other side is gone.
+        """
+        if not select.select([self], [], [], seconds)[0]:
+            return b""
+        try:
+            data = os.read(self.fileno(), _READ_BYTES)
+        except OSError:
+            raise EOFError from None
+        if not data:
+            raise EOFError
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Send bytes.
+
+        :raises EOFError: The other side is gone, or takes nothing.
+        """
+        sent = 0
+        try:
+            while sent < len(data):
+                if not select.select([], [self._writer], [], _SEND_SECONDS)[1]:
+                    raise EOFError
+                sent += os.write(self._writer.fileno(), data[sent : sent + _READ_BYTES])
+        except OSError:
+            raise EOFError from None
+
+    def close(self) -> None:
+        """Close both directions."""
+        for file in (self._writer, self._reader):
+            try:
+                file.close()
+            except OSError:
+                pass  # it was broken already
+
+
+def over_socket(connection: socket.socket) -> Wire:
+    """Make a wire of a connected socket, which the wire closes."""
+    connection.setblocking(True)
+    if connection.family in (socket.AF_INET, socket.AF_INET6):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    reader, writer = connection.makefile("rb", buffering=0), connection.makefile("wb", buffering=0)
+    connection.close()  # the two files keep it
+    return Wire(reader, writer)
+
+
+class Door:
+    """A TCP port of localhost that lets one GDB in at a time.
+
+    :param port: Its number; 0 takes a free one.
+    :raises ConnectError: It is taken.
+    """
+
+    def __init__(self, port: int = 0) -> None:
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self._listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            self._listener.close()
+            raise ConnectError("cannot listen on localhost:%d: %s" % (port, error.strerror)) from None
+        self._listener.listen(4)
+
+    @property
+    def number(self) -> int:
+        """The TCP port."""
+        return int(self._listener.getsockname()[1])
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when somebody comes."""
+        return self._listener.fileno()
+
+    def admit(self, seconds: Optional[float] = None) -> Optional[Wire]:
+        """Wait for somebody to come in.
+
+        :param seconds: How long at most; None: without end.
+        """
+        if not select.select([self._listener], [], [], seconds)[0]:
+            return None
+        return over_socket(self._listener.accept()[0])
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._listener.close()
+
+
+def serve(wire: Wire, target: Target) -> None:
+    """Answer one GDB from a history until it is gone."""
+    link = Link()
+    try:
+        while _answer(wire, link, target):
+            pass
+    except EOFError:
+        pass  # GDB is gone, whatever it was about to say
+    finally:
+        wire.close()
+
+
+def _answer(wire: Wire, link: Link, target: Target) -> bool:
+    # Take what comes and answer it; False when GDB takes its leave.
+    items = link.feed(wire.read())
+    wire.write(link.take())
+    for item in items:
+        if item.kind is not Kind.PACKET:
+            continue
+        if item.data == b"k":
+            return False
+        if item.data == NO_ACKS:
+            link.send(b"OK")
+            link.acknowledges = False
+        else:
+            _reply(wire, link, target, item.data)
+        wire.write(link.take())
+        if item.data[:1] == b"D":
+            return False
+    return True
+
+
+def _reply(wire: Wire, link: Link, target: Target, data: bytes) -> None:
+    for reply in target.answer(data):
+        if reply is not None:
+            link.send(reply)
+        elif any(item.kind is Kind.INTERRUPT for item in link.feed(wire.read(0))):
+            link.send(target.interrupted())
+            return
