@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.filter_set import CONTEXT, DATA_PLACES, LEVEL, PLACES, STATES, Filter
 from gdb_etm.commands.parse import count, one_of
+from gdb_etm.commands.reprogram import carry_over, planned
 from gdb_etm.commands.session import Session
-from gdb_etm.commands.trace import options_of
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.views.filters import FilterRow, filter_lines, place_text
 
 if TYPE_CHECKING:
-    from gdb_etm.traceunit.plan import Plan, Taken
+    from gdb_etm.traceunit.plan import Taken
 
 _VERBS = (*PLACES, *STATES, LEVEL, CONTEXT, *DATA_PLACES, "list", "delete")
 _NONE = 'no filters; "etm filter include FUNCTION" makes one'
@@ -94,7 +94,7 @@ def _list(session: Session) -> Iterator[str]:
     plan, problem = None, ""
     try:
         session.filters.renew(session.locations)
-        plan = _planned(session)
+        plan = planned(session)
     except EtmError as error:
         problem = str(error)
     rows = [
@@ -120,30 +120,7 @@ def _change(session: Session, filters: Sequence[Filter]) -> str:
     # The unit is asked first, so that what does not fit changes nothing.
     before = session.filters.filters
     session.filters.keep(filters)
-    try:
-        _planned(session)
-    except EtmError:
-        session.filters.keep(before)
-        raise
-    live = session.live
-    if live is None or not live.is_tracing:
-        return '; from the next "etm start" on'
-    if not live.has_core:
-        return '; from the next "etm start" on: the core may be running'
-    wanted = session.asked
-
-    def restart() -> None:
-        live.start(options_of(session, wanted))
-
-    return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
-
-
-def _planned(session: Session) -> Optional[Plan]:
-    # How the unit would be programmed; None where there is none.
-    if session.live is None or session.live.trace is None:
-        return None
-    is_on = session.live.is_tracing
-    return session.live.trace.plan_start(options_of(session, session.asked if is_on else Values()))[0]
+    return carry_over(session, lambda: session.filters.keep(before))
 
 
 def _takes(found: Filter, taken: Sequence[Taken]) -> str:

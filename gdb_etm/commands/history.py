@@ -15,7 +15,7 @@ from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
-from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, Transfer
+from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import EventRow, InstructionRow, Row, SourceRow, TransferRow, instruction_lines
 from gdb_etm.views.text import end_text, plural
@@ -42,7 +42,7 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "history-size")
     if not len(decoded.history):
-        yield from _events_alone(decoded, limit)
+        yield from _events_alone(session.debugger, decoded, limit)
         return
     shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
     yield from _whose(session, values, decoded, decoded.instructions_shown)
@@ -112,6 +112,7 @@ class _RowWriter:
         self._data = "d" in modifiers
         self._before: Optional[SourceLine] = None
         self._blocks = ItBlocks()
+        self._marks = dict(decoded.history.source.marks)
 
     def pass_over(self, item: Instruction) -> None:
         """Take note of an instruction that is not shown."""
@@ -139,7 +140,8 @@ class _RowWriter:
 
     def event(self, event: Optional[Event], time: Optional[Time]) -> Row:
         found = self._decoded.history.event_transfers(event) if self._data and event is not None else ()
-        return EventRow(event, time, self._transfers(found))
+        words = self._marks.get(event.number, "") if isinstance(event, TraceEvent) else ""
+        return EventRow(event, time, self._transfers(found), words)
 
     def _transfers(self, found: Iterable[Transfer]) -> Tuple[TransferRow, ...]:
         return tuple(TransferRow(transfer, self._symbol(transfer)) for transfer in found)
@@ -161,7 +163,7 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "function-call-history-size")
     if not len(calls):
-        yield from _events_alone(decoded, limit)
+        yield from _events_alone(session.debugger, decoded, limit)
         return
     shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
     yield from _whose(session, values, decoded, decoded.functions_shown)
@@ -205,10 +207,11 @@ def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
         yield "no loads and stores in this trace"
 
 
-def _events_alone(decoded: Decoded, limit: Optional[int]) -> Iterator[str]:
+def _events_alone(debugger: Debugger, decoded: Decoded, limit: Optional[int]) -> Iterator[str]:
     # Without instructions the events still say why there are none.
     events = [event for event in decoded.history.events if not isinstance(event, (Cycles, DataGap, Timestamp))]
-    rows: List[Row] = [EventRow(event) for event in events if not is_start(decoded, event)]
+    writer = _RowWriter(debugger, decoded, "")
+    rows: List[Row] = [writer.event(event, None) for event in events if not is_start(decoded, event)]
     newest = rows[-limit:] if limit else rows
     if len(newest) == len(rows):
         yield end_text(decoded.history.end_reason)

@@ -7,11 +7,13 @@ from typing import Tuple
 from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
 from gdb_etm.commands.connect import CONNECT, DISCONNECT, INFO
+from gdb_etm.commands.counter import COUNTER, SEQUENCER, TRIGGER
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.doctor import DOCTOR
 from gdb_etm.commands.filter import FILTER
 from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
+from gdb_etm.commands.on import ON
 from gdb_etm.commands.packets import PACKETS
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY_COMMANDS
@@ -30,6 +32,10 @@ COMMANDS: Tuple[Command, ...] = (
     SET,
     SHOW,
     FILTER,
+    ON,
+    COUNTER,
+    SEQUENCER,
+    TRIGGER,
     PLAN,
     DIFF,
     REG,

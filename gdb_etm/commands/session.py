@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optiona
 from gdb_etm.capture import Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command, Values
+from gdb_etm.commands.event_set import EventSet
 from gdb_etm.commands.filter_set import FilterSet
 from gdb_etm.commands.overview import overview, standing
 from gdb_etm.commands.places import Locations, ReplayPlaces
@@ -60,6 +61,8 @@ class Session:
         """What finds functions and lines by name; None where nothing does."""
         self.filters = FilterSet()
         """What of the program is traced."""
+        self.events = EventSet()
+        """What the trace unit does when events happen."""
         self.asked = Values()
         """What was typed at the last ``etm start``."""
         self._due: Optional[Callable[[], None]] = None
@@ -167,6 +170,7 @@ class Session:
         """Read ELF files and symbols anew when they are next needed: the debugger has others now."""
         self._images.clear()
         self.filters.forget_places()
+        self.events.forget_places()
         for record in self.records:
             record.forget_symbols()
 
@@ -184,6 +188,8 @@ class Session:
             return
         record = self.drain()
         yield "etm: " + self.summary(record)
+        for note in record.capture.notes:
+            yield "note: " + note
         if due is not None:
             due()
 

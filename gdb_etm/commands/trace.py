@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator
 
 from gdb_etm.commands.declare import Command, Values
+from gdb_etm.commands.event_set import asked_of, asks_for_time
 from gdb_etm.commands.filter_set import asked
 from gdb_etm.commands.options import OPTIONS, START_AT, STOP_AT, chosen, chosen_ranges
 from gdb_etm.commands.overview import standing
@@ -27,12 +28,16 @@ def options_of(session: Session, values: Values) -> TraceOptions:
     ranges = chosen_ranges(session, values)
     for name in ranges:
         ranges[name] = ranges[name] + filters.pop(name, [])
+    session.events.renew(session.locations)
+    events, more = session.events.now, chosen(session, values)
+    more["timestamps"] = more["timestamps"] or asks_for_time(events)
     return options_from(
         ranges,
         start_at=tuple(values.all(START_AT) + filters.pop("start_at")),
         stop_at=tuple(values.all(STOP_AT) + filters.pop("stop_at")),
-        **chosen(session, values),
+        **more,
         **filters,
+        **asked_of(events),
     )
 
 
@@ -58,6 +63,8 @@ def run_stop(session: Session, values: Values) -> Iterator[str]:
     record = session.stop()
     if record is not None:
         yield "etm: " + session.summary(record)
+        for note in record.capture.notes:
+            yield "note: " + note
     yield "Tracing is off."
 
 
@@ -68,6 +75,8 @@ def run_status(session: Session, values: Values) -> Iterator[str]:
         yield from session.live.status()
     if session.filters.filters:
         yield "filters: " + session.filters.text
+    if session.events.now.reactions:
+        yield "events: " + session.events.text
     if session.current is not None:
         yield "capture %d (%s): %s" % (session.current.number, session.current.origin, session.summary(session.current))
 

@@ -40,7 +40,7 @@ class EmbeddedTraceBuffer:
         self.registers = Borrowed(port, base)
         self._deadline = deadline
         self._words = 0
-        self._setup = SinkSetup()
+        self._setup, self._stopped_itself = SinkSetup(), False
 
     @property
     def size(self) -> int:
@@ -93,7 +93,7 @@ class EmbeddedTraceBuffer:
 
         :raises CaptureError: It does not stop what it did before.
         """
-        self._setup = setup
+        self._setup, self._stopped_itself = setup, False
         carry_out(self.steps(setup), self.registers, etb.PAGE, self._deadline)
 
     def stop(self) -> None:
@@ -106,6 +106,7 @@ class EmbeddedTraceBuffer:
             return
         if self._is_stopped():
             # A trigger has stopped it: there is nothing to flush into.
+            self._stopped_itself = True
             self.abandon()
             return
         stop = _FORMATTED | etb.FFCR.encode(StopFl=1)
@@ -132,7 +133,8 @@ class EmbeddedTraceBuffer:
             if progress is not None:
                 progress(4 * count, 4 * (length - cut))
         end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
-        return Drained(struct.pack("<%dI" % len(values), *values), end, bool(status["Triggered"]))
+        return Drained(struct.pack("<%dI" % len(values), *values), end, bool(status["Triggered"]),
+                       self._stopped_itself)
 
     def abandon(self) -> None:
         """Stop capturing at once, whatever is on its way."""

@@ -38,6 +38,8 @@ class Drained(NamedTuple):
     """Why the oldest byte is the oldest."""
     triggered: bool = False
     """Whether there was a trigger."""
+    stopped_itself: bool = False
+    """Whether it had stopped, after the trigger, before it was told to."""
 
 
 class SinkStatus(NamedTuple):

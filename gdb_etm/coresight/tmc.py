@@ -42,6 +42,7 @@ class TraceMemoryController:
         self._size = 0
         self._begun = False
         self._drained: Optional[Drained] = None
+        self._setup, self._stopped_itself = SinkSetup(), False
 
     @property
     def size(self) -> int:
@@ -102,6 +103,7 @@ class TraceMemoryController:
         carry_out(self.steps(setup), self.registers, tmc.PAGE, self._deadline)
         self._begun = False
         self._drained = None
+        self._setup, self._stopped_itself = setup, False
 
     def stop(self) -> None:
         """Flush what is on its way into the buffer and stop capturing; the source must have stopped before.
@@ -110,6 +112,7 @@ class TraceMemoryController:
         """
         registers = self.registers
         if tmc.STS.get(registers.read(tmc.STS), "TMCReady"):
+            self._stopped_itself = self._setup.after_trigger is not None
             return  # stopped before, or never started
         stop = _FORMATTED | tmc.FFCR.encode(StopOnFl=1)
         registers.write(tmc.FFCR, stop)
@@ -171,7 +174,7 @@ class TraceMemoryController:
         if taken or again and not data:
             end = BufferEnd.UNKNOWN
         # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.
-        return Drained(data[-(start + taken) % _FRAME:], end, bool(status["Triggered"]))
+        return Drained(data[-(start + taken) % _FRAME:], end, bool(status["Triggered"]), self._stopped_itself)
 
     def _read(self, words: int, progress: Optional[Progress]) -> bytes:
         # In pieces, so that Ctrl-C is heard between them.

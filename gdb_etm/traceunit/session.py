@@ -216,11 +216,14 @@ class TraceSession:
     def _trigger_notes(self, drained: Drained) -> Tuple[str, ...]:
         if self._setup.after_trigger is None:
             return ()
-        if not drained.triggered:
-            return ("the trigger's event did not happen: the trace goes to the halt",)
         after = 4 * self._setup.trigger_words(self.sink.size)
-        return ("a trigger has stopped the buffer with {:,} bytes after it: the trace ends before the halt"
-                .format(after),)
+        if drained.stopped_itself:
+            words = "a trigger has stopped the buffer with {:,} bytes after it: the trace ends before the halt"
+        elif drained.triggered:
+            words = "a trigger came, and the halt less than {:,} bytes of trace after it"
+        else:
+            words = "no trigger came: the trace goes to the halt"
+        return (words.format(after),)
 
     def status(self) -> SessionStatus:
         """Look, without changing anything."""

@@ -56,6 +56,8 @@ class EventRow(NamedTuple):
     event: Optional[Event]
     time: Optional[Time] = None
     transfers: Tuple[TransferRow, ...] = ()
+    words: str = ""
+    """What an event of the trace unit's means."""
 
 
 Row = Union[InstructionRow, SourceRow, EventRow, BufferEnd]
@@ -111,7 +113,7 @@ class _Columns:
         return ("%s   %s" % (row.where.ljust(self._source), row.text or "")).rstrip()
 
     def event(self, row: EventRow) -> List[str]:
-        lines = event_text(row.event) if row.event is not None else []
+        lines = event_text(row.event, row.words) if row.event is not None else []
         time = ", ".join(cell for cell in time_cells(row.time) if cell)
         if not time:
             return lines
@@ -171,8 +173,11 @@ def _register_cells(transfer: Transfer) -> List[str]:
     return ["%d bytes" % (transfer.size or 0), "of a coprocessor's register", value]
 
 
-def event_text(event: Event) -> List[str]:
-    """Write an event as a line of the history; those that say nothing to a reader give none."""
+def event_text(event: Event, words: str = "") -> List[str]:
+    """Write an event as a line of the history; those that say nothing to a reader give none.
+
+    :param words: What an event of the trace unit's means, where that is known.
+    """
     if isinstance(event, Gap):
         return [gap_text(event)]
     if isinstance(event, DataGap):
@@ -183,7 +188,7 @@ def event_text(event: Event) -> List[str]:
     if isinstance(event, ExceptionReturn):
         return ["<return from exception>"]
     if isinstance(event, TraceEvent):
-        return ["<event %d>" % event.number]
+        return ["<event %d%s>" % (event.number, ": " + words if words else "")]
     return []
 
 

@@ -1,0 +1,209 @@
+"""``etm counter``, ``etm sequencer`` and ``etm trigger``: what events count, remember and stop."""
+
+from __future__ import annotations
+
+from typing import Iterable, Iterator, List, Optional, Sequence
+
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.event_set import Events
+from gdb_etm.commands.parse import count, on, one_of
+from gdb_etm.commands.reprogram import carry_over
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+from gdb_etm.traceunit.events import Action, Count, Counter, FirstState, NextState, Reload
+from gdb_etm.views.events import CounterLine, counter_lines, step_lines
+
+
+def _counters(session: Session, before: List[str], word: str) -> Iterable[str]:
+    numbers = [str(each.number) for each in session.events.now.counters]
+    return [*numbers, "all"] if before[:1] == ["delete"] else numbers
+
+
+NUMBER = Argument(
+    "N", str, "the counter, from 0; or list, or delete", choices=("list", "delete"), suggest=_counters
+)
+VALUE = Argument(
+    "VALUE", str, "how many counts until it is at zero, 0 to 65535; behind delete: the counter, or all",
+    suggest=_counters,
+)
+RELOAD = Argument("--reload", count, "what a reload sets it to; without it VALUE", "VALUE")
+PERIODIC = Argument(
+    "--periodic", on, "reload at the count after zero, so that it is at zero at one count in VALUE + 1", flag=True
+)
+CHAINED = Argument("--chained", on, "count too whenever the counter before it reloads (1 and 3)", flag=True)
+BEGIN = Argument("WHAT", one_of("begin"), "begin", choices=("begin",))
+STATE = Argument("STATE", count, "the state in which it begins, from 0")
+POSITION = Argument("WHAT", one_of("position"), "position", choices=("position",))
+PERCENT = Argument("PERCENT", count, "how much of the buffer is filled after the trigger, 0 to 100")
+
+
+def run_counter(session: Session, values: Values) -> Iterable[str]:
+    """Set, list or delete counters."""
+    word, value = values.get(NUMBER) or "list", values.get(VALUE)
+    if word == "list":
+        return _list_counters(session.events.now)
+    if value is None:
+        raise CommandError("etm counter %s needs %s" % (
+            word, "a counter, or all" if word == "delete" else "a value: how many counts until it is at zero"))
+    if word == "delete":
+        return _delete_counter(session, value)
+    return _set_counter(session, count(word), count(value), values)
+
+
+def _set_counter(session: Session, number: int, value: int, values: Values) -> Iterator[str]:
+    try:
+        made = Counter(number, value, values.get(RELOAD), values.get(PERIODIC) is not None,
+                       values.get(CHAINED) is not None)
+    except ValueError as error:
+        raise CommandError(str(error))
+    now = session.events.now
+    others = [each for each in now.counters if each.number != number]
+    when = _change(session, now._replace(counters=sorted([*others, made], key=lambda each: each.number)))
+    yield "%s%s" % (_sentence(str(made)), when)
+
+
+def _delete_counter(session: Session, text: str) -> Iterator[str]:
+    now = session.events.now
+    gone = [each.number for each in now.counters if text == "all" or each.number == count(text)]
+    if not gone:
+        wrong = 'no counter %s is set; "etm counter list" shows them' % text
+        raise CommandError(_NO_COUNTERS if text == "all" else wrong)
+    when = _change(session, now._replace(counters=[each for each in now.counters if each.number not in gone]))
+    yield "deleted %s%s" % (", ".join("counter %d" % number for number in gone), when)
+
+
+_NO_COUNTERS = 'no counters; "etm counter 0 100" sets one'
+
+
+def _list_counters(events: Events) -> Iterator[str]:
+    if not events.counters:
+        yield _NO_COUNTERS
+        return
+    yield from counter_lines([
+        CounterLine(each.number, each.value, each.reloaded,
+                    "reloads at the next count" if each.is_periodic else "stays",
+                    _counted(events, each), _events_of(events, Reload(each.number)) or "-")
+        for each in events.counters])
+
+
+def _counted(events: Events, counter: Counter) -> str:
+    words = [_events_of(events, Count(counter.number))]
+    words += ["reloads of counter %d" % (counter.number - 1)] if counter.is_chained else []
+    return ", ".join(filter(None, words)) or 'nothing: "etm on EVENT do count %d"' % counter.number
+
+
+def _events_of(events: Events, action: Action) -> str:
+    return ", ".join(each.event for each in events.reactions if each.do == action)
+
+
+def run_sequencer(session: Session, values: Values) -> Iterable[str]:
+    """Show the sequencer, or choose where it begins."""
+    if values.get(BEGIN) is None:
+        return _show_sequencer(session.events.now)
+    state = values.get(STATE)
+    if state is None:
+        raise CommandError("etm sequencer begin needs a state, from 0")
+    return _begin(session, state)
+
+
+def _begin(session: Session, state: int) -> Iterator[str]:
+    yield "The sequencer begins in state %d%s" % (state, _change(
+        session, session.events.now._replace(first_state=state)))
+
+
+def _show_sequencer(events: Events) -> Sequence[str]:
+    steps = [("%d to %d" % (each.do.source, each.do.target), each.event) for each in events.reactions
+             if isinstance(each.do, NextState)]
+    steps += [("any to 0", each.event) for each in events.reactions if isinstance(each.do, FirstState)]
+    if not steps:
+        return ['nothing takes the sequencer on; "etm on EVENT do next-state 0-1" does']
+    return step_lines(events.first_state, sorted(steps))
+
+
+def run_trigger(session: Session, values: Values) -> Iterable[str]:
+    """Show or choose how much is kept after the trigger."""
+    percent: Optional[int] = values.get(PERCENT)
+    if values.get(POSITION) is None:
+        return _show_trigger(session)
+    if percent is None or percent > 100:
+        raise CommandError("etm trigger position needs a percentage, 0 to 100")
+    return _position(session, percent)
+
+
+def _position(session: Session, percent: int) -> Iterator[str]:
+    when = _change(session, session.events.now._replace(position=percent))
+    yield "%d%% of the buffer is filled after the trigger%s" % (percent, when)
+
+
+def _show_trigger(session: Session) -> Iterator[str]:
+    events = session.events.now
+    found = [each for each in events.reactions if each.action == "trigger"]
+    yield "%d%% of the buffer is filled after the trigger" % events.position
+    for each in found:
+        yield "event %d: %s" % (each.number, each)
+    if not found:
+        yield 'nothing triggers; "etm on EVENT do trigger" does'
+
+
+def _change(session: Session, events: Events) -> str:
+    before = session.events.now
+    session.events.keep(events)
+    return carry_over(session, lambda: session.events.keep(before))
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+COUNTER = Command(
+    "counter",
+    "Set a counter of the trace unit, or list them.",
+    run_counter,
+    details=(
+        "It begins at VALUE, goes down by one in each clock cycle in which its events are so\n"
+        '("etm on EVENT do count N"), and stays at zero until it is reloaded ("etm on EVENT do reload N").\n'
+        'The event "counter N" is that it is at zero.  "always" counts clock cycles.  In a unit whose counter 0 is\n'
+        "reduced, that one counts clock cycles and nothing else.  What matches twice in one cycle counts once."
+    ),
+    arguments=(NUMBER, VALUE, RELOAD, PERIODIC, CHAINED),
+    examples=(
+        ("counter 0 100", "at zero after 100 counts"),
+        ("counter 0 999 --periodic", "at zero once in 1000 counts"),
+        ("counter 1 5 --chained", "a counter of 32 bits with counter 0, if that is periodic"),
+        ("counter list", "what counts"),
+        ("counter delete 0", "use it no more"),
+    ),
+)
+
+SEQUENCER = Command(
+    "sequencer",
+    "Show the steps of the trace unit's sequencer, or choose where it begins.",
+    run_sequencer,
+    details=(
+        'The sequencer remembers what has happened: "etm on EVENT do next-state 0-1" takes it from state 0 to 1,\n'
+        '"next-state 1-0" back, "first-state" to state 0 from anywhere.  The event "state N" is that it is there.\n'
+        "An ETMv4 has states 0 to 3 and goes to neighbours only; an ETMv3 or a PTM has 0 to 2, all neighbours.\n"
+        "Two events that come in one clock cycle can take it two states on."
+    ),
+    arguments=(BEGIN, STATE),
+    examples=(
+        ("sequencer", "its steps"),
+        ("sequencer begin 1", "begin in state 1 instead of 0"),
+    ),
+)
+
+TRIGGER = Command(
+    "trigger",
+    "Show what triggers, or choose how much of the buffer is filled after a trigger.",
+    run_trigger,
+    details=(
+        'A trigger ("etm on EVENT do trigger") has the buffer stop when it has stored so much more, while the\n'
+        "program runs on: 0 keeps what came before the trigger, 100 what comes after it.  The next halt gives the\n"
+        "capture."
+    ),
+    arguments=(POSITION, PERCENT),
+    examples=(
+        ("trigger", "how it is"),
+        ("trigger position 10", "mostly what came before it"),
+    ),
+)

@@ -1,0 +1,110 @@
+"""What a session's trace unit does when events happen: what the user said, and what that asks of the unit."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from gdb_etm.commands.event_words import action_of, event_of
+from gdb_etm.commands.places import Locations
+from gdb_etm.errors import CommandError
+from gdb_etm.traceunit.events import Action, Counter, Event, Rule, Timestamp
+
+_POSITION = 50
+"""Percent of the buffer that is filled after a trigger, unless another is chosen."""
+
+
+class Reaction(NamedTuple):
+    """One rule."""
+
+    number: int
+    event: str
+    """As it was typed."""
+    action: str
+    when: Event
+    do: Action
+
+    def __str__(self) -> str:
+        return "on %s do %s" % (self.event, self.action)
+
+
+class Events(NamedTuple):
+    """All that belongs together, so that it can be changed and put back at once."""
+
+    reactions: Sequence[Reaction] = ()
+    counters: Sequence[Counter] = ()
+    first_state: int = 0
+    position: int = _POSITION
+
+
+class EventSet:
+    """Rules, numbered like breakpoints, with counters and the rest."""
+
+    def __init__(self) -> None:
+        self.now = Events()
+        self.inputs: Mapping[str, int] = {}
+        """Names of external inputs."""
+        self._last = 0
+        self._stale = False
+
+    def made(self, event: str, action: str, places: Optional[Locations]) -> Reaction:
+        """Make the next rule, without keeping it.
+
+        :raises CommandError: There is no such event, action or place.
+        """
+        when, do = event_of(event, places, self.inputs), action_of(action)
+        return Reaction(self._last + 1, event, action, when, do)
+
+    def without(self, numbers: Sequence[int]) -> List[Reaction]:
+        """List all rules but some.
+
+        :raises CommandError: There is none of such a number.
+        """
+        for number in numbers:
+            if all(each.number != number for each in self.now.reactions):
+                raise CommandError('no event %d; "etm on list" shows them' % number)
+        return [each for each in self.now.reactions if each.number not in numbers]
+
+    def keep(self, events: Events) -> None:
+        """Make these the session's."""
+        self.now = events
+        self._last = max([self._last, *(each.number for each in events.reactions)])
+
+    @property
+    def text(self) -> str:
+        """All rules in a line."""
+        return "; ".join(str(each) for each in self.now.reactions)
+
+    def forget_places(self) -> None:
+        """Look the locations up anew when they are next needed: the debugger has other symbols now."""
+        self._stale = True
+
+    def renew(self, places: Optional[Locations]) -> None:
+        """Look locations up anew if that is due.
+
+        :raises CommandError: A rule's location is gone.
+        """
+        if not self._stale:
+            return
+        renewed = []
+        for each in self.now.reactions:
+            try:
+                renewed.append(each._replace(when=event_of(each.event, places, self.inputs)))
+            except CommandError as error:
+                raise CommandError("event %d (%s): %s" % (each.number, each, error))
+        self.now = self.now._replace(reactions=renewed)
+        self._stale = False
+
+
+def asked_of(events: Events) -> Dict[str, Any]:
+    """Put events in the terms of :class:`~gdb_etm.traceunit.options.TraceOptions`."""
+    return {
+        "rules": tuple(Rule(each.when, each.do, each.event) for each in events.reactions),
+        "counters": tuple(events.counters),
+        "first_state": events.first_state,
+        "trigger_position": events.position,
+    }
+
+
+def asks_for_time(events: Events) -> bool:
+    """Tell whether a rule needs timestamps to be on."""
+    return any(isinstance(each.do, Timestamp) for each in events.reactions)

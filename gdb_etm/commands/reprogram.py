@@ -1,0 +1,50 @@
+"""A change of what the trace unit is to do: asked of the unit first, then carried over to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable, Optional
+
+from gdb_etm.commands.declare import Values
+from gdb_etm.commands.session import Session
+from gdb_etm.commands.trace import options_of
+from gdb_etm.errors import EtmError
+
+if TYPE_CHECKING:
+    from gdb_etm.traceunit.plan import Plan
+
+
+def carry_over(session: Session, undo: Callable[[], None]) -> str:
+    """Have the trace unit do what the session says now.
+
+    :param undo: Puts the session back as it was before; done if the unit cannot.
+    :returns: From when on it does so, as the end of a sentence.
+    :raises EtmError: It cannot.
+    """
+    try:
+        planned(session)
+    except EtmError:
+        undo()
+        raise
+    live = session.live
+    if live is None or not live.is_tracing:
+        return '; from the next "etm start" on'
+    if not live.has_core:
+        return '; from the next "etm start" on: the core may be running'
+    wanted = session.asked
+
+    def restart() -> None:
+        live.start(options_of(session, wanted))
+
+    return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
+
+
+def planned(session: Session) -> Optional[Plan]:
+    """Plan how the unit would be programmed; None where there is none.
+
+    :raises EtmError: It cannot do what the session says.
+    """
+    is_on = session.live is not None and session.live.is_tracing
+    options = options_of(session, session.asked if is_on else Values())
+    if session.live is None or session.live.trace is None:
+        return None
+    return session.live.trace.plan_start(options)[0]
