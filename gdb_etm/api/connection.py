@@ -24,6 +24,7 @@ def connect(
     frequency: Optional[int] = None,
     mode: Optional[str] = None,
     dap_only: bool = False,
+    profile: Optional[str] = None,
     unit: Optional[int] = None,
     buffer: Optional[int] = None,
     etb_size: Optional[int] = None,
@@ -46,6 +47,8 @@ def connect(
     :param mode: ``"attach"`` (without halt or reset; the default for a probe), ``"halt"``, ``"pre-reset"`` or
         ``"under-reset"``.
     :param dap_only: Reach the trace hardware alone; nobody runs the core from here.
+    :param profile: What is known of the chip: a profile's name, a file, or ``"none"``; None: a profile that has the
+        chip's ID, if any does.
     :param unit: Which trace unit, from 0, where the chip has several.
     :param buffer: Which trace buffer, from 0, where the chip has several.
     :param etb_size: Size of the simulated board's trace buffer, in bytes.
@@ -65,6 +68,7 @@ def connect(
         "frequency": frequency,
         "mode": mode,
         "dap_only": dap_only,
+        "profile": profile,
         "unit": unit,
         "buffer": buffer,
         "etb_size": etb_size,

@@ -10,6 +10,8 @@ from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, hertz, on, one_of, size
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+from gdb_etm.profiles.library import load, profiles
+from gdb_etm.profiles.profile import Profile
 from gdb_etm.program.image import load_elf
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ _BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
 _WITH_A_FULLER_UNIT = "board:m4"
 _OWN = "target"
 _MODES = ("attach", "halt", "pre-reset", "under-reset")
+_NO_PROFILE = Profile("none", "", ())
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 
 
@@ -63,6 +66,14 @@ DATA_TRACE = Argument(
 DAP_ONLY = Argument(
     "--dap-only", on, "reach the trace hardware alone; GDB stays on the server that runs the core", flag=True
 )
+PROFILE = Argument(
+    "--profile",
+    str,
+    "what is known of the chip: a name, a file, or none; else a profile that has its ID",
+    "NAME",
+    completion=Completion.FILE,
+    suggest=lambda session, before, word: ["none", *profiles()],
+)
 OPTION = Argument("--option", str, "a pyOCD session option; may be given more than once", "NAME=VALUE", many=True)
 
 
@@ -85,6 +96,8 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     images = session.images()
     connection = session.debugger.connection()
     choice = Choice(unit=values.get(UNIT), sink=values.get(SINK))
+    asked = values.get(PROFILE)
+    profile = None if asked is None else _NO_PROFILE if asked == "none" else load(asked)
     alone = values.get(DAP_ONLY) is not None
     if where == _OWN or (not where and connection is not None and not alone):
         if not where:
@@ -97,7 +110,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
         live = over_process(session.debugger, _wishes(where, values, files), session.progress)
     session.live = live
     yield live.title
-    live.find(choice)
+    live.find(choice, profile)
     yield from live.greeting()
     if where in _BOARDS and not alone and not files and not values.all(OPTION):
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
@@ -192,7 +205,7 @@ CONNECT = Command(
         "pyOCD runs no Cortex-A or Cortex-R: there --dap-only reaches trace unit and buffer through the debug access\n"
         'port, while GDB is connected to whatever runs the core, or to nothing; then "etm stop" gives the capture.'
     ),
-    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, UNIT, SINK)
+    arguments=(WHERE, ELF, PROBE, TARGET, FREQUENCY, MODE, DAP_ONLY, PROFILE, UNIT, SINK)
     + (ETB_SIZE, TRUTH, REGISTERS, DATA_TRACE, OPTION),
     examples=(
         ("connect", "the only debug probe, or GDB's own connection"),

@@ -71,6 +71,7 @@ class _Doctor:
         so_far.append(power)
         if power.verdict is Verdict.BAD:
             return []
+        so_far.extend(_vendor(self._live))
         so_far.append(_components(self._live))
         record = self._record()
         path = self._live.path
@@ -90,6 +91,7 @@ class _Doctor:
 
         actions: Dict[Mend, Callable[[], None]] = {
             Mend.DEBUG_POWER: self._live.power_up,
+            Mend.VENDOR: self._enable_vendor,
             Mend.TRACE_ENABLE: lambda: self._live.session().enable_trace(),
             Mend.ATTACH: self._live.find_again,
             Mend.UNIT: lambda: self._live.session().unit.recover(),
@@ -107,6 +109,9 @@ class _Doctor:
                 yield "%s: could not be mended: %s" % (subjects, error)
             else:
                 yield "%s: %s" % (subjects, mend.value)
+
+    def _enable_vendor(self) -> None:
+        self._live.enable_vendor()
 
     def _record(self) -> Optional[Record]:
         # The last capture, if it came from this connection's buffer.
@@ -133,6 +138,19 @@ def _debug_power(live: Live) -> Finding:
         return bad(subject, quoted + "the debug domain has no power (CDBGPWRUPACK)", mend=Mend.DEBUG_POWER)
     system = "debug and system domain have power" if status & _SYSTEM_POWER else "the debug domain has power"
     return ok(subject, quoted + system)
+
+
+def _vendor(live: Live) -> Iterator[Finding]:
+    from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
+
+    for state in live.vendor_states():
+        enable = state.enable
+        proof = "%s 0x%08x: %s" % (enable, state.found, enable.why or "as the profile wants it")
+        if state.is_right:
+            yield ok("vendor enable", proof)
+        else:
+            wanted = "%s 0x%08x: its bits 0x%08x must be 0x%08x" % (enable, state.found, enable.mask, enable.value)
+            yield bad("vendor enable", "%s (%s)" % (wanted, enable.why) if enable.why else wanted, mend=Mend.VENDOR)
 
 
 def _components(live: Live) -> Finding:

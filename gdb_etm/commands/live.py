@@ -12,11 +12,14 @@ from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.describe import core_type, info_lines, path_line, start_line, status_lines
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.records import with_images
-from gdb_etm.coresight.components import product
+from gdb_etm.coresight.components import Component, product, read_identity
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
-from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path
-from gdb_etm.errors import AccessError, CaptureError, ConnectError, EtmError
+from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path, trace_buffers
+from gdb_etm.coresight.vendor import Vendor, Word
+from gdb_etm.errors import AccessError, CaptureError, ConnectError, EtmError, TopologyError
+from gdb_etm.profiles import library
+from gdb_etm.profiles.profile import PartId, Profile
 from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, Level, QElements, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
@@ -67,6 +70,9 @@ class Live:
         """From trace unit to buffer; None until they are found."""
         self.failure: Optional[EtmError] = None
         """Why they were not found, or are not ours."""
+        self.profile: Optional[Profile] = None
+        """What is known of the chip beyond its registers; None: nothing."""
+        self._vendor: Optional[Vendor] = None
         self._held: Optional[Capture] = None
         # Drained, but an interruption came before tracing went on.
         self.is_tracing = False
@@ -77,18 +83,20 @@ class Live:
         """Whether a trace unit and a buffer are ours."""
         return self._trace is not None
 
-    def find(self, choice: Choice) -> None:
+    def find(self, choice: Choice, profile: Optional[Profile] = None) -> None:
         """Find trace unit and buffer and make them ours.
 
         :param choice: What to take where a chip has several.
-
+        :param profile: What is known of the chip; None: what a profile knows of a chip with its ID, if any does.
         :raises EtmError: There are none, or they cannot be used; the connection stays.
         """
         self._choice = choice
         try:
+            self.profile = profile if profile is not None else recognised(self._spaces)
+            self.enable_vendor()
             self.discovery = discover(*self._spaces)
             location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
-            self.path = path = find_path(self.discovery.components, location, choice)
+            self.path = path = path_with(self.profile, self.discovery.components, location, choice)
             trace = TraceSession(path, self._core or _core_of(path))
             trace.attach()
         except EtmError as error:
@@ -100,7 +108,25 @@ class Live:
 
     def find_again(self) -> None:
         """Try again to make trace unit and buffer ours."""
-        self.find(self._choice)
+        self.find(self._choice, self.profile)
+
+    def enable_vendor(self) -> List[str]:
+        """Write what the profile wants written before there is trace.
+
+        :returns: What was written.
+        :raises EtmError: It is another chip, or a register does not answer; nothing was written to another.
+        """
+        if self.profile is None:
+            return []
+        if self._vendor is None or self._vendor.profile != self.profile:
+            self._vendor = Vendor(self._spaces[0].port, self.profile)
+        written = [str(each) for each in self._vendor.enable()]
+        self._leave_restoration()
+        return written
+
+    def vendor_states(self) -> List[Word]:
+        """Read what the profile wants written."""
+        return [] if self._vendor is None else self._vendor.states()
 
     @property
     def trace(self) -> Optional[TraceSession]:
@@ -135,9 +161,12 @@ class Live:
 
     def greeting(self) -> List[str]:
         """Say which trace unit and buffer were found."""
-        if self._trace is None:
-            return []
-        return [path_line(self._trace)] + ["note: " + note for note in self._trace.unit.notes]
+        lines: List[str] = []
+        if self.profile is not None and self.profile.title:
+            lines.append("Profile %s: %s" % (self.profile.name, self.profile.title))
+        if self._trace is not None:
+            lines += [path_line(self._trace)] + ["note: " + note for note in self._trace.unit.notes]
+        return lines + ["note: " + note for note in (self.profile.notes if self.profile is not None else ())]
 
     def info(self, in_full: bool = False) -> List[str]:
         """Describe the components and the path that is used.
@@ -202,11 +231,16 @@ class Live:
         :raises EtmError: The first thing that went wrong.
         """
         trace, self._trace = self._trace, None
+        vendor, self._vendor = self._vendor, None
         self.is_tracing = False
-        if trace is not None:
-            trace.close()
-            if self._client is not None:
-                self._client.at_end(())
+        try:
+            if trace is not None:
+                trace.close()
+        finally:
+            if vendor is not None:
+                vendor.release()
+        if self._client is not None:
+            self._client.at_end(())
 
     def close(self) -> None:
         """End the process beside GDB, if there is one."""
@@ -227,9 +261,10 @@ class Live:
 
     def _leave_restoration(self) -> None:
         # If GDB dies, the process beside it puts the registers back.
-        if self._client is not None and self._trace is not None:
+        if self._client is not None:
             steps = []
-            for step in self._trace.restoration():
+            found = [] if self._trace is None else self._trace.restoration()
+            for step in found + ([] if self._vendor is None else self._vendor.restoration()):
                 ap = getattr(step.port, "ap", None)
                 if ap is not None:
                     steps.append((int(ap), *step[1:]))
@@ -275,6 +310,40 @@ def over_debugger(debugger: Debugger) -> Live:
     is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7
     space = Space(port, cortex_m.ROM_TABLE_BASE_M7 if is_m7 else cortex_m.ROM_TABLE_BASE)
     return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
+
+
+def recognised(spaces: Sequence[Space]) -> Optional[Profile]:
+    """Find the profile of the chip by the IDs in the first ROM tables; None where no profile has them.
+
+    :raises ProfileError: A profile cannot be read.
+    """
+    for space in spaces:
+        try:
+            identity = read_identity(space.port, space.rom & ~0xFFF)
+        except AccessError as error:
+            if error.kind != "fault":
+                raise
+            continue
+        profile = None if identity is None else library.find(PartId(identity.designer, identity.part))
+        if profile is not None:
+            return profile
+    return None
+
+
+def path_with(
+    profile: Optional[Profile], components: Sequence[Component], location: CoreLocation, choice: Choice
+) -> TracePath:
+    """Arrange components into a path, with what a profile knows of funnels and buffers.
+
+    :raises TopologyError: No trace unit or no buffer is there, or which one to take must be chosen.
+    """
+    if profile is None:
+        return find_path(components, location, choice)
+    if profile.no_buffer and not trace_buffers(components):
+        raise TopologyError("no trace buffer: %s" % profile.no_buffer)
+    path = find_path(components, location, choice)
+    inputs = {**profile.funnel_inputs(path.source.address), **choice.inputs}
+    return find_path(components, location, choice._replace(inputs=inputs))
 
 
 def options_from(ranges: Mapping[str, Sequence[Tuple[int, int]]], **more: Any) -> TraceOptions:

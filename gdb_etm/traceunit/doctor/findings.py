@@ -18,6 +18,7 @@ class Mend(Enum):
     """What can be done about something bad without the user, as told when it is done, in the order of doing it."""
 
     DEBUG_POWER = "asked the debug port for power"
+    VENDOR = "wrote what the board profile wants"
     TRACE_ENABLE = "set DEMCR.TRCENA"
     ATTACH = "looked for trace unit and buffer again, and took them"
     UNIT = "asked for the trace unit's power, and opened its locks"

@@ -1,0 +1,82 @@
+"""What a chip's maker wants written before there is trace, by a board profile: checked, remembered, put back."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.coresight.borrowed import Restoration
+from gdb_etm.errors import CaptureError
+from gdb_etm.profiles.profile import Enable, Profile
+
+
+class Word(NamedTuple):
+    """What one of the words holds."""
+
+    enable: Enable
+    found: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it is as the profile wants it."""
+        return not (self.found ^ self.enable.value) & self.enable.mask
+
+
+class Vendor:
+    """The vendor's registers of a profile while we use them.
+
+    :param port: The memory space of the processor.
+    """
+
+    def __init__(self, port: AccessPort, profile: Profile) -> None:
+        self.profile = profile
+        self._port = port
+        self._found: Dict[Enable, int] = {}
+
+    def check(self) -> None:
+        """Read the register that says which chip it is.
+
+        :raises CaptureError: It is another chip.
+        :raises AccessError: It cannot be read.
+        """
+        identity = self.profile.identity
+        if identity is None:
+            return
+        found = self._port.read32(identity.address)
+        if (found ^ identity.value) & identity.mask:
+            raise CaptureError(
+                "this is no %s: %s is 0x%08x, and not 0x%08x under the mask 0x%08x; nothing was written: choose another"
+                " --profile, or none" % (self.profile.name, identity, found, identity.value, identity.mask))
+
+    def states(self) -> List[Word]:
+        """Read the words; nothing is written."""
+        return [Word(each, self._port.read32(each.address)) for each in self.profile.enables]
+
+    def enable(self) -> List[Enable]:
+        """Write what is not as the profile wants it.
+
+        :returns: What was written.
+        :raises CaptureError: It is another chip; nothing was written.
+        :raises AccessError: A word cannot be read or written.
+        """
+        if not self.profile.enables:
+            return []
+        self.check()
+        written: List[Enable] = []
+        for each, found in self.states():
+            if (found ^ each.value) & each.mask:
+                self._found.setdefault(each, found)
+                self._port.write32(each.address, found & ~each.mask | each.value & each.mask)
+                written.append(each)
+        return written
+
+    def restoration(self) -> List[Restoration]:
+        """List the writes that put back what was found, the last written first."""
+        return [Restoration(self._port, each.address, found) for each, found in reversed(list(self._found.items()))]
+
+    def release(self) -> None:
+        """Put the written bits back; the others may have been changed meanwhile, and stay."""
+        for each, found in reversed(list(self._found.items())):
+            now = self._port.read32(each.address)
+            self._port.write32(each.address, now & ~each.mask | found & each.mask)
+        self._found.clear()

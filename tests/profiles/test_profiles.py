@@ -1,0 +1,149 @@
+"""Board profiles: vectors worked by hand from the documents that each profile names, and files that are wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.coresight.vendor import Vendor
+from gdb_etm.errors import AccessError, CaptureError
+from gdb_etm.profiles.library import find, load, profiles
+from gdb_etm.profiles.profile import PartId, ProfileError
+
+BUILT_IN = (
+    "imxrt1176", "lpc4330", "mps2-an505", "mps3-an547", "nrf5340", "rp2350", "stm32f407", "stm32h743", "zynq7000")
+GOOD = """
+title = "A chip"
+sources = ["its manual"]
+
+[identity]
+address = 0x1000
+value = 0x12
+
+[[enable]]
+address = 0x1004
+mask = 0x30
+value = 0x20
+"""
+
+
+class Words(AccessPort):
+    """A memory space of a few words."""
+
+    name = "words"
+
+    def __init__(self, words: Dict[int, int]) -> None:
+        self.words = words
+
+    def read32(self, address: int) -> int:
+        """Read a word."""
+        if address not in self.words:
+            raise AccessError("no word at 0x%x" % address, address)
+        return self.words[address]
+
+    def write32(self, address: int, value: int) -> None:
+        """Write a word."""
+        self.words[address] = value
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in(name: str) -> None:
+    profile = load(name)
+    assert profile.title and profile.sources and all(profile.sources)
+    assert profile.identity is not None or not profile.enables
+    # Names of inputs are whole words that are no numbers, as "etm on" needs them.
+    assert all(each.isidentifier() for each in profile.inputs)
+
+
+def test_there_are_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert tuple(profiles()) == BUILT_IN
+
+
+def test_what_documents_say() -> None:
+    """RM0433, 60.5.8: TRACECLKEN is bit 20, D1DBGCKEN 21, D3DBGCKEN 22; UM10503: ETBCFG 0 gives the SRAM to the ETB."""
+    (clock,) = load("stm32h743").enables
+    assert (clock.address, clock.mask, clock.value) == (0x5C001004, 7 << 20, 7 << 20)
+    (sram,) = load("lpc4330").enables
+    assert (sram.address, sram.mask, sram.value) == (0x40043128, 1, 0)
+    assert load("zynq7000").funnel_inputs(0xF889D000) == {0xF8804000: 2}
+    assert load("stm32f407").no_buffer and load("rp2350").no_buffer
+
+
+def test_a_chip_is_known_by_its_rom_table() -> None:
+    """Black Magic Debug: ST is JEP106 0x020, its part numbers 0x413 and 0x450."""
+    found = [find(PartId(0x020, part)) for part in (0x413, 0x450, 0x999)]
+    assert [None if each is None else each.name for each in found] == ["stm32f407", "stm32h743", None]
+
+
+def test_zynq_identity() -> None:
+    """UG585: family 0x1b, sub-family 9, manufacturer 0x49; the device, bits 16:12, and revision are any."""
+    identity = load("zynq7000").identity
+    assert identity is not None
+    for code in (0x03722093, 0x23727093, 0x1373B093 & ~(0xF << 12) | 0xC << 12):
+        family = code >> 21 & 0x7F, code >> 17 & 0xF
+        assert ((code ^ identity.value) & identity.mask == 0) == (family == (0x1B, 9))
+
+
+def test_own_profiles_are_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.etm.toml").write_text(GOOD, "utf-8")
+    (tmp_path / "lpc4330.etm.toml").write_text(GOOD.replace("A chip", "Another"), "utf-8")
+    assert load("mine").title == "A chip" and load("lpc4330").title == "Another"
+    (tmp_path / "elsewhere.toml").write_text(GOOD, "utf-8")
+    assert load(str(tmp_path / "elsewhere.toml")).name == "elsewhere"
+    with pytest.raises(ProfileError, match='no profile "elsewhere"; there are .*mine.*files NAME.etm.toml'):
+        load("elsewhere")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("title =", "Invalid value"),
+    ("title = 1\nsources = ['x']", "title must be a text"),
+    ("title = 'x'", "sources is missing"),
+    ("title = 'x'\nsources = []", "sources is empty"),
+    ("title = 'x'\nsources = [1]", "sources must be a list of texts"),
+    (GOOD + "\ncolour = 3", "enable: colour is unknown"),
+    ("colour = 3\n" + GOOD, "colour is unknown"),
+    (GOOD.replace("0x1004", "0x1002"), "words are at multiples of 4"),
+    (GOOD.replace("mask = 0x30", "mask = -1"), "mask must be from 0 to 0xffffffff"),
+    (GOOD.replace("mask = 0x30", "mask = true"), "mask must be from 0"),
+    (GOOD.replace("[identity]", "[[identity]]"), "identity must be a table"),
+    (GOOD.replace("[identity]\naddress = 0x1000\nvalue = 0x12", ""), "might write to another chip"),
+    (GOOD + "\n[[funnel-port]]\nfunnel = 0\nport = 8", "port must be from 0 to 0x7"),
+    (GOOD + "\n[inputs]\nx = 256", "x must be from 0 to 0xff"),
+])
+def test_files_that_are_wrong(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(text, "utf-8")
+    with pytest.raises(ProfileError, match=message):
+        load(str(tmp_path / "a.toml"))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match="cannot read .*none.toml: No such file"):
+        load(str(tmp_path / "none.toml"))
+    (tmp_path / "a.toml").write_bytes(b"title = '\xff'")
+    with pytest.raises(ProfileError, match="a.toml: .*utf-8"):
+        load(str(tmp_path / "a.toml"))
+
+
+def test_nothing_is_written_to_another_chip(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(GOOD, "utf-8")
+    words = Words({0x1000: 0x13, 0x1004: 0})
+    with pytest.raises(CaptureError, match="this is no a: the register at 0x00001000 is 0x00000013"):
+        Vendor(words, load(str(tmp_path / "a.toml"))).enable()
+    assert words.words[0x1004] == 0
+
+
+def test_other_bits_stay_and_all_is_put_back(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(GOOD, "utf-8")
+    words = Words({0x1000: 0x12, 0x1004: 0x91})
+    vendor = Vendor(words, load(str(tmp_path / "a.toml")))
+    assert [state.is_right for state in vendor.states()] == [False]
+    assert [each.address for each in vendor.enable()] == [0x1004] and words.words[0x1004] == 0xA1
+    assert vendor.enable() == [] and [step.value for step in vendor.restoration()] == [0x91]
+    words.words[0x1004] |= 0x100
+    vendor.release()
+    assert words.words[0x1004] == 0x191 and vendor.restoration() == []
