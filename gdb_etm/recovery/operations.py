@@ -13,8 +13,8 @@ N, Z, C, V = 16, 17, 18, 19
 MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
 """Places of the special registers.
 
-Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
-1:0 of a stack pointer are always 0."""
+Of CONTROL only bits 1:0 are here, nPRIV and SPSEL.  Of MSP and PSP only the one that r13 is not at the time has its
+value here; the other one's is in SP.  On M-profile bits 1:0 of a stack pointer are always 0."""
 HANDLER = 28
 """Place of one bit: whether an M-profile core is in Handler mode."""
 S0 = 32
@@ -143,7 +143,9 @@ class Lifted(NamedTuple):
     target: Optional[Operand] = None
     """What the next instruction's address comes from, where it does not stand in the instruction."""
     interworks: bool = False
-    """Whether bit 0 of ``target`` chooses the instruction set (BX, BLX, POP, LDR to PC); on T32 it is ignored else."""
+    """Whether bit 0 of ``target`` chooses the instruction set (BX, BLX, POP, LDR to PC).
+
+    Otherwise that bit is ignored, and where the next instruction is A32 code bit 1 too."""
     aligned: Tuple[Operand, ...] = ()
     """Addresses that are multiples of 4, or the instruction would have faulted (LDM, STM, LDRD, STRD, PUSH).
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from gdb_etm.recovery.lifting.alu import rotate
+from gdb_etm.recovery.lifting.alu import rotate, saturate
 from gdb_etm.recovery.lifting.builder import ONE, PC, ZERO, Builder
 from gdb_etm.recovery.operations import GE, Const, Op, Operand, Place
 
@@ -59,6 +59,13 @@ def saturating_add(build: Builder, first: Operand, second: Operand, kind: int) -
     return _saturated_sum(build, first, second, kind >= 2)
 
 
+def saturate_halves(build: Builder, value: Operand, bits: int, unsigned: bool) -> Operand:
+    """Saturate the signed halves of a word each: SSAT16, USAT16."""
+    low = saturate(build, half(build, value, 0), bits, unsigned)
+    high = saturate(build, half(build, value, 1), bits, unsigned)
+    return build.insert(build.field(low, 0, 16), high, 16, 16)
+
+
 def _saturated_sum(build: Builder, first: Operand, second: Operand, minus: bool) -> Operand:
     carry = ONE if minus else ZERO
     overflow = build.value(Op.SUB_OVERFLOW if minus else Op.ADD_OVERFLOW, first, second, carry)
@@ -89,13 +96,13 @@ def dual_multiply_long(
 ) -> None:
     """Multiply both halves and accumulate the products in 64 bits: SMLALD, SMLSLD."""
     low, high = _products(build, first, second, exchange)
-    total = _sum_of_pairs(build, destinations, _extended(build, low))
+    total = accumulated(build, destinations, _extended(build, low))
     if minus:
         other = _extended(build, high)
         borrow = build.value(Op.SUB_CARRY, total[0], other[0], ONE)
         total = build.value(Op.SUB, total[0], other[0], ONE), build.value(Op.SUB, total[1], other[1], borrow)
     else:
-        total = _sum_of_pairs(build, total, _extended(build, high))
+        total = accumulated(build, total, _extended(build, high))
     build.set(destinations[0], total[0])
     build.set(destinations[1], total[1])
 
@@ -104,7 +111,8 @@ def _extended(build: Builder, value: Operand) -> Pair:
     return value, build.sign(build.bit(value, 31), 1)
 
 
-def _sum_of_pairs(build: Builder, first: Pair, second: Pair) -> Pair:
+def accumulated(build: Builder, first: Pair, second: Pair) -> Pair:
+    """Add two values of 64 bits."""
     carry = build.value(Op.ADD_CARRY, first[0], second[0], ZERO)
     return build.value(Op.ADD, first[0], second[0], ZERO), build.value(Op.ADD, first[1], second[1], carry)
 
@@ -128,30 +136,21 @@ def most_significant(
     return build.value(Op.ADD, result, ZERO, build.bit(build.value(Op.SUB, ZERO, low, ONE), 31))
 
 
-def multiply_long(build: Builder, low: Place, high: Place, first: Operand, second: Operand, signed: bool) -> None:
-    """Multiply to 64 bits: SMULL, UMULL."""
-    build.set(low, build.value(Op.MUL, first, second))
-    build.set(high, build.value(Op.SMULH if signed else Op.UMULH, first, second))
-
-
-def accumulate_long(build: Builder, low: Place, high: Place, first: Operand, second: Operand, signed: bool) -> None:
-    """Multiply and add to 64 bits: SMLAL, UMLAL."""
-    product = build.value(Op.MUL, first, second), build.value(Op.SMULH if signed else Op.UMULH, first, second)
-    total = _sum_of_pairs(build, (low, high), product)
-    build.set(low, total[0])
-    build.set(high, total[1])
+def product_of(build: Builder, first: Operand, second: Operand, signed: bool) -> Pair:
+    """Multiply to 64 bits."""
+    return build.value(Op.MUL, first, second), build.value(Op.SMULH if signed else Op.UMULH, first, second)
 
 
 def multiply_halves_long(build: Builder, low: Place, high: Place, first: Operand, second: Operand) -> None:
     """Multiply two sign-extended halves and add to 64 bits: SMLALBB and its like."""
-    total = _sum_of_pairs(build, (low, high), _extended(build, build.value(Op.MUL, first, second)))
+    total = accumulated(build, (low, high), _extended(build, build.value(Op.MUL, first, second)))
     build.set(low, total[0])
     build.set(high, total[1])
 
 
 def add_both(build: Builder, low: Place, high: Place, product: Pair) -> None:
     """Add two words to a product of 64 bits: UMAAL."""
-    total = _sum_of_pairs(build, product, (low, ZERO))
-    total = _sum_of_pairs(build, total, (high, ZERO))
+    total = accumulated(build, product, (low, ZERO))
+    total = accumulated(build, total, (high, ZERO))
     build.set(low, total[0])
     build.set(high, total[1])

@@ -83,7 +83,8 @@ def move_from_special(build: Builder, register: int, number: int) -> None:
     if value is None:
         build.forget((register,))
     elif number == 20:
-        build.set(register, value)
+        # The bits that say whether floating point is in use, and those for pointer authentication.
+        build.set(register, build.insert(build.field(build.unknown(), 0, 8), value, 0, 2))
     else:
         build.set(register, build.value(Op.SELECT, privileged(build), value, ZERO))
 
@@ -145,13 +146,13 @@ def _set_stack_pointer(build: Builder, register: int, process: bool) -> None:
 
 
 def _set_control(build: Builder, register: int) -> None:
-    # SPSEL is not writable in Handler mode; FPCA (bit 2) and SFPA (bit 3) exist with a floating-point unit.
+    # SPSEL is not writable in Handler mode.
     allowed = privileged(build)
     stack = build.value(Op.AND, allowed, build.value(Op.XOR, HANDLER, ONE))
     control: Operand = build.insert(CONTROL, build.value(Op.SELECT, allowed, register, CONTROL), 0, 1)
     spsel = build.value(Op.SELECT, stack, build.bit(register, 1), build.bit(CONTROL, 1))
     control = build.insert(control, spsel, 1, 1)
-    build.set(CONTROL, build.insert(control, build.unknown(), 2, 2))
+    build.set(CONTROL, control)
     before, after = uses_psp(build, CONTROL), uses_psp(build, control)
     main = build.value(Op.SELECT, before, MSP, SP)
     process = build.value(Op.SELECT, before, SP, PSP)

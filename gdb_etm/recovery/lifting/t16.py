@@ -218,7 +218,9 @@ def _multiple(build: Builder, half: int) -> None:
     after = build.offset(base, 4 * len(registers))
     if not half & 0x800:
         for index, register in enumerate(registers):
-            build.store(4, build.offset(base, 4 * index), register)
+            # The base's value is not known where it is not the first.
+            value = build.unknown() if index and register == base else register
+            build.store(4, build.offset(base, 4 * index), value)
         build.set(base, after)
         return
     if base not in registers:

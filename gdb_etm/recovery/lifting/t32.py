@@ -6,12 +6,14 @@ from typing import Optional, Tuple
 
 from gdb_etm.program.isa import decode_t32
 from gdb_etm.recovery.lifting.alu import data_processing, saturate, shift_by
-from gdb_etm.recovery.lifting.builder import EVERYTHING, FLAGS, ONE, PC, ZERO, Builder
+from gdb_etm.recovery.lifting.builder import EVERYTHING, ONE, PC, ZERO, Builder
 from gdb_etm.recovery.lifting.coprocessors import lift_coprocessor
+from gdb_etm.recovery.lifting.media import saturate_halves
 from gdb_etm.recovery.lifting.special import move_from_special, move_to_special
+from gdb_etm.recovery.lifting.status import change_mode, read_status, return_from_exception, write_status
 from gdb_etm.recovery.lifting.t32_memory import lift_multiple_or_dual, lift_single
 from gdb_etm.recovery.lifting.t32_registers import lift_long_multiply, lift_multiply, lift_registers
-from gdb_etm.recovery.operations import GE, LR, MASK, SP, Const, Op, Operand
+from gdb_etm.recovery.operations import LR, MASK, Const, Op, Operand
 
 
 def lift_t32(build: Builder, first: int, second: int) -> None:
@@ -70,10 +72,11 @@ def _operation(build: Builder, first: int, destination: int, second: Operand, ca
         name = _COMPARES.get(operation)
     elif base == PC:
         name = _MOVES.get(operation, name)
-    if name is None:
-        build.lose(FLAGS if destination == PC else (destination, *FLAGS))
+    if name is None or destination == PC and name not in _COMPARES.values():
+        build.lose(EVERYTHING)
+        build.clobber()
         return
-    data_processing(build, name, destination, build.read(base), second, carry, flags)
+    data_processing(build, name, destination, ZERO if name in ("mov", "mvn") else base, second, carry, flags)
 
 
 def _shifted_register(build: Builder, first: int, second: int) -> None:
@@ -84,7 +87,7 @@ def _shifted_register(build: Builder, first: int, second: int) -> None:
         _long_shift(build, first, second)
         return
     amount = second >> 10 & 0x1C | second >> 6 & 3
-    source, destination = build.read(second & 0xF), second >> 8 & 0xF
+    source, destination = second & 0xF, second >> 8 & 0xF
     if first >> 5 & 0xF == 6:
         _pack(build, first & 0xF, source, destination, second >> 4 & 2, amount)
         return
@@ -163,9 +166,7 @@ def _saturate(build: Builder, operation: int, base: int, destination: int, secon
     amount = second >> 10 & 0x1C | second >> 6 & 3
     if operation & 2 and not amount:
         bits = (second & 0xF) + (0 if unsigned else 1)
-        low = saturate(build, build.sign(base, 16), bits, unsigned)
-        high = saturate(build, build.sign(build.field(base, 16, 16), 16), bits, unsigned)
-        build.set(destination, build.insert(build.field(low, 0, 16), high, 16, 16))
+        build.set(destination, saturate_halves(build, base, bits, unsigned))
         return
     value, _carry = shift_by(build, base, operation & 2, amount)
     build.set(destination, saturate(build, value, (second & 0x1F) + (0 if unsigned else 1), unsigned))
@@ -190,7 +191,7 @@ def _system(build: Builder, first: int, second: int) -> None:
     if kind in (0x38, 0x39):
         if build.m_profile:
             move_to_special(build, first & 0xF, second & 0xFF, second >> 10 & 3)
-        else:
+        elif kind == 0x38 and not second & 0x20:
             write_status(build, first & 0xF, second >> 8 & 0xF)
     elif kind in (0x3E, 0x3F):
         if build.m_profile:
@@ -214,36 +215,6 @@ def _hint(build: Builder, second: int) -> None:
         change_mode(build)  # CPS
     elif second in (0x800D, 0x801D):
         build.lose((12,))  # PACBTI and PAC
-
-
-def change_mode(build: Builder) -> None:
-    """Forget the registers that other modes of A-profile have their own of."""
-    build.lose((*range(8, 13), SP, LR))
-
-
-def return_from_exception(build: Builder) -> None:
-    """Forget what an A-profile exception return changes."""
-    change_mode(build)
-    build.lose((*FLAGS, GE))
-
-
-def read_status(build: Builder, register: int) -> None:
-    """Do A-profile MRS of the CPSR or an SPSR: a value from outside."""
-    build.forget((register,))
-
-
-def write_status(build: Builder, register: Operand, mask: int) -> None:
-    """Do A-profile MSR to the CPSR.
-
-    :param mask: Bytes of it: 8 for the flags, 4 for GE, 1 for the mode.
-    """
-    if mask & 8:
-        for place, flag in zip((31, 30, 29, 28), FLAGS):
-            build.set(flag, build.bit(register, place))
-    if mask & 4:
-        build.set(GE, build.field(register, 16, 4))
-    if mask & 1:
-        change_mode(build)
 
 
 def _loop(build: Builder, first: int, second: int) -> None:

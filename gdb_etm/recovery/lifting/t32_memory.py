@@ -15,7 +15,7 @@ def store_exclusive(build: Builder, status: int, address: Operand, values: List[
         place = build.offset(address, 4 * index)
         before = build.load(size, place)
         build.store(size, place, build.value(Op.SELECT, failed, before, value))
-    build.write(status, failed)
+    build.set(status, failed)
 
 
 def load_multiple(build: Builder, registers: List[int], start: Operand, base: Optional[int], after: Operand) -> None:
@@ -100,14 +100,18 @@ def _dual(build: Builder, first: int, second: int) -> None:
     address = indexed if first & 0x100 else source
     build.align(address)
     registers = second >> 12, second >> 8 & 0xF
+    if first & 0x20 and base in registers:
+        build.lose(EVERYTHING)
+        build.clobber()
+        return
     if first & 0x20:
         build.write(base, indexed)
     for index, register in enumerate(registers):
         place = build.offset(address, 4 * index)
         if first & 0x10:
-            build.write(register, build.load(4, place))
+            build.set(register, build.load(4, place))
         else:
-            build.store(4, place, build.read(register))
+            build.store(4, place, register)
 
 
 def _by_operation(build: Builder, first: int, second: int) -> None:
@@ -126,7 +130,7 @@ def _by_operation(build: Builder, first: int, second: int) -> None:
         build.align(base)
     if first & 0x10:
         for index, number in enumerate(registers):
-            build.write(number, build.load(size, build.offset(base, 4 * index)))
+            build.set(number, build.load(size, build.offset(base, 4 * index)))
     elif operation & 4:
         store_exclusive(build, second & 0xF, base, list(registers), size)
     else:
@@ -150,6 +154,9 @@ def lift_single(build: Builder, first: int, second: int) -> None:
         build.lose((register,))
         return
     if loads and register == PC and size != 2:
+        if first & 0xF != PC and not first & 0x80 and second & 0x800 and second & 0x700 != 0x400:
+            build.lose(EVERYTHING)
+            build.clobber()
         return  # preloads and hints
     address = _address(build, first, second)
     if not loads:

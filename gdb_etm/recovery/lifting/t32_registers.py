@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdb_etm.recovery.lifting.alu import reverse, set_result_flags, shift_by_register
 from gdb_etm.recovery.lifting.builder import ONE, PC, ZERO, Builder
 from gdb_etm.recovery.lifting.media import (
-    accumulate_long,
+    accumulated,
     add_both,
     add_extended,
     dual_multiply,
@@ -13,9 +13,9 @@ from gdb_etm.recovery.lifting.media import (
     half,
     most_significant,
     multiply_halves_long,
-    multiply_long,
     multiply_word_half,
     parallel,
+    product_of,
     saturating_add,
 )
 from gdb_etm.recovery.operations import C, Op, Operand
@@ -65,8 +65,10 @@ def lift_multiply(build: Builder, first: int, second: int) -> None:
     addend: Operand = ZERO if second >> 12 == PC else second >> 12
     if kind == 0 and options < 2:
         product = build.value(Op.MUL, base, source)
-        minus = options == 1
-        build.set(destination, build.value(Op.SUB if minus else Op.ADD, addend, product, ONE if minus else ZERO))
+        if options:
+            build.set(destination, build.value(Op.SUB, second >> 12, product, ONE))
+        else:
+            build.set(destination, build.value(Op.ADD, addend, product, ZERO))
     elif kind == 1:
         product = build.value(Op.MUL, half(build, base, options >> 1), half(build, source, options & 1))
         build.set(destination, build.value(Op.ADD, product, addend, ZERO))
@@ -76,6 +78,7 @@ def lift_multiply(build: Builder, first: int, second: int) -> None:
         product = multiply_word_half(build, base, half(build, source, options))
         build.set(destination, build.value(Op.ADD, product, addend, ZERO))
     elif kind in (5, 6) and options < 2:
+        addend = second >> 12 if kind == 6 else addend
         build.set(destination, most_significant(build, base, source, addend, bool(options), kind == 6))
     else:
         build.lose((destination,))
@@ -88,15 +91,18 @@ def lift_long_multiply(build: Builder, first: int, second: int) -> None:
     if kind in (1, 3) and options == 15:
         build.set(high, build.value(Op.SDIV if kind == 1 else Op.UDIV, base, source))
     elif kind in (0, 2) and options == 0:
-        multiply_long(build, low, high, base, source, kind == 0)
+        pair = product_of(build, base, source, kind == 0)
+        build.set(low, pair[0])
+        build.set(high, pair[1])
     elif kind in (4, 6) and options == 0:
-        accumulate_long(build, low, high, base, source, kind == 4)
+        pair = accumulated(build, (low, high), product_of(build, base, source, kind == 4))
+        build.set(low, pair[0])
+        build.set(high, pair[1])
     elif kind == 4 and options & 0xC == 8:
         multiply_halves_long(build, low, high, half(build, base, options >> 1 & 1), half(build, source, options & 1))
     elif kind in (4, 5) and options & 0xE == 0xC:
         dual_multiply_long(build, (low, high), base, source, bool(options & 1), kind == 5)
     elif kind == 6 and options == 6:
-        product = build.value(Op.MUL, base, source), build.value(Op.UMULH, base, source)
-        add_both(build, low, high, product)
+        add_both(build, low, high, product_of(build, base, source, False))
     else:
         build.lose({low, high} - {PC})

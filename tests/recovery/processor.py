@@ -1,0 +1,192 @@
+"""One instruction at a time on Unicorn, from any state of registers and memory."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from unicorn import Uc, UcError, arm_const
+from unicorn import unicorn_const as const
+
+from gdb_etm.recovery.operations import (
+    BASEPRI,
+    CONTROL,
+    FAULTMASK,
+    FPSCR,
+    GE,
+    HANDLER,
+    LR,
+    MASK,
+    MSP,
+    PRIMASK,
+    PSP,
+    S0,
+    SP,
+    C,
+    N,
+    Place,
+    V,
+    Z,
+)
+
+CODE = 0x07000000
+CODE_SIZE = 0x00100000
+DATA = 0x20000000
+_TOP = 0xE0000000
+_FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
+_CORE = [(place, getattr(arm_const, "UC_ARM_REG_R%d" % place)) for place in range(13)]
+_CORE += [(SP, arm_const.UC_ARM_REG_SP), (LR, arm_const.UC_ARM_REG_LR)]
+_FLOATS = [(S0 + number, getattr(arm_const, "UC_ARM_REG_S%d" % number)) for number in range(32)]
+_MASKS = [
+    (PRIMASK, arm_const.UC_ARM_REG_PRIMASK),
+    (BASEPRI, arm_const.UC_ARM_REG_BASEPRI),
+    (FAULTMASK, arm_const.UC_ARM_REG_FAULTMASK),
+    (CONTROL, arm_const.UC_ARM_REG_CONTROL),
+]
+State = Dict[Place, int]
+
+
+def memory(address: int, size: int) -> int:
+    """Give what is in memory before each instruction."""
+    value = 0
+    for index in range(size):
+        value |= ((address + index) * 0x9E3779B1 >> 13 & 0xFF) << 8 * index
+    return value
+
+
+class Step(NamedTuple):
+    """What one instruction did."""
+
+    state: State
+    pc: int
+    written: Dict[int, int]
+    """Bytes by address."""
+
+
+class Processor:
+    """A core that runs single instructions.
+
+    :param model: The end of Unicorn's name for it.
+    :param thumb: Whether it runs T32.
+    :param floating_point: Whether it has single- and double-precision registers.
+    """
+
+    def __init__(self, model: str, thumb: bool = True, floating_point: bool = True) -> None:
+        self.m_profile = model.startswith("CORTEX_M")
+        mode = const.UC_MODE_THUMB if thumb else const.UC_MODE_ARM
+        self._uc: Any = Uc(const.UC_ARCH_ARM, mode | (const.UC_MODE_MCLASS if self.m_profile else 0))
+        self._uc.ctl_set_cpu_model(getattr(arm_const, "UC_CPU_ARM_" + model))
+        self._thumb = thumb
+        self._written: Dict[int, int] = {}
+        self._status = arm_const.UC_ARM_REG_XPSR if self.m_profile else arm_const.UC_ARM_REG_CPSR
+        self._set_status = arm_const.UC_ARM_REG_XPSR_NZCVQG if self.m_profile else arm_const.UC_ARM_REG_CPSR
+        self._uc.mem_map(0, CODE)
+        self._uc.mem_map(CODE, CODE_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC)
+        self._uc.mem_map(CODE + CODE_SIZE, _TOP - CODE - CODE_SIZE)
+        self._uc.hook_add(const.UC_HOOK_MEM_WRITE, self._on_write)
+        self._uc.hook_add(const.UC_HOOK_MEM_READ, self._on_read)
+        if floating_point:
+            self._enable_floating_point()
+        self._places: List[Tuple[Place, int]] = list(_CORE)
+        if floating_point:
+            self._places += _FLOATS + [(FPSCR, arm_const.UC_ARM_REG_FPSCR)]
+        if self.m_profile:
+            self._places += _MASKS
+        self._image = b""
+        self._fresh = self._uc.context_save()
+
+    def _enable_floating_point(self) -> None:
+        uc = self._uc
+        if self.m_profile:
+            uc.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)
+        else:
+            uc.reg_write(arm_const.UC_ARM_REG_C1_C0_2, 0xF << 20)
+            uc.reg_write(arm_const.UC_ARM_REG_FPEXC, 1 << 30)
+
+    def _on_write(self, _uc: Any, _access: int, address: int, size: int, value: int, _data: Any) -> None:
+        for index in range(size):
+            self._written[address + index & MASK] = value >> 8 * index & 0xFF
+
+    def _on_read(self, uc: Any, _access: int, address: int, size: int, _value: int, _data: Any) -> None:
+        if CODE <= address < CODE + CODE_SIZE:
+            return
+        fresh = bytearray(memory(address, size).to_bytes(size, "little"))
+        uc.mem_write(address, bytes(fresh))
+
+    def place(self, codes: List[bytes]) -> List[int]:
+        """Put instructions into the code memory, which no store reaches, and give their addresses."""
+        image = bytearray()
+        addresses = []
+        nop = b"\x00\xbf" if self._thumb else b"\x00\xf0\x20\xe3"
+        for code in codes:
+            addresses.append(CODE + len(image))
+            image += code + nop * (8 // len(nop))
+            image += bytes(-len(image) % 4)
+        self._image = bytes(image)
+        self._uc.mem_write(CODE, self._image)
+        self._uc.ctl_flush_tb()
+        return addresses
+
+    def memory(self, address: int, size: int) -> int:
+        """Give what is in memory before an instruction."""
+        inside = address - CODE
+        if 0 <= inside and inside + size <= len(self._image):
+            return int.from_bytes(self._image[inside : inside + size], "little")
+        return 0 if CODE <= address < CODE + CODE_SIZE else memory(address, size)
+
+    def step(self, address: int, state: State, it_state: int = 0) -> Optional[Step]:
+        """Run one instruction; None if the core does not do it: it is undefined, or faults, or calls the system."""
+        uc = self._uc
+        uc.context_restore(self._fresh)
+        self._write(state, it_state)
+        self._written.clear()
+        try:
+            uc.emu_start(address | self._thumb, 0, count=1)
+        except UcError:
+            return None
+        return Step(self._read(), uc.reg_read(arm_const.UC_ARM_REG_PC) & ~1, dict(self._written))
+
+    def _write(self, state: State, it_state: int) -> None:
+        uc = self._uc
+        status = sum(state[place] << bit for place, bit in _FLAGS) | state[GE] << 16
+        status |= (it_state & 3) << 25 | (it_state & 0xFC) << 8
+        if self.m_profile:
+            uc.reg_write(self._set_status, status | 1 << 24)
+        else:
+            uc.reg_write(self._set_status, status | 0x1DF | (0x20 if self._thumb else 0))
+        uc.reg_write_batch([(number, state[place]) for place, number in self._places])
+
+    def _read(self) -> State:
+        uc = self._uc
+        values = uc.reg_read_batch([number for _place, number in self._places])
+        state = {place: value & MASK for (place, _number), value in zip(self._places, values)}
+        status = uc.reg_read(self._status)
+        state.update({place: status >> bit & 1 for place, bit in _FLAGS})
+        state[GE] = status >> 16 & 0xF
+        return state
+
+
+_EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+
+
+def random_state(chance: random.Random) -> State:
+    """Give a state: random values, small ones, edges, and addresses of the data memory."""
+
+    def value() -> int:
+        kind = chance.randrange(4)
+        if kind == 0:
+            return chance.getrandbits(32)
+        if kind == 1:
+            return chance.choice(_EDGES)
+        if kind == 2:
+            return chance.randrange(64)
+        return DATA + chance.randrange(0x1000) * 4
+
+    state = {place: value() for place, _number in _CORE + _FLOATS}
+    state[SP] = DATA + chance.randrange(0x1000) * 4
+    state.update({place: chance.randrange(2) for place in (N, Z, C, V)})
+    state[GE] = chance.randrange(16)
+    state.update(dict.fromkeys((MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, FPSCR, HANDLER), 0))
+    state[PSP] = DATA + 0x8000
+    state[PRIMASK] = chance.randrange(2)
+    return state
