@@ -110,7 +110,10 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
         live = over_process(session.debugger, _wishes(where, values, files), session.progress)
     session.live = live
     yield live.title
-    live.find(choice, profile)
+    try:
+        live.find(choice, profile)
+    finally:
+        session.events.inputs = {} if live.profile is None else live.profile.inputs
     yield from live.greeting()
     if where in _BOARDS and not alone and not files and not values.all(OPTION):
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'

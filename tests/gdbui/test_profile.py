@@ -45,11 +45,12 @@ def test_it_is_found_by_the_chips_id_and_put_back(tmp_path: Path) -> None:
     (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
     output = run_gdb([
         CONNECT, LOOK, "echo \\n", "monitor write32 0x20060000 0x11", "etm doctor", "etm doctor --fix", LOOK,
-        "echo \\n", "etm start", "continue", "etm history -1", "etm disconnect"], tmp_path)
+        "echo \\n", "etm on input button do mark", "etm start", "continue", "etm history -1", "etm disconnect"], tmp_path)
     assert "Profile mine: The board\n" in output and "note: it is only simulated" in output
     assert "-> funnel 0xe0042000 port 0 ->" in output
     assert output.count("0x5a") >= 2 and "vendor enable: wrote what the board profile wants" in output
     assert "bad  vendor enable        CLOCKS at 0x20060000 0x00000011" in output
+    assert "Event 1: input button" in output
     assert "Traceback" not in output and "<finished>" in output
 
 
@@ -63,7 +64,7 @@ def test_another_chip_is_left_alone(tmp_path: Path) -> None:
 def test_none_and_others_can_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
     output = run_gdb([CONNECT + " --profile none", LOOK, "etm disconnect", CONNECT + " --profile nosuch"], tmp_path)
-    assert "Profile mine" not in output and "port 0, 1" in output and "0x5a" not in output
+    assert "Profile mine" not in output and "ports 0, 1" in output and "0x5a" not in output
     assert 'no profile "nosuch"; there are imxrt1176, ' in output and "mine" in output
     assert "etm connect --profile stm32h743" in run_gdb(["complete etm connect --profile stm32h"], tmp_path)
 
