@@ -1,0 +1,55 @@
+"""Programs whose past registers are recovered, for a Cortex-M4 (the other boards run them too), as built ELF files.
+
+Each is there without optimisation, optimised for size and for speed: compilers keep values in other places then.
+``python -m tests.firmware.recovery.build`` builds them anew.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Dict, List
+
+from tests.firmware.build import compiler
+
+FOLDER = Path(__file__).resolve().parent
+
+KEEPING = ("frames", "control", "algorithms", "interrupts", "kernel", "floats")
+"""Programs that keep the calling convention."""
+SMASHING = ("overrun", "clobber", "corrupt")
+"""Programs that damage their stack, break the calling convention, or write where they should not."""
+LEVELS = ("O0", "Os", "O2")
+_MORE: Dict[str, List[str]] = {"floats": ["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]}
+
+PROGRAMS = tuple("%s-%s" % (name, level) for name in KEEPING + SMASHING for level in LEVELS)
+
+_FLAGS = (
+    "-mcpu=cortex-m4 -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
+    "-nostdlib -nostartfiles -T ../link.ld -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
+).split()
+
+
+def elf(program: str) -> str:
+    """Return the path of a program's ELF file.
+
+    :param program: One of PROGRAMS.
+    """
+    return str(FOLDER / (program + ".elf"))
+
+
+def build(program: str, out: str) -> None:
+    """Build a program.
+
+    :param out: Path of the ELF file to write.
+    """
+    name, _, level = program.partition("-")
+    prefixes = [option % FOLDER for option in ("-ffile-prefix-map=%s=.", "-Wa,--debug-prefix-map=%s=.")]
+    options = _FLAGS + prefixes + ["-" + level] + _MORE.get(name, [])
+    command = [compiler() or "arm-none-eabi-gcc", *options, "../start.c", name + ".c", "-lgcc", "-o", out]
+    subprocess.run(command, cwd=FOLDER, check=True)
+
+
+if __name__ == "__main__":
+    for each in PROGRAMS:
+        build(each, elf(each))
+        Path(elf(each)).chmod(0o644)

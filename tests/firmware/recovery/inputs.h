@@ -1,0 +1,16 @@
+/* What reaches the programs from outside: bytes, samples and where outputs go.  A device of the tests' own. */
+
+#ifndef INPUTS_H
+#define INPUTS_H
+
+#include "../common.h"
+
+#define INPUT_STATUS    REG(0x40006000)     /* bit 0: a byte is there */
+#define INPUT_BYTE      REG(0x40006004)     /* the byte; reading takes it */
+#define OUTPUT_BYTE     REG(0x40006008)
+#define SAMPLE(channel) REG(0x40006010 + 4 * (channel))
+#define OUTPUT(channel) REG(0x40006020 + 4 * (channel))
+
+#define COUNT(array)    (sizeof(array) / sizeof(array)[0])
+
+#endif

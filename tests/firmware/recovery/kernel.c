@@ -1,0 +1,215 @@
+/* Tasks on stacks of their own: SysTick preempts, PendSV saves and restores, a queue and a lock between them. */
+
+#include "inputs.h"
+
+#define TASKS           4
+#define STACK_WORDS     160
+#define QUEUE           8
+#ifdef __OPTIMIZE__
+#define ITEMS           330
+#else
+#define ITEMS           150
+#endif
+
+struct task {
+    uint32_t *stack;
+    struct task *next;
+    volatile uint32_t wake;
+    uint32_t switches;
+    uint32_t words[STACK_WORDS] __attribute__((aligned(8)));
+};
+
+static struct task tasks[TASKS], *volatile current;
+static volatile uint32_t ticks;
+static volatile int32_t queue[QUEUE];
+static volatile unsigned queued, taken, sum_lock;
+static int64_t total;
+static volatile uint32_t squares, smallest = ~0u;
+static uint32_t exc_return;
+
+static void yield(void)
+{
+    SCB_ICSR = ICSR_PENDSVSET;
+    barrier();
+}
+
+void SysTick_Handler(void)
+{
+    ++ticks;
+    SCB_ICSR = ICSR_PENDSVSET;
+}
+
+__attribute__((used)) uint32_t *switch_task(uint32_t *stack)
+{
+    struct task *candidate = current;
+
+    candidate->stack = stack;
+    do
+        candidate = candidate->next;
+    while ((int32_t)(candidate->wake - ticks) > 0);
+    ++candidate->switches;
+    current = candidate;
+    return candidate->stack;
+}
+
+__attribute__((naked)) void PendSV_Handler(void)
+{
+    __asm volatile(
+        "mrs    r0, psp\n\t"
+        "stmdb  r0!, {r4-r11, lr}\n\t"
+        "bl     switch_task\n\t"
+        "ldmia  r0!, {r4-r11, lr}\n\t"
+        "msr    psp, r0\n\t"
+        "bx     lr");
+}
+
+/* Starts the first task: its stack pointer becomes that of an exception return. */
+__attribute__((naked)) void SVC_Handler(void)
+{
+    __asm volatile(
+        "ldr    r0, =exc_return_place\n\t"
+        "ldr    r0, [r0]\n\t"
+        "orr    r1, lr, #4\n\t"
+        "str    r1, [r0]\n\t"
+        "bl     first_stack\n\t"
+        "ldmia  r0!, {r4-r11, lr}\n\t"
+        "msr    psp, r0\n\t"
+        "bx     lr");
+}
+
+__attribute__((used)) uint32_t *const exc_return_place = &exc_return;
+
+__attribute__((used)) uint32_t *first_stack(void)
+{
+    for (unsigned i = 0; i < TASKS; ++i)
+        tasks[i].stack[8] = exc_return;
+    return current->stack;
+}
+
+static uint32_t lock(void)
+{
+    uint32_t primask;
+
+    __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask) :: "memory");
+    return primask;
+}
+
+static void unlock(uint32_t primask)
+{
+    __asm volatile("msr primask, %0" :: "r"(primask) : "memory");
+}
+
+static void sleep(uint32_t time)
+{
+    current->wake = ticks + time;
+    yield();
+}
+
+static bool put(int32_t value)
+{
+    uint32_t primask = lock();
+    bool room = queued - taken < QUEUE;
+
+    if (room)
+        queue[queued++ % QUEUE] = value;
+    unlock(primask);
+    return room;
+}
+
+static bool get(int32_t *value)
+{
+    uint32_t primask = lock();
+    bool some = queued != taken;
+
+    if (some)
+        *value = queue[taken++ % QUEUE];
+    unlock(primask);
+    return some;
+}
+
+static void produce(void)
+{
+    for (;;) {
+        int32_t value = (int32_t)(SAMPLE(1) & 0xFFFF) - 0x8000;
+        while (!put(value))
+            sleep(1);
+        if ((value & 7) == 0)
+            yield();
+    }
+}
+
+static void consume(void)
+{
+    unsigned items = 0;
+    int32_t value, window[4];
+
+    window[0] = window[1] = window[2] = window[3] = 0;
+    while (items < ITEMS) {
+        if (!get(&value)) {
+            yield();
+            continue;
+        }
+        window[items++ & 3] = value;
+        total += (int64_t)window[0] * window[1] - (int64_t)window[2] * window[3];
+    }
+    lock();
+    if (squares == 0 || total == 0)
+        failed(2);
+    finished();
+}
+
+static void count_squares(void)
+{
+    for (uint32_t n = 1;; ++n) {
+        uint32_t root = 0;
+        for (uint32_t bit = 1u << 8; bit; bit >>= 1)
+            if ((root + bit) * (root + bit) <= n * 3)
+                root += bit;
+        if (root * root == n * 3 || n % 37 == 0)
+            ++squares;
+        if (n % 64 == 0)
+            sleep(2);
+    }
+}
+
+static uint32_t fold(uint32_t depth, uint32_t value)
+{
+    return depth == 0 ? value : fold(depth - 1, value * 17 + depth) ^ depth << 3;
+}
+
+static void fold_for_ever(void)
+{
+    for (uint32_t n = 0;; ++n) {
+        uint32_t value = fold(n & 7, n);
+        if (value < smallest)
+            smallest = value;
+    }
+}
+
+static void make(struct task *task, void (*entry)(void))
+{
+    uint32_t *frame = task->words + STACK_WORDS - 17;
+
+    for (unsigned i = 0; i < 17; ++i)
+        frame[i] = 0x01010101 * i;
+    frame[15] = (uint32_t)entry & ~1u;
+    frame[16] = 1u << 24;
+    task->stack = frame;
+}
+
+unsigned run(void)
+{
+    static void (*const entries[TASKS])(void) = { produce, consume, count_squares, fold_for_ever };
+
+    SCB_SHPR3 = 0xE0E00000;
+    for (unsigned i = 0; i < TASKS; ++i) {
+        make(&tasks[i], entries[i]);
+        tasks[i].next = &tasks[(i + 1) % TASKS];
+    }
+    current = &tasks[0];
+    SYST_RVR = 900;
+    SYST_CVR = 0;
+    SYST_CSR = 7;
+    __asm volatile("svc 0" ::: "memory");
+    return 1;
+}

@@ -1,0 +1,174 @@
+"""Programs run on the board with all their registers told, and windows of them as a recovery is given them."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from bisect import bisect_right
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.board.bus import RAM_BASE
+from gdb_etm.board.machine import Machine
+from gdb_etm.board.options import BoardOptions
+from gdb_etm.capture import Core
+from gdb_etm.history.store import History
+from gdb_etm.program.image import load_elf
+from gdb_etm.recovery.values import State
+from tests.board import witness
+from tests.firmware.build import symbol
+from tests.firmware.recovery.build import elf
+from tests.history.executed import Item, Returned, Taken, history_of
+from tests.recovery.inputs import Inputs
+
+CORES = {"m33": "Cortex-M33", "m7": "Cortex-M7", "m4": "Cortex-M4"}
+_MOST = 1_000_000
+
+
+class Files(NamedTuple):
+    """Where a run is kept."""
+
+    truth: Path
+    state: Path
+    """Registers at the halt, by name, as JSON."""
+    ram: Path
+
+
+def prepare(program: str, folder: Path, halt: Optional[int] = None, board: str = "m33") -> Files:
+    """Run a program, and keep what it did; what is there already and no older than the program is left.
+
+    :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
+    :param halt: After about how many instructions it is halted; None lets it run to its end.
+    """
+    name = "%s-%s-%s" % (board, program, "end" if halt is None else halt)
+    files = Files(*(folder / (name + suffix) for suffix in (".truth", ".json", ".ram")))
+    newest = Path(elf(program)).stat().st_mtime
+    if all(file.exists() and file.stat().st_mtime > newest for file in files):
+        return files
+    machine = Machine(BoardOptions(board, elf(program), truth=str(files.truth), truth_registers=True))
+    machine.add_device(Inputs())
+    machine.core.reset()
+    machine.write(witness.DHCSR, 4, witness.RUN)
+    while not machine.core.halted and machine.clock.now() < (halt or _MOST):
+        machine.run(min(5000, (halt or _MOST) - machine.clock.now()))
+    if not machine.core.halted:
+        assert halt is not None, program + " does not end"
+        machine.write(witness.DHCSR, 4, witness.HALT)
+    files.ram.write_bytes(machine.bus.ram)
+    files.state.write_text(json.dumps(_registers(machine)))
+    if halt is None:
+        finished = symbol(elf(program), "finished")
+        assert finished <= machine.core.engine.pc < finished + 8, program + " failed"
+    machine.close()
+    return files
+
+
+def _registers(machine: Machine) -> Dict[str, int]:
+    # What a debugger reads (DDI 0553, D1.2.34).
+    numbers = {"r%d" % number: number for number in range(13)}
+    numbers.update({"sp": 13, "lr": 14, "pc": 15, "xpsr": 16, "msp": 17, "psp": 18, "fpscr": 33})
+    numbers.update({"s%d" % number: 64 + number for number in range(32)})
+    found = {name: witness.register(machine, number) for name, number in numbers.items()}
+    masks = witness.register(machine, 20)
+    for shift, name in ((0, "primask"), (8, "basepri"), (16, "faultmask"), (24, "control")):
+        found[name] = masks >> shift & 0xFF
+    return found
+
+
+class Run:
+    """A run that was prepared.
+
+    :param files: Where it is kept.
+    :param program: Which program it was.
+    :param board: Which board.
+    """
+
+    def __init__(self, files: Files, program: str, board: str = "m33") -> None:
+        self.program = program
+        self.core = CORES[board]
+        self.items: List[Item] = []
+        """Executed addresses, exceptions and returns, after the reset."""
+        self.places: List[int] = []
+        """Of each executed instruction, its index in ``items``."""
+        self.failed: List[bool] = []
+        """Of each executed instruction, whether its condition failed."""
+        self._changes: Dict[str, Tuple[List[int], List[int]]] = {}
+        self.halted_at = 0
+        self.registers: Dict[str, int] = json.loads(files.state.read_text())
+        self._ram = files.ram.read_bytes()
+        with open(files.truth, encoding="ascii") as file:
+            for line in file:
+                self._take(line)
+
+    def _take(self, line: str) -> None:
+        if line.startswith("0x"):
+            self.places.append(len(self.items))
+            self.items.append(int(line[:10], 16))
+            self.failed.append(line[11:17] == "failed")
+            return
+        kind, *words = line.split()
+        if kind == "registers":
+            for word in words:
+                name, _, value = word.partition("=")
+                at, values = self._changes.setdefault(name, ([], []))
+                at.append(len(self.places))
+                values.append(int(value, 16))
+        elif kind == "exception" and self.places:
+            self.items.append(Taken(int(words[0]), int(words[2], 16)))
+        elif kind == "exception-return":
+            self.items.append(Returned())
+        elif kind == "halt":
+            self.halted_at = int(words[0], 16)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def value(self, name: str, index: int) -> int:
+        """Return what a register held before the instruction at an index, from 0; the number of instructions is the end.
+
+        With an exception or a return before the instruction it is the value after that.
+        """
+        at, values = self._changes[name]
+        return values[bisect_right(at, index) - 1]
+
+    def column(self, name: str, first: int) -> array[int]:
+        """Return what a register held before each instruction from an index on, and at the end."""
+        at, values = self._changes[name]
+        found = array("I")
+        where = bisect_right(at, first) - 1
+        for place in range(where, len(at)):
+            start = max(at[place], first)
+            end = at[place + 1] if place + 1 < len(at) else len(self) + 1
+            found.extend([values[place]] * (end - start))
+        return found
+
+    def start(self, window: int) -> int:
+        """Return the index of the first instruction of a window: so many before the end, or some more if that is in an
+        IT block."""
+        first = max(0, len(self) - window)
+        code = {image.address: image for image in load_elf(elf(self.program))}
+        for back in range(1, min(4, first) + 1):
+            address = self.items[self.places[first - back]]
+            assert isinstance(address, int)
+            for image in code.values():
+                if image.address <= address < image.address + len(image.data):
+                    low, high = image.data[address - image.address : address - image.address + 2]
+                    mask = low & 15
+                    if high == 0xBF and mask and 4 - (mask & -mask).bit_length() + 1 >= back:
+                        return first - back
+        return first
+
+    def history(self, first: int) -> History:
+        """Return the history from an index on to the halt."""
+        history = history_of(elf(self.program), self.items[self.places[first] :], self.halted_at)
+        history.source = history.source._replace(core=Core("cpu_0", self.core, {}))
+        return history
+
+    def end(self) -> State:
+        """Return the state at the halt."""
+        return State(self.registers, self.read)
+
+    def read(self, address: int, size: int) -> Optional[bytes]:
+        """Read RAM as it was at the halt."""
+        offset = address - RAM_BASE
+        return self._ram[offset : offset + size] if 0 <= offset <= len(self._ram) - size else None
