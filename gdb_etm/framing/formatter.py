@@ -24,7 +24,6 @@ FRAME = 16
 """Bytes in a formatter frame."""
 _DATA = 15
 _PIECE = 1 << 17
-_LOWEST_BIT = bytes([0, 1]) * 128
 _NO_IDS = bytes(range(0, 256, 2))
 _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F
@@ -115,10 +114,13 @@ class Deformatter:
         parts = _expand(data, frames).split(_CUT)
         owners = self._owner + data[: frames * FRAME : 2].translate(None, _NO_IDS)
         piece = _Parts(self._frames * _DATA, owners, list(map(len, parts)))
+        if self._owner == _NOBODY:
+            self.unattributed += len(parts[0])
         for owner in dict.fromkeys(owners):
-            text = "".join(compress(parts, owners.translate(_only(owner))))
-            if text:
-                self._append(owner, text.encode("latin-1"), piece)
+            if _FIRST_TRACE_ID <= owner >> 1 <= _LAST_TRACE_ID:
+                text = "".join(compress(parts, owners.translate(_only(owner))))
+                if text:
+                    self._append(owner >> 1, text.encode("latin-1"), piece)
         self._owner = owners[-1:]
         self._frames += frames
 
@@ -127,15 +129,11 @@ class Deformatter:
         """Number of bytes after the last whole frame."""
         return len(self._rest)
 
-    def _append(self, owner: int, data: bytes, piece: _Parts) -> None:
-        trace_id = owner >> 1
-        if owner == _NOBODY[0]:
-            self.unattributed += len(data)
-        elif _FIRST_TRACE_ID <= trace_id <= _LAST_TRACE_ID:
-            stream = self.streams.get(trace_id)
-            if stream is None:
-                stream = self.streams[trace_id] = Stream(trace_id)
-            stream._append(data, piece)
+    def _append(self, trace_id: int, data: bytes, piece: _Parts) -> None:
+        stream = self.streams.get(trace_id)
+        if stream is None:
+            stream = self.streams[trace_id] = Stream(trace_id)
+        stream._append(data, piece)
 
 
 def _only(owner: int) -> bytes:
@@ -150,10 +148,9 @@ def _expand(data: bytes, frames: int) -> str:
     auxiliary = int.from_bytes(data[15:whole:FRAME], "little")
     out = bytearray(2 * frames * _DATA)
     for column in range(0, _DATA, 2):
-        raw = data[column:whole:FRAME]
-        values = int.from_bytes(raw, "little")
+        values = int.from_bytes(data[column:whole:FRAME], "little")
         bits = auxiliary >> (column >> 1) & ones
-        ids = int.from_bytes(raw.translate(_LOWEST_BIT), "little")
+        ids = values & ones
         following = data[column + 1 : whole : FRAME]
         values |= bits
         values ^= values & ids * 0xFF

@@ -82,6 +82,8 @@ class Blocks:
         # A32 and A64 code by where it begins, and that which was looked at last.
         self._marked: Dict[Tuple[int, Isa], _Words] = {}
         self._words = _NO_WORDS
+        # The memory that was looked at last.
+        self._piece: Tuple[int, bytes] = (0, b"")
 
     def at(self, address: int, isa: Isa) -> Block:
         """Give the block that begins at ``address``."""
@@ -128,12 +130,14 @@ class Blocks:
 
     def instruction(self, address: int, isa: Isa) -> Optional[Insn]:
         """Decode the instruction at ``address``; None where there is no code."""
-        found = self.program.piece_at(address)
-        if found is None:
-            return None
-        start, data = found
-        if len(data) - (address - start) < 4:
-            start, data = address, self.program.read(address, 4)
+        start, data = self._piece
+        if not 0 <= address - start <= len(data) - 4:
+            found = self.program.piece_at(address)
+            if found is None:
+                return None
+            self._piece = start, data = found
+            if len(data) - (address - start) < 4:
+                start, data = address, self.program.read(address, 4)
         return _decode(data, address - start, address, isa)
 
     def until(self, address: int, isa: Isa, stop: int) -> Block:

@@ -27,7 +27,7 @@ class Leg:
 
     def __init__(self, ranges: Tuple[Range, ...]) -> None:
         self.ranges = ranges
-        self.instructions = sum([executed.instructions for executed in ranges])
+        self.instructions = ranges[0].instructions if len(ranges) == 1 else sum([one.instructions for one in ranges])
         """Number of instructions in all ranges."""
 
 

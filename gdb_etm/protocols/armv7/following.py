@@ -15,11 +15,14 @@ from typing import Any, Callable, Container, Hashable, List, Optional, Sequence,
 from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, Entry, State
 from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
 from gdb_etm.protocols.armv7.execution import Execution
-from gdb_etm.protocols.armv7.memories import LONGEST, Memories, Memory, Passage
+from gdb_etm.protocols.armv7.memories import LONGEST, SHORTEST, Memories, Memory, Passage
 from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import NEED_MORE, Form, H, K, PacketStream, feed_pieces
+
+TakeTime = Callable[[bytes, int, int, int], int]
+"""``take(data, at, end, position)`` of the timestamp at index ``at``; the index after it, NEED_MORE when it is cut."""
 
 _LONG = LONGEST // 2
 _MOST_BELOW = 32
@@ -36,7 +39,7 @@ class FollowedStream(PacketStream[H, K]):
     :param execution: Where the execution stands.
     :param memories: What is remembered of all streams; None where packets are taken one by one.
     :param remembered: Kinds of packets to be remembered: state and regime decide what they do.
-    :param time: The kind of timestamps.
+    :param time: The kind of timestamps, and what takes one.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class FollowedStream(PacketStream[H, K]):
         execution: Execution,
         memories: Optional[Memories],
         remembered: Container[K],
-        time: K,
+        time: Tuple[K, TakeTime],
     ) -> None:
         super().__init__(form, table, kind_of)
         self.recorder = execution.recorder
@@ -57,7 +60,9 @@ class FollowedStream(PacketStream[H, K]):
         self._memories = memories
         # By first byte.
         self._remembered = [header.kind in remembered for header in table]
-        self._timed = [header.kind is time for header in table]
+        self._timed = [header.kind is time[0] for header in table]
+        self._time = time[1]
+        self._stamp = bytes([self._timed.index(True)]) if True in self._timed else b"\0"
 
     @abstractmethod
     def finish(self) -> Recorder:
@@ -71,11 +76,6 @@ class FollowedStream(PacketStream[H, K]):
     @abstractmethod
     def _resume(self, regime: Any) -> None:
         # Takes note that remembered packets changed the regime.
-        ...
-
-    @abstractmethod
-    def _time(self, data: bytes, at: int, end: int, position: int) -> int:
-        # Takes a timestamp; returns the index after it, NEED_MORE when it is not whole.
         ...
 
     def _packets(self, data: bytes, at: int, end: int) -> int:
@@ -114,21 +114,25 @@ class FollowedStream(PacketStream[H, K]):
 
     def _pass(self, memory: Memory, data: bytes, at: int, end: int) -> Tuple[int, Memory]:
         # Goes as far as passages are remembered, and over the timestamps between them.
-        state, begin, below, base, timed = self._execution.state, at, self._execution.below, self._base, self._timed
+        state, begin, below, base = self._execution.state, at, self._execution.below, self._base
+        timed, take, stamp = self._timed, self._time, self._stamp
         numbers: List[int] = []
         while at < end:
             if timed[data[at]]:
                 if numbers:
                     self.recorder.extend(numbers, base + begin, base + at)
                     numbers.clear()
-                after = self._time(data, at, end, base + at)
+                after = take(data, at, end, base + at)
                 if after == NEED_MORE:
                     break
                 begin = at = after
                 continue
             passage = memory.passage(state, data, at)
             if passage is None:
-                break
+                until = data.find(stamp, at, at + SHORTEST)
+                passage = memory.before_time.get((state, data[at:until])) if until > at else None
+                if passage is None:
+                    break
             numbers.append(passage.run)
             at += len(passage.data)
             state, memory = passage.state, passage.memory
@@ -170,10 +174,20 @@ class FollowedStream(PacketStream[H, K]):
             self.recorder.extend(numbers, self._base + begin, self._base + at)
             self._execution.state = state
             self._execution.below += below
-            if made == self._automaton.made and memories.expects(under, before, data[begin:at]):
-                run = self._automaton.runs.add(Chain(numbers, self._automaton.runs.runs))
-                memories.add_passage(under, before, Passage(data[begin:at], run, state, memory, tuple(below)))
+            passed = data[begin:at]
+            if len(passed) < SHORTEST:
+                if at < end and self._timed[data[at]] and memories.expects_before_time(under, before, passed):
+                    under.before_time[before, passed] = self._chain(passed, numbers, state, memory, below)
+            elif made == self._automaton.made and memories.expects(under, before, passed):
+                memories.add_passage(under, before, self._chain(passed, numbers, state, memory, below))
         return at, memory, going
+
+    def _chain(
+        self, data: bytes, numbers: List[int], state: State, memory: Memory, below: List[Optional[Entry]]
+    ) -> Passage:
+        runs = self._automaton.runs
+        run = numbers[0] if len(numbers) == 1 else runs.add(Chain(numbers, runs.runs))
+        return Passage(data, run, state, memory, tuple(below))
 
     def _stretches(
         self, numbers: List[int], below: List[Optional[Entry]], state: State, data: bytes, at: int, stop: int, end: int

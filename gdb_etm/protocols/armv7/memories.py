@@ -12,7 +12,8 @@ from gdb_etm.protocols.armv7.automaton import Stack, State
 
 LONGEST = 512
 """Bytes of a passage at most."""
-_SHORTEST = 12
+SHORTEST = 12
+"""Bytes of a passage at least, unless a timestamp follows it."""
 _KEY = 12
 # Bytes by which passages are looked for.
 _ALTERNATIVES = 4
@@ -47,6 +48,8 @@ class Memory:
         """By the state before and the packet's bytes."""
         self.passages: Dict[Tuple[State, bytes], List[Passage]] = {}
         """By the state before and the first bytes; without any where a passage might begin."""
+        self.before_time: Dict[Tuple[State, bytes], Optional[Passage]] = {}
+        """Short passages that a timestamp followed, by the state before and all bytes; None where it was met once."""
 
     def passage(self, state: State, data: bytes, at: int) -> Optional[Passage]:
         """Find what is remembered to do what the bytes from index ``at`` on do."""
@@ -78,12 +81,21 @@ class Memories:
 
     def expects(self, memory: Memory, state: State, data: bytes) -> bool:
         """Tell whether to remember a passage: it is long enough, and one that began like it was met before."""
-        if len(data) < _SHORTEST:
+        if len(data) < SHORTEST:
             return False
         key = (state, data[:_KEY])
         if key in memory.passages:
             return True
         memory.passages[key] = []
+        self._count()
+        return False
+
+    def expects_before_time(self, memory: Memory, state: State, data: bytes) -> bool:
+        """Tell whether to remember a short passage that a timestamp follows: it was met before, and is not yet."""
+        key = (state, data)
+        if key in memory.before_time:
+            return memory.before_time[key] is None
+        memory.before_time[key] = None
         self._count()
         return False
 
@@ -101,5 +113,6 @@ class Memories:
             for memory in self._memories.values():
                 memory.packets.clear()
                 memory.passages.clear()
+                memory.before_time.clear()
             self._memories.clear()
             self._remembered = 0

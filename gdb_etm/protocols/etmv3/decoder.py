@@ -72,9 +72,10 @@ class Decoding(FollowedStream[Header, Kind]):
         self.recorder = Recorder(decoder.automaton.runs, offset_of)
         self._data = DataTracer(config, self.recorder) if config.data_trace else None
         execution = Etmv3Execution(decoder.automaton, self.recorder, config.m_profile, self._data)
-        kinds = REMEMBERED, Kind.TIMESTAMP
-        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, decoder.memories, *kinds)
         self._handlers = Handlers(config, execution, self._data)
+        time = Kind.TIMESTAMP, self._handlers.timestamp
+        known = decoder.automaton, execution, decoder.memories
+        super().__init__(FORM, decoder.table, packet_kind, *known, REMEMBERED, time)
 
     def finish(self) -> Recorder:
         """End the stream and give what was recorded."""
@@ -86,9 +87,6 @@ class Decoding(FollowedStream[Header, Kind]):
 
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         self._handlers.handle(kind, data, at, position)
-
-    def _time(self, data: bytes, at: int, end: int, position: int) -> int:
-        return self._handlers.timestamp(data, at, end, position)
 
     def _regime(self) -> Regime:
         return self._handlers.regime()

@@ -65,9 +65,10 @@ class Decoding(FollowedStream[Header, Kind]):
 
     def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
         execution = PtmExecution(decoder.automaton, Recorder(decoder.automaton.runs, offset_of))
-        kinds = REMEMBERED, Kind.TIMESTAMP
-        super().__init__(FORM, decoder.table, packet_kind, decoder.automaton, execution, decoder.memories, *kinds)
         self._handlers = Handlers(decoder.config, decoder.automaton, execution)
+        time = Kind.TIMESTAMP, self._handlers.timestamp
+        known = decoder.automaton, execution, decoder.memories
+        super().__init__(FORM, decoder.table, packet_kind, *known, REMEMBERED, time)
 
     def finish(self) -> Recorder:
         """End the stream and give what was recorded."""
@@ -76,9 +77,6 @@ class Decoding(FollowedStream[Header, Kind]):
 
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         self._handlers.handle(kind, data, at, position)
-
-    def _time(self, data: bytes, at: int, end: int, position: int) -> int:
-        return self._handlers.timestamp(data, at, end, position)
 
     def _regime(self) -> Regime:
         return self._handlers.regime()

@@ -43,6 +43,7 @@ class Handlers:
         self._execution = execution
         self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         self._timestamp_size = timestamp_length(config)
+        self._counted = config.cycle_accurate
         self._by_kind: Dict[Kind, Handler] = {
             Kind.ASYNC: self._on_nothing,
             Kind.IGNORE: self._on_nothing,
@@ -132,10 +133,14 @@ class Handlers:
         if end - at < _LONGEST_TIMESTAMP and self._timestamp_size(data, at, end) == NEED_MORE:
             return NEED_MORE
         after, value = self._clock.take(data, at + 1, end)
-        if self._config.cycle_accurate:
+        if self._counted:
             # Its count is one of the sum, as every other is (4.4).
-            self._count(read_count(data, after), position)
-            after = count_end(data, after, end)
+            first = data[after]
+            if first & 0x7C:
+                self._count(read_count(data, after), position)
+                after = count_end(data, after, end)
+            else:
+                after += 1
         if value is not None:
             self._execution.recorder.time(value, position)
         return after
