@@ -59,8 +59,9 @@ def _next(result: Result, lifted: Lifted, code: bytes, address: int, isa: Isa, s
         insn = decode_t32(address, first, second) if is_wide(first) else decode_t16(address, first)
     fall = address + lifted.size
     if lifted.target is not None:
+        # Unicorn leaves T alone in an A32 return from an exception; bit 1 counts only in T32.
         low = 1 if lifted.interworks or isa is Isa.T32 else 3
-        expected = None if result.target is None else result.target & ~low
+        expected = None if result.target is None else result.target & ~low | step.pc & low
     elif lifted.taken is not None:
         expected = None if result.taken is None else insn.target if result.taken else fall
     else:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from unicorn import Uc, UcError, arm_const
 from unicorn import unicorn_const as const
+from unicorn.unicorn_py3.unicorn import uclib
 
 from gdb_etm.recovery.operations import (
     BASEPRI,
@@ -78,8 +80,8 @@ class Processor:
         self._uc.ctl_set_cpu_model(getattr(arm_const, "UC_CPU_ARM_" + model))
         self._thumb = thumb
         self._written: Dict[int, int] = {}
-        self._status = arm_const.UC_ARM_REG_XPSR if self.m_profile else arm_const.UC_ARM_REG_CPSR
-        self._set_status = arm_const.UC_ARM_REG_XPSR_NZCVQG if self.m_profile else arm_const.UC_ARM_REG_CPSR
+        status = arm_const.UC_ARM_REG_XPSR if self.m_profile else arm_const.UC_ARM_REG_CPSR
+        set_status = arm_const.UC_ARM_REG_XPSR_NZCVQG if self.m_profile else arm_const.UC_ARM_REG_CPSR
         self._uc.mem_map(0, CODE)
         self._uc.mem_map(CODE, CODE_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC)
         self._uc.mem_map(CODE + CODE_SIZE, _TOP - CODE - CODE_SIZE)
@@ -87,11 +89,15 @@ class Processor:
         self._uc.hook_add(const.UC_HOOK_MEM_READ, self._on_read)
         if floating_point:
             self._enable_floating_point()
-        self._places: List[Tuple[Place, int]] = list(_CORE)
+        places: List[Tuple[Place, int]] = list(_CORE)
         if floating_point:
-            self._places += _FLOATS + [(FPSCR, arm_const.UC_ARM_REG_FPSCR)]
+            places += _FLOATS + [(FPSCR, arm_const.UC_ARM_REG_FPSCR)]
         if self.m_profile:
-            self._places += _MASKS
+            places += _MASKS
+        self._places = [place for place, _number in places]
+        numbers = [number for _place, number in places]
+        self._set = _Registers(self._uc, [set_status] + numbers)
+        self._got = _Registers(self._uc, [status, arm_const.UC_ARM_REG_PC] + numbers)
         self._image = b""
         self._fresh = self._uc.context_save()
 
@@ -144,26 +150,45 @@ class Processor:
             uc.emu_start(address | self._thumb, 0, count=1)
         except UcError:
             return None
-        return Step(self._read(), uc.reg_read(arm_const.UC_ARM_REG_PC) & ~1, dict(self._written))
+        state, pc = self._read()
+        return Step(state, pc, dict(self._written))
 
     def _write(self, state: State, it_state: int) -> None:
-        uc = self._uc
         status = sum(state[place] << bit for place, bit in _FLAGS) | state[GE] << 16
         status |= (it_state & 3) << 25 | (it_state & 0xFC) << 8
         if self.m_profile:
-            uc.reg_write(self._set_status, status | 1 << 24)
+            status |= 1 << 24
         else:
-            uc.reg_write(self._set_status, status | 0x1DF | (0x20 if self._thumb else 0))
-        uc.reg_write_batch([(number, state[place]) for place, number in self._places])
+            status |= 0x1DF | (0x20 if self._thumb else 0)
+        self._set.write([status] + [state[place] for place in self._places])
 
-    def _read(self) -> State:
-        uc = self._uc
-        values = uc.reg_read_batch([number for _place, number in self._places])
-        state = {place: value & MASK for (place, _number), value in zip(self._places, values)}
-        status = uc.reg_read(self._status)
+    def _read(self) -> Tuple[State, int]:
+        status, pc, *values = self._got.read()
+        state = dict(zip(self._places, values))
         state.update({place: status >> bit & 1 for place, bit in _FLAGS})
         state[GE] = status >> 16 & 0xF
-        return state
+        return state, pc & ~1
+
+
+class _Registers:
+    # Some of Unicorn's registers, read or written in one call.
+
+    def __init__(self, core: Any, numbers: List[int]) -> None:
+        count = len(numbers)
+        self._values = (ctypes.c_uint64 * count)()
+        start = ctypes.addressof(self._values)
+        places = (ctypes.c_void_p * count)(*[start + 8 * index for index in range(count)])
+        self._arguments = (core._uch, (ctypes.c_int * count)(*numbers), places, count)
+
+    def write(self, values: List[int]) -> None:
+        self._values[:] = values
+        uclib.uc_reg_write_batch(*self._arguments)
+
+    def read(self) -> List[int]:
+        for index in range(len(self._values)):
+            self._values[index] = 0
+        uclib.uc_reg_read_batch(*self._arguments)
+        return list(self._values)
 
 
 _EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)

@@ -90,7 +90,7 @@ def lift_multiple(build: Builder, word: int) -> None:
         if word & 0x00200000:
             build.set(base, after)
         return
-    load_multiple(build, registers, start, base if word & 0x00200000 else None, after)
+    load_multiple(build, registers, start, base if word & 0x00200000 else None, after, not user)
     if user and PC in registers:
         return_from_exception(build)
     elif user:

@@ -115,7 +115,7 @@ def _load_store(build: Builder, word: int) -> None:
     if writes_back and up == before:
         _lazy(build, word)
         return
-    if base == PC:
+    if base == PC and build.m_profile:
         _clear(build, word)  # VSCCLRM
         return
     start = source if up else build.offset(source, -4 * number)

@@ -18,15 +18,18 @@ def store_exclusive(build: Builder, status: int, address: Operand, values: List[
     build.set(status, failed)
 
 
-def load_multiple(build: Builder, registers: List[int], start: Operand, base: Optional[int], after: Operand) -> None:
+def load_multiple(
+    build: Builder, registers: List[int], start: Operand, base: Optional[int], after: Operand, interworks: bool = True
+) -> None:
     """Load registers from ascending addresses.
 
     :param base: Register that becomes ``after``, or None; what is loaded into it wins.
+    :param interworks: Whether what goes to the program counter chooses the instruction set.
     """
     if base is not None and base not in registers:
         build.set(base, after)
     for index, register in enumerate(registers):
-        build.write(register, build.load(4, build.offset(start, 4 * index)), True)
+        build.write(register, build.load(4, build.offset(start, 4 * index)), interworks)
 
 
 def store_multiple(build: Builder, registers: List[int], start: Operand) -> None:
