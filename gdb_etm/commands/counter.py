@@ -7,7 +7,7 @@ from typing import Iterable, Iterator, List, Optional, Sequence
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.event_set import Events
 from gdb_etm.commands.parse import count, on, one_of
-from gdb_etm.commands.reprogram import carry_over
+from gdb_etm.commands.reprogram import change_events
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.traceunit.events import Action, Count, Counter, FirstState, NextState, Reload
@@ -58,7 +58,7 @@ def _set_counter(session: Session, number: int, value: int, values: Values) -> I
         raise CommandError(str(error))
     now = session.events.now
     others = [each for each in now.counters if each.number != number]
-    when = _change(session, now._replace(counters=sorted([*others, made], key=lambda each: each.number)))
+    when = change_events(session, now._replace(counters=sorted([*others, made], key=lambda each: each.number)))
     yield "%s%s" % (_sentence(str(made)), when)
 
 
@@ -68,7 +68,7 @@ def _delete_counter(session: Session, text: str) -> Iterator[str]:
     if not gone:
         wrong = 'no counter %s is set; "etm counter list" shows them' % text
         raise CommandError(_NO_COUNTERS if text == "all" else wrong)
-    when = _change(session, now._replace(counters=[each for each in now.counters if each.number not in gone]))
+    when = change_events(session, now._replace(counters=[each for each in now.counters if each.number not in gone]))
     yield "deleted %s%s" % (", ".join("counter %d" % number for number in gone), when)
 
 
@@ -107,7 +107,7 @@ def run_sequencer(session: Session, values: Values) -> Iterable[str]:
 
 
 def _begin(session: Session, state: int) -> Iterator[str]:
-    yield "The sequencer begins in state %d%s" % (state, _change(
+    yield "The sequencer begins in state %d%s" % (state, change_events(
         session, session.events.now._replace(first_state=state)))
 
 
@@ -131,7 +131,7 @@ def run_trigger(session: Session, values: Values) -> Iterable[str]:
 
 
 def _position(session: Session, percent: int) -> Iterator[str]:
-    when = _change(session, session.events.now._replace(position=percent))
+    when = change_events(session, session.events.now._replace(position=percent))
     yield "%d%% of the buffer is filled after the trigger%s" % (percent, when)
 
 
@@ -143,12 +143,6 @@ def _show_trigger(session: Session) -> Iterator[str]:
         yield "event %d: %s" % (each.number, each)
     if not found:
         yield 'nothing triggers; "etm on EVENT do trigger" does'
-
-
-def _change(session: Session, events: Events) -> str:
-    before = session.events.now
-    session.events.keep(events)
-    return carry_over(session, lambda: session.events.keep(before))
 
 
 def _sentence(text: str) -> str:

@@ -34,6 +34,8 @@ class Events(NamedTuple):
     counters: Sequence[Counter] = ()
     first_state: int = 0
     position: int = _POSITION
+    last: int = 0
+    """The number that was given last; none is given twice."""
 
 
 class EventSet:
@@ -43,7 +45,6 @@ class EventSet:
         self.now = Events()
         self.inputs: Mapping[str, int] = {}
         """Names of external inputs."""
-        self._last = 0
         self._stale = False
 
     def made(self, event: str, action: str, places: Optional[Locations]) -> Reaction:
@@ -52,7 +53,7 @@ class EventSet:
         :raises CommandError: There is no such event, action or place.
         """
         when, do = event_of(event, places, self.inputs), action_of(action)
-        return Reaction(self._last + 1, event, action, when, do)
+        return Reaction(self.now.last + 1, event, action, when, do)
 
     def without(self, numbers: Sequence[int]) -> List[Reaction]:
         """List all rules but some.
@@ -63,11 +64,6 @@ class EventSet:
             if all(each.number != number for each in self.now.reactions):
                 raise CommandError('no event %d; "etm on list" shows them' % number)
         return [each for each in self.now.reactions if each.number not in numbers]
-
-    def keep(self, events: Events) -> None:
-        """Make these the session's."""
-        self.now = events
-        self._last = max([self._last, *(each.number for each in events.reactions)])
 
     @property
     def text(self) -> str:

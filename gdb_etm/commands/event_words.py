@@ -144,7 +144,7 @@ class _Parser:
             if not self._skip(")"):
                 raise CommandError('a ")" is missing behind "%s"' % (found,))
             return found
-        return self._plain(self._next("an event: " + ", ".join(EVENTS)))
+        return self._plain(self._next("an event (%s)" % ", ".join(EVENTS)))
 
     def _plain(self, word: str) -> Event:
         if word not in EVENTS:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.event_set import Events, Reaction
+from gdb_etm.commands.event_set import Reaction
 from gdb_etm.commands.event_words import ACTIONS, CODE, EVENTS
 from gdb_etm.commands.parse import count
-from gdb_etm.commands.reprogram import carry_over, planned
+from gdb_etm.commands.reprogram import change_events, planned
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.traceunit.events import Accessed, Committed, Event, Executed, ExecutedIn, members
@@ -61,7 +61,7 @@ def _add(session: Session, words: Sequence[str]) -> Iterator[str]:
     at = words.index("do")
     made = session.events.made(" ".join(words[:at]), " ".join(words[at + 1:]), session.locations)
     before = session.events.now
-    when = _change(session, before._replace(reactions=(*before.reactions, made)))
+    when = change_events(session, before._replace(reactions=(*before.reactions, made), last=made.number))
     where = place_text(_places(made.when), ())
     yield "Event %d: %s%s%s" % (made.number, made, " (%s)" % where if where else "", when)
 
@@ -76,7 +76,7 @@ def _delete(session: Session, words: Sequence[str]) -> Iterator[str]:
     if not gone:
         yield _NONE
         return
-    when = _change(session, before._replace(reactions=left))
+    when = change_events(session, before._replace(reactions=left))
     yield "deleted %s%s" % (", ".join("event %d (%s)" % (each.number, each) for each in gone), when)
 
 
@@ -94,12 +94,6 @@ def _list(session: Session) -> Iterator[str]:
     yield from event_lines(rows, plan is not None)
     if problem:
         yield "note: " + problem
-
-
-def _change(session: Session, events: Events) -> str:
-    before = session.events.now
-    session.events.keep(events)
-    return carry_over(session, lambda: session.events.keep(before))
 
 
 def _places(event: Event) -> List[Tuple[int, int]]:
@@ -144,7 +138,7 @@ ON = Command(
         "  once EVENT           the first time that instructions or data of this kind are really executed, nothing\n"
         "                       speculated; each EVENT: every time (a single-shot control)\n"
         "  always, never\n"
-        '"not", "and" and "or" join them, brackets too; a unit joins two resources, but an address takes a context for\n'
+        '"not", "and" and "or" join them, brackets too; a unit joins two, but an address has a context for\n'
         'nothing.  A processor may fetch and throw away an instruction that "exec" has told of.\n'
         "Actions:\n"
         '  trigger              the buffer stops when it has stored what "etm trigger position" says\n'

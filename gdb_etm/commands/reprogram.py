@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Optional
 
 from gdb_etm.commands.declare import Values
+from gdb_etm.commands.event_set import Events
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.trace import options_of
 from gdb_etm.errors import EtmError
@@ -36,6 +37,20 @@ def carry_over(session: Session, undo: Callable[[], None]) -> str:
         live.start(options_of(session, wanted))
 
     return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
+
+
+def change_events(session: Session, events: Events) -> str:
+    """Have the trace unit do what other rules and counters say.
+
+    :returns: From when on it does so, as the end of a sentence.
+    :raises EtmError: It cannot; the session's are as before.
+    """
+    before, session.events.now = session.events.now, events
+
+    def undo() -> None:
+        session.events.now = before
+
+    return carry_over(session, undo)
 
 
 def planned(session: Session) -> Optional[Plan]:

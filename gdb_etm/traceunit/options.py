@@ -236,10 +236,11 @@ def _check_rules(options: TraceOptions) -> None:
         for counter in _counters_of(rule):
             # A counter that nobody set holds anything.
             if counter not in numbers:
-                raise ValueError("counter %d is used but not set" % counter)
+                raise ValueError('counter %d is used but not set; "etm counter %d VALUE" sets it' % (counter, counter))
         for event in members(rule.when):
             if isinstance(event, InState) and not moved:
-                raise ValueError("state %d: nothing takes the sequencer there" % event.state)
+                raise ValueError('state %d: nothing takes the sequencer there; "etm on EVENT do next-state" does'
+                                 % event.state)
         _check_states(rule.do, rule.when)
 
 
