@@ -1,15 +1,13 @@
 """The trace buffer of older chips: an Embedded Trace Buffer with its own RAM (CoreSight Components TRM, DDI 0314H, 9).
 
 Its pointers count words.  It captures formatted or, with FFCR.EnFTC clear, the bytes of the one source as they come.
-Nothing drives its trigger input, and it cannot ask the sources for synchronisation points.
+It cannot ask the sources for synchronisation points, and knows triggers by its input alone.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict
-
-from gdb_etm.board.formatter import Formatter
 from gdb_etm.board.identity import SoftwareLock, identification
+from gdb_etm.board.trace_ram import FFCR, FFSR, TRG, TraceRam
 
 _PART_ETB = 0x907
 
@@ -18,23 +16,17 @@ _STS = 0x00C
 _RRD = 0x010
 _RRP = 0x014
 _RWP = 0x018
-_TRG = 0x01C
 _CTL = 0x020
 _RWD = 0x024
-_FFSR = 0x300
-_FFCR = 0x304
 
 _FULL = 1 << 0
+_TRIGGERED = 1 << 1
 _ACQUIRED = 1 << 2
 _FORMATTER_EMPTY = 1 << 3
-_STOPPED = 1 << 1
-_ENABLE_FORMATTER = 1 << 0
-_FLUSH_MANUALLY = 1 << 6
-_STOP_ON_FLUSH = 1 << 12
 _FFCR_MASK = 0x3773
 
 
-class EmbeddedTraceBuffer:
+class EmbeddedTraceBuffer(TraceRam):
     """An ETB.
 
     :param base: Address of its registers.
@@ -42,61 +34,32 @@ class EmbeddedTraceBuffer:
     :raises ValueError: the size is not one that an ETB can have.
     """
 
-    size = 0x1000
-
     def __init__(self, base: int, size: int) -> None:
-        if size % 16 or not 512 <= size <= 1 << 24:
-            raise ValueError("a trace buffer of %d bytes: give a multiple of 16 from 512 to 16 MiB" % size)
-        self.base = base
-        self.words_read = 0
-        self.flush: Callable[[], None] = lambda: None
-        self.request_sync: Callable[[], None] = lambda: None
-        self._ram = bytearray(size)
-        self._lock = SoftwareLock()
-        self._capturing = False
-        # Whether the formatter has stopped, which it can do while capture is still on.
+        super().__init__(base, size, _FFCR_MASK)
+        self._enabled = False
+        # Whether the formatter has stopped, which it can do while capture is still enabled.
         self._stopped = True
-        self._formatter = Formatter(self._store)
-        self._raw = bytearray()
-        self._full = False
-        self._read = 0
-        self._write = 0
-        # A manual flush shows in one read of FFCR before it is over.
-        self._flushing = False
-        self.stuck_flush = 0
-        """The flush of this number does not end; 0: none is so."""
-        self._stuck = False
-        self._plain: Dict[int, int] = {_TRG: 0, _FFCR: 0}
         self._identity = identification(_PART_ETB, devtype=0x21)
 
-    def take(self, trace_id: int, data: bytes) -> None:
-        """Capture trace; nothing happens unless capturing is on."""
-        if self._stopped:
-            return
-        if self._plain[_FFCR] & _ENABLE_FORMATTER:
-            self._formatter.write(trace_id, data)
-            return
-        self._raw += data
-        whole = len(self._raw) & ~3
-        self._store(bytes(self._raw[:whole]))
-        del self._raw[:whole]
+    @property
+    def is_capturing(self) -> bool:
+        """Whether trace is stored."""
+        return not self._stopped
 
     def read32(self, offset: int) -> int:
         """Read a register; reading RRD moves RRP on."""
         if offset == _RRD:
-            return self._take_word()
-        if offset == _FFCR:
-            value = self._plain[_FFCR] | (_FLUSH_MANUALLY if self._flushing else 0)
-            self._flushing = self._stuck
-            return value
+            return 0 if self._lock.locked or self._enabled else self._next_word()
+        if offset == FFCR:
+            return self._read_control()
         acquired = _ACQUIRED | _FORMATTER_EMPTY if self._stopped else 0
         live = {
             _RDP: len(self._ram) // 4,
-            _STS: acquired | self._full * _FULL,
+            _STS: acquired | self._full * _FULL | self._seen * _TRIGGERED,
             _RRP: self._read // 4,
             _RWP: self._write // 4,
-            _CTL: int(self._capturing),
-            _FFSR: (_STOPPED if self._stopped else 0) | self._stuck,
+            _CTL: int(self._enabled),
+            FFSR: self._formatter_status(),
             SoftwareLock.LSR: self._lock.status(),
         }
         if offset in live:
@@ -111,12 +74,12 @@ class EmbeddedTraceBuffer:
             return
         elif offset == _CTL:
             self._control(value & 1)
-        elif offset == _FFCR:
-            self._set_formatter(value)
-        elif self._capturing:
+        elif offset == FFCR:
+            self._set_control(value)
+        elif self._enabled:
             return
-        elif offset == _TRG:
-            self._plain[_TRG] = value & (len(self._ram) // 4 - 1)
+        elif offset == TRG:
+            self._plain[TRG] = value & (len(self._ram) // 4 - 1)
         elif offset == _RRP:
             self._read = 4 * value % len(self._ram)
         elif offset == _RWP:
@@ -125,51 +88,14 @@ class EmbeddedTraceBuffer:
             self._put(value.to_bytes(4, "little"))
 
     def _control(self, enable: int) -> None:
-        if enable and not self._capturing:
-            self._full = False
-            self._formatter = Formatter(self._store)
-            self._raw.clear()
+        if enable and not self._enabled:
+            self._clear()
             self._stopped = False
         elif not enable and not self._stopped:
             self._stuck = self._flushing = False
             self._stop()
-        self._capturing = bool(enable)
-
-    def _set_formatter(self, value: int) -> None:
-        self._plain[_FFCR] = value & _FFCR_MASK & ~_FLUSH_MANUALLY
-        if value & _FLUSH_MANUALLY and not self._stopped:
-            self.flush()
-            self._flushing = True
-            self.stuck_flush -= 1
-            self._stuck = self.stuck_flush == 0
-            if value & _STOP_ON_FLUSH and not self._stuck:
-                self._stop()
+        self._enabled = bool(enable)
 
     def _stop(self) -> None:
-        # The formatter fills its frame up; the raw stream ends in a one and zeros, to the next word.
-        if self._plain[_FFCR] & _ENABLE_FORMATTER:
-            self._formatter.stop()
-        else:
-            self._raw += b"\x01"
-            self._store(bytes(self._raw) + bytes(-len(self._raw) % 4))
-            self._raw.clear()
+        self._fill_up()
         self._stopped = True
-
-    def _store(self, data: bytes) -> None:
-        for start in range(0, len(data), 4):
-            self._put(data[start : start + 4])
-
-    def _put(self, word: bytes) -> None:
-        self._ram[self._write : self._write + 4] = word
-        self._write += 4
-        if self._write == len(self._ram):
-            self._write = 0
-            self._full = True
-
-    def _take_word(self) -> int:
-        if self._lock.locked or self._capturing:
-            return 0
-        self.words_read += 1
-        word = int.from_bytes(self._ram[self._read : self._read + 4], "little")
-        self._read = (self._read + 4) % len(self._ram)
-        return word

@@ -7,10 +7,10 @@ the two FIFO modes it passes trace on to a next component; there is none on this
 from __future__ import annotations
 
 from enum import Enum
-from typing import Callable, Dict
+from typing import Dict
 
-from gdb_etm.board.formatter import Formatter
 from gdb_etm.board.identity import SoftwareLock, identification
+from gdb_etm.board.trace_ram import FFCR, FFSR, TRG, TRIGGER_ID, TraceRam
 
 _PART_TMC_ETF = 0x961
 
@@ -19,25 +19,19 @@ _STS = 0x00C
 _RRD = 0x010
 _RRP = 0x014
 _RWP = 0x018
-_TRG = 0x01C
 _CTL = 0x020
 _RWD = 0x024
 _MODE = 0x028
 _LBUFLEVEL = 0x02C
 _CBUFLEVEL = 0x030
 _BUFWM = 0x034
-_FFSR = 0x300
-_FFCR = 0x304
 _PSCR = 0x308
 
 _FULL = 1 << 0
+_TRIGGERED = 1 << 1
 _READY = 1 << 2
 _FORMATTER_EMPTY = 1 << 3
 _EMPTY = 1 << 4
-_STOPPED = 1 << 1
-_ENABLE_FORMATTER = 1 << 0
-_FLUSH_MANUALLY = 1 << 6
-_STOP_ON_FLUSH = 1 << 12
 _FFCR_MASK = 0x7773
 _NOTHING = 0xFFFFFFFF
 
@@ -48,7 +42,7 @@ class _State(Enum):
     STOPPED = 2
 
 
-class TraceBuffer:
+class TraceBuffer(TraceRam):
     """An ETF with circular buffer.
 
     :param base: Address of its registers.
@@ -56,59 +50,39 @@ class TraceBuffer:
     :raises ValueError: the size is not one that an ETF can have.
     """
 
-    size = 0x1000
-
     def __init__(self, base: int, size: int) -> None:
-        if size % 16 or not 512 <= size <= 1 << 24:
-            raise ValueError("a trace buffer of %d bytes: give a multiple of 16 from 512 to 16 MiB" % size)
-        self.base = base
-        self.words_read = 0
-        self.flush: Callable[[], None] = lambda: None
-        self.request_sync: Callable[[], None] = lambda: None
-        self._ram = bytearray(size)
-        self._lock = SoftwareLock()
+        super().__init__(base, size, _FFCR_MASK)
         self._state = _State.DISABLED
-        self._formatter = Formatter(self._store)
-        self._raw = bytearray()
-        self._full = False
         self._unread = 0
-        self._read = 0
-        self._write = 0
-        # Where the next capture begins, and how much this one has stored.
+        # Where the next capture begins.
         self._begin = 0
-        self._stored = 0
         self._since_sync = 0
-        # A manual flush shows in one read of FFCR before it is over.
-        self._flushing = False
-        self.stuck_flush = 0
-        """The flush of this number does not end; 0: none is so."""
-        self._stuck = False
-        self._plain: Dict[int, int] = {_TRG: 0, _MODE: 0, _BUFWM: 0, _FFCR: 0, _PSCR: 0xA}
+        self._plain.update({_MODE: 0, _BUFWM: 0, _PSCR: 0xA})
         words = size // 4 - 1
-        self._masks: Dict[int, int] = {_TRG: words, _MODE: 3, _BUFWM: words, _PSCR: 0x1F}
+        self._masks: Dict[int, int] = {TRG: words, _MODE: 3, _BUFWM: words, _PSCR: 0x1F}
         self._identity = identification(_PART_TMC_ETF, devtype=0x32, devid=0x2 << 6 | 0x2 << 8)
 
+    @property
+    def is_capturing(self) -> bool:
+        """Whether trace is stored."""
+        return self._state == _State.RUNNING
+
     def take(self, trace_id: int, data: bytes) -> None:
-        """Capture trace; nothing happens unless capturing is on."""
-        if self._state != _State.RUNNING or self._plain[_MODE] != 0:
+        """Capture trace; a trigger on the trace bus is one (3.3.7)."""
+        if self._plain[_MODE] != 0:
             return
-        if self._plain[_FFCR] & _ENABLE_FORMATTER:
-            self._formatter.write(trace_id, data)
-        else:
-            self._raw += data
-            whole = len(self._raw) & ~3
-            self._store(bytes(self._raw[:whole]))
-            del self._raw[:whole]
-        self._count_to_sync(len(data))
+        super().take(trace_id, data)
+        if trace_id == TRIGGER_ID:
+            self.trigger()
+        elif self.is_capturing:
+            self._count_to_sync(len(data))
 
     def read32(self, offset: int) -> int:
         """Read a register; reading RRD takes a word out of the buffer."""
         if offset == _RRD:
             return self._take_word()
-        if offset == _FFCR:
-            value = self._plain[_FFCR] | (_FLUSH_MANUALLY if self._flushing else 0)
-            self._flushing = self._stuck
-            return value
+        if offset == FFCR:
+            return self._read_control()
         live = self._live()
         if offset in live:
             return live[offset]
@@ -126,8 +100,8 @@ class TraceBuffer:
         disabled = self._state == _State.DISABLED
         if offset == _CTL:
             self._control(value & 1)
-        elif offset == _FFCR:
-            self._set_formatter(value)
+        elif offset == FFCR:
+            self._set_control(value)
         elif offset in self._plain and (disabled or offset == _PSCR):
             self._plain[offset] = value & self._masks[offset]
         elif disabled and offset == _RRP:
@@ -141,10 +115,9 @@ class TraceBuffer:
 
     def _live(self) -> Dict[int, int]:
         # Registers that show the state of things.
-        running = self._state == _State.RUNNING
-        level = min(self._stored, len(self._ram)) if running else self._unread
-        status = self._full * _FULL | (level == 0) * _EMPTY
-        if not running:
+        level = min(self._stored, len(self._ram)) if self.is_capturing else self._unread
+        status = self._full * _FULL | self._event * _TRIGGERED | (level == 0) * _EMPTY
+        if not self.is_capturing:
             status |= _READY | _FORMATTER_EMPTY
         return {
             _RSZ: len(self._ram) // 4,
@@ -154,7 +127,7 @@ class TraceBuffer:
             _CTL: int(self._state != _State.DISABLED),
             _LBUFLEVEL: level // 4,
             _CBUFLEVEL: level // 4,
-            _FFSR: (0 if running else _STOPPED) | self._stuck,
+            FFSR: self._formatter_status(),
             SoftwareLock.LSR: self._lock.status(),
         }
 
@@ -163,60 +136,28 @@ class TraceBuffer:
             self._state = _State.RUNNING
             # The pointers are managed by the hardware unless they are written (2.4.3).
             self._write, self._begin = self._begin, 0
-            self._full = False
-            self._stored = self._unread = self._since_sync = 0
-            self._formatter = Formatter(self._store)
-            self._raw.clear()
+            self._unread = self._since_sync = 0
+            self._clear()
         elif not enable and self._state != _State.DISABLED:
-            if self._state == _State.RUNNING:
+            if self.is_capturing:
                 self._stop()
             self._state = _State.DISABLED
             self._stuck = self._flushing = False
 
-    def _set_formatter(self, value: int) -> None:
-        self._plain[_FFCR] = value & _FFCR_MASK & ~_FLUSH_MANUALLY
-        if value & _FLUSH_MANUALLY and self._state == _State.RUNNING:
-            self.flush()
-            self._flushing = True
-            self.stuck_flush -= 1
-            self._stuck = self.stuck_flush == 0
-            if value & _STOP_ON_FLUSH and not self._stuck:
-                self._stop()
-
     def _stop(self) -> None:
-        # The formatter fills its frame up; the raw stream ends in a one and zeros, to the next word (2.3.1).
-        if self._plain[_FFCR] & _ENABLE_FORMATTER:
-            self._formatter.stop()
-        elif self._plain[_MODE] == 0:
-            self._raw += b"\x01"
-            self._store(bytes(self._raw) + bytes(-len(self._raw) % 4))
-            self._raw.clear()
+        if self._plain[_MODE] == 0:
+            self._fill_up()
         self._state = _State.STOPPED
         # Reading begins with the oldest word.
         self._unread = min(self._stored, len(self._ram))
         self._read = (self._write - self._unread) % len(self._ram)
 
-    def _store(self, data: bytes) -> None:
-        for start in range(0, len(data), 4):
-            self._put(data[start : start + 4])
-            self._stored += 4
-
-    def _put(self, word: bytes) -> None:
-        self._ram[self._write : self._write + 4] = word
-        self._write += 4
-        if self._write == len(self._ram):
-            self._write = 0
-            self._full = True
-
     def _take_word(self) -> int:
         empty = self._state == _State.STOPPED and self._unread == 0
-        if self._lock.locked or self._state == _State.RUNNING or empty:
+        if self._lock.locked or self.is_capturing or empty:
             return _NOTHING
-        self.words_read += 1
-        word = int.from_bytes(self._ram[self._read : self._read + 4], "little")
-        self._read = (self._read + 4) % len(self._ram)
         self._unread = max(0, self._unread - 4)
-        return word
+        return self._next_word()
 
     def _count_to_sync(self, count: int) -> None:
         # PSCR: the buffer asks the sources for a synchronisation point every 2**PSCount bytes.

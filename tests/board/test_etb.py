@@ -121,6 +121,28 @@ def test_memory_can_be_written_by_the_debugger() -> None:
     assert etb.read32(TRG) == 0x1FF
 
 
+def test_the_trigger_input() -> None:
+    """9.4.7, 9.6.3: STS.Triggered at once; the formatter stops when TRG words more are stored, if StopTrig is set."""
+    etb = buffer()
+    etb.write32(TRG, 4)
+    start(etb, formatter=0x2001)
+    etb.take(0x10, bytes(28))
+    etb.trigger()
+    assert etb.read32(STS) & 6 == 2
+    before = etb.read32(RWP)
+    etb.take(0x10, bytes(100))
+    assert etb.read32(STS) & 6 == 6
+    assert before + 4 <= etb.read32(RWP) <= before + 8
+    # ID 0x7D on the trace bus is nothing to it, and without StopTrig nothing stops.
+    start(etb, formatter=0x2001)
+    etb.take(0x7D, bytes(1))
+    assert etb.read32(STS) & 6 == 0
+    start(etb)
+    etb.trigger()
+    etb.take(0x10, bytes(100))
+    assert etb.read32(STS) & 6 == 2
+
+
 @pytest.mark.parametrize("size", [0, 100, 500, 1 << 25])
 def test_impossible_sizes(size: int) -> None:
     with pytest.raises(ValueError, match="a trace buffer of %d bytes" % size):

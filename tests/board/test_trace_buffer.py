@@ -8,6 +8,7 @@ import pytest
 
 from gdb_etm.board.funnel import Funnel
 from gdb_etm.board.tmc import TraceBuffer
+from gdb_etm.framing.formatter import deframe
 
 KEY = 0xC5ACCE55
 STS, RRD, RRP, RWP, CTL, MODE, FFSR, FFCR, PSCR = 0x00C, 0x010, 0x014, 0x018, 0x020, 0x028, 0x300, 0x304, 0x308
@@ -160,3 +161,77 @@ def test_a_funnel_passes_what_its_open_ports_take() -> None:
     assert passed == [b"open"]
     assert funnel.read32(0) == 0x301
     assert (funnel.read32(0xFE0), funnel.read32(0xFE4) & 0xF, funnel.read32(0xFCC)) == (0x08, 9, 0x12)
+
+
+TRG, TRIGGERED = 0x01C, 2
+
+
+def test_a_trigger_on_the_trace_bus_stops_the_capture_some_words_later() -> None:
+    """3.3.7, 3.3.13: ID 0x7D; after TRG words StopOnTrigEvt stops the formatter, in the midst of what comes."""
+    tmc = buffer()
+    tmc.write32(TRG, 8)
+    start(tmc, 0x2003)
+    tmc.take(0x10, bytes(100))
+    tmc.take(0x7D, b"\x10")
+    assert not tmc.read32(STS) & (READY | TRIGGERED)
+    tmc.take(0x10, bytes(100))
+    assert tmc.read32(STS) & (READY | TRIGGERED) == READY | TRIGGERED
+    before = (100 + 1 + 1) // 15 * 16
+    # Whole frames of four words, and padding of the last one.
+    assert before + 32 <= len(drain(tmc)) <= before + 48
+    tmc.take(0x10, b"more")
+    assert drain(tmc) == b""
+
+
+def test_a_trigger_that_stops_at_once_and_one_that_flushes() -> None:
+    tmc = buffer()
+    tmc.write32(TRG, 0)
+    start(tmc, 0x2003)
+    tmc.take(0x7D, b"\x10")
+    assert tmc.read32(STS) & READY
+    # FOnTrigEvt with StopOnFl.
+    start(tmc, 0x1023)
+    tmc.flush = lambda: tmc.take(0x10, b"the rest")
+    tmc.take(0x7D, b"\x10")
+    assert tmc.read32(STS) & READY
+    assert deframe(drain(tmc)).streams[0x10].data == b"the rest"
+
+
+def test_a_trigger_alone_changes_nothing() -> None:
+    tmc = buffer()
+    tmc.write32(TRG, 1)
+    start(tmc, 0x3)
+    tmc.take(0x7D, b"\x10")
+    tmc.take(0x10, bytes(60))
+    assert tmc.read32(STS) & (READY | TRIGGERED) == TRIGGERED
+    stop(tmc)
+    data = drain(tmc)
+    # The ID 0x7D with bit 0 set, what the trace bus told, the ID 0x10 with bit 0 set.
+    assert data[:3] == bytes((0xFB, 0x10, 0x21))
+    assert deframe(data).streams[0x10].data == bytes(60)
+    # It is over with the next capture.
+    tmc.write32(CTL, 0)
+    start(tmc)
+    assert not tmc.read32(STS) & TRIGGERED
+
+
+def test_the_formatter_tells_of_triggers_and_flushes() -> None:
+    """3.3.13: TrigOnTrigIn and TrigOnFl put the trigger ID into the formatted stream, if EnTI is set."""
+    for control, told in ((0x103, 1), (0x101, 0), (0x003, 0), (0x503, 2)):
+        tmc = buffer()
+        tmc.write32(TRG, 100)
+        start(tmc, control)
+        tmc.trigger()
+        tmc.take(0x10, bytes(20))
+        tmc.write32(FFCR, control | 0x1040)
+        assert drain(tmc).count(b"\xfb") == told
+
+
+def test_the_flush_input() -> None:
+    tmc = buffer()
+    start(tmc, 0x1013)
+    tmc.flush_in()
+    assert tmc.read32(STS) & READY
+    start(tmc, 0x1003)
+    tmc.flush_in()
+    assert not tmc.read32(STS) & READY
