@@ -19,7 +19,7 @@ from gdb_etm.traceunit.plan_etmv4_main import check_options, main_control, sync_
 from gdb_etm.traceunit.plan_etmv4_resources import plan_resources
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 from gdb_etm.traceunit.plan_etmv4_view import view_inst
-from gdb_etm.traceunit.plan_etmv4_window import plan_window
+from gdb_etm.traceunit.plan_etmv4_window import watched_writes, window_of
 
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
 _STAYS_IDLE = "check that the chip's trace clock runs and that its debug authentication allows tracing"
@@ -34,7 +34,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     check_options(options, capabilities)
     sync = sync_bytes(options, capabilities, buffer_bytes)
     stack = bool(capabilities.field("TRCIDR0.RETSTACK")) and options.return_stack is not False
-    window = plan_window(options, capabilities)
+    window = window_of(options, capabilities)
     allotment = allot(replace(options, start_at=window.start_at, stop_at=window.stop_at, rules=()), capabilities)
     resources = plan_resources(window.wanted, allotment, capabilities)
     steps: List[Step] = [
@@ -48,7 +48,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
         *unused_comparators(capabilities, allotment.used, len(allotment.contexts)),
     ]
     notes = (*_notes(options, capabilities, stack), *resources.notes)
-    steps = _with_uses(steps, (*window.writes, *resources.writes))
+    steps = _with_uses(steps, (*watched_writes(window), *resources.writes))
     return Plan(tuple(steps), sync, stack, notes, taken=(*allotment.taken, *resources.taken), marks=resources.marks)
 
 

@@ -51,16 +51,7 @@ from gdb_etm.traceunit.plan_etmv4_terms import (
     Term,
     reduced,
 )
-
-
-class Wanted(NamedTuple):
-    """Rules, without those that start and stop the trace: these are told as :attr:`view`."""
-
-    rules: Tuple[Rule, ...] = ()
-    counters: Tuple[Counter, ...] = ()
-    first_state: int = 0
-    view: Event = ALWAYS
-    """When to trace."""
+from gdb_etm.traceunit.window import Wanted
 
 
 class Resources(NamedTuple):

@@ -14,7 +14,7 @@ from gdb_etm.traceunit.capabilities import Capabilities
 from gdb_etm.traceunit.options import Exceptions, Level, TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
 from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, bits
-from gdb_etm.traceunit.plan_etmv4_window import Window
+from gdb_etm.traceunit.window import Window
 
 _THREAD, _HANDLER = 1 << 0, 1 << 3  # of EXLEVEL_S; on an Armv7-R these are User and all privileged modes
 

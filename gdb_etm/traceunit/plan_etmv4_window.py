@@ -1,145 +1,38 @@
-"""Events that start and stop the trace of an ETMv4.
+"""What can remember whether an ETMv4 traces, and the start and stop points by the processor's comparators.
 
-IHI 0064, 4.1.2 and 4.1.3.  The start/stop block takes instruction addresses and the processor's comparators, and is
-precise.  For any other event something must remember whether the trace is on: two states of the sequencer, or a counter
-that is at zero while it is.
+IHI 0064, 4.1.3 and 7.3.
 """
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Iterator, Sequence
 
-from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
 from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.events import (
-    ALWAYS,
-    Action,
-    And,
-    AtZero,
-    Count,
-    Counter,
-    Event,
-    Executed,
-    FirstState,
-    InState,
-    NextState,
-    Not,
-    Or,
-    Reload,
-    Rule,
-    Start,
-    Stop,
-    Trace,
-    Watched,
-    any_of,
-)
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
-from gdb_etm.traceunit.plan_etmv4_resources import Wanted, counter_to_spare
+from gdb_etm.traceunit.plan_etmv4_resources import counter_to_spare
+from gdb_etm.traceunit.window import Memory, Window, plan_window
 
 
-class Window(NamedTuple):
-    """When the trace is on."""
-
-    wanted: Wanted
-    """All rules but those that the start/stop block carries out."""
-    start_at: Tuple[int, ...]
-    stop_at: Tuple[int, ...]
-    watched_start: Tuple[int, ...] = ()
-    """Comparators of the processor that start the trace."""
-    watched_stop: Tuple[int, ...] = ()
-
-    @property
-    def waits(self) -> bool:
-        """Whether nothing is traced before a start point."""
-        return bool(self.start_at or self.watched_start)
-
-    @property
-    def is_used(self) -> bool:
-        """Whether the start/stop block has anything to do."""
-        return self.waits or bool(self.stop_at or self.watched_stop)
-
-    @property
-    def writes(self) -> Tuple[RegisterWrite, ...]:
-        """Writes of registers that have a use."""
-        if not self.watched_start + self.watched_stop:
-            return ()
-        register = etmv4.TRCVIPCSSCTLR
-        fields = {"START": _mask(self.watched_start), "STOP": _mask(self.watched_stop)}
-        why = "start and stop by the processor's comparators"
-        return (RegisterWrite(register.name, register.offset, register.encode(**fields), register.mask, why),)
-
-
-def plan_window(options: TraceOptions, capabilities: Capabilities) -> Window:
+def window_of(options: TraceOptions, capabilities: Capabilities) -> Window:
     """Find out what starts and stops the trace.
 
     :raises UnsupportedError: Nothing is left that can remember whether it is on.
     """
-    def when(action: object) -> List[Event]:
-        return [rule.when for rule in options.rules if rule.do == action]
-
-    starts, stops, traces = when(Start()), when(Stop()), when(Trace())
-    rules = tuple(rule for rule in options.rules if rule.do not in (Start(), Stop(), Trace()))
-    wanted = Wanted(rules, options.counters, options.first_state, any_of(traces) if traces else ALWAYS)
-    points = [leaf for event in starts for leaf in _alternatives(event)]
-    ends = [leaf for event in stops for leaf in _alternatives(event)]
-    if all(isinstance(leaf, (Executed, Watched)) for leaf in points + ends):
-        return _precise(options, wanted, points, ends)
-    starts += [Executed(address) for address in options.start_at]
-    stops += [Executed(address) for address in options.stop_at]
-    return Window(_remembered(wanted, starts, stops, capabilities), (), ())
+    missing = "TRCIDR5.NUMCNTR" if capabilities.field("TRCIDR5.NUMSEQSTATE") else "TRCIDR5.NUMSEQSTATE"
+    memory = Memory(bool(capabilities.field("TRCIDR5.NUMSEQSTATE")), counter_to_spare(options.counters, capabilities),
+                    "%s is %d" % (missing, capabilities.field(missing)))
+    return plan_window(options, memory)
 
 
-def _precise(
-    options: TraceOptions, wanted: Wanted, points: Sequence[Event], ends: Sequence[Event]
-) -> Window:
-    def addresses(events: Sequence[Event]) -> Tuple[int, ...]:
-        return tuple(each.address for each in events if isinstance(each, Executed))
-
-    def numbers(events: Sequence[Event]) -> Tuple[int, ...]:
-        return tuple(each.number for each in events if isinstance(each, Watched))
-
-    return Window(wanted, options.start_at + addresses(points), options.stop_at + addresses(ends), numbers(points),
-                  numbers(ends))
-
-
-def _remembered(
-    wanted: Wanted, starts: Sequence[Event], stops: Sequence[Event], capabilities: Capabilities
-) -> Wanted:
-    uses_sequencer = any(isinstance(rule.do, (NextState, FirstState)) for rule in wanted.rules)
-    if capabilities.field("TRCIDR5.NUMSEQSTATE") and not uses_sequencer:
-        # Without a start the trace is on from the beginning: in state 0.
-        on: Event = InState(1) if starts else InState(0)
-        forward, back = (starts, stops) if starts else (stops, [])
-        rules = _rules(forward, NextState(0, 1)) + _rules(back, NextState(1, 0))
-        return wanted._replace(rules=wanted.rules + rules, view=_both(wanted.view, on), first_state=0)
-    spare = counter_to_spare(wanted.counters, capabilities)
-    if spare is None:
-        missing = "TRCIDR5.NUMSEQSTATE" if not capabilities.field("TRCIDR5.NUMSEQSTATE") else "TRCIDR5.NUMCNTR"
-        raise UnsupportedError(
-            "start and stop by other events than execution at an address need the sequencer or a counter that can count"
-            " events, and none is free (%s is %d)" % (missing, capabilities.field(missing)), missing)
-    # At zero it stays there until it is reloaded.
-    on = AtZero(spare) if starts else Not(AtZero(spare))
-    down, up = (starts, stops) if starts else (stops, [])
-    rules = _rules(down, Count(spare)) + _rules(up, Reload(spare))
-    return wanted._replace(rules=wanted.rules + rules, counters=wanted.counters + (Counter(spare, 1),),
-                           view=_both(wanted.view, on))
-
-
-def _rules(events: Sequence[Event], action: Action) -> Tuple[Rule, ...]:
-    return tuple(Rule(event, action) for event in events)
-
-
-def _both(first: Event, second: Event) -> Event:
-    return second if first == ALWAYS else And(first, second)
-
-
-def _alternatives(event: Event) -> List[Event]:
-    if isinstance(event, Or):
-        return _alternatives(event.first) + _alternatives(event.second)
-    return [event]
+def watched_writes(window: Window) -> Iterator[RegisterWrite]:
+    """Write the start and stop points by the processor's comparators, if there are any."""
+    if window.watched_start + window.watched_stop:
+        register = etmv4.TRCVIPCSSCTLR
+        fields = {"START": _mask(window.watched_start), "STOP": _mask(window.watched_stop)}
+        why = "start and stop by the processor's comparators"
+        yield RegisterWrite(register.name, register.offset, register.encode(**fields), register.mask, why)
 
 
 def _mask(numbers: Sequence[int]) -> int:

@@ -50,7 +50,7 @@ def test_it_is_found_by_the_chips_id_and_put_back(tmp_path: Path) -> None:
     assert "-> funnel 0xe0042000 port 0 ->" in output
     assert output.count("0x5a") >= 2 and "vendor enable: wrote what the board profile wants" in output
     assert "bad  vendor enable        CLOCKS at 0x20060000 0x00000011" in output
-    assert "Event 1: input button" in output
+    assert "Event 1: on input button do mark" in output
     assert "Traceback" not in output and "<finished>" in output
 
 
