@@ -60,16 +60,25 @@ class Stream:
     def __init__(self, trace_id: int) -> None:
         self.trace_id = trace_id
         """ATB trace ID, 0x01 to 0x6F."""
-        self.data = bytearray()
+        self._size = 0
+        self._texts: List[bytes] = []
         # Where the pieces of the buffer begin in the stream; how each is split; what was worked out of that.
         self._begins = array("Q")
         self._pieces: List[_Parts] = []
         self._known: Dict[int, Tuple[List[int], List[int]]] = {}
 
+    @property
+    def data(self) -> bytes:
+        """The bytes, all that were fed so far."""
+        if len(self._texts) > 1:
+            self._texts[:] = [b"".join(self._texts)]
+        return self._texts[0] if self._texts else b""
+
     def _append(self, data: bytes, piece: _Parts) -> None:
-        self._begins.append(len(self.data))
+        self._begins.append(self._size)
         self._pieces.append(piece)
-        self.data += data
+        self._texts.append(data)
+        self._size += len(data)
 
     def offset_of(self, position: int) -> int:
         """Tell the buffer offset of the stream's byte number ``position`` (from 0, up to its length)."""

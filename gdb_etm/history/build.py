@@ -117,7 +117,7 @@ class _Framed:
     def stream(self, source: TraceSource, trace_id: int, is_data: bool) -> SourceStream:
         stream = self.streams[trace_id]
         offset_of = partial(self.offset_of, stream)
-        return SourceStream(source, trace_id, bytes(stream.data), offset_of, self.lost, is_data)
+        return SourceStream(source, trace_id, stream.data, offset_of, self.lost, is_data)
 
     def offset_of(self, stream: Stream, position: int) -> int:
         offset = stream.offset_of(position)

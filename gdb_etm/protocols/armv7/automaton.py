@@ -148,14 +148,14 @@ class Walk:
 
     def add(self, steps: Sequence[Step], position: int) -> None:
         """Take what a packet executed and counted."""
+        legs = self.legs
         for step in steps:
-            if isinstance(step, Leg):
+            if step.__class__ is Leg:
                 self.positions.append(position)
-                self.legs.append(step)
+                legs.append(step)
                 self.told = False
             else:
-                foreseen = (len(self.legs), position, step)
-                self.events.append(_new(Foreseen, foreseen))
+                self.events.append(_new(Foreseen, (len(legs), position, step)))
 
     def run(self, length: int) -> Run:
         """Give all of it, from so many bytes."""
@@ -177,7 +177,7 @@ class Automaton(ABC):
         """How many stretches were worked out."""
         self.followed = [header.kind in followed for header in table]
         """By first byte, whether a packet may be part of a stretch."""
-        self._table = table
+        self._lengths = [header.length for header in table]
         self._places: Dict[Tuple[int, Isa], Place] = {}
         self._states: Dict[Tuple[Place, Rest], State] = {}
         self._remembered = 0
@@ -230,12 +230,12 @@ class Automaton(ABC):
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
-        walk = Walk(state)
+        walk, take, lengths = Walk(state), self.take, self._lengths
         index = at
         limit = min(end, at + WINDOW)
         while index < limit:
-            size = self._table[data[index]].length(data, index, limit)
-            if size <= 0 or not self.take(walk, data, index, size, index - at):
+            size = lengths[data[index]](data, index, limit)
+            if size <= 0 or not take(walk, data, index, size, index - at):
                 break
             index += size
         if index == at:

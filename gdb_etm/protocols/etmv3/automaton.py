@@ -128,7 +128,9 @@ class Etmv3Automaton(Automaton):
         start, instructions = place.address, 0
         done = 0
         for atom in atoms:
-            hop = None if isinstance(place, Unplaced) else self._hop(place, atom)
+            hop: Optional[Hop] = place.ways.get(atom)
+            if hop is None and not isinstance(place, Unplaced):
+                hop = self._find_hop(place, atom)
             if hop is None and place is not self.lost:
                 break
             done += 1
@@ -150,16 +152,14 @@ class Etmv3Automaton(Automaton):
             steps.append(Leg(tuple(ranges)))
         return done, place
 
-    def _hop(self, place: Place, atom: str) -> Optional[Hop]:
-        # What an atom leads to; None where there is no code.
-        hop: Optional[Hop] = place.ways.get(atom)
-        if hop is None:
-            hop = self._find_hop(place, atom == "E")
-            if hop is not None:
-                place.ways[atom] = hop
+    def _find_hop(self, place: Place, atom: str) -> Optional[Hop]:
+        # What an atom leads to, and keeps it; None where there is no code.
+        hop = self._make_hop(place, atom == "E")
+        if hop is not None:
+            place.ways[atom] = hop
         return hop
 
-    def _find_hop(self, place: Place, passed: bool) -> Optional[Hop]:
+    def _make_hop(self, place: Place, passed: bool) -> Optional[Hop]:
         address, isa = place.address, place.isa
         insn = self.blocks.instruction(address, isa)
         if insn is None:
