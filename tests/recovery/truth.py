@@ -6,7 +6,7 @@ import json
 from array import array
 from bisect import bisect_right
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.board.bus import RAM_BASE
 from gdb_etm.board.machine import Machine
@@ -124,7 +124,7 @@ class Run:
         return len(self.places)
 
     def value(self, name: str, index: int) -> int:
-        """Return what a register held before the instruction at an index, from 0; the number of instructions is the end.
+        """Return what a register held before the instruction at an index; the number of instructions is the end.
 
         With an exception or a return before the instruction it is the value after that.
         """
@@ -141,6 +141,14 @@ class Run:
             end = at[place + 1] if place + 1 < len(at) else len(self) + 1
             found.extend([values[place]] * (end - start))
         return found
+
+    def changes(self, names: Sequence[str]) -> Dict[int, FrozenSet[str]]:
+        """Return which of some registers have another value before the instruction at an index than one before."""
+        found: Dict[int, Set[str]] = {}
+        for name in names:
+            for at in self._changes[name][0]:
+                found.setdefault(at, set()).add(name)
+        return {at: frozenset(changed) for at, changed in found.items()}
 
     def start(self, window: int) -> int:
         """Return the index of the first instruction of a window: so many before the end, or some more if that is in an

@@ -1,0 +1,182 @@
+"""A recovery held against the truth: how much of what the registers held is known, and whether it is right."""
+
+from __future__ import annotations
+
+from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Sequence, Tuple
+
+from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
+
+from gdb_etm.program.image import load_elf
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import Tier
+from tests.firmware.recovery.build import elf
+from tests.history.executed import Taken
+from tests.recovery.truth import Run
+
+GENERAL = tuple("r%d" % number for number in range(13))
+NAMES = (*GENERAL, "sp", "lr")
+TIERS = (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)
+_STACKED: FrozenSet[str] = frozenset(("r0", "r1", "r2", "r3", "r12", "lr", "sp"))
+# What capstone calls otherwise.
+_NAMES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12"}
+
+
+class Wrong(NamedTuple):
+    """A value that is told and not true."""
+
+    number: int
+    name: str
+    told: int
+    true: int
+    tier: Tier
+
+
+class Share(NamedTuple):
+    """How many of something there are, and how many of them are known, best tier first: each counts with the ones
+    before it."""
+
+    count: int
+    known: Tuple[int, ...]
+
+    def percent(self, tier: Tier) -> float:
+        """Return the share that is known in a tier or a better one."""
+        return 100 * self.known[tier] / self.count if self.count else 100.0
+
+
+class Score(NamedTuple):
+    """What a recovery is worth over a window."""
+
+    instants: Share
+    """Of r0 to r12 before each instruction."""
+    live: Share
+    """Those of them that are read later in the window before they are written."""
+    definitions: Share
+    """What instructions wrote to r0 to r12."""
+    sp: Share
+    lr: Share
+    wrong: Tuple[Wrong, ...]
+    """One for each stretch in which a register is wrong without a change."""
+    wrong_instants: Tuple[int, ...]
+    """How many register-instants are wrong, by tier, better ones not included."""
+
+
+class Uses:
+    """Which registers each instruction of a program reads and writes, by capstone.
+
+    :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
+    """
+
+    def __init__(self, program: str) -> None:
+        self._images = load_elf(elf(program))
+        self._disassembler = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8)
+        self._disassembler.detail = True
+        self._known: Dict[int, Tuple[FrozenSet[str], FrozenSet[str]]] = {}
+
+    def at(self, address: int) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+        """Return the names of what the instruction at an address reads and writes."""
+        if address not in self._known:
+            self._known[address] = self._find(address)
+        return self._known[address]
+
+    def _find(self, address: int) -> Tuple[FrozenSet[str], FrozenSet[str]]:
+        for image in self._images:
+            if image.address <= address < image.address + len(image.data):
+                code = image.data[address - image.address :][:4]
+                for insn in self._disassembler.disasm(code, address, 1):
+                    read, written = ([insn.reg_name(each) for each in found] for found in insn.regs_access())
+                    return self._wanted(read), self._wanted(written)
+        return frozenset(), frozenset()
+
+    @staticmethod
+    def _wanted(names: Sequence[str]) -> FrozenSet[str]:
+        return frozenset(_NAMES.get(name, name) for name in names) & frozenset(NAMES)
+
+
+class Segment(NamedTuple):
+    """A register between two changes: the value is the same."""
+
+    first: int
+    """Index of the instruction before which it holds for the first time."""
+    end: int
+    """Index after the last."""
+    last_read: int
+    """Index of the last instruction that reads it, or -1."""
+    defined: bool
+    """Whether an instruction wrote it."""
+
+
+def segments(run: Run, uses: Uses, first: int) -> Iterator[Tuple[str, Segment]]:
+    """Cut the time of each register in a window where something is written to it.
+
+    :param first: Index of the window's first instruction.
+    """
+    begun = {name: first for name in NAMES}
+    last_read = {name: -1 for name in NAMES}
+    defined = {name: False for name in NAMES}
+    changed = run.changes(NAMES)
+    for index in range(first, len(run)):
+        place = run.places[index]
+        address = run.items[place]
+        assert isinstance(address, int)
+        read, written = uses.at(address)
+        if run.failed[index]:
+            read, written = read | written, frozenset()
+        for name in read:
+            last_read[name] = index
+        following = run.items[place + 1] if place + 1 < len(run.items) else None
+        interrupted = following is not None and not isinstance(following, int)
+        if isinstance(following, Taken):
+            last_read.update((name, index) for name in _STACKED - written)
+        closing = written | changed.get(index + 1, frozenset())
+        for name in NAMES if interrupted else closing:
+            yield name, Segment(begun[name], index + 1, last_read[name], defined[name])
+            begun[name], last_read[name], defined[name] = index + 1, -1, name in written and not interrupted
+    for name in NAMES:
+        yield name, Segment(begun[name], len(run), last_read[name], defined[name])
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.count = 0
+        self.known = [0, 0, 0]
+
+    def add(self, count: int, tier: Tier) -> None:
+        self.count += count
+        for better in TIERS:
+            if tier <= better:
+                self.known[better] += count
+
+    def share(self) -> Share:
+        return Share(self.count, tuple(self.known))
+
+
+def score(run: Run, uses: Uses, first: int, recovery: Recovery) -> Score:
+    """Hold a recovery against the truth.
+
+    :param first: Index of the instruction that is number 1 of the recovery's history.
+    """
+    counts = {what: _Count() for what in ("instants", "live", "definitions", "sp", "lr")}
+    wrong: List[Wrong] = []
+    instants = [0, 0, 0]
+    for name, one in segments(run, uses, first):
+        number = one.first - first + 1
+        value = recovery.register(number, name)
+        tier = value.tier if value.value is not None else Tier.UNKNOWN
+        length = one.end - one.first
+        true = run.value(name, one.first)
+        if value.value is not None and value.value != true:
+            wrong.append(Wrong(number, name, value.value, true, tier))
+            instants[tier] += max(length, 1)
+        if name not in GENERAL:
+            counts[name].add(length, tier)
+            continue
+        counts["instants"].add(length, tier)
+        counts["live"].add(max(0, one.last_read + 1 - one.first), tier)
+        counts["definitions"].add(int(one.defined), tier)
+    shares = {what: count.share() for what, count in counts.items()}
+    return Score(**shares, wrong=tuple(wrong), wrong_instants=tuple(instants))
+
+
+def mean(scores: Sequence[Score], what: str, tier: Tier) -> float:
+    """Return the mean of a share over scores, in percent."""
+    return sum(getattr(one, what).percent(tier) for one in scores) / len(scores)
