@@ -6,9 +6,7 @@ import ctypes
 import random
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from unicorn import Uc, UcError, arm_const
-from unicorn import unicorn_const as const
-from unicorn.unicorn_py3.unicorn import uclib
+import pytest
 
 from gdb_etm.recovery.operations import (
     BASEPRI,
@@ -30,6 +28,11 @@ from gdb_etm.recovery.operations import (
     V,
     Z,
 )
+
+unicorn = pytest.importorskip("unicorn")
+arm_const = pytest.importorskip("unicorn.arm_const")
+const = pytest.importorskip("unicorn.unicorn_const")
+uclib = pytest.importorskip("unicorn.unicorn_py3.unicorn").uclib
 
 CODE = 0x07000000
 CODE_SIZE = 0x00100000
@@ -76,7 +79,7 @@ class Processor:
     def __init__(self, model: str, thumb: bool = True, floating_point: bool = True) -> None:
         self.m_profile = model.startswith("CORTEX_M")
         mode = const.UC_MODE_THUMB if thumb else const.UC_MODE_ARM
-        self._uc: Any = Uc(const.UC_ARCH_ARM, mode | (const.UC_MODE_MCLASS if self.m_profile else 0))
+        self._uc: Any = unicorn.Uc(const.UC_ARCH_ARM, mode | (const.UC_MODE_MCLASS if self.m_profile else 0))
         self._uc.ctl_set_cpu_model(getattr(arm_const, "UC_CPU_ARM_" + model))
         self._thumb = thumb
         self._written: Dict[int, int] = {}
@@ -148,7 +151,7 @@ class Processor:
         self._written.clear()
         try:
             uc.emu_start(address | self._thumb, 0, count=1)
-        except UcError:
+        except unicorn.UcError:
             return None
         state, pc = self._read()
         return Step(state, pc, dict(self._written))

@@ -8,7 +8,7 @@ from gdb_etm.recovery.lifting.a32_media import lift_media
 from gdb_etm.recovery.lifting.a32_memory import lift_extra, lift_multiple, lift_single
 from gdb_etm.recovery.lifting.a32_multiply import lift_halves, lift_multiply
 from gdb_etm.recovery.lifting.alu import data_processing, shift_by, shift_by_register
-from gdb_etm.recovery.lifting.builder import EVERYTHING, FLOATS, PC, Builder
+from gdb_etm.recovery.lifting.builder import FLOATS, PC, Builder
 from gdb_etm.recovery.lifting.coprocessors import lift_coprocessor
 from gdb_etm.recovery.lifting.media import saturating_add
 from gdb_etm.recovery.lifting.status import change_mode, read_status, return_from_exception, write_status
@@ -117,7 +117,7 @@ def _miscellaneous(build: Builder, word: int) -> None:
     elif kind == 4:
         build.lose((destination,))  # CRC32
     elif kind != 7:
-        build.lose(EVERYTHING)
+        build.give_up()
 
 
 def _status(build: Builder, word: int) -> None:
@@ -138,8 +138,7 @@ def _unconditional(build: Builder, word: int) -> None:
             return_from_exception(build)
             build.lose((word >> 16 & 0xF,))
         else:
-            build.lose(EVERYTHING)
-            build.clobber()
+            build.give_up()
     elif group in (6, 7):
         if word & 0x0F000000 != 0x0F000000:
             lift_coprocessor(build, word)

@@ -121,6 +121,11 @@ class Builder:
         self._modelled = False
         self._operations.append(Operation(Op.CLOBBER, (), ()))
 
+    def give_up(self) -> None:
+        """Say that the encoding is unpredictable or not known: everything may change."""
+        self.lose(EVERYTHING)
+        self.clobber()
+
     def load(self, size: int, address: Operand) -> Place:
         """Load 1, 2 or 4 bytes, zero-extended."""
         return self._emit(Op.LOAD, (address,), (size,))
@@ -211,8 +216,7 @@ class Builder:
         """Give the instruction."""
         if self._is_odd() or PC in self._sets.values():
             other = Builder(self.address, self.size, self.isa, self.m_profile)
-            other.lose(EVERYTHING)
-            other.clobber()
+            other.give_up()
             return other.finish()
         sets = {place: operand for place, operand in self._sets.items() if operand != place}
         first: List[Operation] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import List, Tuple
 
-from gdb_etm.recovery.lifting.builder import EVERYTHING, FLAGS, FLOATS, PC, ZERO, Builder
+from gdb_etm.recovery.lifting.builder import FLAGS, FLOATS, PC, ZERO, Builder
 from gdb_etm.recovery.operations import FPSCR, S0, Const, Op, Operand, Place
 
 _SINGLE, _DOUBLE = 10, 11
@@ -24,17 +24,12 @@ def lift_coprocessor(build: Builder, word: int) -> None:
     if word >> 28 == 15 and number in (9, 10, 11) and word >> 24 & 0xF == 0xE:
         _unconditional(build, word)
     elif vector or number in (8, 14, 15) and build.m_profile:
-        _everything(build)
+        # Vectors: core registers, vector registers, flags and memory may change.
+        build.give_up()
     elif number in (9, 10, 11):
         _floating_point(build, word)
     else:
         _other(build, word)
-
-
-def _everything(build: Builder) -> None:
-    # Vectors: core registers, vector registers, flags and memory may change.
-    build.lose(EVERYTHING)
-    build.clobber()
 
 
 def _other(build: Builder, word: int) -> None:
@@ -64,7 +59,7 @@ def _floating_point(build: Builder, word: int) -> None:
     elif word & 0x00400000:
         _transfer_two(build, word)
     else:
-        _everything(build)
+        build.give_up()
 
 
 def single(field: int, low: int) -> Place:
@@ -190,7 +185,7 @@ def _transfer(build: Builder, word: int) -> None:
         else:
             build.set(place, build.field(core, 0, 16) if half else core)
     else:
-        _everything(build)
+        build.give_up()
 
 
 def _transfer_scalar(build: Builder, word: int) -> None:
@@ -285,7 +280,7 @@ def _unconditional(build: Builder, word: int) -> None:
     # VSEL, VMAXNM, VMINNM, and conversions and roundings with a given mode.
     double = _is_double(word)
     if word >> 8 & 0xF == 9 or word & 0x10:
-        _everything(build)
+        build.give_up()
     elif not word & 0x00800000 and not word & 0x40:
         code = (0, 6, 10, 12)[word >> 20 & 3]
         sources = zip(_words(build, _first(word, double), 2), _words(build, _second(word, double), 2))

@@ -14,9 +14,9 @@ from gdb_etm.recovery.lifting.alu import (
     shift_by_register,
     subtract,
 )
-from gdb_etm.recovery.lifting.builder import EVERYTHING, ONE, PC, ZERO, Builder
+from gdb_etm.recovery.lifting.builder import ONE, PC, ZERO, Builder
 from gdb_etm.recovery.lifting.special import change_masks
-from gdb_etm.recovery.operations import LR, SP, Const, Op, Operand
+from gdb_etm.recovery.operations import BASEPRI, CONTROL, FAULTMASK, LR, MSP, PRIMASK, PSP, SP, Const, Op, Operand
 
 
 def lift_t16(build: Builder, half: int, in_it_block: bool) -> None:
@@ -125,8 +125,8 @@ def _branch_exchange(build: Builder, half: int, source: int) -> None:
     target = build.read(source)
     if half & 4 and build.m_profile:
         # BXNS and BLXNS: in the Non-secure state other stack pointers and special registers are in use.
-        build.lose(EVERYTHING)
-        build.clobber()
+        build.give_up()
+        build.lose((MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK))
     elif half & 0x80:
         build.link()
     build.branch(target, True)

@@ -6,7 +6,7 @@ from typing import Optional, Tuple
 
 from gdb_etm.program.isa import decode_t32
 from gdb_etm.recovery.lifting.alu import data_processing, saturate, shift_by
-from gdb_etm.recovery.lifting.builder import EVERYTHING, ONE, PC, ZERO, Builder
+from gdb_etm.recovery.lifting.builder import ONE, PC, ZERO, Builder
 from gdb_etm.recovery.lifting.coprocessors import lift_coprocessor
 from gdb_etm.recovery.lifting.media import saturate_halves
 from gdb_etm.recovery.lifting.special import move_from_special, move_to_special
@@ -73,8 +73,7 @@ def _operation(build: Builder, first: int, destination: int, second: Operand, ca
     elif base == PC:
         name = _MOVES.get(operation, name)
     if name is None or destination == PC and name not in _COMPARES.values():
-        build.lose(EVERYTHING)
-        build.clobber()
+        build.give_up()
         return
     data_processing(build, name, destination, ZERO if name in ("mov", "mvn") else base, second, carry, flags)
 
@@ -164,12 +163,14 @@ def _bit_field(build: Builder, operation: int, base: int, destination: int, seco
 def _saturate(build: Builder, operation: int, base: int, destination: int, second: int) -> None:
     unsigned = bool(operation & 8)
     amount = second >> 10 & 0x1C | second >> 6 & 3
-    if operation & 2 and not amount:
+    if operation & 2 and not amount and second & 0x10:
+        build.lose((destination,))
+    elif operation & 2 and not amount:
         bits = (second & 0xF) + (0 if unsigned else 1)
         build.set(destination, saturate_halves(build, base, bits, unsigned))
-        return
-    value, _carry = shift_by(build, base, operation & 2, amount)
-    build.set(destination, saturate(build, value, (second & 0x1F) + (0 if unsigned else 1), unsigned))
+    else:
+        value, _carry = shift_by(build, base, operation & 2, amount)
+        build.set(destination, saturate(build, value, (second & 0x1F) + (0 if unsigned else 1), unsigned))
 
 
 def _control(build: Builder, first: int, second: int) -> None:
@@ -207,7 +208,7 @@ def _system(build: Builder, first: int, second: int) -> None:
         build.branch(build.read(first & 0xF), True)
         build.unmodelled()
     elif kind != 0x3B:
-        build.lose(EVERYTHING)
+        build.give_up()
 
 
 def _hint(build: Builder, second: int) -> None:

@@ -104,8 +104,7 @@ def _dual(build: Builder, first: int, second: int) -> None:
     build.align(address)
     registers = second >> 12, second >> 8 & 0xF
     if first & 0x20 and base in registers:
-        build.lose(EVERYTHING)
-        build.clobber()
+        build.give_up()
         return
     if first & 0x20:
         build.write(base, indexed)
@@ -124,8 +123,7 @@ def _by_operation(build: Builder, first: int, second: int) -> None:
         return
     size = operation & 3
     if operation < 4 or size == 3 and operation == 11:
-        build.lose(EVERYTHING)
-        build.clobber()
+        build.give_up()
         return
     registers = [register, second >> 8 & 0xF] if size == 3 else [register]
     size = min(1 << size, 4)
@@ -158,9 +156,11 @@ def lift_single(build: Builder, first: int, second: int) -> None:
         return
     if loads and register == PC and size != 2:
         if first & 0xF != PC and not first & 0x80 and second & 0x800 and second & 0x700 != 0x400:
-            build.lose(EVERYTHING)
-            build.clobber()
+            build.give_up()
         return  # preloads and hints
+    if first & 0xF == PC and not loads:
+        build.give_up()
+        return
     address = _address(build, first, second)
     if not loads:
         build.store(1 << size, address, register)
