@@ -25,7 +25,9 @@ from gdb_etm.program.isa import (
 
 _MAX_INSTRUCTIONS = 1 << 16
 _WORD = Struct("<I").unpack_from
-_DIRECT, _INDIRECT = Kind.DIRECT, Kind.INDIRECT
+# A name of its own is faster to reach than an enumeration's member.
+_OTHER, _DIRECT, _INDIRECT, _WAIT, _FUTURE = Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT, Kind.FUTURE
+_T32, _A64 = Isa.T32, Isa.A64
 _new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
 
@@ -110,19 +112,19 @@ class Blocks:
             insn = words.decode(at, _WORD(words.data, index << 2)[0])
             if insn.kind is _DIRECT or insn.kind is _INDIRECT:
                 return _new(Block, (address, at + 4, index - first + 1, isa, Stop.BRANCH, insn, 0))
-            if insn.kind is not Kind.OTHER:
+            if insn.kind is not _OTHER:
                 return self._walk(address, isa)
             index += 1
 
     def _find_words(self, address: int, isa: Isa) -> Optional["_Words"]:
         # The code that holds an address, where ends of blocks can be searched for.
         found = self.program.piece_at(address)
-        if found is None or (address | found[0]) & 3 or isa is Isa.T32 or self._transfers or self._others is not None:
+        if found is None or (address | found[0]) & 3 or isa is _T32 or self._transfers or self._others is not None:
             return None
         key = (found[0], isa)
         words = self._marked.get(key)
         if words is None:
-            decode = decode_a64 if isa is Isa.A64 else decode_a32
+            decode = decode_a64 if isa is _A64 else decode_a32
             words = _Words(found[0], found[0] + len(found[1]), isa, found[1], not_plain(found[1], isa), decode)
             self._marked[key] = words
         self._words = words
@@ -152,7 +154,7 @@ class Blocks:
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)
             # A load or store that was interrupted half-way is not traced until it is restarted (5.2.7).
-            interrupted = insn.kind is Kind.OTHER and at + insn.size > stop
+            interrupted = insn.kind is _OTHER and at + insn.size > stop
             if not interrupted and self._is_traced(insn, at, isa):
                 return Block(address, at, count, isa, Stop.BRANCH, insn)
             at += insn.size
@@ -168,7 +170,7 @@ class Blocks:
         walked = self.until(address, isa, future.end)
         if walked.end != future.end:
             return block
-        branch = Insn(0, Kind.INDIRECT if future.indirect else Kind.DIRECT, future.target, isa, future.link)
+        branch = Insn(0, _INDIRECT if future.indirect else _DIRECT, future.target, isa, future.link)
         return Block(address, future.end, walked.instructions, isa, Stop.BRANCH, branch, future.size)
 
     def future(self, address: int) -> Future:
@@ -189,7 +191,7 @@ class Blocks:
             if insn is None:
                 return Block(address, at, walked, isa, Stop.NO_CODE, None)
             # An ISB or a wait goes on with the next instruction, E or N (5.2.5).
-            goes_on = insn.kind is Kind.WAIT or insn.kind is Kind.DIRECT and insn.target == at + insn.size
+            goes_on = insn.kind is _WAIT or insn.kind is _DIRECT and insn.target == at + insn.size
             if not goes_on and self._is_traced(insn, at, isa):
                 if not always_taken(int.from_bytes(self.program.read(at, 4), "little"), isa):
                     return Block(address, at, walked, isa, Stop.BRANCH, None)
@@ -200,7 +202,7 @@ class Blocks:
 
     def addresses(self, start: int, end: int, isa: Isa) -> List[int]:
         """List the addresses of the instructions in an executed range."""
-        if isa is not Isa.T32:
+        if isa is not _T32:
             return list(range(start, end, 4))
         found = []
         at = start
@@ -212,11 +214,11 @@ class Blocks:
 
     def _is_traced(self, insn: Insn, address: int, isa: Isa) -> bool:
         kind = insn.kind
-        if kind is Kind.WAIT:
+        if kind is _WAIT:
             return self._waits
-        if kind is Kind.FUTURE:
+        if kind is _FUTURE:
             return self._futures
-        if kind is not Kind.OTHER or self._others is not None and self._others(self.program.read(address, 4), isa):
+        if kind is not _OTHER or self._others is not None and self._others(self.program.read(address, 4), isa):
             return True
         return bool(self._transfers) and bool(self._transfers & accesses(self.program.read(address, 4), 0, isa))
 
@@ -236,11 +238,11 @@ class Blocks:
             insn = self.instruction(at, isa)
             if insn is None:
                 return Block(address, at, count, isa, Stop.NO_CODE, None)
-            if (insn.kind is not Kind.OTHER or self._transfers or self._others) and self._is_traced(insn, at, isa):
+            if (insn.kind is not _OTHER or self._transfers or self._others) and self._is_traced(insn, at, isa):
                 at += insn.size
-                if insn.kind is Kind.WAIT or insn.kind is Kind.OTHER:
+                if insn.kind is _WAIT or insn.kind is _OTHER:
                     # Waits, loads and stores go on with the next instruction (5.2.5).
-                    insn = Insn(insn.size, Kind.DIRECT, at, isa, False)
+                    insn = Insn(insn.size, _DIRECT, at, isa, False)
                 return Block(address, at, count + 1, isa, Stop.BRANCH, insn)
             at += insn.size
             count += 1
@@ -258,12 +260,12 @@ class _Words(NamedTuple):
     decode: Callable[[int, int], Insn]
 
 
-_NO_WORDS = _Words(0, 0, Isa.A64, b"", b"", decode_a64)
+_NO_WORDS = _Words(0, 0, _A64, b"", b"", decode_a64)
 
 
 def _decode(data: bytes, index: int, address: int, isa: Isa) -> Optional[Insn]:
     left = len(data) - index
-    if isa is Isa.T32:
+    if isa is _T32:
         if left < 2:
             return None
         first = data[index] | data[index + 1] << 8
@@ -275,4 +277,4 @@ def _decode(data: bytes, index: int, address: int, isa: Isa) -> Optional[Insn]:
     if left < 4:
         return None
     word: int = unpack_from("<I", data, index)[0]
-    return decode_a64(address, word) if isa is Isa.A64 else decode_a32(address, word)
+    return decode_a64(address, word) if isa is _A64 else decode_a32(address, word)

@@ -62,7 +62,9 @@ _A64_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A64, True)
 
 _new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
-_DIRECT, _A64_STATE = Kind.DIRECT, Isa.A64
+# A name of its own is faster to reach than an enumeration's member.
+_DIRECT, _WAIT = Kind.DIRECT, Kind.WAIT
+_A32_STATE, _T32_STATE, _A64_STATE = Isa.A32, Isa.T32, Isa.A64
 
 _MASK32 = 0xFFFFFFFF
 _MASK64 = 0xFFFFFFFFFFFFFFFF
@@ -86,17 +88,17 @@ def decode_t16(address: int, half: int) -> Insn:
     top = half >> 12
     if top == 0xD:
         if (half >> 8) & 0xF < 0xE:
-            return Insn(2, Kind.DIRECT, (address + 4 + _signed(half & 0xFF, 8) * 2) & _MASK32, Isa.T32, False)
+            return Insn(2, _DIRECT, (address + 4 + _signed(half & 0xFF, 8) * 2) & _MASK32, _T32_STATE, False)
     elif top == 0xE:
-        return Insn(2, Kind.DIRECT, (address + 4 + _signed(half & 0x7FF, 11) * 2) & _MASK32, Isa.T32, False)
+        return Insn(2, _DIRECT, (address + 4 + _signed(half & 0x7FF, 11) * 2) & _MASK32, _T32_STATE, False)
     elif top == 0xB:
         if half & 0xF500 == 0xB100:
             offset = (half >> 3 & 0x40) | (half >> 2 & 0x3E)
-            return Insn(2, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, False)
+            return Insn(2, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False)
         if half & 0xFF00 == 0xBD00:
             return _T16_INDIRECT
         if half in (0xBF20, 0xBF30):
-            return Insn(2, Kind.WAIT, 0, Isa.T32, False)
+            return Insn(2, _WAIT, 0, _T32_STATE, False)
     elif top == 0x4:
         # BX, BXNS, BLX, BLXNS, then ADD and MOV to PC.
         if half & 0xFF00 == 0x4700:
@@ -132,7 +134,7 @@ def decode_t32(address: int, first: int, second: int) -> Insn:
 
 
 def _next_t32(address: int) -> Insn:
-    return Insn(4, Kind.DIRECT, (address + 4) & _MASK32, Isa.T32, False)
+    return Insn(4, _DIRECT, (address + 4) & _MASK32, _T32_STATE, False)
 
 
 def _t32_control(address: int, first: int, second: int) -> Insn:
@@ -147,21 +149,21 @@ def _t32_control(address: int, first: int, second: int) -> Insn:
     high = (~(second >> 13 ^ sign) & 1) << 23 | (~(second >> 11 ^ sign) & 1) << 22
     offset = _signed(sign << 24 | high | (first & 0x3FF) << 12 | (second & 0x7FF) << 1, 25)
     if form == 0x4000:
-        return Insn(4, Kind.DIRECT, ((address & ~3) + 4 + offset) & _MASK32, Isa.A32, True)
-    return Insn(4, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, form == 0x5000)
+        return Insn(4, _DIRECT, ((address & ~3) + 4 + offset) & _MASK32, _A32_STATE, True)
+    return Insn(4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, form == 0x5000)
 
 
 def _t32_branch(address: int, first: int, second: int) -> Insn:
     high = (first >> 10 & 1) << 20 | (second >> 11 & 1) << 19 | (second >> 13 & 1) << 18
     offset = _signed(high | (first & 0x3F) << 12 | (second & 0x7FF) << 1, 21)
-    return Insn(4, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, False)
+    return Insn(4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False)
 
 
 def _t32_misc(address: int, first: int, second: int) -> Insn:
     if first & 0xFFF0 == 0xF3B0 and second & 0xD0F0 == 0x8060:
         return _next_t32(address)  # ISB
     if first == 0xF3AF and second in (0x8002, 0x8003):
-        return Insn(4, Kind.WAIT, 0, Isa.T32, False)
+        return Insn(4, _WAIT, 0, _T32_STATE, False)
     if first & 0xFFF0 == 0xF3C0 and second & 0xD000 == 0x8000:
         return _T32_INDIRECT  # BXJ
     if first & 0xFFF0 == 0xF3D0 and second & 0xDF00 == 0x8F00 and first & 0xF == 0xE:
@@ -173,13 +175,13 @@ def _t32_loop(address: int, first: int, second: int) -> Insn:
     # Low-overhead loops and branch futures (Armv8.1-M ARM, C2.4): bits 10:7 of the first halfword are
     # the distance to a branch point, 0 in the loop instructions.
     if first & 0xFF80 != 0xF000:
-        return Insn(4, Kind.FUTURE, 0, Isa.T32, False)
+        return Insn(4, Kind.FUTURE, 0, _T32_STATE, False)
     if second & 0x2000:
         return _T32  # DLS, DLSTP, LCTP
     offset = (second >> 1 & 0x3FF) << 2 | (second >> 11 & 1) << 1
     if first in (0xF00F, 0xF01F, 0xF02F):
         offset = -offset  # LE, LETP
-    return Insn(4, Kind.DIRECT, (address + 4 + offset) & _MASK32, Isa.T32, False)
+    return Insn(4, _DIRECT, (address + 4 + offset) & _MASK32, _T32_STATE, False)
 
 
 def decode_a32(address: int, word: int) -> Insn:
@@ -193,7 +195,7 @@ def decode_a32(address: int, word: int) -> Insn:
     group = word >> 25 & 7
     if group == 5:
         target = (address + 8 + _signed(word & 0xFFFFFF, 24) * 4) & _MASK32
-        return Insn(4, Kind.DIRECT, target, Isa.A32, bool(word >> 24 & 1))
+        return Insn(4, _DIRECT, target, _A32_STATE, bool(word >> 24 & 1))
     if group == 4:
         return _A32_INDIRECT if word & 0x00108000 == 0x00108000 else _A32
     if group in (2, 3):
@@ -202,18 +204,18 @@ def decode_a32(address: int, word: int) -> Insn:
     if group in (0, 1):
         return _a32_data_processing(word)
     if word & 0x0FFF0FFF == 0x0E070F95:
-        return Insn(4, Kind.DIRECT, (address + 4) & _MASK32, Isa.A32, False)  # ISB in its CP15 form
+        return Insn(4, _DIRECT, (address + 4) & _MASK32, _A32_STATE, False)  # ISB in its CP15 form
     return _A32
 
 
 def _a32_unconditional(address: int, word: int) -> Insn:
     if word & 0xFE000000 == 0xFA000000:
         offset = _signed(word & 0xFFFFFF, 24) * 4 + (word >> 23 & 2)
-        return Insn(4, Kind.DIRECT, (address + 8 + offset) & _MASK32, Isa.T32, True)
+        return Insn(4, _DIRECT, (address + 8 + offset) & _MASK32, _T32_STATE, True)
     if word & 0xFE500000 == 0xF8100000:
         return _A32_INDIRECT  # RFE
     if word & 0xFFFFFFF0 == 0xF57FF060:
-        return Insn(4, Kind.DIRECT, (address + 4) & _MASK32, Isa.A32, False)  # ISB
+        return Insn(4, _DIRECT, (address + 4) & _MASK32, _A32_STATE, False)  # ISB
     return _A32
 
 
@@ -223,7 +225,7 @@ def _a32_data_processing(word: int) -> Insn:
     if word & 0x0FFFFFF0 == 0x012FFF20 or word & 0x0FFFFFFF == 0x0160006E:
         return _A32_INDIRECT  # BXJ, ERET
     if word & 0x0FFFFFFE == 0x0320F002:
-        return Insn(4, Kind.WAIT, 0, Isa.A32, False)
+        return Insn(4, _WAIT, 0, _A32_STATE, False)
     if word & 0xF000 != 0xF000 or word >> 23 & 3 == 2:
         return _A32  # destination is not PC, or one of TST, TEQ, CMP, CMN and their neighbours
     if not word >> 25 & 1 and word & 0x90 == 0x90:
@@ -253,7 +255,7 @@ def decode_a64(address: int, word: int) -> Insn:
     elif word & 0xFFFFF0FF == 0xD50330DF:
         offset = 1  # ISB
     elif word in (0xD503205F, 0xD503207F):
-        return Insn(4, Kind.WAIT, 0, Isa.A64, False)
+        return Insn(4, _WAIT, 0, _A64_STATE, False)
     else:
         return _A64
     return _new(Insn, (4, _DIRECT, (address + (offset << 2)) & _MASK64, _A64_STATE, link))
@@ -264,9 +266,9 @@ def always_taken(word: int, isa: Isa) -> bool:
 
     :param word: The instruction word.
     """
-    if isa is Isa.A64:
+    if isa is _A64_STATE:
         return word & 0x7C000000 == 0x14000000
-    return isa is Isa.A32 and (word & 0xFE000000 == 0xEA000000 or word & 0xFE000000 == 0xFA000000)
+    return isa is _A32_STATE and (word & 0xFE000000 == 0xEA000000 or word & 0xFE000000 == 0xFA000000)
 
 
 def _sizes_t32() -> bytes:
@@ -303,10 +305,10 @@ def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
     :returns: Index of the first instruction that has to be decoded, and how many were stepped over.
     """
     count = 0
-    if isa is Isa.T32:
+    if isa is _T32_STATE:
         sizes, key, last = _PLAIN_T32, index + 1, len(data) - 3
     else:
-        sizes, key, last = (_PLAIN_A64 if isa is Isa.A64 else _PLAIN_A32), index + 3, len(data)
+        sizes, key, last = (_PLAIN_A64 if isa is _A64_STATE else _PLAIN_A32), index + 3, len(data)
     start = key
     while key < last:
         size = sizes[data[key]]
@@ -319,4 +321,4 @@ def skip_plain(data: bytes, index: int, isa: Isa) -> Tuple[int, int]:
 
 def not_plain(data: bytes, isa: Isa) -> bytes:
     """Mark the words of A32 or A64 code, from the first on: 0 where :func:`skip_plain` steps over one, else 1."""
-    return data[3::4].translate(_NOT_PLAIN_A64 if isa is Isa.A64 else _NOT_PLAIN_A32)
+    return data[3::4].translate(_NOT_PLAIN_A64 if isa is _A64_STATE else _NOT_PLAIN_A32)

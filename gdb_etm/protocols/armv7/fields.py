@@ -29,6 +29,9 @@ class State(Enum):
     THUMBEE = "ThumbEE"
     JAZELLE = "Jazelle"
 
+    # Each member is one object; an enumeration's own hash is that of the name, worked out each time.
+    __hash__ = object.__hash__
+
 
 SHIFT = {State.ARM: 2, State.THUMB: 1, State.THUMBEE: 1, State.JAZELLE: 0}
 """Low bits of an instruction's address that are always zero."""

@@ -16,6 +16,10 @@ from gdb_etm.protocols.ptm.packets import Kind as PacketKind
 from gdb_etm.protocols.ptm.packets import read_branch, read_count
 from gdb_etm.protocols.recorder import Leg
 
+# A name of its own is faster to reach than an enumeration's member.
+_ATOM, _BRANCH, _IGNORE = PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE
+_INDIRECT, _T32 = Kind.INDIRECT, Isa.T32
+
 Atoms = Tuple[bool, ...]
 """Atoms, oldest first; True is E."""
 
@@ -30,27 +34,27 @@ class PtmAutomaton(Automaton):
 
     def __init__(self, program: Program, table: Tuple[Header, ...], config: PtmConfig) -> None:
         blocks = Blocks(program, others=self._is_waypoint)
-        super().__init__(blocks, table, (PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE))
+        super().__init__(blocks, table, (_ATOM, _BRANCH, _IGNORE))
         self._config = config
         self._kinds = [header.kind for header in table]
 
     def _is_waypoint(self, code: bytes, isa: Isa) -> bool:
         # Of what is no branch (2.2).
-        if isa is Isa.T32 and (is_enterx(code) or is_leavex(code)):
+        if isa is _T32 and (is_enterx(code) or is_leavex(code)):
             return True
         return self._config.barriers and is_barrier(code, isa)
 
     def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
         """Take an Atom packet, or a branch packet that is nothing but an address."""
         kind = self._kinds[data[at]]
-        if kind is PacketKind.ATOM:
+        if kind is _ATOM:
             atoms, cycles = self.atoms(data, at)
             way = self.way(walk.place, atoms, walk.stack)
             if way.atoms < len(atoms):
                 return False
             walk.add(way.steps, position)
             walk.place, walk.stack = way.place, way.stack
-        elif kind is PacketKind.BRANCH:
+        elif kind is _BRANCH:
             if walk.reference is None:
                 return False
             branch = read_branch(data, at, walk.reference)
@@ -64,7 +68,7 @@ class PtmAutomaton(Automaton):
             walk.place, walk.reference, walk.told, walk.stack = place, branch.reference, True, way.stack
             cycles = read_count(data, branch.after) if self._config.cycle_accurate else 0
         else:
-            return kind is PacketKind.IGNORE
+            return kind is _IGNORE
         if cycles:
             walk.add((count(cycles),), position)
         return True
@@ -119,7 +123,7 @@ class PtmAutomaton(Automaton):
         # the stack before one is put on it.
         last = block.last
         place: Optional[Place] = None
-        if last is None or last.kind is Kind.INDIRECT:
+        if last is None or last.kind is _INDIRECT:
             if self._config.return_stack and stack and not addressed:
                 entry = stack[-1]
                 if entry is None:
