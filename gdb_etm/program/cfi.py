@@ -1,0 +1,193 @@
+"""Call frame information: where a function's frame is at each of its instructions, and what is kept in it.
+
+Ref: DWARF Debugging Information Format, version 5, 6.4 (.debug_frame; .eh_frame is a variant); DWARF for the Arm
+Architecture (AADWARF32) for register numbers and for what a register without a rule means.
+"""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.capture import MemoryImage
+from gdb_etm.errors import ImageError
+from gdb_etm.program.image import Program, load_elf
+from gdb_etm.program.isa import is_wide
+
+CALLEE_SAVED = (4, 5, 6, 7, 8, 9, 10, 11)
+"""Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1)."""
+_CORE_REGISTERS = 16
+_SECTIONS = ((".debug_frame", False), (".eh_frame", True))
+
+# First halfwords of what moves the stack pointer down, or replaces it: mask and value (Armv8-M ARM, C2.4).
+_T32_MOVES = (
+    (0xFE00, 0xB400),  # PUSH
+    (0xFF80, 0xB080),  # SUB SP, #
+    (0xFF87, 0x4685),  # MOV SP, Rm
+    (0xFF87, 0x4485),  # ADD SP, Rm
+    (0xFFFF, 0xE92D),  # STMDB SP!
+    (0xFF7F, 0xE96D),  # STRD [SP, #-]!
+    (0xFBEF, 0xF1AD),  # SUB.W SP, SP, #
+    (0xFBEF, 0xF2AD),  # SUBW SP, SP, #
+    (0xFFBF, 0xED2D),  # VPUSH
+)
+_STR_SP, _STR_MASK, _STR_PRE = 0xF84D, 0x0F00, 0x0D00
+_MSR_MASK, _MSR, _MSR_STACKS = 0xFFF0, 0xF380, (0x8808, 0x8809, 0x8814)
+# The same of A32, without the condition (Armv7-A ARM, A5).
+_A32_MOVES = ((0x0FFF0000, 0x092D0000), (0x0FFFF000, 0x024DD000), (0x0FFF0FFF, 0x052D0004), (0x0FFFFFF0, 0x01A0D000))
+
+
+class FrameRow(NamedTuple):
+    """Call frame information at one instruction (DWARF 5, 6.4): where the frame is and what is kept in it."""
+
+    register: int
+    """The canonical frame address is this register (0 to 15) plus ``offset``."""
+    offset: int
+    saved: Mapping[int, int]
+    """By register number: distance from the canonical frame address of the word that keeps the caller's value."""
+    kept: Tuple[int, ...] = ()
+    """Registers that still have the caller's value."""
+
+
+class _Function(NamedTuple):
+    start: int
+    end: int
+    entry: Any
+    """As pyelftools gives it; decoded when something is asked."""
+
+
+class CallFrames:
+    """Call frame information of programs.
+
+    :param functions: What is told of each piece of code, in any order.
+    :param images: The programs.
+    """
+
+    def __init__(self, functions: Iterable[_Function], images: Iterable[MemoryImage]) -> None:
+        self._functions = sorted(functions, key=lambda function: function.start)
+        self._starts = [function.start for function in self._functions]
+        self._program = Program(images)
+        self._rows: List[Optional[Tuple[List[int], List[Optional[FrameRow]]]]] = [None] * len(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        """Give what is told of the moment before the instruction at ``address`` runs; None when nothing is."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._functions[at].end:
+            return None
+        found = self._rows[at]
+        if found is None:
+            found = self._rows[at] = self._decode(self._functions[at])
+        starts, rows = found
+        place = bisect_right(starts, address) - 1
+        return rows[place] if place >= 0 else None
+
+    def _decode(self, function: _Function) -> Tuple[List[int], List[Optional[FrameRow]]]:
+        from elftools.common.exceptions import DWARFError, ELFError
+
+        try:
+            table = function.entry.get_decoded().table
+        except (DWARFError, ELFError, KeyError, IndexError, AssertionError):
+            return [], []  # what cannot be read tells nothing
+        starts = [line["pc"] & ~1 for line in table]
+        rows = [_row(line) for line in table]
+        if len(rows) == 1 and self._moves_stack(function):
+            # A function in assembly of which nothing is told but that it exists, such as one that is "naked" in C.
+            return [], []
+        return starts, rows
+
+    def _moves_stack(self, function: _Function) -> bool:
+        code = self._program.read(function.start, function.end - function.start)
+        return _t32_moves_stack(code) or _a32_moves_stack(code)
+
+
+def _row(line: Mapping[Any, Any]) -> Optional[FrameRow]:
+    # Of what pyelftools gives for a row: "pc", "cfa", and rules by register number.
+    cfa = line.get("cfa")
+    if cfa is None or cfa.reg is None or not 0 <= cfa.reg < _CORE_REGISTERS:
+        return None  # an expression
+    saved = {}
+    unchanged = set(CALLEE_SAVED)
+    for number, rule in line.items():
+        if not isinstance(number, int) or not 0 <= number < _CORE_REGISTERS:
+            continue
+        if rule.type == "SAME_VALUE":
+            unchanged.add(number)
+            continue
+        unchanged.discard(number)
+        if rule.type == "OFFSET":
+            saved[number] = rule.arg
+    return FrameRow(cfa.reg, cfa.offset, saved, tuple(sorted(unchanged)))
+
+
+def _t32_moves_stack(code: bytes) -> bool:
+    halves = [code[at] | code[at + 1] << 8 for at in range(0, len(code) - 1, 2)] + [0]
+    at = 0
+    while at < len(halves) - 1:
+        first, second = halves[at], halves[at + 1]
+        if any(first & mask == value for mask, value in _T32_MOVES):
+            return True
+        if first == _STR_SP and second & _STR_MASK == _STR_PRE:
+            return True
+        if first & _MSR_MASK == _MSR and second in _MSR_STACKS:
+            return True
+        at += 2 if is_wide(first) else 1
+    return False
+
+
+def _a32_moves_stack(code: bytes) -> bool:
+    words = [int.from_bytes(code[at : at + 4], "little") for at in range(0, len(code) - 3, 4)]
+    return any(word & mask == value for word in words for mask, value in _A32_MOVES)
+
+
+def load_frames(paths: Sequence[str]) -> CallFrames:
+    """Read the call frame information of ELF files for 32-bit Arm; others have none to give.
+
+    :raises ImageError: When a file cannot be read.
+    """
+    functions: List[_Function] = []
+    images: List[MemoryImage] = []
+    for path in paths:
+        functions += _load(path)
+        images += load_elf(path)
+    return CallFrames(functions, images)
+
+
+def _load(path: str) -> List[_Function]:
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.elf.elffile import ELFFile
+
+    found: List[_Function] = []
+    try:
+        with open(path, "rb") as stream:
+            elf = ELFFile(stream)
+            for name, is_eh in _SECTIONS if elf["e_machine"] == "EM_ARM" else ():
+                section = elf.get_section_by_name(name)
+                if section is not None and section["sh_type"] != "SHT_NOBITS":
+                    entries = _entries(section.data(), section["sh_addr"], elf.little_endian, is_eh)
+                    known = {function.start for function in found}
+                    found += [function for function in entries if function.start not in known]
+    except OSError as error:
+        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
+    except (ELFError, DWARFError, AssertionError) as error:
+        raise ImageError("%s: its call frame information cannot be read: %s" % (path, error))
+    return found
+
+
+def _entries(data: bytes, address: int, little_endian: bool, is_eh: bool) -> List[_Function]:
+    from elftools.dwarf.callframe import FDE, CallFrameInfo
+    from elftools.dwarf.structs import DWARFStructs
+
+    structs = DWARFStructs(little_endian, 32, 4)
+    information = CallFrameInfo(io.BytesIO(data), len(data), address, structs, is_eh)
+    found = []
+    for entry in information.get_entries():
+        if isinstance(entry, FDE):
+            start, size = entry["initial_location"] & ~1, entry["address_range"]
+            # Of functions that the linker threw away, the address is 0.
+            if start and size:
+                found.append(_Function(start, start + size, entry))
+    return found
