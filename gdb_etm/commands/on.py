@@ -142,7 +142,7 @@ ON = Command(
         'nothing.  A processor may fetch and throw away an instruction that "exec" has told of.\n'
         "Actions:\n"
         '  trigger              the buffer stops when it has stored what "etm trigger position" says\n'
-        "  start, stop          trace from here on, or no more\n"
+        "  start, stop          trace from here on, or no more; what stays so, as a counter at zero, wins over a stop\n"
         "  trace                trace only while the event is so\n"
         "  mark [N]             put an event packet into the trace; N is the unit's event, else a free one\n"
         "  count N, reload N    let counter N go down by one, or set it to its reload value\n"
