@@ -13,12 +13,17 @@ N, Z, C, V = 16, 17, 18, 19
 MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
 """Places of the special registers.
 
-Of CONTROL only bits 1:0 are here, nPRIV and SPSEL.  Of MSP and PSP only the one that r13 is not at the time has its
-value here; the other one's is in SP.  On M-profile bits 1:0 of a stack pointer are always 0."""
+Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
+1:0 of a stack pointer are always 0."""
 HANDLER = 28
 """Place of one bit: whether an M-profile core is in Handler mode."""
 S0 = 32
 """Place of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
+MEANT = {CONTROL: 0x7, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
+"""Bits that operations keep track of, where that is not a whole register: the others of these places mean nothing.
+
+Those of CONTROL are nPRIV, SPSEL and FPCA, which each floating-point instruction sets (FPCCR.ASPEN is taken to be 1).
+Those of FPSCR are the condition flags."""
 TEMPORARY = 64
 """First of the places that live within one instruction."""
 

@@ -7,6 +7,7 @@ from typing import Dict, Iterable, List, Optional, Tuple
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.operations import (
+    CONTROL,
     FPSCR,
     GE,
     LR,
@@ -125,6 +126,8 @@ class Builder:
         """Say that the encoding is unpredictable or not known: everything may change."""
         self.lose(EVERYTHING)
         self.clobber()
+        if self.m_profile:
+            self.set(CONTROL, self.insert(CONTROL, self.unknown(), 2, 1))  # FPCA
 
     def load(self, size: int, address: Operand) -> Place:
         """Load 1, 2 or 4 bytes, zero-extended."""

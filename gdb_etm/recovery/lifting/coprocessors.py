@@ -1,15 +1,15 @@
 """Coprocessor instructions, floating point among them; T32 and A32 share their low 28 bits.
 
 Ref: Armv8-M ARM, C2.3.8 and the floating-point instructions of C2.4; A-profile ARM, F3.1.  Arithmetic of floating-point
-numbers is not modelled: it makes the destination and FPSCR unknown.  Moves, loads, stores and selections are exact.
+numbers is not modelled: it makes its destination unknown.  Moves, loads, stores and selections are exact.
 """
 
 from __future__ import annotations
 
 from typing import List, Tuple
 
-from gdb_etm.recovery.lifting.builder import FLAGS, FLOATS, PC, ZERO, Builder
-from gdb_etm.recovery.operations import FPSCR, S0, Const, Op, Operand, Place
+from gdb_etm.recovery.lifting.builder import FLAGS, FLOATS, ONE, PC, ZERO, Builder
+from gdb_etm.recovery.operations import CONTROL, FPSCR, S0, Const, Op, Operand, Place
 
 _SINGLE, _DOUBLE = 10, 11
 
@@ -22,11 +22,15 @@ def lift_coprocessor(build: Builder, word: int) -> None:
     number = word >> 8 & 0xF
     vector = word >> 24 & 0xF == 0xF or word >> 28 == 15 and 8 <= number <= 15
     if word >> 28 == 15 and number in (9, 10, 11) and word >> 24 & 0xF == 0xE:
+        if build.m_profile:
+            build.set(CONTROL, build.insert(CONTROL, ONE, 2, 1))
         _unconditional(build, word)
     elif vector or number in (8, 14, 15) and build.m_profile:
         # Vectors: core registers, vector registers, flags and memory may change.
         build.give_up()
     elif number in (9, 10, 11):
+        if build.m_profile:
+            build.set(CONTROL, build.insert(CONTROL, ONE, 2, 1))
         _floating_point(build, word)
     else:
         _other(build, word)
@@ -208,25 +212,21 @@ def _system_register(build: Builder, register: int, core: int, loads: bool) -> N
             build.forget(FLAGS if core == PC else (core,))
         return
     if not loads:
-        # The flags, the modes and the cumulative exceptions; which other bits there are is not known.
-        value: Operand = build.unknown()
-        for lowest, count in ((28, 4), (22, 5), (7, 1), (0, 5)):
-            value = build.insert(value, core, lowest, count, lowest)
-        build.set(FPSCR, value)
+        build.set(FPSCR, build.insert(build.unknown(), core, 28, 4, 28))
     elif core == PC:
         for number, flag in zip((31, 30, 29, 28), FLAGS):
             build.set(flag, build.bit(FPSCR, number))
     else:
-        build.set(core, FPSCR)
+        build.set(core, build.insert(build.unknown(), FPSCR, 28, 4, 28))
 
 
 def _arithmetic(build: Builder, word: int) -> None:
     double = _is_double(word)
     kind = word >> 20 & 0xB
     if word >> 8 & 0xF == 9:
-        build.lose(_destination(word, False) + (FPSCR,))
+        build.lose(_destination(word, False))
     elif kind != 0xB:
-        build.lose(_destination(word, double) + (FPSCR,))
+        build.lose(_destination(word, double))
     elif not word & 0x40:
         _immediate(build, word, double)
     else:
@@ -263,7 +263,7 @@ def _one_operand(build: Builder, word: int, double: bool) -> None:
     elif kind in (4, 5):
         build.lose((FPSCR,))  # VCMP
     else:
-        build.lose(_converted(word, double) + (FPSCR,))
+        build.lose(_converted(word, double))
 
 
 def _converted(word: int, double: bool) -> Tuple[Place, ...]:
@@ -289,5 +289,5 @@ def _unconditional(build: Builder, word: int) -> None:
     elif word & 0x00BC0040 == 0x00BC0040:
         build.lose(_destination(word, False) + (FPSCR,))  # VCVTA and its like
     else:
-        build.lose(_destination(word, double) + (FPSCR,))
+        build.lose(_destination(word, double))
     # VINS and VMOVX are half precision: they write a single register.

@@ -83,8 +83,8 @@ def move_from_special(build: Builder, register: int, number: int) -> None:
     if value is None:
         build.forget((register,))
     elif number == 20:
-        # The bits that say whether floating point is in use, and those for pointer authentication.
-        build.set(register, build.insert(build.field(build.unknown(), 0, 8), value, 0, 2))
+        # Bit 3 is SFPA, bits 7:4 are for pointer authentication.
+        build.set(register, build.insert(build.field(build.unknown(), 0, 8), value, 0, 3))
     else:
         build.set(register, build.value(Op.SELECT, privileged(build), value, ZERO))
 
@@ -125,8 +125,9 @@ def move_to_special(build: Builder, register: int, number: int, mask: int) -> No
     elif number == 16:
         _protected(build, PRIMASK, build.field(register, 0, 1))
     elif number in (17, 18):
-        # How many bits of the priority there are is not known; BASEPRI_MAX only raises it.
-        build.lose((BASEPRI,))
+        # There are 3 to 8 bits of the priority; BASEPRI_MAX only raises it.
+        value = build.insert(build.field(build.unknown(), 0, 5), register, 5, 3, 5)
+        _protected(build, BASEPRI, value if number == 17 else build.field(build.unknown(), 0, 8))
     elif number == 19:
         build.lose((FAULTMASK,))
     elif number == 20:
@@ -149,7 +150,8 @@ def _set_control(build: Builder, register: int) -> None:
     # SPSEL is not writable in Handler mode.
     allowed = privileged(build)
     stack = build.value(Op.AND, allowed, build.value(Op.XOR, HANDLER, ONE))
-    control: Operand = build.insert(CONTROL, build.value(Op.SELECT, allowed, register, CONTROL), 0, 1)
+    written = build.value(Op.SELECT, allowed, register, CONTROL)
+    control: Operand = build.insert(build.insert(CONTROL, written, 0, 1), written, 2, 1, 2)
     spsel = build.value(Op.SELECT, stack, build.bit(register, 1), build.bit(CONTROL, 1))
     control = build.insert(control, spsel, 1, 1)
     build.set(CONTROL, control)
