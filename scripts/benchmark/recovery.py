@@ -22,10 +22,11 @@ import time
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from gdb_etm.program.cfi import load_frames
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
-from tests.firmware.recovery.build import KEEPING, PROGRAMS
+from tests.firmware.recovery.build import KEEPING, PROGRAMS, elf
 from tests.recovery.score import Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare
 
@@ -67,7 +68,7 @@ def measure(job: Job) -> Measured:
     run = Run(prepare(job.program, Path(job.folder), job.halt, job.board), job.program, job.board)
     first = run.start(job.window)
     history = run.history(first)
-    rules = Rules(limit=job.limit, window=len(history), fpu=job.program.startswith("floats"))
+    rules = Rules(limit=job.limit, window=len(history), frames=load_frames([elf(job.program)]))
     before, begun = _peak(), time.process_time()
     recovery = Recovery(history, run.end(), rules=rules)
     recovery.solve()
