@@ -128,6 +128,9 @@ class Armv7Unit(ABC):
         self._values.update(reset)
         self._out = out
         self._overflow_in = faults.overflow
+        self._power_loss_in = faults.power_loss
+        self.power_lost: Callable[[], None] = lambda: None
+        """Called when it has lost its power."""
         self._view: Optional[TraceEnable] = None
         self._lock = SoftwareLock()
         self._claims = 0
@@ -188,8 +191,13 @@ class Armv7Unit(ABC):
             self._values[offset] = value & self._masks[offset]
 
     def lose_power(self) -> None:
-        """Stop, and forget what was programmed."""
-        self._control(PROG | POWER_DOWN)
+        """Stop, and forget what was programmed and what has not left it."""
+        self._view = None
+        self._end()
+        self._lock = SoftwareLock()
+        self._sticky = True
+        self.power_lost()
+        self._values[CR] = PROG | POWER_DOWN
         self._polls = self._claims = 0
         self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
         self._values.update({SR: 0, **self._reset})
@@ -243,8 +251,16 @@ class Armv7Unit(ABC):
             self._overflow_in -= len(data)
             if self._overflow_in <= 0:
                 self._overflow_in = -1
+        if self._power_loss_in > 0:
+            self._power_loss_in -= len(data)
+            if self._power_loss_in <= 0:
+                self._power_loss_in = -1
 
-    def _overflow_if_due(self) -> None:
+    def _suffer(self) -> None:
+        # The faults that are due.
         if self._overflow_in < 0 and self.any_encoder is not None:
             self._overflow_in = 0
             self.any_encoder.overflow()
+        if self._power_loss_in < 0:
+            self._power_loss_in = 0
+            self.lose_power()

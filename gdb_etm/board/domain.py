@@ -6,7 +6,7 @@ open, and management registers, which answer in any case.  On a board they all a
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Callable, Protocol
 
 from gdb_etm.board.bus import BusFault, Device
 from gdb_etm.board.faults import Faults
@@ -33,6 +33,8 @@ class Powered(Protocol):
     def write32(self, offset: int, value: int) -> None:
         """Write the register at `offset`."""
 
+    power_lost: Callable[[], None]
+
     def lose_power(self) -> None:
         """Stop, and forget what was programmed."""
 
@@ -53,6 +55,7 @@ class UnitDomain:
         self._requested = not faults.power_domain
         self._lost = faults.power_domain
         self._locked = faults.os_lock
+        unit.power_lost = self._note_loss
 
     def read32(self, offset: int) -> int:
         """Read a register.
@@ -98,8 +101,12 @@ class UnitDomain:
     def _request(self, on: bool) -> None:
         if self._requested and not on:
             self._unit.lose_power()
-            self._lost = True
         self._requested = on
+
+    def _note_loss(self) -> None:
+        # The OS Lock is locked by the reset that follows (IHI 0064, 3.5.4).
+        self._lost = True
+        self._locked = self._faults.os_lock
 
 
 class TraceClock:

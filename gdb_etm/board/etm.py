@@ -99,6 +99,8 @@ class TraceUnit:
         """Takes trace ID and trace bytes of the data stream."""
         self.watch_accesses: Callable[[bool], None] = lambda on: None
         """Called with whether loads and stores must be told from now on."""
+        self.power_lost: Callable[[], None] = lambda: None
+        """Called when it has lost its power."""
         self.outputs: Callable[[int], None] = lambda levels: None
         """Called with the external outputs, one bit each, when they change."""
         model = equipped(model, options.comparators, options.resources)
@@ -108,6 +110,7 @@ class TraceUnit:
         self._out = out
         self._overflow_in = faults.overflow
         self._data_overflow_in = faults.data_overflow
+        self._power_loss_in = faults.power_loss
         self._encoder: Optional[Encoder] = None
         self._logic: Optional[Logic] = None
         self._inputs = 0
@@ -169,6 +172,9 @@ class TraceUnit:
             if self._data_overflow_in < 0:
                 self._data_overflow_in = 0
                 self._encoder.data_overflow()
+        if self._power_loss_in < 0:
+            self._power_loss_in = 0
+            self.lose_power()
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         """Take an exception entry."""
@@ -214,8 +220,11 @@ class TraceUnit:
             self._encoder.request_sync()
 
     def lose_power(self) -> None:
-        """Stop, and forget what was programmed."""
-        self._program(0)
+        """Stop, and forget what was programmed and what has not left it."""
+        self._forget()
+        self._values[_PRGCTLR] = 0
+        self._sticky_power_down = True
+        self.power_lost()
         self._polls = self._claims = 0
         self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
 
@@ -265,9 +274,12 @@ class TraceUnit:
         elif self._encoder is not None:
             self._encoder.disable()
             self._values.update(self._state())
-            self._encoder = self._logic = None
-            self.watch_accesses(False)
-            self.outputs(0)
+            self._forget()
+
+    def _forget(self) -> None:
+        self._encoder = self._logic = None
+        self.watch_accesses(False)
+        self.outputs(0)
 
     def _start(self) -> None:
         configuration = self._values[_CONFIGR]
@@ -352,6 +364,10 @@ class TraceUnit:
             self._overflow_in -= len(data)
             if self._overflow_in <= 0:
                 self._overflow_in = -1
+        if self._power_loss_in > 0:
+            self._power_loss_in -= len(data)
+            if self._power_loss_in <= 0:
+                self._power_loss_in = -1
 
 
 def _traced(accesses: Sequence[Access]) -> Tuple[Transfer, ...]:

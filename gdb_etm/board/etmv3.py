@@ -113,10 +113,10 @@ class Etmv3Unit(Armv7Unit):
             # Whether it took place is told only when it did not.
             transfers[index] = _traced(found[:-1] if exclusive else found)
         self._encoder.instructions(addresses, failed, transfers)
-        self._overflow_if_due()
         if self._suppress_in < 0:
             self._suppress_in = 0
             self._encoder.suppress()
+        self._suffer()
 
     def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
         """Take an exception entry."""

@@ -41,6 +41,8 @@ class Faults(NamedTuple):
     """The chip's debug authentication forbids tracing."""
     stuck_flush: int = 0
     """The trace buffer's flush of this number does not end, until the buffer is switched off."""
+    power_loss: int = 0
+    """The trace unit loses its power for a moment after this many bytes of trace."""
     noise: int = 0
     """Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's."""
 

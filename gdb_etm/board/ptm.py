@@ -86,7 +86,7 @@ class PtmUnit(Armv7Unit):
         if self._encoder is not None:
             self._encoder.context(self.context_id())
             self._encoder.instructions(places, self.regime())
-            self._overflow_if_due()
+            self._suffer()
 
     def exception(self, number: int, reached: int, vector: int) -> None:
         """Take an exception entry."""

@@ -54,6 +54,8 @@ class TraceSession:
         self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
         self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)
         self._enabled_trace = False
+        # Whether the unit lost its power while it traced what the buffer holds.
+        self._lost_power = False
 
     def attach(self) -> None:
         """Power, unlock and claim the hardware, and read what it can do.
@@ -191,6 +193,7 @@ class TraceSession:
         self._check_open()
         if self.state is not State.TRACING:
             return
+        self._lost_power = self.unit.regain() or self._lost_power
         self.unit.disable()
         self.sink.stop()
         self.state = State.STOPPED
@@ -206,12 +209,23 @@ class TraceSession:
         if self.state is not State.STOPPED:
             raise CaptureError('the trace buffer was drained before, or nothing was traced; try "etm start"')
         registers = self.unit.capture_registers()
+        if self._lost_power and self.plan is not None:
+            # What it traced with is not in the unit any more.
+            known = {write.name: write.value for write in self.plan.writes}
+            registers = {name: known.get(name, value) for name, value in registers.items()}
         drained = self.sink.drain(progress)
         self.state = State.READY
         unit = "PTM_0" if self.unit.protocol == "ptm" else "ETM_0"
         marks = () if self.plan is None else self.plan.marks
         source = TraceSource(unit, self.unit.protocol, registers, self.core, (), marks)
-        return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name, self._trigger_notes(drained))
+        return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name, self._drained_notes(drained))
+
+    def _drained_notes(self, drained: Drained) -> Tuple[str, ...]:
+        if not self._lost_power:
+            return self._trigger_notes(drained)
+        words = ("the trace unit lost its power while it traced (%s), and what it was programmed with: what ran after"
+                 " that is not in the trace; before it traces again it is programmed anew")
+        return (words % self.unit.power_loss,)
 
     def _trigger_notes(self, drained: Drained) -> Tuple[str, ...]:
         if self._setup.after_trigger is None:
@@ -262,6 +276,7 @@ class TraceSession:
             self._silence()
             raise
         self.state = State.TRACING
+        self._lost_power = False
 
     def _start_sink(self) -> None:
         for link in self._links:

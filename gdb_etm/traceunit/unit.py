@@ -70,6 +70,16 @@ class TraceUnit(Protocol):
     def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
         """Plan how to program it, without touching it."""
 
+    @property
+    def power_loss(self) -> str:
+        """The register field that tells of a loss of power."""
+
+    def regain(self) -> bool:
+        """Make it ours again if it lost its power since it was enabled.
+
+        :returns: Whether it did: what it was programmed with is lost then, and what it traced afterwards.
+        """
+
     def program(self, plan: Plan) -> None:
         """Disable and program it."""
 

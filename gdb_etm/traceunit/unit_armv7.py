@@ -115,6 +115,7 @@ class Armv7Unit:
             raise CaptureError("the trace unit at 0x%08x is in integration mode (ETMITCTRL.IME): reset the chip"
                                % self._registers.base)
         self._claim()
+        self._lost_power = False
         self._stop()
         found = probe_unit(self._registers, self.capabilities_type)
         found["ETMAUTHSTATUS"] = authentication
@@ -130,6 +131,23 @@ class Armv7Unit:
         self._registers.unlock()
         self._power_up()
         self._open_os_lock()
+
+    @property
+    def power_loss(self) -> str:
+        """The register field that tells of a loss of power."""
+        return "ETMPDSR.Sticky"
+
+    def regain(self) -> bool:
+        """Make it ours again if it lost its power since it was enabled (3.5.60).
+
+        :returns: Whether it did: what it was programmed with is lost then, and what it traced afterwards.
+        :raises CaptureError: It stays without power or locked, or software on the target uses it now.
+        """
+        self._power()
+        lost, self._lost_power = self._lost_power and self._tells_power(), False
+        if lost:
+            self._take_again()
+        return lost
 
     def plan_enable(self) -> Plan:
         """Plan its start, when it is programmed."""
@@ -168,6 +186,8 @@ class Armv7Unit:
 
         :raises CaptureError: It does not stop, or does not take a value.
         """
+        if self._lost_power:
+            self._take_again()
         self._registers.remember(write.offset for write in plan.writes if write.offset != etmv3.ETMCR.offset)
         if self._dwt is not None:
             self._dwt.remember(write.offset for write in plan.dwt)
@@ -184,6 +204,8 @@ class Armv7Unit:
         """
         self._power_up()
         self._open_os_lock()
+        if self._lost_power:
+            self._take_again()
         self._check_watchpoints(plan)
         if differences(plan, self._registers.port, self._registers.base) or self._watch_differences(plan):
             self._apply_all(plan)
@@ -198,7 +220,12 @@ class Armv7Unit:
         """
         self._power()
         self._lost_power = False
-        self._apply(plan_enable())
+        try:
+            self._apply(plan_enable())
+        except CaptureError:
+            self._power()
+            if not self._lost_power:
+                raise
         self._power()
         if self._lost_power:
             raise CaptureError("the trace unit at 0x%08x lost power while it was programmed (ETMPDSR.Sticky):"
@@ -252,6 +279,12 @@ class Armv7Unit:
             self._registers.restore()
             if self._dwt is not None:
                 self._dwt.restore()
+
+    def _take_again(self) -> None:
+        # A loss of power locks it and clears the claim tags.
+        self.recover()
+        self._claim()
+        self._registers.command(etmv3.ETMCR, self._registers.read(etmv3.ETMCR) & ~_POWER_DOWN | _PROG)
 
     def _apply(self, plan: Plan) -> None:
         apply(plan, self._registers.port, self._registers.base, self._deadline)

@@ -117,6 +117,7 @@ class EtmV4Unit:
             raise CaptureError("the trace unit at 0x%08x is in integration mode (TRCITCTRL.IME): reset the chip"
                                % self._registers.base)
         self._claim()
+        self._lost_power = False
 
     def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
         """Plan how to program it, without touching it.
@@ -134,6 +135,23 @@ class EtmV4Unit:
         self._registers.unlock()
         self._power_up()
         self._open_os_lock()
+
+    @property
+    def power_loss(self) -> str:
+        """The register field that tells of a loss of power."""
+        return "TRCPDSR.STICKYPD"
+
+    def regain(self) -> bool:
+        """Make it ours again if it lost its power since it was enabled (3.3, 7.3.52).
+
+        :returns: Whether it did: what it was programmed with is lost then, and what it traced afterwards.
+        :raises CaptureError: It stays without power or locked, or software on the target uses it now.
+        """
+        self._power()
+        lost, self._lost_power = self._lost_power, False
+        if lost:
+            self._take_again()
+        return lost
 
     def plan_enable(self) -> Plan:
         """Plan its start, when it is programmed."""
@@ -167,6 +185,8 @@ class EtmV4Unit:
 
         :raises CaptureError: It does not become idle, or does not take a value.
         """
+        if self._lost_power:
+            self._take_again()
         self._registers.remember(write.offset for write in plan.writes)
         self._apply(plan)
 
@@ -177,6 +197,8 @@ class EtmV4Unit:
         """
         self._power_up()
         self._open_os_lock()
+        if self._lost_power:
+            self._take_again()
         if differences(plan, self._registers.port, self._registers.base):
             self._apply(plan)
 
@@ -187,7 +209,12 @@ class EtmV4Unit:
         """
         self._power()
         self._lost_power = False
-        self._apply(plan_enable())
+        try:
+            self._apply(plan_enable())
+        except CaptureError:
+            self._power()
+            if not self._lost_power:
+                raise
         self._power()
         if self._lost_power:
             raise CaptureError("the trace unit at 0x%08x lost power while it was programmed (TRCPDSR.STICKYPD):"
@@ -231,6 +258,11 @@ class EtmV4Unit:
             self.disable()
         finally:
             self._registers.restore(etmv4.TRCPRGCTLR)
+
+    def _take_again(self) -> None:
+        # A loss of power locks it and clears the claim tags.
+        self.recover()
+        self._claim()
 
     def _apply(self, plan: Plan) -> None:
         apply(plan, self._registers.port, self._registers.base, self._deadline)

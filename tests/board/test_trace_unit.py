@@ -22,7 +22,7 @@ SYNC = bytes(11) + b"\x80\x01\x01\x00"
 class Traced:
     """A trace unit and what it sent."""
 
-    def __init__(self, comparators: int = 0, watched: Optional[int] = None, overflow: int = 0) -> None:
+    def __init__(self, comparators: int = 0, watched: Optional[int] = None, overflow: int = 0, loss: int = 0) -> None:
         self.sent: List[Tuple[int, bytes]] = []
         self.dwt = Dwt(Clock(), lambda: True, {}, 4, Armv8Comparator)
         if watched is not None:
@@ -35,7 +35,7 @@ class Traced:
             self.dwt,
             lambda trace_id, data: self.sent.append((trace_id, data)),
             BoardOptions(comparators=comparators),
-            Faults(overflow=overflow),
+            Faults(overflow=overflow, power_loss=loss),
         )
 
     @property
@@ -165,3 +165,18 @@ def test_overflow_on_demand() -> None:
     traced.unit.executed(LOOP)
     traced.unit.flush()
     assert traced.data[len(SYNC) :].startswith(bytes.fromhex("0481009680100005") + SYNC + b"\x04")
+
+
+def test_power_is_lost_on_demand() -> None:
+    """3.3, 7.3.52: STICKYPD tells of it, once; the unit is disabled, and what was programmed and traced is lost."""
+    traced = Traced(loss=1)
+    traced.program(configuration=0x1001)
+    traced.unit.write32(CLAIMSET, 2)
+    assert traced.unit.read32(PDSR) == 3 and traced.unit.read32(PDSR) == 1
+    traced.unit.flush()
+    traced.unit.executed(LOOP)
+    traced.unit.flush()
+    assert traced.data == SYNC
+    assert (traced.unit.read32(PRGCTLR), traced.unit.read32(CLAIMCLR)) == (0, 0)
+    assert traced.unit.read32(TRACEIDR) != 0x10
+    assert traced.unit.read32(PDSR) == 3 and traced.unit.read32(PDSR) == 1
