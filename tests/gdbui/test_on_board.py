@@ -203,11 +203,11 @@ def started(starts: Sequence[bool], stops: Sequence[bool]) -> List[bool]:
 
 
 def _counted(t: Truth) -> List[bool]:
-    return late(latched(nth(t.at("note"), 4, 4), t.at("PendSV_Handler")), False)
+    return latched(nth(t.at("note"), 4, 4), t.at("PendSV_Handler"))
 
 
 def late(flags: Sequence[bool], before: bool) -> List[bool]:
-    # What remembers something tells of it in the next cycle, which on the board is the next instruction (4.4.3).
+    # A counter hears of a state in the next cycle, which on the board is the next instruction (4.4.3).
     return [before, *flags[:-1]]
 
 
