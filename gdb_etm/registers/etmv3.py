@@ -44,11 +44,24 @@ FUNCTION_A_AND_B = 2
 FUNCTION_NOT_A_AND_B = 3
 FUNCTION_NEITHER = 4
 FUNCTION_A_OR_B = 5
+FUNCTION_NOT_A_OR_B = 6
+FUNCTION_NOT_BOTH = 7
 
+RESOURCE_RANGE = 0x10
+"""The first of 8 pairs of address comparators; single ones are numbered from 0."""
 RESOURCE_WATCHPOINT = 0x20
 """The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators."""
+RESOURCE_COUNTER = 0x40
+"""The first of 4 counters, at zero."""
+RESOURCE_STATE = 0x50
+"""The first of the sequencer's 3 states."""
 RESOURCE_CONTEXT = 0x58
 """The first of 3 Context ID comparators."""
+RESOURCE_VMID = 0x5B
+RESOURCE_INPUT = 0x60
+"""The first of 4 external inputs."""
+RESOURCE_SELECTED_INPUT = 0x68
+"""The first of 4 that ETMEXTINSELR selects."""
 RESOURCE_NONSECURE = 0x6D
 """The processor is in Non-secure state."""
 RESOURCE_TRUE = 0x6F

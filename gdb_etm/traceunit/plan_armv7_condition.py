@@ -5,7 +5,7 @@ IHI 0014Q, 3.5 (ETMTEEVR) and table 3-9 (resources).  An event has two resources
 
 from __future__ import annotations
 
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
@@ -41,9 +41,12 @@ class Condition(NamedTuple):
                      for n, each in enumerate(self.contexts, 1))
 
 
-def condition_of(options: TraceOptions, capabilities: Armv7Capabilities) -> Condition:
+def condition_of(
+    options: TraceOptions, capabilities: Armv7Capabilities, others: Sequence[int] = ()
+) -> Condition:
     """Find the event for what options say of security states and contexts.
 
+    :param others: Context IDs that have a comparator for other reasons.
     :raises UnsupportedError: The unit cannot tell what is asked for, or an event has too few resources for it.
     """
     if options.exceptions is not Exceptions.AS_OTHERS:
@@ -54,15 +57,16 @@ def condition_of(options: TraceOptions, capabilities: Armv7Capabilities) -> Cond
     if filtered:
         capabilities.require("ETMIDR.Security", "Secure and Non-secure code")
     contexts = tuple(dict.fromkeys(options.contexts))
+    compared = tuple(dict.fromkeys((*contexts, *others)))
     there = min(capabilities.field("ETMCCR.CIDComps"), _MOST_CONTEXTS)
-    if len(contexts) > there:
+    if len(compared) > there:
         raise UnsupportedError(
             "this unit has %d Context ID comparator%s (ETMCCR.CIDComps); the filters need %d"
-            % (there, "" if there == 1 else "s", len(contexts)), "ETMCCR.CIDComps")
+            % (there, "" if there == 1 else "s", len(compared)), "ETMCCR.CIDComps")
     if len(contexts) + filtered > 2:
         raise UnsupportedError("the filters of contexts and security states need %d resources (ETMTEEVR.A);"
                                " an event has 2" % (len(contexts) + filtered), "ETMTEEVR.A")
-    return Condition(_event(filtered, options.secure, len(contexts)), _words(options, contexts), contexts)
+    return Condition(_event(filtered, options.secure, len(contexts)), _words(options, contexts), compared)
 
 
 def context_writes(condition: Condition, capabilities: Armv7Capabilities) -> Iterator[RegisterWrite]:

@@ -25,6 +25,7 @@ from gdb_etm.traceunit.plan_armv7 import (
     write,
 )
 from gdb_etm.traceunit.plan_armv7_filter import Filter, plan_filter
+from gdb_etm.traceunit.plan_armv7_resources import with_uses
 
 
 def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_bytes: int) -> Plan:
@@ -37,8 +38,7 @@ def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_
     sync = sync_bytes(options, capabilities, buffer_bytes)
     chosen = plan_filter(options, capabilities)
     more = dict(ETMEN=1, DataAddress=int(options.data.addresses), DataValue=int(options.data.values))
-    steps = (
-        *disable_steps(),
+    settings = (
         control(options, capabilities, **more),
         *common_writes(sync, options, capabilities),
         *chosen.writes,
@@ -46,6 +46,7 @@ def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_
         *_view_data(options, chosen, capabilities),
         *unused_resources(capabilities, chosen.contexts),
     )
+    steps = (*disable_steps(), *with_uses(settings, chosen.uses))
     all_notes = (*notes(capabilities), *_own_notes(options), *chosen.notes)
     return Plan(steps, sync, False, all_notes, chosen.dwt, chosen.taken)
 

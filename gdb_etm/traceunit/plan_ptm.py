@@ -22,6 +22,7 @@ from gdb_etm.traceunit.plan_armv7 import (
     unused_resources,
 )
 from gdb_etm.traceunit.plan_armv7_filter import plan_filter
+from gdb_etm.traceunit.plan_armv7_resources import with_uses
 
 
 def plan_program(options: TraceOptions, capabilities: PtmCapabilities, buffer_bytes: int) -> Plan:
@@ -34,13 +35,13 @@ def plan_program(options: TraceOptions, capabilities: PtmCapabilities, buffer_by
     sync = sync_bytes(options, capabilities, buffer_bytes)
     stack = _return_stack(options, capabilities)
     chosen = plan_filter(options, capabilities)
-    steps = (
-        *disable_steps(),
+    settings = (
         control(options, capabilities, ReturnStack=int(stack)),
         *common_writes(sync, options, capabilities),
         *chosen.writes,
         *unused_resources(capabilities, chosen.contexts),
     )
+    steps = (*disable_steps(), *with_uses(settings, chosen.uses))
     all_notes = (*notes(capabilities), *_own_notes(options, capabilities), *chosen.notes)
     return Plan(steps, sync, stack, all_notes, chosen.dwt, chosen.taken)
 
