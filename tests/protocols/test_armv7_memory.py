@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapter 4 of IHI 0035B: what ETMv3's and PTM's decoders remember of trace that comes again.
+"""Vectors worked by hand from chapter 4 of IHI 0035B: what the decoders remember of trace that comes again.
 
 Work is counted, not time.
 """
