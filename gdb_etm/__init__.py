@@ -27,6 +27,7 @@ __all__ = [
     "Call",
     "CallKind",
     "Capture",
+    "Counter",
     "EtmError",
     "History",
     "Instruction",

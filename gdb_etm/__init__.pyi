@@ -4,6 +4,7 @@ from gdb_etm.api import Breakpoint as Breakpoint
 from gdb_etm.api import Call as Call
 from gdb_etm.api import CallKind as CallKind
 from gdb_etm.api import Capture as Capture
+from gdb_etm.api import Counter as Counter
 from gdb_etm.api import EtmError as EtmError
 from gdb_etm.api import History as History
 from gdb_etm.api import Instruction as Instruction

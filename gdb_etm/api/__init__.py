@@ -13,12 +13,14 @@ from gdb_etm.api.history import Call, CallKind, History, Instruction
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.session import Breakpoint, Session, Stop
 from gdb_etm.errors import EtmError
+from gdb_etm.traceunit.events import Counter
 
 __all__ = [
     "Breakpoint",
     "Call",
     "CallKind",
     "Capture",
+    "Counter",
     "EtmError",
     "History",
     "Instruction",

@@ -124,6 +124,11 @@ class History:
         for entry in calls.entries(begin, end):
             yield self._call(entry)
 
+    @property
+    def marks(self) -> Dict[int, str]:
+        """What the numbers of the trace unit's own events mean, in the words of ``etm on``, as far as that is known."""
+        return dict(self._decoded.history.source.marks)
+
     def events(self) -> List[Tuple[int, Event]]:
         """List everything that is no instruction: exceptions, returns from them, contexts, times, events and gaps.
 

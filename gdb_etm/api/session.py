@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from gdb_etm.api.capture import Capture
+from gdb_etm.api.events import Asked, Own, with_asked
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.words import Range, is_range, words
@@ -20,6 +21,7 @@ from gdb_etm.commands.script import Runner
 from gdb_etm.commands.trace import START, options_of
 from gdb_etm.coresight.components import Component
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.traceunit.events import Counter
 
 Location = Union[int, str]
 """A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``."""
@@ -52,6 +54,7 @@ class Session:
         self._session = session
         self._runner = runner
         self._configured: List[str] = []
+        self._own = Own()
 
     def __enter__(self) -> Session:
         return self
@@ -120,6 +123,10 @@ class Session:
         data_exclude: Variables = (),
         conditional: Optional[str] = None,
         q_elements: Optional[str] = None,
+        on: Sequence[Tuple[str, str]] = (),
+        counters: Sequence[Counter] = (),
+        first_state: Optional[int] = None,
+        trigger_position: Optional[int] = None,
     ) -> None:
         """Choose what to trace, as the options of ``etm start`` do; what was chosen before is forgotten.
 
@@ -152,6 +159,12 @@ class Session:
             ``"loads"``, ``"stores"``, ``"both"`` or ``"all"``; None: as ``set etm conditional`` says (IHI 0064, 7.3.8).
         :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"``; None: as
             ``set etm q-elements`` says (IHI 0064, 7.3.8).
+        :param on: Pairs of an event and an action in the words of ``etm on``, as ``("exec dispatch", "mark")``;
+            ``etm on list`` lists them too (IHI 0064, 4.4).
+        :param counters: How counters begin that these use (IHI 0064, 4.2.1).
+        :param first_state: In which state the sequencer begins, from 0; None: as ``etm sequencer`` says
+            (IHI 0064, 4.2.2).
+        :param trigger_position: Percent of the buffer that is filled after a trigger; None: as ``etm trigger`` says.
         :raises EtmError: A location is unknown, or a value makes no sense whatever the unit.
         """
         found = words(START, {
@@ -175,8 +188,15 @@ class Session:
             "conditional": conditional,
             "q_elements": q_elements,
         })
-        options_of(self._session, parse(START, found))
-        self._configured = found
+        before = self._session.events.now
+        self._session.events.now, own = with_asked(
+            self._session, self._own, Asked(on, counters, first_state, trigger_position))
+        try:
+            options_of(self._session, parse(START, found))
+        except EtmError:
+            self._session.events.now = before
+            raise
+        self._configured, self._own = found, own
 
     def plan(self) -> TracePlan:
         """Plan what :meth:`start` would write, without writing anything.

@@ -334,18 +334,20 @@ class Rule(NamedTuple):
 class Counter:
     """How a counter begins and goes on; what it counts are the rules that :class:`Count`.
 
+    :param number: Which one, from 0.
+    :param value: Where it begins, 0 to 65535: so many counts later it is at zero.
+    :param reload: What a reload sets it to, 0 to 65535; None: ``value`` again.
+    :param is_periodic: Whether it reloads by itself at the count after zero, so that it is at zero for one count in
+        ``reload`` + 1.
+    :param is_chained: Whether it goes down, too, when the counter before it reloads.
     :raises ValueError: A value does not fit.
     """
 
     number: int
     value: int
-    """Where it begins, 0 to 65535: so many counts later it is at zero."""
     reload: Optional[int] = None
-    """What a reload sets it to, 0 to 65535; None: ``value`` again."""
     is_periodic: bool = False
-    """Whether it reloads by itself at the count after zero, so that it is at zero for one count in ``reload`` + 1."""
     is_chained: bool = False
-    """Whether it goes down when the counter before it reloads."""
 
     def __post_init__(self) -> None:
         if self.number < 0:

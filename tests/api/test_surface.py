@@ -75,9 +75,13 @@ def test_every_field_of_a_value_is_explained(name: str) -> None:
             assert isinstance(after, ast.Expr), "%s, line %d" % (name, field.lineno)
 
 
+# Commands of their own: etm on, counter, sequencer, trigger.
+EVENTS = {"on", "counters", "first_state", "trigger_position"}
+
+
 @pytest.mark.parametrize(
     "function, command, positions",
-    [(gdb_etm.connect, CONNECT, {WHERE.name.lower()}), (gdb_etm.Session.configure, START, set())],
+    [(gdb_etm.connect, CONNECT, {WHERE.name.lower()}), (gdb_etm.Session.configure, START, EVENTS)],
 )
 def test_keywords_are_the_options_of_the_command(function: Any, command: Command, positions: Set[str]) -> None:
     options = {argument.name[2:].replace("-", "_") for argument in command.arguments if argument.is_option}
