@@ -23,6 +23,7 @@ _BUDGET = re.compile(r"(?<=^```\n)\(gdb\) etm budget\n.*?(?=^```$)", re.DOTALL |
 _ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 _REGISTERS = re.compile(r"(?<=^```\n)\(gdb\) etm diff.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _FILTERS = re.compile(r"(?<=^```\n)\(gdb\) etm filter.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_EVENTS = re.compile(r"(?<=^```\n)\(gdb\) etm on.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -64,6 +65,14 @@ def filters(shown: str) -> str:
     :param shown: The text with its command lines.
     """
     return _session(shown, "m33 --option board.comparators=2", [])
+
+
+def events(shown: str) -> str:
+    """Give the README's events as GDB prints them on the board m33 with all resources.
+
+    :param shown: The text with its command lines.
+    """
+    return _session(shown, "m33 --option board.resources=full", [])
 
 
 def _session(shown: str, board: str, begin: List[str]) -> str:
@@ -137,6 +146,14 @@ def test_filters_are_what_gdb_prints() -> None:
     assert shown.group() == filters(shown.group())
 
 
+def test_events_are_what_gdb_prints() -> None:
+    """The README's events are GDB's output."""
+    pytest.importorskip("unicorn")
+    shown = _EVENTS.search(README.read_text())
+    assert shown is not None, "README.md has no events"
+    assert shown.group() == events(shown.group())
+
+
 if __name__ == "__main__":
     text, ill, spent = demo(), verdict(), budget()
     README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
@@ -144,4 +161,5 @@ if __name__ == "__main__":
     README.write_text(_BLOCK.sub(lambda found: text, README.read_text()))
     README.write_text(_LISTINGS.sub(lambda found: listings(found.group()), README.read_text()))
     README.write_text(_FILTERS.sub(lambda found: filters(found.group()), README.read_text()))
+    README.write_text(_EVENTS.sub(lambda found: events(found.group()), README.read_text()))
     README.write_text(_REGISTERS.sub(lambda found: registers(found.group()), README.read_text()))
