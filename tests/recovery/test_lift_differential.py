@@ -122,7 +122,7 @@ def test_t16_in_an_it_block(core: Core) -> None:
 
 def unpredictable_t32(word: int) -> bool:
     # Shifts of PC, next to which Armv8.1-M has 64-bit shifts.
-    return word & 0xFFE0000F == 0xEA40000F
+    return word & 0xFFF0000F == 0xEA50000F
 
 
 @pytest.mark.parametrize("chosen", T32, ids=lambda chosen: chosen.name)

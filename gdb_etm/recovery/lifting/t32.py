@@ -79,11 +79,14 @@ def _operation(build: Builder, first: int, destination: int, second: Operand, ca
 
 
 def _shifted_register(build: Builder, first: int, second: int) -> None:
-    if first & 0xFFF0 == 0xEA50 and second & 0x8000:
+    if first & 0xFFF0 == 0xEA50 and second & 0xC000 == 0x8000:
         _conditional_select(build, first, second)
         return
-    if first & 0xFFE0 == 0xEA40 and second & 0xF == 0xF and (first & 0x10 or second & 0x8000):
+    if first & 0xFFF0 == 0xEA50 and second & 0x800F == 0xF:
         _long_shift(build, first, second)
+        return
+    if second & 0x8000:
+        build.give_up()
         return
     amount = second >> 10 & 0x1C | second >> 6 & 3
     source, destination = second & 0xF, second >> 8 & 0xF
