@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Protocol, Tuple
+from typing import NamedTuple, Optional, Protocol, Tuple
 
+from gdb_etm.program.cfi import FrameRow
 from gdb_etm.recovery.values import Tier
 
 RAM = ((0x20000000, 0x40000000),)
 """Where M-profile's memory map has RAM (Armv8-M ARM, B8.1)."""
 BIT_BAND = (0x22000000, 0x24000000)
 """Alias of the first megabyte of RAM, a word for each bit (Armv7-M ARM, B3.1; Cortex-M3 and M4)."""
-
-
-class FrameRow(NamedTuple):
-    """Call frame information at one instruction (DWARF 5, 6.4): where the frame is and what is kept in it."""
-
-    register: int
-    """The canonical frame address is this register (0 to 15) plus ``offset``."""
-    offset: int
-    saved: Mapping[int, int]
-    """By register number: distance from the canonical frame address of the word that keeps the caller's value."""
-    kept: Tuple[int, ...] = ()
-    """Registers that still have the caller's value."""
 
 
 class FrameInformation(Protocol):
@@ -45,8 +34,8 @@ class Rules(NamedTuple):
     """Whether the core has bit-band aliases, through which stores reach RAM."""
     calls_keep: Tuple[int, ...] = (4, 5, 6, 7, 8, 9, 10, 11)
     """Registers besides SP that calls and handlers keep (AAPCS32, 6.1.1)."""
-    fpu: bool = False
-    """Whether exceptions may push a frame with floating-point registers."""
+    fpu: Optional[bool] = None
+    """Whether exceptions may push a frame with floating-point registers; None when the anchors tell."""
     frames: Optional[FrameInformation] = None
     window: int = 50000
     """How many instructions before the end are worked on."""

@@ -1,0 +1,230 @@
+"""Questions about a stretch that is worked out: registers, memory, writes, reasons."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Dict, List, Optional, Tuple
+
+from gdb_etm.recovery.line import DEAD
+from gdb_etm.recovery.memory import BLOCKED, FIRST, LAST
+from gdb_etm.recovery.operations import CONTROL, HANDLER, MASK, MSP, PLACES, PSP, SP
+from gdb_etm.recovery.reasons import Reasons, name_of
+from gdb_etm.recovery.stretch import FLAGS, StretchSolution
+from gdb_etm.recovery.values import Relative, Step, Tier, Value, Write, Written
+
+_BYTE = 0xFF
+
+
+class Answers:
+    """Answers about one stretch.
+
+    :param solution: The stretch.
+    """
+
+    def __init__(self, solution: StretchSolution) -> None:
+        self.solution = solution
+        self._line = solution.line
+        self._domain = solution.line.domain
+        self._reasons = Reasons(solution)
+        self._numbers = [access.number for access in solution.line.accesses]
+        self._homes: Optional[Dict[int, Tuple[int, int]]] = None
+
+    def register(self, number: int, name: str) -> Value:
+        """Give a register before an instruction."""
+        if name == "pc":
+            return self._pc(number)
+        if self.solution.broken:
+            return Value(None, Tier.UNKNOWN, "the facts contradict each other")
+        if name == "xpsr":
+            return self._status(number)
+        variable = self._variable(number, name)
+        if variable is None:
+            known = name in PLACES
+            return Value(None, Tier.UNKNOWN, "nothing reads it" if known else "no such register")
+        return self.value(variable)
+
+    def _pc(self, number: int) -> Value:
+        addresses = self.solution.flow.addresses
+        index = number - self.solution.first
+        if index < len(addresses):
+            return _known(addresses[index], "the trace")
+        end = self.solution.end
+        if end is not None and "pc" in end.registers:
+            return _known(end.registers["pc"], "read at the halt")
+        return Value(None, Tier.UNKNOWN, "behind the last instruction")
+
+    def _variable(self, number: int, name: str) -> Optional[int]:
+        place = PLACES.get(name)
+        if place is None:
+            return None
+        if place in (MSP, PSP):
+            # The one that is in use is r13.
+            handler = self._bit(number, HANDLER, 0)
+            select = self._bit(number, CONTROL, 1)
+            process = 0 if handler == 1 else select if handler == 0 else 0 if select == 0 else None
+            if process is None:
+                return self.solution.variable(number, SP) if self._same_stacks(number) else None
+            if bool(process) == (place == PSP):
+                place = SP
+        return self.solution.variable(number, place)
+
+    def _same_stacks(self, number: int) -> bool:
+        return False
+
+    def _bit(self, number: int, place: int, bit: int) -> Optional[int]:
+        variable = self.solution.variable(number, place)
+        if variable is None or not self._domain.mask[variable] >> bit & 1:
+            return None
+        return self._domain.bits[variable] >> bit & 1
+
+    def value(self, variable: int) -> Value:
+        """Tell what is known of a variable."""
+        domain = self._domain
+        known, bits = domain.mask[variable], domain.bits[variable]
+        entry = domain.log.last.get(variable, -1)
+        tier = self.solution.solver.tier(entry)
+        if known == MASK:
+            return Value(bits, tier, self._reasons.known(variable), MASK, bits, bits, bits)
+        low, high = domain.bounds(variable)
+        reason = self._reasons.unknown(variable)
+        return Value(None, Tier.UNKNOWN, reason, known, bits, low, high, self._relative(variable))
+
+    def _relative(self, variable: int) -> Optional[Relative]:
+        # Another variable of the class that a register held: the oldest.
+        members = self._domain.members.get(self._domain.root[variable])
+        if members is None:
+            return None
+        if self._homes is None:
+            self._homes = self._find_homes()
+        homes = [(self._homes[member][1], member) for member in members if member != variable and member in self._homes]
+        if not homes:
+            return None
+        number, member = min(homes)
+        name = name_of(self._homes[member][0])
+        offset = (self._domain.offset[variable] - self._domain.offset[member]) & MASK
+        return None if name is None else Relative(name, number, offset - (offset >> 31 << 32))
+
+    def _find_homes(self) -> Dict[int, Tuple[int, int]]:
+        homes: Dict[int, Tuple[int, int]] = {}
+        for place in range(15):
+            for number, variable in zip(self._line.times[place], self._line.held[place]):
+                if variable != DEAD and variable not in homes:
+                    homes[variable] = (place, number)
+        return homes
+
+    def _status(self, number: int) -> Value:
+        # The flags of the xPSR; the rest only where an anchor is.
+        known = bits = 0
+        tier = Tier.EXACT
+        for place, bit in FLAGS:
+            variable = self.solution.variable(number, place)
+            if variable is not None and self._domain.mask[variable] & 1:
+                known |= 1 << bit
+                bits |= (self._domain.bits[variable] & 1) << bit
+                tier = max(tier, self.solution.solver.tier(self._domain.log.last.get(variable, -1)))
+        return Value(None, Tier.UNKNOWN, "only flags are worked out", known, bits, bits, bits | MASK & ~known)
+
+    def why(self, number: int, name: str) -> List[Step]:
+        """List the facts that a register's value rests on."""
+        variable = None if self.solution.broken else self._variable(number, name)
+        if variable is None:
+            value = self.register(number, name)
+            return [Step(value.reason, None, value.tier)]
+        if self._domain.mask[variable] == MASK:
+            return self._reasons.chain(variable)
+        return [Step(self._reasons.unknown(variable), None, Tier.UNKNOWN)]
+
+    def memory(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
+        """Give the bytes of memory before an instruction."""
+        if self.solution.broken:
+            return (Value(None, Tier.UNKNOWN, "the facts contradict each other"),) * size
+        at = bisect_left(self._numbers, number)
+        return tuple([self._byte(at, (address + index) & MASK) for index in range(size)])
+
+    def _byte(self, at: int, byte: int) -> Value:
+        line = self._line
+        if not line.is_ram(byte, 1):
+            found = line.read_constant(byte, 1)
+            if found is None:
+                return Value(None, Tier.UNKNOWN, "not in the program and not RAM")
+            return _known(found, "a constant of the program", _BYTE)
+        if line.is_volatile(byte, 1):
+            return Value(None, Tier.UNKNOWN, "memory that others write")
+        memory = self.solution.solver.memory
+        before = self._found(memory.before(at, byte), byte)
+        if before.value is not None:
+            return before
+        after = self._found(memory.after(at, byte), byte)
+        return before if after.value is None else after
+
+    def _found(self, found: Tuple[int, int, bool], byte: int) -> Value:
+        source, distance, guessed = found
+        line = self._line
+        if source == BLOCKED:
+            where = self.solution.address(line.accesses[distance].number)
+            return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose address is unknown" % where)
+        tier = Tier.LIKELY if guessed else Tier.EXACT
+        if source in (FIRST, LAST):
+            return self._anchored(source == FIRST, byte, tier)
+        access = line.accesses[source]
+        shift = 8 * distance
+        domain = self._domain
+        tier = max(tier, self._tier(access.address), self._tier(access.data))
+        what = "{} at #{:,}".format("stored" if access.store else "loaded", access.number)
+        if domain.mask[access.data] >> shift & _BYTE != _BYTE:
+            reason = "%s, but unknown: %s" % (what, self._reasons.unknown(access.data))
+            return Value(None, Tier.UNKNOWN, reason)
+        return _known(domain.bits[access.data] >> shift & _BYTE, what, _BYTE, tier)
+
+    def _anchored(self, begins: bool, byte: int, tier: Tier) -> Value:
+        state = self.solution.begin if begins else self.solution.trusted_end
+        found = None if state is None else state.read(byte & ~3, 4)
+        if found is None or len(found) < 4:
+            return Value(None, Tier.UNKNOWN, "in memory from before the window" if begins else "not read at the halt")
+        if not begins:
+            tier = max(tier, self._end_tier(byte))
+        text = "in memory when the run began" if begins else "not written since, read at the halt"
+        return _known(found[byte & 3], text, _BYTE, tier)
+
+    def _end_tier(self, byte: int) -> Tier:
+        return Tier.EXACT
+
+    def _tier(self, variable: int) -> Tier:
+        return self.solution.solver.tier(self._domain.log.last.get(variable, -1))
+
+    def writes(self, address: int, size: int) -> Written:
+        """Find the stores that wrote a piece of memory, newest first."""
+        line, domain = self._line, self._domain
+        memory = self.solution.solver.memory
+        found = set()
+        for word in range(address & ~3, address + size, 4):
+            for number in memory.cells.get(word, ()):
+                access = line.accesses[number]
+                where = domain.bits[access.address]
+                if access.store and where < address + size and address < where + access.size:
+                    found.add(number)
+        writes = []
+        newer = len(line.accesses)
+        unplaced = memory.unplaced
+        for number in sorted(found, reverse=True):
+            between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
+            writes.append(self._write(number, between))
+            newer = number
+        return Written(tuple(writes), bisect_left(unplaced, newer))
+
+    def _write(self, number: int, between: int) -> Write:
+        access = self._line.accesses[number]
+        domain = self._domain
+        mask = (1 << 8 * access.size) - 1
+        value = self.value(access.data)
+        if value.value is None and value.known & mask == mask:
+            tier = self._tier(access.data)
+            value = _known(value.bits & mask, self._reasons.known(access.data), mask, tier)
+        elif value.value is not None:
+            value = value._replace(value=value.value & mask)
+        certain = domain.mask[access.condition] == MASK
+        return Write(access.number, domain.bits[access.address], access.size, value, certain, between)
+
+
+def _known(value: int, reason: str, mask: int = MASK, tier: Tier = Tier.EXACT) -> Value:
+    return Value(value, tier, reason, mask, value, value, value)

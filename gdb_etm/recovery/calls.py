@@ -1,0 +1,118 @@
+"""The calling convention as assumptions: what a call or a handler found in SP and r4 to r11 it leaves there.
+
+Calls and returns are matched by a stack of return addresses of our own (AAPCS32, 6.1.1 and 6.3).
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Sequence, Tuple
+
+from gdb_etm.recovery.frames import Place
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.operations import MASK, SP
+
+NO_FRAME = -1
+_DEEP = 4
+# Calls that one return may leave at once, by tail calls that are not told from calls.
+
+
+CALL, HANDLER, ALIGNED, FRAME = range(4)
+"""What assumptions are about."""
+
+
+class Assumption(NamedTuple):
+    """That one register is the same before a call and after it, or something like that."""
+
+    kind: int
+    """CALL; HANDLER for an exception; ALIGNED: what SP is set to, ``before``, is a multiple of 4; FRAME: ``after`` is
+    the canonical frame address, ``before``, plus the distance."""
+    place: int
+    before: int
+    """Variable."""
+    after: int
+    """Variable."""
+    number: int
+    """The call's, or that of the instruction before the exception."""
+    returned: int
+    """The first instruction after it."""
+    distance: int = 0
+
+
+class Call(NamedTuple):
+    """A call that has not returned."""
+
+    returns_to: int
+    number: int
+    kept: Tuple[int, ...]
+    frame: int
+    """Variable of the caller's canonical frame address, or NO_FRAME."""
+
+
+class Calls:
+    """Matches calls with returns.
+
+    :param line: The line that is being made.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._places = (SP,) + line.rules.calls_keep
+        self.frame = NO_FRAME
+        """Variable of the canonical frame address of the function that runs."""
+        self.stack: List[Call] = []
+        """Calls that have not returned."""
+        self.assumptions: List[Assumption] = []
+
+    @property
+    def places(self) -> Tuple[int, ...]:
+        """The places that a call keeps."""
+        return self._places
+
+    def values(self, current: Sequence[int]) -> Tuple[int, ...]:
+        """Give the variables of the places that a call keeps."""
+        return tuple([current[place] for place in self._places])
+
+    def call(self, number: int, returns_to: int, current: Sequence[int]) -> None:
+        """Note a call."""
+        self.stack.append(Call(returns_to, number, self.values(current), self.frame))
+        self.frame = current[SP]
+
+    def arrive(self, number: int, address: int, current: Sequence[int]) -> None:
+        """Take an indirect branch that is no call, to see whether it is a return."""
+        stack = self.stack
+        for deep in range(1, min(len(stack), _DEEP) + 1):
+            if stack[-deep].returns_to == address:
+                call = stack[-deep]
+                del stack[-deep:]
+                self.frame = call.frame
+                self.assume(call.number, self._places, call.kept, current, CALL)
+                return
+        self.frame = NO_FRAME
+
+    def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
+        """Take what call frame information tells of the moment before an instruction."""
+        line = self._line
+        for register, distance in places:
+            variable = current[register]
+            if self.frame == NO_FRAME:
+                self.frame = line.offset(variable, -distance)
+            elif line.offset(self.frame, distance) != variable:
+                known = Assumption(FRAME, register, self.frame, variable, line.number, line.number, distance & MASK)
+                self.assumptions.append(known)
+
+    def assume(
+        self, number: int, places: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int
+    ) -> None:
+        """Assume that registers have the values that they had.
+
+        :param kept: The variables of the places then.
+        """
+        for place, before in zip(places, kept):
+            after = current[place]
+            if before != after:
+                self.assumptions.append(Assumption(kind, place, before, after, number, self._line.number))
+
+    def align(self, variable: int) -> None:
+        """Assume that what SP is set to is a multiple of 4; the core ignores the other bits (Armv8-M ARM, B3.8)."""
+        number = self._line.number
+        self.assumptions.append(Assumption(ALIGNED, SP, variable, variable, number, number))

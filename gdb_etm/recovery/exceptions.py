@@ -1,0 +1,250 @@
+"""What the core does by itself when it takes an exception and when it returns from one.
+
+Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, ExceptionTaken, PopStack and ExceptionReturn; Armv7-M
+(DDI 0403), B1.5.6 to B1.5.8.  Of A-profile's banked registers nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import List, NamedTuple, Optional, Tuple
+
+from gdb_etm.protocols.elements import Exception_
+from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
+from gdb_etm.recovery.calls import NO_FRAME, Call, Calls
+from gdb_etm.recovery.line import INPUT, UNMODELLED, Fact, Line
+from gdb_etm.recovery.operations import CONTROL, FPSCR, GE, HANDLER, LR, MSP, PSP, S0, SP, C, N, Op, V, Z
+from gdb_etm.recovery.relations import Kind
+
+_BIT = 0xFFFFFFFE
+_FLAGS = ((31, N), (30, Z), (29, C), (28, V))
+_BASIC, _EXTENDED = 0x20, 0x68
+_SPSEL, _FPCA = 1, 2
+_FTYPE, _MODE, _STACK = 4, 3, 2
+# EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
+_FIXED, _OF_STATE = 0xFFFFFF82, 0x61
+# Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
+_ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
+
+
+_PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL)
+_FIRST_INTERRUPT = 14
+# PendSV; what has a lower number is a fault or an SVC, whose handler may change what was pushed on purpose.
+
+
+def _is_asynchronous(event: Exception_) -> bool:
+    return event.vector is not None and event.vector >= _FIRST_INTERRUPT
+
+
+class _Entry(NamedTuple):
+    number: int
+    keeps_all: bool
+    """Whether what it pushes is popped again as it was."""
+    kept: Tuple[int, ...]
+    stack: List[Call]
+    frame: int
+
+
+class Exceptions:
+    """Exceptions of one line.
+
+    :param line: The line that is being made.
+    :param calls: Of the same line.
+    :param fpu: Whether frames may hold floating-point registers.
+    :param core: The core's type.
+    """
+
+    def __init__(self, line: Line, calls: Calls, fpu: bool, core: str) -> None:
+        self._line = line
+        self._calls = calls
+        self._fpu = fpu
+        self._armv7 = bool(_ARMV7.search(core))
+        self._security: Optional[int] = None
+        self._open: List[Optional[_Entry]] = []
+        self.one_state = True
+        """Whether the core is in one security state all the time."""
+
+    def switch(self) -> None:
+        """Note that PSP was written: a handler that does so may return to another thread."""
+        self._open = [None for _ in self._open]
+
+    def enter(self, event: Exception_, current: List[int], m_profile: bool) -> None:
+        """Take an exception."""
+        line = self._line
+        calls = self._calls
+        self._open.append(
+            _Entry(line.number, _is_asynchronous(event), self._values(current), calls.stack, calls.frame)
+        )
+        calls.stack, calls.frame = [], NO_FRAME
+        if m_profile:
+            self._push(event, current)
+        else:
+            self._forget(current, (SP, LR))
+        for place in range(64):
+            line.put(place, current[place])
+
+    def leave(self, target: Optional[int], current: List[int], m_profile: bool) -> Optional[int]:
+        """Return from an exception.
+
+        :param target: Variable of EXC_RETURN, if known.
+        :returns: The variable that the next instruction's address is loaded into.
+        """
+        line = self._line
+        entry = self._open.pop() if self._open else None
+        address = None
+        if m_profile:
+            address = self._pop(target, current)
+        else:
+            self._forget(current, (SP, LR, N, Z, C, V))
+        calls = self._calls
+        calls.stack, calls.frame = [], NO_FRAME
+        if entry is not None:
+            calls.stack, calls.frame = entry.stack, entry.frame
+            places = calls.places + _PUSHED if entry.keeps_all and m_profile else calls.places
+            calls.assume(entry.number, places, entry.kept, current, OF_HANDLER)
+        for place in range(64):
+            line.put(place, current[place])
+        return address
+
+    def _values(self, current: List[int]) -> Tuple[int, ...]:
+        return self._calls.values(current) + tuple([current[place] for place in _PUSHED])
+
+    def chain(self, target: Optional[int], current: List[int], m_profile: bool) -> None:
+        """Take an exception where another one's handler returns (Armv8-M ARM, TailChain): the frame stays.
+
+        :param target: Variable of EXC_RETURN, if known.
+        """
+        line = self._line
+        self._calls.stack, self._calls.frame = [], NO_FRAME
+        if not m_profile:
+            self._forget(current, (SP, LR))
+        else:
+            value = line.new(INPUT) if target is None else target
+            self._returns_with(value)
+            self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
+            fresh = self._exc_return(*[self._bit(value, place) for place in (_FTYPE, _MODE, _STACK)])
+            current[LR] = fresh
+        for place in range(64):
+            line.put(place, current[place])
+
+    def _returns_with(self, value: int) -> None:
+        # What every EXC_RETURN has in common.
+        line = self._line
+        line.learn(value, 0xFFFFFF80, 0xFFFFFF80, Fact.MODE)
+        security = self._security_bits()
+        if security is not None:
+            for place in (0, 5, 6):
+                line.relate((Kind.FIELD, value, security, place, place, 1))
+
+    def _security_bits(self) -> Optional[int]:
+        # One variable for the bits that are the same all the time, if the security state is.
+        if not self.one_state:
+            return None
+        if self._security is None:
+            self._security = self._line.new(INPUT)
+            if self._armv7:
+                self._line.learn(self._security, _OF_STATE, _OF_STATE, Fact.MODE)
+        return self._security
+
+    def _forget(self, current: List[int], places: Tuple[int, ...]) -> None:
+        for place in places:
+            current[place] = self._line.new(UNMODELLED, _BIT if N <= place <= V else 0)
+
+    def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
+        # Compute something as an instruction would.
+        place = [0] * 4
+        for index, variable in enumerate(inputs):
+            place[index] = variable
+        self._line.run(((int(op), (3,), tuple(range(len(inputs))), detail),), place, self._line.one)
+        return place[3]
+
+    def _bit(self, variable: int, number: int) -> int:
+        return self._op(Op.BIT, variable, detail=(number,))
+
+    def _process(self, current: List[int]) -> int:
+        # Whether r13 is PSP.
+        line = self._line
+        return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
+
+    def _push(self, event: Exception_, current: List[int]) -> None:
+        line = self._line
+        zero = line.constant(0)
+        before = current[SP]
+        process = self._process(current)
+        thread = line.invert(current[HANDLER])
+        basic = line.invert(self._bit(current[CONTROL], _FPCA)) if self._fpu else line.one
+        lowered = line.select(basic, line.offset(before, -_BASIC), line.offset(before, -_EXTENDED))
+        frame = self._op(Op.BITS, zero, lowered, detail=(2, 0, 1))
+        line.learn(frame, 7, 0, Fact.MODE)
+        xpsr = self._status(event, current, before)
+        address = event.return_address
+        returns = line.new(INPUT) if address is None else line.constant(address)
+        for index, variable in enumerate([current[place] for place in (0, 1, 2, 3, 12, LR)] + [returns, xpsr]):
+            line.store(line.offset(frame, 4 * index), variable, 4, line.one)
+        if self._fpu:
+            self._push_floats(frame, basic)
+        current[MSP] = line.select(process, current[MSP], frame)
+        current[PSP] = line.select(process, frame, current[PSP])
+        current[SP] = current[MSP]
+        self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
+        current[LR] = self._exc_return(basic, thread, process)
+        current[HANDLER] = line.one
+        current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 2))
+
+    def _status(self, event: Exception_, current: List[int], before: int) -> int:
+        # The xPSR that is pushed: flags, and in bit 9 whether the frame was aligned.
+        line = self._line
+        xpsr = line.new(INPUT)
+        line.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
+        for place, flag in _FLAGS:
+            line.relate((Kind.FIELD, xpsr, current[flag], place, 0, 1))
+        line.relate((Kind.FIELD, xpsr, before, 9, 2, 1))
+        return xpsr
+
+    def _push_floats(self, frame: int, basic: int) -> None:
+        # Lazily or not at all (DDI 0553, B3.22): what is there afterwards is not known.
+        line = self._line
+        extended = line.invert(basic)
+        if line.fixed[extended] and not line.domain.bits[extended]:
+            return
+        for index in range(8, 26):
+            line.store(line.offset(frame, 4 * index), line.new(UNMODELLED), 4, extended)
+
+    def _exc_return(self, basic: int, thread: int, process: int) -> int:
+        line = self._line
+        security = self._security_bits()
+        value = line.new(INPUT)
+        line.learn(value, _FIXED, _FIXED & ~2, Fact.MODE)
+        for place, bit in ((_FTYPE, basic), (_MODE, thread), (_STACK, process)):
+            line.relate((Kind.FIELD, value, bit, place, 0, 1))
+        if security is not None:
+            for place in (0, 5, 6):
+                line.relate((Kind.FIELD, value, security, place, place, 1))
+        return value
+
+    def _pop(self, target: Optional[int], current: List[int]) -> int:
+        line = self._line
+        value = line.new(INPUT) if target is None else target
+        self._returns_with(value)
+        thread = self._bit(value, _MODE)
+        process = self._op(Op.AND, self._bit(value, _STACK), thread)
+        basic = self._bit(value, _FTYPE) if self._fpu else line.one
+        frame = line.select(process, current[PSP], current[SP])
+        loaded = [line.load(line.offset(frame, 4 * index), 4, line.one) for index in range(8)]
+        for place, variable in zip((0, 1, 2, 3, 12, LR), loaded):
+            current[place] = variable
+        for place, flag in _FLAGS:
+            current[flag] = self._bit(loaded[7], place)
+        self._forget(current, (GE,))
+        raised = line.select(basic, line.offset(frame, _BASIC), line.offset(frame, _EXTENDED))
+        current[MSP] = current[SP]
+        padding = self._op(Op.BITS, loaded[7], line.constant(0), detail=(2, 9, 1))
+        current[SP] = self._op(Op.OR, raised, padding)
+        current[HANDLER] = line.invert(thread)
+        control = self._op(Op.BITS, process, current[CONTROL], detail=(1, 0, 1))
+        current[CONTROL] = self._op(Op.BITS, line.invert(basic), control, detail=(2, 0, 1))
+        if self._fpu:
+            for place in (FPSCR,) + tuple(range(S0, S0 + 16)):
+                fresh = line.new(UNMODELLED)
+                current[place] = line.select(basic, current[place], fresh)
+        return loaded[6]

@@ -1,0 +1,353 @@
+"""Follows a stretch of the history and makes a line of it: branches and their outcomes, IT blocks, exceptions."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
+
+from gdb_etm.history.store import History, Span
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.protocols.elements import Context, Event, Exception_, ExceptionReturn, Gap
+from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.calls import Calls
+from gdb_etm.recovery.exceptions import Exceptions
+from gdb_etm.recovery.frames import Frames
+from gdb_etm.recovery.line import DEAD, START, Fact, Line
+from gdb_etm.recovery.operations import HANDLER, PSP
+from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
+
+_BIT = 0xFFFFFFFE
+_DEBUG_HALT = "Debug halt"
+_RESET = 1
+
+Item = Union[Span, Event]
+
+
+class Run(NamedTuple):
+    """Instructions that ran one after the other."""
+
+    number: int
+    """Of the first."""
+    templates: List[Template]
+    taken: List[Optional[bool]]
+    """Of each, whether it branched, or whether it did anything; None when that is not told."""
+
+
+class _Chained(NamedTuple):
+    # An exception that is taken where a handler returns.
+    event: Exception_
+
+
+_Run = Union[Run, Exception_, ExceptionReturn, _Chained]
+
+
+class Stretch(NamedTuple):
+    """Instructions with nothing unknown between them."""
+
+    first: int
+    last: int
+
+
+def stretches(history: History) -> List[Stretch]:
+    """Cut a history where something is not known to have run, or the debugger may have changed something."""
+    found = []
+    first = 1
+    for before, event in history.interruptions():
+        if breaks(event) and before >= first:
+            found.append(Stretch(first, before))
+            first = before + 1
+    if len(history) >= first or not found:
+        found.append(Stretch(first, len(history)))
+    return found
+
+
+def breaks(event: Event) -> bool:
+    """Tell whether nothing before an event helps with what is after it."""
+    if isinstance(event, Exception_):
+        return event.name == _DEBUG_HALT or event.vector == _RESET
+    return isinstance(event, Gap)
+
+
+class _Branch(NamedTuple):
+    # An instruction that computes the next one's address, or may be a return.
+    target: Optional[int]
+    ignored: int
+    """Bits of what it computes that do not matter."""
+    interworks: bool
+    call: bool
+    number: int
+
+
+class Flow:
+    """Makes the line of a stretch, or of its newest part.
+
+    :param history: The executed instructions.
+    :param line: Is filled.
+    :param first: Number of the first instruction.
+    :param last: Number of the last instruction.
+    :param fpu: Whether exceptions may push floating-point registers.
+    """
+
+    def __init__(self, history: History, line: Line, first: int, last: int, fpu: bool) -> None:
+        self.line = line
+        self.first = first
+        self.last = last
+        core = history.source.core
+        m_profile = is_m_profile(core)
+        self._m_profile = m_profile
+        self._templates = Templates(history.program, line.constant, m_profile)
+        self._items = list(_within(history, first, last))
+        self._outcomes = {told.number: told.passed for _, told in history.conditions()}
+        self.current: List[int] = []
+        """The variable of each place; those of one instruction come after the others."""
+        self.calls = Calls(line)
+        self._exceptions = Exceptions(line, self.calls, fpu, core.type if core is not None else "")
+        self._worlds: Tuple[List[int], List[int]] = ([], [])
+        self._world_of = -1
+        self._branch: Optional[_Branch] = None
+        self._last: Optional[Template] = None
+        frames = line.rules.frames
+        self._frames = None if frames is None else Frames(frames, self._templates.like)
+        self._moved = True
+        # Whether SP or a frame pointer has changed since call frame information was looked at.
+        self.addresses: List[int] = []
+        """Of each instruction."""
+
+    def begin(self) -> None:
+        """Give every place a variable."""
+        line = self.line
+        line.number = self.first - 1
+        for place in range(64):
+            bit = place in FLAGS or place == HANDLER
+            variable = line.new(START, _BIT if bit else 0)
+            self.current.append(variable)
+            line.put(place, variable)
+        self.current += [0] * 128
+        if not self._m_profile:
+            return
+        for place in (13, 20, 21):
+            line.learn(self.current[place], 3, 0, Fact.MODE)
+
+    def follow(self) -> Iterator[int]:
+        """Add all instructions; gives the number of the next one now and then."""
+        runs = self._expand()
+        needs = _live_flags(runs)
+        self._last = next((run.templates[-1] for run in reversed(runs) if isinstance(run, Run)), None)
+        at = 0
+        for item in runs:
+            if isinstance(item, Run):
+                yield item.number
+                number = item.number
+                for template, taken in zip(item.templates, item.taken):
+                    self._step(template, number, needs[at], taken)
+                    number += 1
+                    at += 1
+            else:
+                self._event(item)
+
+    def last_instruction(self) -> Optional[Template]:
+        """Give the last instruction; None when there is none."""
+        return self._last
+
+    def finish(self, pc: Optional[int], isa: Isa) -> None:
+        """End the line.
+
+        :param pc: Address of the instruction that would have been next, if known.
+        :param isa: Its instruction set.
+        """
+        self.line.number = self.last
+        if pc is not None:
+            self._goes_to(pc, isa)
+
+    def _expand(self) -> List[_Run]:
+        # Lists of templates with whether a branch was taken, and events.
+        runs: List[_Run] = []
+        state: Optional[int] = None
+        interrupted: Dict[int, int] = {}
+        secure: Set[bool] = set()
+        for item in self._items:
+            if isinstance(item, Span):
+                executed = item.range
+                if state is None:
+                    state = interrupted.get(executed.start)
+                    if state is None:
+                        state = self._templates.it_state(executed.start, executed.isa)
+                templates, state = self._templates.of_range(executed.start, executed.end, executed.isa, state)
+                taken = [_mid(template) for template in templates]
+                taken[-1] = _outcome(templates[-1], executed.taken)
+                runs.append(Run(item.number, templates, taken))
+                self.addresses += [template.address for template in templates]
+            elif isinstance(item, Exception_):
+                if runs and isinstance(runs[-1], ExceptionReturn):
+                    runs[-1] = _Chained(item)
+                else:
+                    if item.return_address is not None and state is not None:
+                        interrupted[item.return_address] = state
+                    runs.append(item)
+                state = 0
+            elif isinstance(item, Context):
+                secure.add(item.non_secure)
+            elif isinstance(item, ExceptionReturn):
+                state = None
+                runs.append(item)
+        self._exceptions.one_state = len(secure) < 2
+        return runs
+
+    def _step(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> None:
+        line = self.line
+        line.number = number
+        current = self.current
+        if self._branch is not None:
+            self._goes_to(template.address, template.isa)
+        if self._moved:
+            self._moved = template.moves
+            if self._frames is not None:
+                self.calls.locate(self._frames.at(template), current)
+        elif template.moves:
+            self._moved = True
+        executed = True
+        if template.condition == ALWAYS:
+            self._world_of = -1
+            self._run(template, flags, current, taken)
+        else:
+            executed = self._conditionally(template, number, flags, taken)
+        if not executed:
+            return
+        if template.call:
+            self.calls.call(number, template.address + template.size, current)
+        if template.target is not None:
+            target = template.target
+            ignored = 0 if template.interworks else 1 if template.isa is Isa.T32 else 3
+            variable = current[target] if target >= 0 else None
+            self._branch = _Branch(variable, ignored, template.interworks, template.call, number)
+
+    def _run(self, template: Template, flags: int, current: List[int], taken: Optional[bool]) -> None:
+        line = self.line
+        steps, written, dead = template.needed(flags)
+        if steps:
+            line.run(steps, current, line.one)
+        put = line.put
+        for place in written:
+            put(place, current[place])
+        for place in dead:
+            put(place, DEAD)
+        self._told(template, current, taken)
+
+    def _told(self, template: Template, current: List[int], taken: Optional[bool]) -> None:
+        line = self.line
+        if template.rounds is not None:
+            self.calls.align(current[template.rounds])
+        if template.taken is not None and taken is not None:
+            line.learn(current[template.taken], 1, int(taken), Fact.TAKEN if taken else Fact.NOT_TAKEN)
+        for place in template.aligned:
+            line.learn(current[place] if place >= 0 else ~place, 3, 0, Fact.ALIGNED)
+        if PSP in template.writes:
+            self._exceptions.switch()
+
+    def _conditionally(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> bool:
+        # An IT block is two worlds, of which one is real: what is read in it was written in the same one.
+        line, current = self.line, self.current
+        code = template.condition
+        bit = line.condition(code & ~1, [current[place] for place in FLAGS])
+        passes = 1 - (code & 1)
+        told = taken if template.kind in (Kind.DIRECT, Kind.INDIRECT) else self._outcomes.get(number)
+        if taken is False:
+            told = False
+        if told is not None:
+            line.learn(bit, 1, passes if told else 1 - passes, Fact.OUTCOME)
+        if line.domain.mask[bit] & 1:
+            if line.domain.bits[bit] != passes:
+                return False
+            self._run(template, flags, current, taken)
+            if self._world_of == bit:
+                self._worlds[passes][:] = current
+            return True
+        if self._world_of != bit:
+            self._worlds = (list(current), list(current))
+            self._world_of = bit
+        world = self._worlds[passes]
+        steps, written, dead = template.needed(flags)
+        line.run(steps, world, bit if passes else line.invert(bit))
+        for place in dead:
+            line.put(place, DEAD)
+        for place in written:
+            current[place] = line.select(bit, self._worlds[1][place], self._worlds[0][place])
+            line.put(place, current[place])
+        if template.kills:
+            self._world_of = -1
+        if PSP in template.writes:
+            self._exceptions.switch()
+        return True
+
+    def _goes_to(self, address: int, isa: Isa) -> None:
+        # The next instruction's address is what the last one computed, if it did.
+        branch = self._branch
+        self._branch = None
+        if branch is None:
+            return
+        if branch.target is not None:
+            bits = address | int(isa is Isa.T32) if branch.interworks else address & ~branch.ignored
+            self.line.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
+        if not branch.call:
+            self._moved = True
+            self.calls.arrive(branch.number, address, self.current)
+
+    def _event(self, event: Union[Exception_, ExceptionReturn, _Chained]) -> None:
+        self._world_of = -1
+        self._moved = True
+        if isinstance(event, Exception_):
+            if event.return_address is not None:
+                self._goes_to(event.return_address, Isa.T32)
+            self._branch = None
+            self._exceptions.enter(event, self.current, self._m_profile)
+            return
+        branch, self._branch = self._branch, None
+        target = branch.target if branch is not None else None
+        if isinstance(event, _Chained):
+            self._exceptions.chain(target, self.current, self._m_profile)
+        else:
+            loaded = self._exceptions.leave(target, self.current, self._m_profile)
+            self._branch = _Branch(loaded, 1, False, True, self.line.number)
+
+
+def _within(history: History, first: int, last: int) -> Iterator[Item]:
+    # What ran, and the events strictly between; those that break a stretch stand outside of it.
+    number = first
+    for item in history.spans(first, last):
+        if isinstance(item, Span):
+            number = item.number + item.range.instructions
+            yield item
+        elif first < number <= last:
+            yield item
+
+
+def _mid(template: Template) -> Optional[bool]:
+    # A direct branch that the trace goes on behind was not taken.
+    if template.kind is Kind.DIRECT and template.goes_to != template.address + template.size:
+        return False
+    return None
+
+
+def _outcome(template: Template, taken: bool) -> Optional[bool]:
+    if template.kind is Kind.INDIRECT:
+        return taken
+    if template.kind is Kind.DIRECT:
+        return taken if template.goes_to != template.address + template.size else None
+    return None if taken else False
+
+
+def _live_flags(runs: Iterable[_Run]) -> bytearray:
+    # For each instruction the flags that are read behind it.
+    found = bytearray()
+    live = ALL_FLAGS
+    for item in reversed(list(runs)):
+        if not isinstance(item, Run):
+            live = ALL_FLAGS
+            continue
+        for template in reversed(item.templates):
+            found.append(live)
+            if template.condition == ALWAYS:
+                live &= ~template.kills
+            live |= template.reads
+    found.reverse()
+    return found

@@ -1,0 +1,446 @@
+"""One line of executed instructions as variables and relations: each write of a place makes a new variable.
+
+The path is known, so what ran is one long basic block, and its static single assignment form needs no joins (but those
+of conditional instructions, see :mod:`gdb_etm.recovery.flow`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.domain import Domain
+from gdb_etm.recovery.evaluate import apply
+from gdb_etm.recovery.operations import MASK, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.relations import Kind, Relation, variables
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.template import Step
+
+START, UNMODELLED, INPUT, DEAD = -1, -2, -3, -4
+"""What made a variable, when no relation did: it is from before; an instruction without a model; a load or what else
+comes from outside.  DEAD stands for a flag that nobody reads."""
+PLACES = TEMPORARY
+_BIT = MASK & ~1
+
+
+class Access(NamedTuple):
+    """One load or store, in the order in which they ran."""
+
+    number: int
+    """The instruction's."""
+    store: bool
+    address: int
+    """Variable."""
+    data: int
+    """Variable."""
+    size: int
+    """In bytes; 0 for what may change any memory."""
+    condition: int
+    """Variable, a bit: whether it ran at all."""
+
+
+class Fact:
+    """Why something is known that no instruction computes; the text of a step of a proof."""
+
+    HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
+    OUTCOME, MODE, MEMORY, END_MEMORY, DATA, GUESSED, GUESSED_END = range(7, 14)
+    TEXTS = (
+        "read at the halt",
+        "read when the run began",
+        "told",
+        "this branch was taken",
+        "this branch was not taken",
+        "the next instruction's address",
+        "an address that must be aligned",
+        "the trace tells whether this ran",
+        "how exceptions are entered",
+        "in memory when the run began",
+        "still in memory at the halt",
+        "traced data",
+        "in memory when the run began, if stores to unknown addresses missed it",
+        "still in memory at the halt, if stores to unknown addresses missed it",
+    )
+
+
+class Line:
+    """Variables, relations and accesses of a line of instructions.
+
+    :param rules: What may be relied on.
+    :param program: The program that ran; what it holds outside of RAM is constant.
+    """
+
+    def __init__(self, rules: Rules, program: Program) -> None:
+        self.rules = rules
+        self.program = program
+        self.domain = Domain()
+        self.relations: List[Relation] = []
+        self.numbers = array("I")
+        """The instruction that each relation comes from; 0 for none."""
+        self.made = array("i")
+        """The relation that computes each variable; ~access number - 16 for a load; or why there is none."""
+        self.accesses: List[Access] = []
+        self.times: List[array[int]] = [array("I") for _ in range(PLACES)]
+        """For each place the instructions before which it got a new variable."""
+        self.held: List[array[int]] = [array("i") for _ in range(PLACES)]
+        """The variables, or DEAD."""
+        self.number = 0
+        """The instruction that is being added."""
+        # Of flags that a comparison has set: the flag's place and the two that it compared.
+        self._origin: Dict[int, Tuple[int, ...]] = {}
+        self._compared: Optional[Tuple[int, int]] = None
+        # What the instruction that is being added compares.
+        self._derived: Dict[Tuple[int, int], int] = {}
+        self._base: Dict[int, Tuple[int, int]] = {}
+        self._inverse: Dict[int, int] = {}
+        self.fixed = bytearray()
+        self.one = self.constant(1)
+        self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
+            Op.ADD: self._add,
+            Op.SUB: self._subtract,
+            Op.AND: lambda i, d: self._logic(Kind.AND, i),
+            Op.OR: lambda i, d: self._logic(Kind.OR, i),
+            Op.XOR: lambda i, d: self.exclusive(i[0], i[1]),
+            Op.NOT: lambda i, d: self.exclusive(i[0], self.constant(MASK)),
+            Op.BITS: self._bits,
+            Op.SIGN: lambda i, d: self.make(Kind.SIGN, i[0], d[0]),
+            Op.MUL: lambda i, d: self.make(Kind.MULTIPLY, i[0], i[1]),
+            Op.UDIV: lambda i, d: self.make(Kind.DIVIDE, i[0], i[1]),
+            Op.RBIT: lambda i, d: self.make(Kind.REVERSE, i[0]),
+            Op.SELECT: lambda i, d: self.select(i[0], i[1], i[2]),
+            Op.ZERO: self._zero,
+            Op.BIT: self._bit,
+            Op.ADD_CARRY: lambda i, d: self.make_bit(Kind.CARRY, i[0], i[1], i[2], 0),
+            Op.ADD_OVERFLOW: lambda i, d: self.make_bit(Kind.OVERFLOW, i[0], i[1], i[2], 0),
+            Op.SUB_CARRY: self._subtract_carry,
+            Op.SUB_OVERFLOW: self._subtract_overflow,
+            Op.SHIFT_CARRY: lambda i, d: self.make_bit(Kind.SHIFT_CARRY, i[0], i[1], i[2], d[0]),
+        }
+        for op in (Op.LSL, Op.LSR, Op.ASR, Op.ROR):
+            self._makers[op] = self._shifter(op)
+        for op in (Op.UMULH, Op.SMULH, Op.SDIV, Op.CLZ):
+            self._makers[op] = self._computer(op)
+
+    def constant(self, value: int) -> int:
+        """Give the variable of a constant."""
+        number = self.domain.constant(value)
+        if number == len(self.made):
+            self.made.append(START)
+            self.fixed.append(1)
+        return number
+
+    def new(self, maker: int, known: int = 0, bits: int = 0) -> int:
+        """Make a variable.
+
+        :param maker: As in :attr:`made`.
+        """
+        self.made.append(maker)
+        self.fixed.append(0)
+        return self.domain.new(known, bits)
+
+    def relate(self, relation: Relation) -> int:
+        """Add a relation and give its number."""
+        number = len(self.relations)
+        self.relations.append(relation)
+        self.numbers.append(self.number)
+        domain = self.domain
+        domain.queued.append(0)
+        for variable in variables(relation):
+            domain.watch(variable, number)
+        return number
+
+    def make(self, kind: int, *inputs: int) -> int:
+        """Make the variable that a relation computes."""
+        made = self.new(len(self.relations))
+        self.relate((kind, made) + inputs)
+        return made
+
+    def make_bit(self, kind: int, *inputs: int) -> int:
+        """Make the variable of one bit that a relation computes."""
+        made = self.new(len(self.relations), _BIT)
+        self.relate((kind, made) + inputs)
+        return made
+
+    def learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...] = ()) -> None:
+        """Take bits of a variable as a fact.
+
+        :param why: One of :class:`Fact`.
+        :param pair: Of a guess, the accesses that it links.
+        """
+        domain = self.domain
+        if known & (~domain.mask[variable] | (domain.bits[variable] ^ bits)):
+            domain.cause = len(self.relations)
+            self.relations.append((Kind.FACT, variable, why) + pair)
+            self.numbers.append(self.number)
+            domain.queued.append(0)
+            domain.learn(variable, known, bits)
+
+    def offset(self, variable: int, distance: int) -> int:
+        """Give the variable that is another one plus a constant."""
+        base, already = self._base.get(variable, (variable, 0))
+        distance = (already + distance) & MASK
+        if not distance:
+            return base
+        found = self._derived.get((base, distance))
+        if found is None:
+            domain = self.domain
+            if self.fixed[base]:
+                return self.constant((domain.bits[base] + distance) & MASK)
+            found = self._derived[base, distance] = self.new(len(self.relations))
+            self._base[found] = (base, distance)
+            domain.cause = self.relate((Kind.SUM, found, base, self.constant(distance), 0))
+            domain.merge(base, found, distance)
+        return found
+
+    def run(self, steps: Sequence[Step], current: List[int], condition: int) -> None:
+        """Do what an instruction does.
+
+        :param current: The variable of each place; updated.
+        :param condition: Variable of the bit that tells whether it runs.
+        """
+        makers, fixed = self._makers, self.fixed
+        self._compared = None
+        for op, outputs, inputs, detail in steps:
+            read = [current[place] if place >= 0 else ~place for place in inputs]
+            if op == Op.COPY:
+                current[outputs[0]] = read[0]
+            elif op == Op.LOAD:
+                current[outputs[0]] = self.load(read[0], detail[0], condition)
+            elif op == Op.STORE:
+                self.store(read[0], read[1], detail[0], condition)
+            elif op in makers:
+                for variable in read:
+                    if not fixed[variable]:
+                        current[outputs[0]] = makers[op](read, detail)
+                        break
+                else:
+                    bits = self.domain.bits
+                    value = apply(Op(op), detail, [bits[variable] for variable in read])
+                    current[outputs[0]] = self.constant(value)
+            elif op == Op.CONDITION:
+                current[outputs[0]] = self.condition(detail[0], read)
+            elif op == Op.UNKNOWN:
+                for place in outputs:
+                    current[place] = self.new(UNMODELLED, _BIT if 16 <= place < 20 else 0)
+            else:
+                self.access(True, self.new(UNMODELLED), self.new(UNMODELLED), 0, condition)
+        self._note_comparison(steps, current)
+
+    def _note_comparison(self, steps: Sequence[Step], current: List[int]) -> None:
+        compared = self._compared
+        if compared is None:
+            return
+        for _, outputs, _, _ in steps:
+            if outputs and N <= outputs[0] <= V and not self.fixed[current[outputs[0]]]:
+                self._origin[current[outputs[0]]] = (outputs[0],) + compared
+
+    def access(self, store: bool, address: int, data: int, size: int, condition: int) -> None:
+        """Add a load or store."""
+        number = len(self.accesses)
+        self.accesses.append(Access(self.number, store, address, data, size, condition))
+        self.relate((Kind.ACCESS, address, condition, number))
+
+    def load(self, address: int, size: int, condition: int) -> int:
+        """Make the variable that a load gives."""
+        if self.fixed[address]:
+            known = self.read_constant(self.domain.bits[address], size)
+            if known is not None:
+                return self.constant(known)
+        data = self.new(~len(self.accesses) - 16, MASK & ~((1 << 8 * size) - 1))
+        self.access(False, address, data, size, condition)
+        return data
+
+    def store(self, address: int, data: int, size: int, condition: int) -> None:
+        """Add a store of the low bytes of a variable."""
+        self.access(True, address, data, size, condition)
+
+    def read_constant(self, address: int, size: int) -> Optional[int]:
+        """Read memory that does not change: that of the program outside of RAM."""
+        if self.is_ram(address, size):
+            return None
+        found = self.program.read(address, size)
+        return int.from_bytes(found, "little") if len(found) == size else None
+
+    def is_ram(self, address: int, size: int) -> bool:
+        """Tell whether any byte of a piece of memory is RAM."""
+        for low, high in self.rules.ram:
+            if low < address + size and address < high:
+                return True
+        return False
+
+    def is_volatile(self, address: int, size: int) -> bool:
+        """Tell whether any byte of a piece of memory is written by others too."""
+        for low, high in self.rules.volatile:
+            if low < address + size and address < high:
+                return True
+        return False
+
+    def put(self, place: int, variable: int) -> None:
+        """Note that a place has a new variable from the next instruction on."""
+        times, held = self.times[place], self.held[place]
+        if held and held[-1] == variable:
+            return
+        if times and times[-1] == self.number + 1:
+            held[-1] = variable
+            return
+        times.append(self.number + 1)
+        held.append(variable)
+
+    def select(self, condition: int, one: int, other: int) -> int:
+        """Make a variable that is ``one`` if a bit is 1, else ``other``."""
+        if self.fixed[condition]:
+            return one if self.domain.bits[condition] else other
+        if one == other:
+            return one
+        mask, bits = self.domain.mask, self.domain.bits
+        if mask[one] & mask[other] & _BIT == _BIT and not (bits[one] | bits[other]) & _BIT:
+            return self.make_bit(Kind.SELECT, condition, one, other)
+        return self.make(Kind.SELECT, condition, one, other)
+
+    def invert(self, bit: int) -> int:
+        """Make the opposite of a bit."""
+        found = self._inverse.get(bit)
+        if found is None:
+            if self.fixed[bit]:
+                return self.constant(self.domain.bits[bit] ^ 1)
+            found = self._inverse[bit] = self.make_bit(Kind.XOR, bit, self.one)
+            self._inverse[found] = bit
+        return found
+
+    def exclusive(self, one: int, other: int) -> int:
+        """Make the exclusive or of two variables."""
+        if self.fixed[one] and self.fixed[other]:
+            return self.constant(self.domain.bits[one] ^ self.domain.bits[other])
+        if one == other:
+            return self.constant(0)
+        if other == self.one and self._is_bit(one):
+            return self.invert(one)
+        return self._logic(Kind.XOR, (one, other))
+
+    def _is_bit(self, variable: int) -> bool:
+        return self.domain.mask[variable] & _BIT == _BIT and not self.domain.bits[variable] & _BIT
+
+    def _logic(self, kind: int, inputs: Sequence[int]) -> int:
+        if self._is_bit(inputs[0]) and self._is_bit(inputs[1]):
+            return self.make_bit(kind, inputs[0], inputs[1])
+        if inputs[0] == inputs[1]:
+            return inputs[0]
+        return self.make(kind, inputs[0], inputs[1])
+
+    def _add(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        one, other, carry = inputs
+        fixed, bits = self.fixed, self.domain.bits
+        if not fixed[carry]:
+            return self.make(Kind.SUM_CARRY, one, other, carry)
+        if fixed[other]:
+            return self.offset(one, bits[other] + bits[carry])
+        if fixed[one]:
+            return self.offset(other, bits[one] + bits[carry])
+        return self.make(Kind.SUM, one, other, bits[carry])
+
+    def _subtract(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        # one = result + other + (1 - carry)
+        one, other, carry = inputs
+        fixed, bits = self.fixed, self.domain.bits
+        if not fixed[carry]:
+            inverse = self.invert(carry)
+            made = self.new(len(self.relations))
+            self.relate((Kind.SUM_CARRY, one, made, other, inverse))
+            return made
+        if fixed[other]:
+            return self.offset(one, bits[carry] - 1 - bits[other])
+        if one == other:
+            return self.constant((bits[carry] - 1) & MASK)
+        made = self.new(len(self.relations))
+        self.relate((Kind.SUM, one, made, other, 1 - bits[carry]))
+        return made
+
+    def _bits(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        source, into = inputs
+        place, _, count = detail
+        known = MASK & ~(((1 << count) - 1) << place) if self.fixed[into] else 0
+        made = self.new(len(self.relations), known, self.domain.bits[into] & known)
+        self.relate((Kind.BITS, made, into, source) + detail)
+        return made
+
+    def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+        return lambda i, d: self.make(Kind.SHIFT, i[0], i[1], int(op))
+
+    def _computer(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+        def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+            made = self.new(len(self.relations), MASK & ~63 if op is Op.CLZ else 0)
+            self.relate((Kind.COMPUTE, made, int(op)) + tuple(inputs))
+            return made
+
+        return compute
+
+    def _zero(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        if self._is_bit(inputs[0]):
+            return self.invert(inputs[0])
+        return self.make_bit(Kind.ZERO, inputs[0])
+
+    def _bit(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        made = self.new(len(self.relations), _BIT)
+        self.relate((Kind.FIELD, made, inputs[0], 0, detail[0], 1))
+        return made
+
+    def _subtract_carry(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        one, other, carry = inputs
+        if not self.fixed[carry] or not self.domain.bits[carry]:
+            return self.make_bit(Kind.CARRY, one, other, carry, 1)
+        self._compared = (one, other)
+        return self.make_bit(Kind.COMPARE, one, other, 0)
+
+    def _subtract_overflow(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        one, other, carry = inputs
+        if self.fixed[carry] and self.domain.bits[carry]:
+            self._compared = (one, other)
+        return self.make_bit(Kind.OVERFLOW, one, other, carry, 1)
+
+    def condition(self, code: int, flags: Sequence[int]) -> int:
+        """Make the bit that tells whether a condition holds.
+
+        :param code: 0 to 13.
+        :param flags: Variables of N, Z, C and V.
+        """
+        negative, zero, carry, overflow = flags
+        if code < 8:
+            held = (zero, carry, negative, overflow)[code >> 1]
+        elif code < 10:
+            held = self._both(carry, self.invert(zero))
+            compared = self._comparison((C, carry), (Z, zero))
+            if compared is not None:
+                self.relate((Kind.COMPARE, self.invert(held), compared[1], compared[0], 0))
+        else:
+            held = self._signed(code, negative, zero, overflow)
+        return self.invert(held) if code & 1 else held
+
+    def _signed(self, code: int, negative: int, zero: int, overflow: int) -> int:
+        # GE is N = V; GT is GE and not Z.
+        held = self.invert(self.exclusive(negative, overflow))
+        compared = self._comparison((N, negative), (V, overflow))
+        if compared is not None:
+            self.relate((Kind.COMPARE, held) + compared + (0x80000000,))
+        if code < 12:
+            return held
+        held = self._both(held, self.invert(zero))
+        compared = self._comparison((N, negative), (V, overflow), (Z, zero))
+        if compared is not None:
+            self.relate((Kind.COMPARE, self.invert(held), compared[1], compared[0], 0x80000000))
+        return held
+
+    def _both(self, one: int, other: int) -> int:
+        if self.fixed[one] and self.fixed[other]:
+            return self.constant(self.domain.bits[one] & self.domain.bits[other])
+        return self.make_bit(Kind.AND, one, other)
+
+    def _comparison(self, *flags: Tuple[int, int]) -> Optional[Tuple[int, ...]]:
+        # What was compared, when all these flags come from one comparison.
+        found = {self._origin.get(variable) for _, variable in flags}
+        compared = {origin[1:] for origin in found if origin is not None}
+        if None in found or len(compared) != 1:
+            return None
+        for place, variable in flags:
+            if self._origin[variable][0] != place:
+                return None
+        return next(iter(compared))

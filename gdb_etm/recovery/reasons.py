@@ -1,0 +1,198 @@
+"""Why a value is known, in one line and as a chain of facts; and why it is not."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Set, Tuple
+
+from gdb_etm.recovery.calls import FRAME, HANDLER
+from gdb_etm.recovery.line import INPUT, START, UNMODELLED, Fact
+from gdb_etm.recovery.operations import MASK, PLACES
+from gdb_etm.recovery.relations import Kind, variables
+from gdb_etm.recovery.stretch import StretchSolution
+from gdb_etm.recovery.values import Step
+
+_NAMES = {place: name for name, place in PLACES.items()}
+_STEPS = 40
+# Facts that a chain tells at most.
+_DEEP = 400
+_LOADS = -16
+
+
+class Reasons:
+    """Tells about the variables of a stretch.
+
+    :param solution: The stretch.
+    """
+
+    def __init__(self, solution: StretchSolution) -> None:
+        self._solution = solution
+        self._line = solution.line
+        self._domain = solution.line.domain
+        self._solver = solution.solver
+
+    def known(self, variable: int) -> str:
+        """Tell why a variable is known, or as far as it is."""
+        entry = self._domain.log.last.get(variable, -1)
+        return self._entry(entry) if entry >= 0 else self._made(variable)
+
+    def _made(self, variable: int) -> str:
+        if self._line.fixed[variable]:
+            return "a constant of the program"
+        made = self._line.made[variable]
+        return "computed at #{:,}".format(self._line.numbers[made]) if made >= 0 else "as every such value"
+
+    def _entry(self, entry: int) -> str:
+        log = self._domain.log
+        cause = log.cause[entry]
+        for _ in range(_DEEP):
+            if cause >= 0:
+                break
+            entry = log.newest(~cause, entry)
+            if entry < 0:
+                return self._made(~cause)
+            cause = log.cause[entry]
+        return self.cause(cause, log.variable[entry])
+
+    def cause(self, cause: int, variable: int) -> str:
+        """Tell what a relation says of one of its variables."""
+        relation = self._line.relations[cause]
+        kind, number = relation[0], self._line.numbers[cause]
+        if kind == Kind.FACT:
+            return self._fact(relation[2], number)
+        if kind == Kind.KEPT:
+            one = self._solution.flow.calls.assumptions[relation[-1]]
+            if one.kind == FRAME:
+                return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
+            what = "exception after" if one.kind == HANDLER else "call at"
+            return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
+        if kind == Kind.ALIGNED:
+            return "what SP is set to at %#x is a multiple of 4" % self._solution.address(number)
+        if kind in (Kind.FIELD, Kind.GUESS) and self._is_load(relation[1]):
+            return self._link(relation, variable)
+        if self._line.made[variable] == cause:
+            return "computed at #{:,}".format(number)
+        return "follows from what #{:,} computed".format(number)
+
+    def _fact(self, why: int, number: int) -> str:
+        if why == Fact.HALT:
+            return "read at the halt, not written since"
+        if why == Fact.BEGIN:
+            return "read when the run began, not written until then"
+        if why in (Fact.TAKEN, Fact.NOT_TAKEN):
+            return "the branch at #{:,} was {}taken".format(number, "not " if why == Fact.NOT_TAKEN else "")
+        if why == Fact.END_MEMORY:
+            return "in memory at #{:,}, still there at the halt".format(number)
+        if why == Fact.GUESSED_END:
+            return "in memory at #{:,}, still there at the halt if stores to unknown addresses missed it".format(number)
+        if why in (Fact.MEMORY, Fact.GUESSED):
+            return "loaded at #{:,}: {}".format(number, Fact.TEXTS[why])
+        if why == Fact.TARGET:
+            return "the branch at #{:,} went there".format(number)
+        return "{} (#{:,})".format(Fact.TEXTS[why], number)
+
+    def _is_load(self, variable: int) -> bool:
+        return self._line.made[variable] <= _LOADS
+
+    def _link(self, relation: Tuple[int, ...], variable: int) -> str:
+        # A load's bytes are those of another access.
+        line = self._line
+        load = line.accesses[~(line.made[relation[1]] + 16)]
+        guessed = ", if stores to unknown addresses in between missed it" if relation[0] == Kind.GUESS else ""
+        if variable == relation[1]:
+            return "loaded at #{:,}, stored before it{}".format(load.number, guessed)
+        return "loaded again at #{:,}{}".format(load.number, guessed)
+
+    def chain(self, variable: int) -> List[Step]:
+        """List the facts that a variable's value rests on, nearest first."""
+        found: List[Step] = []
+        log = self._domain.log
+        todo = [log.last.get(variable, -1)]
+        seen: Set[int] = set()
+        told: Set[int] = set()
+        while todo and len(found) < _STEPS:
+            entry = todo.pop(0)
+            if entry < 0 or entry in seen:
+                continue
+            seen.add(entry)
+            cause = log.cause[entry]
+            tier = self._solver.tier(entry)
+            causes = [cause] if cause >= 0 else self._solver.path(~cause, log.variable[entry])
+            for one in causes[:8]:
+                if one not in told:
+                    told.add(one)
+                    number = self._line.numbers[one]
+                    of = log.variable[entry] if cause >= 0 else variables(self._line.relations[one])[0]
+                    found.append(Step(self.cause(one, of), number or None, tier))
+            todo += self._solver.premises(entry, set(), _nothing)
+            if self._domain.mask[log.variable[entry]] != MASK:
+                todo.append(log.before[entry])
+        return found or [Step(self.known(variable), None, self._solver.tier(-1))]
+
+    def unknown(self, variable: int) -> str:
+        """Tell why a variable is not known: what is missing at the root of it."""
+        line = self._line
+        seen: Set[int] = set()
+        for _ in range(_DEEP):
+            seen.add(variable)
+            made = line.made[variable]
+            if made <= _LOADS:
+                told, following = self._load(~(made + 16))
+                if following is None:
+                    return told
+            elif made < 0:
+                return self._root(variable, made)
+            else:
+                following = self._operand(made, seen)
+                if following is None:
+                    return "cannot be told from what #{:,} computed".format(line.numbers[made])
+            if following in seen:
+                break
+            variable = following
+        return "cannot be told"
+
+    def _root(self, variable: int, made: int) -> str:
+        if made == START:
+            return "before the window" if self._solution.first > 1 else "before the trace begins"
+        if made == UNMODELLED:
+            return "no model of the instruction that wrote it"
+        return "from outside" if made == INPUT else "not worked out"
+
+    def _operand(self, made: int, seen: Set[int]) -> Optional[int]:
+        # The first operand that is not known.
+        mask = self._domain.mask
+        for variable in variables(self._line.relations[made]):
+            if mask[variable] != MASK and variable not in seen:
+                return variable
+        return None
+
+    def _load(self, number: int) -> Tuple[str, Optional[int]]:
+        # Why a load is not known, or the variable that would have to be.
+        line, domain = self._line, self._domain
+        access = line.accesses[number]
+        memory = self._solver.memory
+        if domain.mask[access.address] != MASK:
+            return "", access.address
+        address = domain.bits[access.address]
+        if not line.is_ram(address, access.size):
+            return "input/output at %#x" % address, None
+        if line.is_volatile(address, access.size):
+            return "memory that others write, at %#x" % address, None
+        barrier = memory.blocked.get(number)
+        if barrier is not None and not memory.placed[barrier]:
+            where = self._solution.address(line.accesses[barrier].number)
+            return "behind the store at %#x, whose address is unknown" % where, None
+        source = memory.source_of(number)
+        if source is None:
+            return "in memory at %#x from before, overwritten since" % address, None
+        if not line.accesses[source].store:
+            return self._load(source) if source != number else ("in memory at %#x" % address, None)
+        return "", line.accesses[source].data
+
+
+def _nothing(relation: Tuple[int, ...]) -> bool:
+    return False
+
+
+def name_of(place: int) -> Optional[str]:
+    """Give the lower-case name of a register."""
+    return _NAMES.get(place)

@@ -1,0 +1,359 @@
+"""Works on the relations of a line until nothing more follows, tier after tier.
+
+What is exact is worked out to the end before the first assumption is made, and so on, so that nothing has a worse tier
+than it needs.  An assumption in the proof of a contradiction is dropped, and its tier begun again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.recovery.calls import ALIGNED, Assumption
+from gdb_etm.recovery.domain import Contradiction, Domain
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.memory import Memory
+from gdb_etm.recovery.relations import (
+    Handler,
+    Kind,
+    Relation,
+    aligned,
+    both,
+    differ,
+    either,
+    equal,
+    extended,
+    fact,
+    field,
+    kept,
+    replaced,
+    reverse,
+    select,
+    variables,
+    zero,
+)
+from gdb_etm.recovery.relations_arith import (
+    carry_out,
+    compare,
+    divide,
+    forwards,
+    multiply,
+    overflow,
+    shift,
+    shift_carry,
+    total,
+    total_with_carry,
+)
+from gdb_etm.recovery.values import Tier
+
+_TOLD = 1 << 13
+# Evaluations between two calls of a progress function.
+_ROUNDS = 12
+# Times that a tier is begun again.
+
+_HANDLERS: Dict[int, Handler] = {
+    Kind.FACT: fact,
+    Kind.EQUAL: equal,
+    Kind.SUM: total,
+    Kind.SUM_CARRY: total_with_carry,
+    Kind.AND: both,
+    Kind.OR: either,
+    Kind.XOR: differ,
+    Kind.FIELD: field,
+    Kind.BITS: replaced,
+    Kind.SIGN: extended,
+    Kind.ZERO: zero,
+    Kind.SELECT: select,
+    Kind.COMPARE: compare,
+    Kind.CARRY: carry_out,
+    Kind.OVERFLOW: overflow,
+    Kind.SHIFT: shift,
+    Kind.SHIFT_CARRY: shift_carry,
+    Kind.MULTIPLY: multiply,
+    Kind.DIVIDE: divide,
+    Kind.COMPUTE: forwards,
+    Kind.ACCESS: fact,
+    Kind.KEPT: kept,
+    Kind.REVERSE: reverse,
+    Kind.GUESS: field,
+    Kind.ALIGNED: aligned,
+}
+
+
+_Wanted = Callable[[Relation], bool]
+
+
+def _is_kept(relation: Relation) -> bool:
+    return relation[0] in (Kind.KEPT, Kind.ALIGNED)
+
+
+def _is_guess(relation: Relation) -> bool:
+    return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3
+
+
+class _Saved(NamedTuple):
+    # All that grows while a tier is worked out.
+    mask: List[int]
+    bits: List[int]
+    root: List[int]
+    offset: List[int]
+    low: List[int]
+    span: List[int]
+    members: Dict[int, List[int]]
+    narrowings: Dict[int, int]
+    relations: int
+    entries: int
+    merged: int
+    memory: Memory
+
+
+class Fallen(NamedTuple):
+    """Assumptions that were dropped together, because one of them does not hold."""
+
+    assumptions: Tuple[Assumption, ...]
+
+
+class Solver:
+    """Works out one line.
+
+    :param line: With its facts.
+    :param memory: Of the line.
+    :param assumptions: What calls and handlers keep.
+    :param progress: Called now and then with the number of relations looked at; what it raises ends the work.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        memory: Memory,
+        assumptions: List[Assumption],
+        progress: Optional[Callable[[int], None]] = None,
+    ) -> None:
+        self.line = line
+        self.memory = memory
+        self._assumptions = assumptions
+        self._progress = progress
+        self.ends: List[int] = []
+        """How many entries the log had at the end of each tier."""
+        self.fallen: List[Fallen] = []
+        self.evaluations = 0
+
+    def tier(self, entry: int) -> Tier:
+        """Give the tier of an entry of the log; that of what has none is EXACT."""
+        return Tier(bisect_right(self.ends, entry)) if entry >= 0 else Tier.EXACT
+
+    def exact(self) -> None:
+        """Work out what follows from what was seen.
+
+        :raises Contradiction: It does not fit together.
+        """
+        domain = self.line.domain
+        queued = domain.queued
+        domain.queue.clear()
+        for number, relation in enumerate(self.line.relations):
+            queued[number] = relation[0] != Kind.FACT
+            if queued[number]:
+                domain.queue.append(number)
+        self._run()
+        self.ends.append(len(domain.log.variable))
+
+    def assumed(self) -> None:
+        """Work out what follows when calls keep registers."""
+        dropped: Set[int] = set()
+        saved = self._save()
+        for _ in range(_ROUNDS):
+            try:
+                self._assume(dropped)
+                break
+            except Contradiction as contradiction:
+                blamed = {self.line.relations[cause][-1] for cause in self._blamed(contradiction, _is_kept)}
+                blamed -= dropped
+                self._restore(saved)
+                if not blamed:
+                    blamed = set(range(len(self._assumptions))) - dropped
+                self.fallen.append(Fallen(tuple([self._assumptions[number] for number in sorted(blamed)])))
+                dropped |= blamed
+        else:
+            self._restore(saved)
+        self.ends.append(len(self.line.domain.log.variable))
+
+    def _assume(self, dropped: Set[int]) -> None:
+        line = self.line
+        for number, assumption in enumerate(self._assumptions):
+            if number not in dropped:
+                line.number = assumption.returned
+                if assumption.kind == ALIGNED:
+                    self._activate(line.relate((Kind.ALIGNED, assumption.before, number)))
+                else:
+                    pair = (assumption.before, assumption.after)
+                    self._activate(line.relate((int(Kind.KEPT),) + pair + (assumption.distance, number)))
+        self._run()
+
+    def likely(self) -> None:
+        """Work out what follows when stores of which nothing is known miss what is asked for."""
+        saved = self._save()
+        forbidden: Set[Tuple[int, int]] = set()
+        kills: Dict[int, int] = {}
+        for _ in range(_ROUNDS):
+            memory = self.memory
+            memory.guessing, memory.kills, memory.forbidden = True, kills, forbidden
+            memory.look_again()
+            try:
+                self._run()
+            except Contradiction as contradiction:
+                guesses = self._blamed(contradiction, _is_guess)
+                pairs = {self.line.relations[cause][-2:] for cause in guesses}
+                self._restore(saved)
+                fresh = {(pair[0], pair[1]) for pair in pairs} - forbidden
+                if not fresh:
+                    break
+                forbidden = forbidden | fresh
+                continue
+            found = memory.broken()
+            if not found:
+                break
+            kills = {**kills, **found}
+            self._restore(saved)
+        else:
+            self._restore(saved)
+        self.ends.append(len(self.line.domain.log.variable))
+
+    def _activate(self, relation: int) -> None:
+        domain = self.line.domain
+        if not domain.queued[relation]:
+            domain.queued[relation] = 1
+            domain.queue.append(relation)
+
+    def _run(self) -> None:
+        # Until nothing more follows.
+        log = self.line.domain.log
+        seen = -1
+        while True:
+            self._drain()
+            if self.memory.work():
+                continue
+            if len(log.variable) == seen:
+                return
+            seen = len(log.variable)
+            self.memory.look_again()
+
+    def _drain(self) -> None:
+        line = self.line
+        domain: Domain = line.domain
+        relations, queue, queued = line.relations, domain.queue, domain.queued
+        handlers, news = _HANDLERS, self.memory.news
+        access = int(Kind.ACCESS)
+        due = _TOLD
+        count = 0
+        while queue:
+            number = queue.popleft()
+            queued[number] = 0
+            relation = relations[number]
+            if relation[0] == access:
+                news.append(relation[3])
+                continue
+            domain.cause = number
+            handlers[relation[0]](domain, relation)
+            count += 1
+            if count == due:
+                due += _TOLD
+                if self._progress is not None:
+                    self._progress(_TOLD)
+        self.evaluations += count
+
+    def _save(self) -> _Saved:
+        line = self.line
+        domain = line.domain
+        return _Saved(
+            list(domain.mask),
+            list(domain.bits),
+            list(domain.root),
+            list(domain.offset),
+            list(domain.low),
+            list(domain.span),
+            {root: list(members) for root, members in domain.members.items()},
+            dict(domain.narrowings),
+            len(line.relations),
+            len(domain.log.variable),
+            len(domain.log.merged),
+            self.memory.copy(),
+        )
+
+    def _restore(self, saved: _Saved) -> None:
+        line = self.line
+        domain = line.domain
+        domain.mask[:], domain.bits[:] = saved.mask, saved.bits
+        domain.root[:], domain.offset[:] = saved.root, saved.offset
+        domain.low[:], domain.span[:] = saved.low, saved.span
+        domain.members = {root: list(members) for root, members in saved.members.items()}
+        domain.narrowings = dict(saved.narrowings)
+        domain.log.cut(saved.entries, saved.merged)
+        count = saved.relations
+        for waiting in domain.watchers:
+            while waiting and waiting[-1] >= count:
+                waiting.pop()
+        del line.relations[count:], line.numbers[count:], domain.queued[count:]
+        domain.queue.clear()
+        domain.queued[:] = bytes(count)
+        self.memory = saved.memory.copy()
+
+    def _blamed(self, contradiction: Contradiction, wanted: _Wanted) -> Set[int]:
+        # The relations of some kind that the proof of a contradiction uses.
+        line = self.line
+        log = line.domain.log
+        found: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [log.last.get(contradiction.variable, -1)]
+        if contradiction.cause >= 0:
+            todo += self._inputs(contradiction.cause, len(log.variable), found, wanted)
+        while todo:
+            entry = todo.pop()
+            if entry < 0 or entry in seen:
+                continue
+            seen.add(entry)
+            todo.append(log.before[entry])
+            todo += self.premises(entry, found, wanted)
+        return found
+
+    def premises(self, entry: int, found: Set[int], wanted: _Wanted) -> List[int]:
+        """List the entries that an entry of the log rests on.
+
+        :param found: The wanted relations that it rests on are added to it.
+        :param wanted: Tells which are wanted.
+        """
+        log = self.line.domain.log
+        cause = log.cause[entry]
+        if cause >= 0:
+            return self._inputs(cause, entry, found, wanted)
+        known = ~cause
+        entries = [self.line.domain.log.newest(known, entry)]
+        for relation in self.path(known, log.variable[entry]):
+            entries += self._inputs(relation, entry, found, wanted)
+        return entries
+
+    def _inputs(self, cause: int, entry: int, found: Set[int], wanted: _Wanted) -> List[int]:
+        relation = self.line.relations[cause]
+        if wanted(relation):
+            found.add(cause)
+        log = self.line.domain.log
+        return [log.newest(variable, entry) for variable in variables(relation)]
+
+    def path(self, one: int, other: int) -> List[int]:
+        """List the relations that put two variables into one class."""
+        log = self.line.domain.log
+        joined = log.joined()
+        came: Dict[int, Tuple[int, int]] = {one: (one, -1)}
+        todo = [one]
+        while todo and other not in came:
+            fresh = []
+            for variable in todo:
+                for following, cause in joined.get(variable, ()):
+                    if following not in came:
+                        came[following] = (variable, cause)
+                        fresh.append(following)
+            todo = fresh
+        found = []
+        while other in came and other != one:
+            other, cause = came[other]
+            found.append(cause)
+        return found

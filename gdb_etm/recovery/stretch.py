@@ -1,0 +1,252 @@
+"""One stretch of a history, worked out: its line, its anchors, its tiers."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterable, List, Optional
+
+from gdb_etm.history.store import History, Span
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import ExceptionReturn, Range
+from gdb_etm.recovery.calls import ALIGNED, FRAME
+from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
+from gdb_etm.recovery.domain import Contradiction
+from gdb_etm.recovery.flow import Flow
+from gdb_etm.recovery.line import DEAD, Fact, Line
+from gdb_etm.recovery.memory import Memory, Reader
+from gdb_etm.recovery.operations import CONTROL, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, C, N, V, Z
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.solver import Solver
+from gdb_etm.recovery.values import Fact as Given
+from gdb_etm.recovery.values import Finding, State, Tier
+
+FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
+_BYTES = ("primask", "basepri", "faultmask", "control")
+_IPSR = 0x1FF
+
+Told = Callable[[float], None]
+
+
+class StretchSolution:
+    """What is known of a stretch.
+
+    :param history: The executed instructions.
+    :param first: Number of the first instruction that is worked on.
+    :param last: Number of the last.
+    :param begin: The state before the first, if known.
+    :param end: The state after the last, if known.
+    :param rules: What may be relied on.
+    :param facts: What is known besides.
+    :param progress: Called with the share of the work that is done.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        first: int,
+        last: int,
+        begin: Optional[State],
+        end: Optional[State],
+        rules: Rules,
+        facts: Iterable[Given] = (),
+        progress: Optional[Told] = None,
+    ) -> None:
+        self.history = history
+        self.first = first
+        self.last = last
+        self.begin = begin
+        self.end = end
+        self.rules = rules
+        self.findings: List[Finding] = []
+        self.line = Line(rules, history.program)
+        self.broken = False
+        """Whether the facts contradict each other, so that nothing is told."""
+        fpu = rules.fpu if rules.fpu is not None else _has_fpu(begin, end)
+        self.flow = Flow(history, self.line, first, last, fpu)
+        self._progress = progress
+        given: Dict[int, List[Given]] = {}
+        for fact in facts:
+            if first <= fact.number <= last + 1:
+                given.setdefault(fact.number, []).append(fact)
+        self._build(given)
+        memory = Memory(self.line, _words(begin), _words(self.trusted_end))
+        self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._count)
+        self._solve()
+
+    @property
+    def trusted_end(self) -> Optional[State]:
+        """The state after the last instruction, if it is that."""
+        return self.end if self._end_fits else None
+
+    def _build(self, given: Dict[int, List[Given]]) -> None:
+        self._end_fits = True
+        try:
+            self.flow.begin()
+            if self.begin is not None:
+                self._anchor(self.begin, Fact.BEGIN)
+            self._given(given)
+            for number in self.flow.follow():
+                if self._progress is not None:
+                    self._progress(0.3 * (number - self.first) / (self.last - self.first + 1))
+            self._given(given)
+            self._end()
+        except Contradiction as contradiction:
+            self._break(contradiction)
+
+    def _given(self, given: Dict[int, List[Given]]) -> None:
+        # Facts about registers at the line's ends are taken as they come; those between when all is there.
+        for number in list(given):
+            for fact in given[number] if number <= self.line.number + 1 else ():
+                self._give(fact)
+            if number <= self.line.number + 1:
+                del given[number]
+
+    def _give(self, fact: Given) -> None:
+        place = PLACES.get(fact.name)
+        if place is None:
+            return
+        variable = self.variable(fact.number, place)
+        if variable is not None:
+            self.line.learn(variable, MASK, fact.value, Fact.GIVEN)
+
+    def variable(self, number: int, place: int) -> Optional[int]:
+        """Give the variable that a place held before an instruction; None for a flag that nobody reads."""
+        from bisect import bisect_right
+
+        at = bisect_right(self.line.times[place], number) - 1
+        held = self.line.held[place][at] if at >= 0 else DEAD
+        return None if held == DEAD else held
+
+    def _end(self) -> None:
+        end = self.end
+        if end is None:
+            return
+        line = self.line
+        line.number = self.last
+        pc = end.registers.get("pc")
+        if pc is not None and not self._reaches(pc):
+            self._end_fits = False
+            text = "the trace ends before %#x, where the core halted; its state is not that after the last instruction"
+            self.findings.append(Finding(text % pc, self.last, Tier.EXACT))
+            return
+        self.flow.finish(pc, Isa.T32)
+        self._anchor(end, Fact.HALT)
+
+    def _reaches(self, pc: int) -> bool:
+        # Whether the program counter is where the last instruction leads.
+        last: Optional[Range] = None
+        for item in self.history.spans(self.last, self.last):
+            if isinstance(item, Span):
+                last = item.range
+            elif isinstance(item, ExceptionReturn):
+                return True
+        if last is None:
+            return True
+        insn = self.flow.last_instruction()
+        if insn is None or insn.target is not None:
+            return True
+        if insn.goes_to and pc == insn.goes_to:
+            return True
+        return pc == last.end
+
+    def _anchor(self, state: State, why: int) -> None:
+        # The registers of a state are those of the moment that the line has come to.
+        line, current = self.line, self.flow.current
+        registers = state.registers
+        for name, value in registers.items():
+            place = PLACES.get(name)
+            if place is not None and place not in (MSP, PSP, CONTROL):
+                meant = MEANT.get(place, MASK)
+                line.learn(current[place], meant, value & meant, why)
+        status = registers.get("xpsr")
+        if status is None:
+            return
+        for place, bit in FLAGS:
+            line.learn(current[place], 1, status >> bit & 1, why)
+        handler = int(bool(status & _IPSR))
+        line.learn(current[HANDLER], 1, handler, why)
+        control = registers.get("control")
+        if control is None:
+            return
+        line.learn(current[CONTROL], MEANT[CONTROL], control & MEANT[CONTROL], why)
+        process = control >> 1 & 1 and not handler
+        for name, place, active in (("msp", MSP, not process), ("psp", PSP, process)):
+            if name in registers:
+                line.learn(current[SP if active else place], MASK, registers[name], why)
+
+    def _count(self, relations: int) -> None:
+        self._done += relations
+        if self._progress is not None:
+            share = self._done / (self._done + 3.0 * len(self.line.relations) + 1)
+            self._progress(0.3 + 0.7 * share)
+
+    def _solve(self) -> None:
+        self._done = 0
+        if self.broken:
+            return
+        solver = self.solver
+        try:
+            solver.exact()
+        except Contradiction as contradiction:
+            self._break(contradiction)
+            return
+        if self.rules.limit >= Tier.ASSUMED:
+            solver.assumed()
+            self._tell_fallen()
+        if self.rules.limit >= Tier.LIKELY:
+            solver.likely()
+
+    def _break(self, contradiction: Contradiction) -> None:
+        self.broken = True
+        number = self.line.numbers[contradiction.cause] if contradiction.cause >= 0 else 0
+        text = "the facts about #%s contradict each other: nothing is told of #%s to #%s"
+        if number:
+            args = tuple("{:,}".format(one) for one in (number, self.first, self.last))
+        else:
+            text = text.replace("about #%s ", "")
+            args = tuple("{:,}".format(one) for one in (self.first, self.last))
+        self.findings.append(Finding(text % args, number or None, Tier.EXACT))
+
+    def _tell_fallen(self) -> None:
+        names = {place: name for name, place in PLACES.items()}
+        for fallen in self.solver.fallen:
+            sure = [one for one in fallen.assumptions if self._is_refuted(one.before, one.after)]
+            for one in sure or fallen.assumptions[-1:]:
+                where = self.address(one.number)
+                if one.kind == FRAME:
+                    text = "the call frame information at %#x does not hold" % where
+                elif one.kind == ALIGNED:
+                    text = "what SP is set to at %#x is no multiple of 4" % where
+                else:
+                    what = "exception after" if one.kind == OF_HANDLER else "call at"
+                    text = "the %s %#x did not preserve %s" % (what, where, names[one.place])
+                if not sure and len(fallen.assumptions) > 1:
+                    text += ", or one of %d others before it" % (len(fallen.assumptions) - 1)
+                self.findings.append(Finding(text, one.number, Tier.ASSUMED))
+
+    def _is_refuted(self, one: int, other: int) -> bool:
+        domain = self.line.domain
+        return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
+
+    def address(self, number: int) -> int:
+        """Give the address of an instruction of the stretch."""
+        return self.flow.addresses[number - self.first]
+
+
+def _has_fpu(*states: Optional[State]) -> bool:
+    return any(state is not None and ("fpscr" in state.registers or "s0" in state.registers) for state in states)
+
+
+def _words(state: Optional[State]) -> Optional[Reader]:
+    # Reads each aligned word of a state once.
+    if state is None:
+        return None
+    read = state.read
+    known: Dict[int, Optional[int]] = {}
+
+    def word(address: int) -> Optional[int]:
+        if address not in known:
+            found = read(address, 4)
+            known[address] = None if found is None or len(found) < 4 else int.from_bytes(found, "little")
+        return known[address]
+
+    return word
