@@ -131,7 +131,7 @@ class Processor:
             addresses.append(CODE + len(image))
             image += code + nop * (8 // len(nop))
             image += bytes(-len(image) % 4)
-        self._image = bytes(image)
+        self._image = bytes(image).ljust(len(self._image), b"\0")
         self._uc.mem_write(CODE, self._image)
         self._uc.ctl_flush_tb()
         return addresses

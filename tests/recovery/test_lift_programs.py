@@ -17,7 +17,7 @@ from elftools.elf.elffile import ELFFile
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.lift import lift
-from gdb_etm.recovery.operations import LR, S0, SP, Lifted, N, Place, V, Z
+from gdb_etm.recovery.operations import LR, S0, SP, Lifted, N, Place, Z
 
 TESTS = Path(__file__).resolve().parents[1]
 DEMO = TESTS.parent / "gdb_etm/board/firmware/demo/demo.elf"
