@@ -30,9 +30,14 @@ def run_budget(session: Session, values: Values) -> Iterator[str]:
                 histories[stream.trace_id] = session.decode(record, stream.trace_id).history
     live = session.live if record.is_live else None
     holds = live.trace.sink.size if live is not None and live.trace is not None else size
-    yield "capture %d: %s" % (record.number, rate_line(size, sum(map(len, histories.values())), holds))
+    instructions = sum(map(len, histories.values()))
+    if wanted is None:
+        yield "capture %d: %s" % (record.number, rate_line(size, instructions, holds))
+    else:
+        own = sum(budget.size for budget in budgets)
+        yield "capture %d, ID 0x%02x: %s" % (record.number, wanted, rate_line(own, instructions))
     yield ""
-    yield from stream_lines(budgets, size)
+    yield from stream_lines(budgets, size, sum(len(stream.data) for stream in found if stream not in streams))
     for budget in budgets:
         history = histories.get(budget.trace_id)
         if history is None:

@@ -105,7 +105,7 @@ def status_lines(status: SessionStatus) -> Iterator[str]:
         "on" if unit.enabled else "off",
         "idle" if unit.idle else "busy",
         "powered" if unit.powered else "not powered",
-        "OS Lock locked" if unit.os_locked else "OS Lock open",
+        {None: "no OS Lock", False: "OS Lock open", True: "OS Lock locked"}[unit.os_locked],
         "claimed by us" if unit.claimed else "not claimed",
     ]
     yield "trace unit: " + ", ".join(words)

@@ -72,8 +72,8 @@ class Worth(NamedTuple):
     option: str
     is_on: Optional[bool]
     """None where the trace unit's registers do not tell."""
-    size: int
-    """Bytes it takes or saves, in this buffer."""
+    size: Optional[int]
+    """Bytes it takes or saves, in this buffer; None where they cannot be told from others."""
     saves: bool
     """Whether it saves them, and does not take them."""
     how: str
@@ -184,12 +184,13 @@ def worths(stream: StreamBudget, history: History, branches: Branches) -> List[W
     for option, names, is_on in counted:
         found = stream.of(names)
         how = "counted: %d packets" % found.packets
-        if option == "cycle counts" and protocol != "etmv4" and is_on:
-            how += "; those inside other packets cannot be told apart"
+        inside = option == "cycle counts" and protocol != "etmv4" and is_on
+        if inside:
+            how = "inside atoms and addresses, whose packets are other ones without it"
         if option == "synchronisation":
             how += "; twice the period halves that, and may lose twice as much at the wrap"
         if found.packets or is_on:
-            result.append(Worth(option, is_on, found.size, False, how))
+            result.append(Worth(option, is_on, None if inside else found.size, False, how))
     return result
 
 

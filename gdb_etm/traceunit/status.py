@@ -16,7 +16,8 @@ class UnitStatus(NamedTuple):
     idle: bool
     """All trace has left it."""
     powered: bool
-    os_locked: bool
+    os_locked: Optional[bool]
+    """None where there is no OS Lock."""
     claimed: bool
     """By a debugger: us."""
 

@@ -247,13 +247,14 @@ class Armv7Unit:
 
     def status(self) -> UnitStatus:
         """Look, without changing anything."""
-        locked = bool(etmv3_id.ETMOSLSR.get(self._registers.read(etmv3_id.ETMOSLSR), "Locked"))
+        lock = etmv3_id.ETMOSLSR.decode(self._registers.read(etmv3_id.ETMOSLSR))
+        locked = bool(lock["Locked"]) if lock["Model0"] or lock["Model1"] else None
         powered = bool(etmv3_id.ETMPDSR.get(self._power(), "Power")) or not self._tells_power()
         if not powered or locked:
             return UnitStatus(enabled=False, idle=True, powered=powered, os_locked=locked, claimed=False)
         tags = etmv3_id.ETMCLAIMCLR.get(self._registers.read(etmv3_id.ETMCLAIMCLR), "CLR")
         idle = bool(etmv3.ETMSR.get(self._registers.read(etmv3.ETMSR), "Prog"))
-        return UnitStatus(self.enabled, idle, powered, False, bool(tags & _CLAIM_EXTERNAL))
+        return UnitStatus(self.enabled, idle, powered, locked, bool(tags & _CLAIM_EXTERNAL))
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""

@@ -238,11 +238,12 @@ class EtmV4Unit:
         """Look, without changing anything."""
         lock = etmv4_id.TRCOSLSR.decode(self._registers.read(etmv4_id.TRCOSLSR))
         powered = bool(etmv4_id.TRCPDSR.get(self._power(), "POWER"))
-        if not powered or lock["OSLK"]:
-            return UnitStatus(enabled=False, idle=True, powered=powered, os_locked=bool(lock["OSLK"]), claimed=False)
+        locked = bool(lock["OSLK"]) if lock["OSLM_1"] or lock["OSLM_0"] else None
+        if not powered or locked:
+            return UnitStatus(enabled=False, idle=True, powered=powered, os_locked=locked, claimed=False)
         tags = etmv4_id.TRCCLAIMCLR.get(self._registers.read(etmv4_id.TRCCLAIMCLR), "CLR")
         idle = bool(etmv4.TRCSTATR.get(self._registers.read(etmv4.TRCSTATR), "IDLE"))
-        return UnitStatus(self.enabled, idle, powered, False, bool(tags & etmv4_id.CLAIM_EXTERNAL))
+        return UnitStatus(self.enabled, idle, powered, locked, bool(tags & etmv4_id.CLAIM_EXTERNAL))
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
