@@ -53,7 +53,7 @@ class DataValue(NamedTuple):
     def __str__(self) -> str:
         mask = "" if not self.ignored else " ignoring 0x%x" % self.ignored
         size = "" if self.size == 4 else " size %d" % self.size
-        return "%s 0x%x%s%s" % ("!=" if self.differs else "==", self.value, mask, size)
+        return "%s 0x%x%s%s" % ("!=" if self.differs else "==", self.value, size, mask)
 
 
 @dataclass(frozen=True)
