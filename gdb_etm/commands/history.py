@@ -9,15 +9,24 @@ from gdb_etm.commands.debugger import Debugger, SourceLine
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.disassembler import ItBlocks, symbol_text
 from gdb_etm.commands.parse import count
-from gdb_etm.commands.ranges import Window, window
+from gdb_etm.commands.ranges import Window, check, window
 from gdb_etm.commands.records import Decoded
 from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
+from gdb_etm.protocols.registry import LANGUAGES
 from gdb_etm.views.functions import FunctionRow, function_lines
-from gdb_etm.views.instructions import EventRow, InstructionRow, Row, SourceRow, TransferRow, instruction_lines
+from gdb_etm.views.instructions import (
+    DataTrace,
+    EventRow,
+    InstructionRow,
+    Row,
+    SourceRow,
+    TransferRow,
+    instruction_lines,
+)
 from gdb_etm.views.text import end_text, plural
 
 RANGE = Argument(
@@ -42,6 +51,7 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "history-size")
     if not len(decoded.history):
+        check(text, "instructions")
         yield from _events_alone(session.debugger, decoded, limit)
         return
     shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
@@ -113,6 +123,7 @@ class _RowWriter:
         self._before: Optional[SourceLine] = None
         self._blocks = ItBlocks()
         self._marks = dict(decoded.history.source.marks)
+        self._traced = _traced(decoded)
 
     def pass_over(self, item: Instruction) -> None:
         """Take note of an instruction that is not shown."""
@@ -144,7 +155,7 @@ class _RowWriter:
         return EventRow(event, time, self._transfers(found), words)
 
     def _transfers(self, found: Iterable[Transfer]) -> Tuple[TransferRow, ...]:
-        return tuple(TransferRow(transfer, self._symbol(transfer)) for transfer in found)
+        return tuple(TransferRow(transfer, self._symbol(transfer), self._traced) for transfer in found)
 
     def _symbol(self, transfer: Transfer) -> str:
         return self._debugger.symbol_at(transfer.address) if self._names and transfer.address is not None else ""
@@ -163,6 +174,7 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     text = " ".join(values.all(RANGE))
     limit = _limit(session, "function-call-history-size")
     if not len(calls):
+        check(text, "functions")
         yield from _events_alone(session.debugger, decoded, limit)
         return
     shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
@@ -205,6 +217,14 @@ def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
         yield "no cycle counts and no timestamps in this trace"
     if "d" in modifiers and not decoded.history.tells_transfers:
         yield "no loads and stores in this trace"
+    elif "d" in modifiers and not all(_traced(decoded)):
+        what = "values" if _traced(decoded).addresses else "addresses"
+        yield '%s of loads and stores are not traced; "etm start --data both" traces them' % what
+
+
+def _traced(decoded: Decoded) -> DataTrace:
+    language = LANGUAGES[decoded.history.source.protocol]
+    return DataTrace(*language.transfers(language.config(decoded.history.source)))
 
 
 def _events_alone(debugger: Debugger, decoded: Decoded, limit: Optional[int]) -> Iterator[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+import re
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Setting, Values
 from gdb_etm.commands.filter_set import Range, ranges_of
@@ -13,11 +14,28 @@ if TYPE_CHECKING:
     from gdb_etm.commands.session import Session
 
 
+T = TypeVar("T")
+
+
 def _range(text: str) -> Tuple[int, int]:
     first, dash, last = text.partition("-")
     if not dash:
         raise CommandError('"%s" is no range of addresses; try FIRST-LAST, such as 0x100-0x1ff' % text)
     return count(first), count(last)
+
+
+def _named(kind: str, make: Callable[[str], T]) -> Callable[[str], T]:
+    # Options take addresses; what has a name is a filter's.
+    def convert(text: str) -> T:
+        try:
+            return make(text)
+        except CommandError as error:
+            if not re.match("[A-Za-z_]", text):
+                raise
+            what = str(error).partition(";")[0]
+            raise CommandError('%s; "etm filter %s %s" takes names' % (what, kind, text))
+
+    return convert
 
 
 def _level(text: str) -> int:
@@ -35,13 +53,17 @@ _SWITCH = ("off", "on")
 _STACK: Dict[str, Optional[bool]] = {"auto": None, "on": True, "off": False}
 
 INCLUDE = Argument(
-    "--include", _range, "trace only these addresses; may be given more than once", "FIRST-LAST", many=True
+    "--include", _named("include", _range), "trace only these addresses; may be given more than once", "FIRST-LAST", many=True
 )
 EXCLUDE = Argument(
-    "--exclude", _range, "do not trace these addresses; may be given more than once", "FIRST-LAST", many=True
+    "--exclude", _named("exclude", _range), "do not trace these addresses; may be given more than once", "FIRST-LAST", many=True
 )
-START_AT = Argument("--start-at", count, "trace from the instruction at this address on", "ADDRESS", many=True)
-STOP_AT = Argument("--stop-at", count, "trace no more from the instruction at this address on", "ADDRESS", many=True)
+START_AT = Argument(
+    "--start-at", _named("start", count), "trace from the instruction at this address on", "ADDRESS", many=True
+)
+STOP_AT = Argument(
+    "--stop-at", _named("stop", count), "trace no more from the instruction at this address on", "ADDRESS", many=True
+)
 CYCLES = Argument(
     "--cycles", count, "trace processor cycles too, at least this many between two counts (ETMv3, PTM: 1)", "N"
 )
@@ -71,8 +93,12 @@ DATA = Argument(
     "WHAT",
     choices=DATA_CHOICES,
 )
-DATA_RANGE = Argument("--data-range", _range, "only loads and stores at these addresses", "FIRST-LAST", many=True)
-DATA_EXCLUDE = Argument("--data-exclude", _range, "no loads and stores at these addresses", "FIRST-LAST", many=True)
+DATA_RANGE = Argument(
+    "--data-range", _named("data-include", _range), "only loads and stores at these addresses", "FIRST-LAST", many=True
+)
+DATA_EXCLUDE = Argument(
+    "--data-exclude", _named("data-exclude", _range), "no loads and stores at these addresses", "FIRST-LAST", many=True
+)
 CONDITIONAL = Argument(
     "--conditional",
     one_of(*CONDITIONAL_CHOICES),

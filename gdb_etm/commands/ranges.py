@@ -8,6 +8,7 @@ from typing import NamedTuple, Optional
 from gdb_etm.errors import CommandError
 
 _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+_ENDLESS = 1 << 64
 _END = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 
 
@@ -16,6 +17,15 @@ class Window(NamedTuple):
 
     first: int
     last: int
+
+
+def check(text: str, what: str) -> None:
+    """See to it that a range is one, where there is nothing that it could mean.
+
+    :param what: Plural noun for messages, such as ``"instructions"``.
+    :raises CommandError: It is malformed.
+    """
+    window(text, _ENDLESS, None, None, what)
 
 
 def window(text: str, length: int, size: Optional[int], before: Optional[Window], what: str) -> Window:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.capture import TraceSource
 from gdb_etm.program.blocks import Blocks
@@ -66,6 +66,12 @@ class Language(NamedTuple):
     """None where loads and stores are in the same stream, or are not traced at all."""
     tells_failures: bool = False
     """Whether a range ends at every instruction whose condition failed, and not only at branches."""
+    transfers: Callable[[Any], Tuple[bool, bool]] = lambda config: (False, False)
+    """Tells by the configuration whether addresses, and whether values of loads and stores are traced."""
+
+
+def _transfers(config: Any) -> Tuple[bool, bool]:
+    return config.data_addresses, config.data_values
 
 
 def _etmv3() -> Language:
@@ -73,7 +79,7 @@ def _etmv3() -> Language:
     from gdb_etm.protocols.etmv3.decoder import Decoder
     from gdb_etm.protocols.etmv3.listing import list_packets
 
-    return Language(Etmv3Config.from_source, Decoder, list_packets, tells_failures=True)
+    return Language(Etmv3Config.from_source, Decoder, list_packets, tells_failures=True, transfers=_transfers)
 
 
 def _etmv4() -> Language:
@@ -98,7 +104,8 @@ def _etmv4() -> Language:
     def data_id(config: Etmv4Config) -> Optional[int]:
         return config.data_trace_id if config.data_trace and config.data_trace_id != config.trace_id else None
 
-    return Language(Etmv4Config.from_source, Decoder, packets, DataStream(data_id, data_packets, data_elements))
+    data = DataStream(data_id, data_packets, data_elements)
+    return Language(Etmv4Config.from_source, Decoder, packets, data, transfers=_transfers)
 
 
 def _ptm() -> Language:

@@ -14,12 +14,20 @@ from gdb_etm.views.text import align, end_text, exception_text, gap_lines, gap_t
 NOT_CERTAIN = "[may belong to another instruction]"
 
 
+class DataTrace(NamedTuple):
+    """What a trace unit was told to trace of loads and stores."""
+
+    addresses: bool
+    values: bool
+
+
 class TransferRow(NamedTuple):
     """A load or store, with what the debugger knows of its address."""
 
     transfer: Transfer
     symbol: str
     """Such as ``"station+80"``; empty when unknown or unwanted."""
+    traced: DataTrace = DataTrace(True, True)
 
 
 class InstructionRow(NamedTuple):
@@ -159,13 +167,18 @@ def transfer_cells(row: TransferRow) -> List[str]:
         return ["write" if transfer.store else "read", *_register_cells(transfer)] + doubt
     word = {False: "load", True: "store", None: "transfer"}[transfer.store]
     size = "" if transfer.size is None else "%d byte%s" % (transfer.size, "" if transfer.size == 1 else "s")
-    address = "at an address unknown"
+    told = []
     if transfer.address is not None:
-        address = "at 0x%08x" % transfer.address + (" <%s>" % row.symbol if row.symbol else "")
-    value = "value unknown" if transfer.value is None else "= 0x%0*x" % (2 * (transfer.size or 0), transfer.value)
+        told.append("at 0x%08x" % transfer.address + (" <%s>" % row.symbol if row.symbol else ""))
+    elif row.traced.addresses:
+        told.append("at an address unknown")
+    if transfer.value is not None:
+        told.append("= 0x%0*x" % (2 * (transfer.size or 0), transfer.value))
+    elif row.traced.values:
+        told.append("value unknown")
     if transfer.role is Role.OPERAND:
-        value += ", the operand"
-    return [word, size, address, value] + doubt
+        told[-1:] = [", ".join([*told[-1:], "the operand"])]
+    return [word, size, *told] + doubt
 
 
 def _register_cells(transfer: Transfer) -> List[str]:

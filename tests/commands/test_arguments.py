@@ -10,8 +10,9 @@ from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
 from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.commands.options import DATA_RANGE, EXCLUDE, INCLUDE, START_AT, STOP_AT
 from gdb_etm.commands.parse import complete, count, hertz, on, one_of, parse, size, split
-from gdb_etm.commands.ranges import Window, window
+from gdb_etm.commands.ranges import Window, check, window
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
@@ -164,6 +165,31 @@ def test_ranges_go_on(text: str, before: Window, expected: tuple) -> None:
 def test_ranges_outside(text: str, before: Optional[Window], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         window(text, 100, 10, before, "instructions")
+
+
+def test_a_range_where_there_is_nothing_is_checked_all_the_same() -> None:
+    for text in ("", "-", "5", "-3,+2", "1,100"):
+        check(text, "instructions")
+    for text in ("8,5", "x", "5,", "1,2,3"):
+        with pytest.raises(CommandError, match="range"):
+            check(text, "instructions")
+
+
+@pytest.mark.parametrize(
+    "argument, text, message",
+    [
+        (INCLUDE, "main", 'no range of addresses; "etm filter include main" takes names$'),
+        (EXCLUDE, "crc16,parse", '"etm filter exclude crc16,parse" takes names$'),
+        (START_AT, "main", '"main" is not a number; "etm filter start main" takes names$'),
+        (STOP_AT, "file.c:12", '"etm filter stop file.c:12" takes names$'),
+        (DATA_RANGE, "station", '"etm filter data-include station" takes names$'),
+        (INCLUDE, "0x100", "such as 0x100-0x1ff$"),
+        (INCLUDE, "7", "such as 0x100-0x1ff$"),
+    ],
+)
+def test_names_are_for_filters(argument: Argument, text: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        argument.convert(text)
 
 
 def test_unlimited_and_empty_histories() -> None:

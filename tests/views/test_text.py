@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture
 from gdb_etm.history.calls import Break, Interrupt, Segment
 from gdb_etm.history.clock import Count, Time
@@ -21,6 +23,7 @@ from gdb_etm.protocols.packet import Packet
 from gdb_etm.views.captures import CaptureRow, capture_lines, counts_text, size_text
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import (
+    DataTrace,
     EventRow,
     InstructionRow,
     SourceRow,
@@ -113,6 +116,20 @@ def test_instructions_with_transfers() -> None:
         "<SysTick (exception 15), return address 0x000004f2>",
         "       store     4 bytes  at 0x20000050  = 0x0000001b",
     ]
+
+
+@pytest.mark.parametrize(
+    "traced, line",
+    [
+        (DataTrace(True, True), "       load  4 bytes  at an address unknown  value unknown"),
+        (DataTrace(True, False), "       load  4 bytes  at an address unknown"),
+        (DataTrace(False, True), "       load  4 bytes  value unknown"),
+    ],
+)
+def test_what_is_not_traced_at_all_is_no_unknown(traced: DataTrace, line: str) -> None:
+    unknown = (TransferRow(Transfer(0, False, 4, None, None, True), "", traced),)
+    rows = [InstructionRow(9, 0x300, "", b"", "ldr\tr2, [r3]", False, None, unknown)]
+    assert list(instruction_lines(rows))[1:] == [line]
 
 
 def test_a_note_stands_behind_its_instruction() -> None:
