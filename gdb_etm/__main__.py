@@ -235,6 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("install", add_help=False, help='make "source gdb_etm" work in GDB; --undo takes it back')
     commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
     commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
+    commands.add_parser("proxy", add_help=False, help="give any GDB server reverse execution")
     return parser
 
 
@@ -284,10 +285,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         from gdb_etm.access import server
 
         return server.main(words[1:])
-    if words[:1] == ["replay"]:
+    if words[:1] in (["replay"], ["proxy"]):
         from gdb_etm.commands import remote
 
-        return remote.main(words[1:])
+        return (remote.main_replay if words[0] == "replay" else remote.main_proxy)(words[1:])
     arguments = _arguments(words)
     listing = _LISTINGS[arguments.command]
     make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text

@@ -304,7 +304,15 @@ def over_debugger(debugger: Debugger) -> Live:
     :returns: The connection; trace unit and buffer are still to be found.
     :raises AccessError: The target cannot be read.
     """
-    port = debugger.access_port()
+    return over_port(debugger.access_port())
+
+
+def over_port(port: AccessPort) -> Live:
+    """Use the memory of a Cortex-M, whatever reaches it.
+
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises AccessError: The target cannot be read.
+    """
     cpuid = _cpuid(port)
     name = core_type(cpuid)
     is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7

@@ -1,4 +1,4 @@
-"""``gdb-etm replay``: GDB's reverse execution for the shell, and the processes that GDB's commands start."""
+"""``gdb-etm replay`` and ``gdb-etm proxy``: GDB's reverse execution on a snapshot, and in front of any server."""
 
 from __future__ import annotations
 
@@ -6,43 +6,131 @@ import argparse
 import os
 import signal
 import sys
-from typing import List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence, Tuple
 
-from gdb_etm.errors import CaptureError, EtmError
+from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.replay.between import pass_on, serve
+from gdb_etm.replay.ends import ServerLink
+from gdb_etm.replay.proxy import Source
 from gdb_etm.replay.target import Replay, Target
-from gdb_etm.replay.wires import Door, Wire, serve
+from gdb_etm.replay.wires import Door, Wire, connect
 
 LISTENING = "In GDB: target remote localhost:%d"
 """What is printed once GDB may connect."""
 
 
-def main(argv: Sequence[str]) -> int:
+def main_replay(argv: Sequence[str]) -> int:
     """Run ``gdb-etm replay`` until GDB is gone.
 
     :param argv: Arguments after the word ``replay``.
     :returns: The exit status: 0, or 1 after an error that was told in one line.
     """
-    arguments = _parser().parse_args(argv)
+    return _run(_replay, _replay_parser().parse_args(argv))
+
+
+def main_proxy(argv: Sequence[str]) -> int:
+    """Run ``gdb-etm proxy`` until GDB is gone, or until Ctrl-C where it listens.
+
+    :param argv: Arguments after the word ``proxy``.
+    :returns: The exit status: 0, or 1 after an error that was told in one line.
+    """
+    return _run(_proxy, _proxy_parser().parse_args(argv))
+
+
+def _run(command: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
+    # GDB's own pipe gets Ctrl-C as well, which is for GDB.
     signal.signal(signal.SIGINT, signal.SIG_IGN if arguments.port is None else signal.default_int_handler)
     try:
-        wire = standard_wire() if arguments.port is None else None
-        replay = _load(arguments.snapshot, arguments.elf, arguments.id)
-        if wire is None:
-            door = Door(arguments.port)
-            print(LISTENING % door.number, flush=True)
-            wire = door.admit()
-            door.close()
-        if wire is not None:
-            serve(wire, Target(replay))
+        command(arguments)
     except EtmError as error:
-        print("gdb-etm: %s" % error, file=sys.stderr)
+        _tell(str(error))
         return 1
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _tell(line: str) -> None:
+    print("gdb-etm: %s" % line, file=sys.stderr, flush=True)
+
+
+def _replay(arguments: argparse.Namespace) -> None:
+    wire = standard_wire() if arguments.port is None else None
+    replay = _load(arguments.snapshot, arguments.elf, arguments.id)
+    if wire is None:
+        door = Door(arguments.port)
+        print(LISTENING % door.number, flush=True)
+        wire = door.admit()
+        door.close()
+    if wire is not None:
+        serve(wire, Target(replay))
+
+
+def _proxy(arguments: argparse.Namespace) -> None:
+    host, port = arguments.server
+    name = "the server at %s:%d" % (host, port)
+    source = _source(arguments, name)
+    if arguments.port is None:
+        front(standard_wire(), host, port, name, source)
+        return
+    connect(host, port).close()  # a server that is not there is told now
+    door = Door(arguments.port)
+    print(LISTENING % door.number, flush=True)
+    while True:
+        wire = door.admit()
+        if wire is not None:
+            try:
+                front(wire, host, port, name, source, door)
+            except AccessError as error:
+                _tell(str(error))
+
+
+def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Optional[Door] = None) -> None:
+    """Stand between one GDB and a server until one of them is gone.
+
+    :param name: What the server is called in messages.
+    :param door: Where another GDB may come, to be told that there is one.
+    :raises EtmError: The server is not there, or is gone.
+    """
+    try:
+        server = ServerLink(connect(host, port), name)
+    except EtmError:
+        wire.close()
+        raise
+    try:
+        server.stop_acknowledging()
+        pass_on(wire, server, source, door)
+    finally:
+        wire.close()
+        server.wire.close()
+
+
+def _source(arguments: argparse.Namespace, name: str) -> Source:
+    from gdb_etm.commands.proxying import Histories, SnapshotSource, TracingSource
+    from gdb_etm.snapshot.reader import read_snapshot
+
+    histories = Histories(arguments.elf)
+    if arguments.snapshot is not None:
+        return SnapshotSource(histories, read_snapshot(arguments.snapshot))
+    return TracingSource(histories, name, _tell)
+
+
+def _proxy_parser() -> argparse.ArgumentParser:
+    about = "Give a GDB server reverse execution.  In GDB: target remote | gdb-etm proxy --server HOST:PORT --elf FILE"
+    parser = argparse.ArgumentParser(prog="gdb-etm proxy", description=about)
+    parser.add_argument("--server", metavar="HOST:PORT", type=_address, required=True, help="the live target's server")
+    parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
+    parser.add_argument("--snapshot", metavar="DIR", help="the history, instead of a trace unit behind the server")
+    parser.add_argument("--port", metavar="PORT", type=port_number, help="serve on localhost; 0 takes a free port")
+    return parser
+
+
+def _address(text: str) -> Tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]") or "localhost", port_number(port)
+
+
+def _replay_parser() -> argparse.ArgumentParser:
     about = "Replay a snapshot to GDB, both ways.  In GDB: target remote | gdb-etm replay SNAPSHOT --elf FILE"
     parser = argparse.ArgumentParser(prog="gdb-etm replay", description=about)
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import List, Optional, Sequence
 
 from gdb_etm.capture import TraceSource
@@ -10,7 +11,9 @@ from gdb_etm.errors import CaptureError
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
 from gdb_etm.history.reader import Resolver
+from gdb_etm.history.store import History
 from gdb_etm.program.image import Program, load_constants
+from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import State, no_memory
 from gdb_etm.replay.layout import Layout, a_profile, m_profile
@@ -50,7 +53,7 @@ def make_replay(
     if "pc" in end.registers:
         path.halted_at = end.registers["pc"] & ~1
     constants = Program([image for name in paths for image in load_constants(name)])
-    past = make_past(path, constants, end)
+    past = make_past(path, constants, end, _thread_code(history))
 
     def look(kind: int, address: int, size: int) -> List[int]:
         found = past.accesses(kind, address, size)
@@ -71,4 +74,17 @@ def _state_of(source: TraceSource) -> State:
     return State({_NAMES.get(name, name): value for name, value in registers.items()}, no_memory)
 
 
+def _thread_code(history: History) -> Optional[int]:
+    # What LR holds in a handler that interrupted Thread mode on the main stack (Armv8-M ARM, D1.2.95): of Armv8-M in
+    # Non-secure state another one than in Secure state and of older cores.
+    core = history.source.core
+    if core is None or not is_m_profile(core):
+        return None
+    if _ARMV8_M.search(core.type.lower()) is None:
+        return 0xFFFFFFF9
+    worlds = {event.non_secure for event in history.events if isinstance(event, Context)}
+    return None if len(worlds) != 1 else 0xFFFFFFB8 if worlds.pop() else 0xFFFFFFF9
+
+
+_ARMV8_M = re.compile(r"cortex-m(23|33|35p|52|55|85)|star-mc|armv8")
 _NAMES = {"r13": "sp", "r14": "lr", "r15": "pc"}

@@ -13,12 +13,13 @@ then the saved value is not told.
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
+from gdb_etm.recovery.values import State
 from gdb_etm.replay.effects import LR, PC, SP, TRACKED, Effect, Effects
 
 _WORD = 0xFFFFFFFF
@@ -26,6 +27,14 @@ _EVERY = 2048
 # Instructions from one stored state to the next.
 _PENDING = 64
 # Interrupted contexts that are remembered.
+FOLLOWED = {"r7": 7, "r11": 11, "sp": SP, "lr": LR}
+"""Registers that are followed, by their names."""
+
+# Bits of EXC_RETURN (Armv8-M ARM, D1.2.95), and places in the frame that an exception pushes (B3.19).
+_PROCESS_STACK, _THREAD, _BASIC_FRAME, _NO_MORE_STATE = 1 << 2, 1 << 3, 1 << 4, 1 << 5
+_OTHER_STACK = 6
+# CONTROL's FPCA and SPSEL (B3.16).
+_FRAME_LR, _FRAME_PC, _FRAME_STATUS = 0x14, 0x18, 0x1C
 
 Symbol = Tuple[int, int]
 """A root and a constant; root 0 is the number 0."""
@@ -41,9 +50,19 @@ class Saved(NamedTuple):
     """The instruction that pushed it; 0 when that lies before the history."""
 
 
-class _Interrupted(NamedTuple):
+class Interrupted(NamedTuple):
+    """A context that an exception interrupted."""
+
+    number: int
+    """The handler's first instruction."""
     return_address: Optional[int]
     registers: Dict[int, Symbol]
+    stack: Symbol
+    """The stack pointer as the handler begins."""
+    link: Symbol
+    """The link register as the handler begins: EXC_RETURN on M-profile."""
+    depth: int
+    """How many handlers were active more than when the history began."""
     switched: bool = False
     """Whether its handler wrote a stack pointer."""
 
@@ -54,7 +73,7 @@ class _State:
     __slots__ = ("registers", "stacks", "interrupted")
 
     def __init__(
-        self, registers: Dict[int, Symbol], stacks: Dict[int, Dict[int, Saved]], interrupted: List[_Interrupted]
+        self, registers: Dict[int, Symbol], stacks: Dict[int, Dict[int, Saved]], interrupted: List[Interrupted]
     ) -> None:
         self.registers = registers
         self.stacks = stacks
@@ -70,25 +89,37 @@ class Flow:
     """Follows a history once, and gives registers and saved words at any instruction.
 
     :param history: The executed instructions.
-    :param end: Registers of the core after the last instruction, by number, as far as they are known.
+    :param end: The state of the core after the last instruction, as far as it is known.
+    :param thread_code: EXC_RETURN of Thread mode on the main stack without floating point; None on other profiles.
     """
 
-    def __init__(self, history: History, end: Mapping[int, int]) -> None:
+    def __init__(self, history: History, end: State, thread_code: Optional[int] = None) -> None:
         self.history = history
         self.effects = Effects(history.program)
+        self._thread_code = thread_code
         self._values: Dict[int, int] = {0: 0}
         self.spoiled: Set[Tuple[int, Saved]] = set()
         """Words that something else overwrote, each with its root."""
         self.early: Dict[Tuple[int, int], Tuple[int, Saved]] = {}
         """Words that were popped and not pushed, by root and place, each with the instruction that popped it."""
+        self.entries: List[Interrupted] = []
+        """Every exception that was taken."""
+        self.has_switched = False
+        """Whether a stack pointer, or the choice of one, was written."""
         self._marks: List[int] = []
         self._states: List[_State] = []
         walk = _Walk(self, _State({register: (root, 0) for root, register in enumerate(TRACKED, 1)}, {}, []), True)
         self.mark(1, walk.state)
         walk.run(1, len(history) + 1)
-        for register, value in end.items():
-            root, constant = walk.state.registers.get(register, (0, 0))
-            self._values.setdefault(root, value - constant & _WORD)
+        self._lowest = min([0, walk.depth, *(entry.depth for entry in self.entries)])
+        for name, register in FOLLOWED.items():
+            if name in end.registers:
+                self.learn(walk.state.registers[register], end.registers[name])
+        self._frames: List[Tuple[int, Dict[int, int]]] = []
+        # Exception frames that are on the stack at the end: the handler's first instruction, and the words by address.
+        self._return_code = self._unstack(walk.state, end)
+        for entry in self.entries if self._return_code is not None else ():
+            self._stack_frame(entry)
 
     def register(self, number: int, register: int) -> Optional[int]:
         """Give r7, r11, sp or lr before an instruction; None when it is not known."""
@@ -100,10 +131,52 @@ class Flow:
         for (root, place), (popped, early) in self.early.items():
             if number <= popped and root in self._values:
                 found[self._values[root] + place & _WORD] = self._told(root, early)
-        for root, words in self._state(number).stacks.items():
+        state = self._state(number)
+        for root, words in state.stacks.items():
             for place, word in words.items() if root in self._values else ():
                 found[self._values[root] + place & _WORD] = self._told(root, word)
+        for first, frame in self._frames:
+            found.update(frame if number >= first else {})
+        for entry in state.interrupted if self._return_code is not None else ():
+            base = self._resolve(entry.stack)
+            if base is not None and entry.return_address is not None:
+                found[base + _FRAME_PC] = entry.return_address
+                found[base + _FRAME_LR] = self._resolve(entry.registers[LR])
         return {address: value for address, value in found.items() if value is not None}
+
+    def _unstack(self, state: _State, end: State) -> Optional[int]:
+        # What the exceptions have pushed that are active at the end tells of the contexts that they interrupted
+        # (Armv8-M ARM, B3.19 and B3.20).  Gives EXC_RETURN of Thread mode, if no other stack or frame was in use.
+        frame_at: Optional[int] = None
+        code: Optional[int] = None
+        for entry in reversed(state.interrupted):
+            code, frame_at = self._resolve(entry.link), self._resolve(entry.stack)
+            if code is None or frame_at is None or code >> 24 != 0xFF or not code & _NO_MORE_STATE:
+                return None
+            if code & _PROCESS_STACK:
+                frame_at = end.registers.get("psp") if entry is state.interrupted[-1] else None
+            words = end.read(frame_at, 0x20) if frame_at is not None else None
+            if words is None or frame_at is None or len(words) != 0x20:
+                return None
+            frame = {frame_at + at: int.from_bytes(words[at : at + 4], "little") for at in range(0, 0x20, 4)}
+            if frame[frame_at + _FRAME_PC] & ~1 != entry.return_address:
+                return None
+            size = 0x20 if code & _BASIC_FRAME else 0x68
+            aligned = frame[frame_at + _FRAME_STATUS] >> 9 & 1
+            self.learn(entry.registers[SP], frame_at + size + 4 * aligned)
+            self.learn(entry.registers[LR], frame[frame_at + _FRAME_LR])
+            self._frames.append((entry.number, frame))
+        if code is None and end.registers.get("control", _OTHER_STACK) & _OTHER_STACK == 0:
+            code = self._thread_code
+        is_plain = code is not None and not code & _PROCESS_STACK and code & _BASIC_FRAME and not self.has_switched
+        return code if is_plain else None
+
+    def _stack_frame(self, entry: Interrupted) -> None:
+        # Where its handler begins, of an exception that interrupted the main stack.
+        before = self._resolve(entry.registers[SP])
+        if before is not None and self._return_code is not None:
+            self.learn(entry.stack, before - 0x20 & ~7)
+            self.learn(entry.link, self._return_code & (_WORD if entry.depth == self._lowest else ~_THREAD))
 
     def mark(self, number: int, state: _State) -> None:
         """Keep the state before an instruction."""
@@ -149,6 +222,8 @@ class _Walk:
         # What a return goes to, with the word it was popped from.
         self._returning = False
         # Whether an exception return has just been.
+        self.depth = 0
+        """Handlers that are active; below 0 where the history began in one."""
 
     def run(self, first: int, stop: int) -> None:
         """Go from before ``first`` to before ``stop``."""
@@ -160,6 +235,8 @@ class _Walk:
                 self._span(item, stop, begun)
                 following = item.number + item.range.instructions
                 begun = True
+                if following > stop:
+                    return  # what comes next is after the instruction that is asked for
             elif begun:
                 # Others have been gone through before the state was kept.
                 self._roots = following << 8 | 0x80
@@ -192,6 +269,7 @@ class _Walk:
         leaves, self._leaves = self._leaves, None
         if self._returning:
             self._returning = False
+            self.depth -= 1
             self._resume(address)
         elif leaves is not None and self._learns:
             symbol, word = leaves
@@ -204,14 +282,26 @@ class _Walk:
         self._leaves = None
         registers = self.state.registers
         if self._returning:
-            self._returning = False  # one handler after the other, for the same context
-        else:
-            self.state.interrupted.append(_Interrupted(event.return_address, dict(registers)))
-            del self.state.interrupted[:-_PENDING]
-        registers[SP], registers[LR] = self._new(), self._new()
+            # One handler after the other, for the same context and on the same frame.
+            self._returning = False
+            before = self.state.interrupted[-1] if self.state.interrupted else None
+            registers[SP], registers[LR] = (before.stack, before.link) if before else (self._new(), self._new())
+            return
+        stack, link = self._new(), self._new()
+        entry = Interrupted(self._roots >> 8, event.return_address, dict(registers), stack, link, self.depth)
+        self.state.interrupted.append(entry)
+        del self.state.interrupted[:-_PENDING]
+        self.depth += 1
+        if self._learns:
+            self._flow.entries.append(entry)
+        registers[SP], registers[LR] = stack, link
 
     def _resume(self, address: int) -> None:
         interrupted = self.state.interrupted
+        if interrupted and not interrupted[-1].switched:
+            # Wherever it goes on, as after a handler that skips what has faulted: the frame is the one that was pushed.
+            self.state.registers.update(interrupted.pop().registers)
+            return
         for at in range(len(interrupted) - 1, -1, -1):
             if interrupted[at].return_address == address:
                 resumed = interrupted.pop(at)
@@ -247,6 +337,7 @@ class _Walk:
             registers[target] = before[source][0], before[source][1] + constant
         for register in effect.lost:
             registers[register] = self._new()
+        self._flow.has_switched |= effect.switches
         if effect.switches and self.state.interrupted:
             self.state.interrupted[-1] = self.state.interrupted[-1]._replace(switched=True)
         if effect.link is not None:

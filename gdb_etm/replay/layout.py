@@ -90,6 +90,13 @@ def a_profile() -> Layout:
     return Layout(registers, _HEAD + "<architecture>arm</architecture>\n" + feature + "</target>\n")
 
 
+def old_layout() -> Layout:
+    """Give what GDB takes an Arm core to have whose server describes none."""
+    registers = [Register(name, 32, number) for number, name in enumerate(_CORE)]
+    registers += [Register("f%d" % index, 96, 16 + index) for index in range(8)]
+    return Layout(registers + [Register("fps", 32, 24), Register("cpsr", 32, STATUS)], "")
+
+
 def _feature(name: str, registers: Sequence[Register]) -> str:
     lines = ['<feature name="org.gnu.gdb.arm.%s">' % name]
     for register in registers:

@@ -16,6 +16,8 @@ ACK = b"+"
 NACK = b"-"
 INTERRUPT = b"\x03"
 """What GDB sends when the user types Ctrl-C."""
+NO_ACKS = b"QStartNoAckMode"
+"""Asks that packets be acknowledged no more."""
 
 _ESCAPE = 0x7D
 _RUN = re.compile(rb"(?s)(.)\*(.)")

@@ -9,10 +9,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import State, Tier, no_memory
-from gdb_etm.replay.effects import LR, SP
-from gdb_etm.replay.flow import Flow
+from gdb_etm.replay.flow import FOLLOWED, Flow
 
-_FRAME_POINTERS = {"r7": 7, "r11": 11, "sp": SP, "lr": LR}
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
 _MOST_RECOVERED = 100_000
 # Instructions up to which all values are worked out; it takes some tenths of a second for each ten thousand.
@@ -47,12 +45,16 @@ class FlowPast:
     :param path: The way that execution took.
     :param constants: Memory that does not change.
     :param end: The state after the last instruction, as far as it is known.
+    :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
-    def __init__(self, path: Path, constants: Program, end: Optional[State] = None) -> None:
+    def __init__(
+        self, path: Path, constants: Program, end: Optional[State] = None, thread_code: Optional[int] = None
+    ) -> None:
         self._path = path
         self._constants = constants
         self._end = end if end is not None else State({}, no_memory)
+        self._thread_code = thread_code
         self._flow: Optional[Flow] = None
         self._saved: Tuple[int, Dict[int, int]] = (0, {})
         self._transfers: Optional[List[Tuple[int, int, int, bool]]] = None
@@ -63,8 +65,8 @@ class FlowPast:
             return self._end.registers[name]
         if name == "pc":
             return self._path.address(number)
-        if name in _FRAME_POINTERS:
-            return self._follow().register(number, _FRAME_POINTERS[name])
+        if name in FOLLOWED:
+            return self._follow().register(number, FOLLOWED[name])
         if name in _THUMB_BIT:
             # Of the status only the instruction set is known; GDB asks nothing else of it.
             return _THUMB_BIT[name] if self._isa(number) is Isa.T32 else 0
@@ -111,9 +113,7 @@ class FlowPast:
 
     def _follow(self) -> Flow:
         if self._flow is None:
-            registers = self._end.registers
-            end = {number: registers[name] for name, number in _FRAME_POINTERS.items() if name in registers}
-            self._flow = Flow(self._path.history, end)
+            self._flow = Flow(self._path.history, self._end, self._thread_code)
         return self._flow
 
     def _isa(self, number: int) -> Isa:
@@ -126,10 +126,13 @@ class RecoveredPast(FlowPast):
     :param path: The way that execution took.
     :param constants: Memory that does not change.
     :param end: The state after the last instruction, as far as it is known.
+    :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
-    def __init__(self, path: Path, constants: Program, end: Optional[State] = None) -> None:
-        super().__init__(path, constants, end)
+    def __init__(
+        self, path: Path, constants: Program, end: Optional[State] = None, thread_code: Optional[int] = None
+    ) -> None:
+        super().__init__(path, constants, end, thread_code)
         self._recovery = Recovery(path.history, end)
 
     def register(self, number: int, name: str) -> Optional[int]:
@@ -159,6 +162,6 @@ class RecoveredPast(FlowPast):
         return Doubt(sorted({write.number for write in written.writes if write.number}), unknown)
 
 
-def make_past(path: Path, constants: Program, end: Optional[State]) -> Past:
+def make_past(path: Path, constants: Program, end: Optional[State], thread_code: Optional[int] = None) -> Past:
     """Give the past of a history: all that can be worked out, unless the history is too long for it."""
-    return (RecoveredPast if path.length <= _MOST_RECOVERED else FlowPast)(path, constants, end)
+    return (RecoveredPast if path.length <= _MOST_RECOVERED else FlowPast)(path, constants, end, thread_code)

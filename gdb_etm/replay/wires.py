@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import select
 import socket
-from typing import Optional, Protocol
+from typing import List, Optional, Protocol, Sequence, Union
 
 from gdb_etm.errors import ConnectError
-from gdb_etm.replay.link import Link
-from gdb_etm.replay.packets import Kind
-from gdb_etm.replay.target import Target
 
 _READ_BYTES = 1 << 16
 _SEND_SECONDS = 10.0
-NO_ACKS = b"QStartNoAckMode"
 
 
 class File(Protocol):
@@ -132,42 +128,20 @@ class Door:
         self._listener.close()
 
 
-def serve(wire: Wire, target: Target) -> None:
-    """Answer one GDB from a history until it is gone."""
-    link = Link()
+def connect(host: str, port: int, seconds: float = 5.0) -> Wire:
+    """Connect to a GDB server.
+
+    :raises ConnectError: None listens there.
+    """
     try:
-        while _answer(wire, link, target):
-            pass
-    except EOFError:
-        pass  # GDB is gone, whatever it was about to say
-    finally:
-        wire.close()
+        return over_socket(socket.create_connection((host, port), seconds))
+    except OSError as error:
+        raise ConnectError("no GDB server at %s:%d (%s)" % (host, port, error)) from None
 
 
-def _answer(wire: Wire, link: Link, target: Target) -> bool:
-    # Take what comes and answer it; False when GDB takes its leave.
-    items = link.feed(wire.read())
-    wire.write(link.take())
-    for item in items:
-        if item.kind is not Kind.PACKET:
-            continue
-        if item.data == b"k":
-            return False
-        if item.data == NO_ACKS:
-            link.send(b"OK")
-            link.acknowledges = False
-        else:
-            _reply(wire, link, target, item.data)
-        wire.write(link.take())
-        if item.data[:1] == b"D":
-            return False
-    return True
+def wait(ends: Sequence[Union[Wire, Door]], seconds: Optional[float] = None) -> List[Union[Wire, Door]]:
+    """Wait until something comes from one of several sides.
 
-
-def _reply(wire: Wire, link: Link, target: Target, data: bytes) -> None:
-    for reply in target.answer(data):
-        if reply is not None:
-            link.send(reply)
-        elif any(item.kind is Kind.INTERRUPT for item in link.feed(wire.read(0))):
-            link.send(target.interrupted())
-            return
+    :param seconds: How long at most; None: without end.
+    """
+    return list(select.select(ends, [], [], seconds)[0])

@@ -1,0 +1,158 @@
+"""Where a proxy's history comes from: the trace unit behind its server, a snapshot, or the plug-in's captures."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Sequence
+
+from gdb_etm.capture import Capture
+from gdb_etm.commands.live import Live, over_port
+from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.commands.records import with_images
+from gdb_etm.commands.replaying import make_replay
+from gdb_etm.commands.session import Session
+from gdb_etm.coresight.topology import Choice
+from gdb_etm.errors import CaptureError, EtmError
+from gdb_etm.program.image import load_elf
+from gdb_etm.replay.halted import Halt
+from gdb_etm.replay.memory_port import ServerPort
+from gdb_etm.replay.target import Replay
+from gdb_etm.traceunit.options import TraceOptions
+
+LIVE_END = "[the live end: here the target is halted; the next command runs it]"
+Tell = Callable[[str], None]
+"""Says a line to the user."""
+
+
+class Histories:
+    """Makes histories of captures that end where a target is halted.
+
+    :param files: ELF files of the program.
+    """
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._debugger = OfflineDebugger(files)
+        self._session = Session(self._debugger)
+        self._files = list(files)
+        self.images = tuple(image for name in files for image in load_elf(name))
+        """The program."""
+
+    def replay(self, capture: Capture, halt: Halt) -> Replay:
+        """Decode a capture.
+
+        :param halt: The target, where the capture ends.
+        :raises CaptureError: There is nothing to replay.
+        """
+        record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
+        decoded = self._session.decode(record)
+        return make_replay(decoded, self._debugger.function_at, self._files, halt.state(), halt.layout, LIVE_END)
+
+
+class SnapshotSource:
+    """A capture that was taken before, of the program that is halted now where it ends.
+
+    :param captures: The snapshot's captures.
+    """
+
+    def __init__(self, histories: Histories, captures: Sequence[Capture]) -> None:
+        self._histories = histories
+        self._captures = list(captures)
+        self._has_run = False
+
+    def replay(self, halt: Halt) -> Replay:
+        """Give the history."""
+        problem: EtmError = CaptureError("the snapshot holds no trace")
+        for capture in self._captures:
+            try:
+                return self._histories.replay(capture, halt)
+            except CaptureError as error:
+                problem = error
+        raise problem
+
+    def on_resume(self, halt: Halt) -> None:
+        """Do nothing: the capture is for the place where it ends, and GDB may come there by running."""
+
+    def on_leave(self, halt: Halt) -> None:
+        """Do nothing."""
+
+
+class TracingSource:
+    """The trace unit behind the server, programmed and drained through the server's memory packets.
+
+    :param name: What the server is called in messages.
+    :param tell: Says what was found.
+    """
+
+    def __init__(self, histories: Histories, name: str, tell: Tell) -> None:
+        self._histories = histories
+        self._name = name
+        self._tell = tell
+        self._live: Optional[Live] = None
+        self._failure: Optional[EtmError] = None
+        self._has_run = False
+
+    def replay(self, halt: Halt) -> Replay:
+        """Drain the trace buffer, trace on with an empty one, and give the history."""
+        if self._failure is not None:
+            raise self._failure
+        if self._live is None or not self._has_run:
+            raise CaptureError("nothing was traced yet: let the program run, then halt it")
+        capture = self._live.drain(self._histories.images, "halt")
+        self._has_run = False
+        return self._histories.replay(capture, halt)
+
+    def on_resume(self, halt: Halt) -> None:
+        """Begin to trace before the target first runs."""
+        self._has_run = True
+        if self._live is not None or self._failure is not None:
+            return
+        try:
+            live = over_port(ServerPort(halt.server, self._name))
+            live.find(Choice())
+            self._live = live
+            for line in [*live.greeting(), *live.start(TraceOptions())]:
+                self._tell(line)
+        except EtmError as error:
+            self._failure = error
+            self._tell("no history: %s" % error)
+
+    def on_leave(self, halt: Halt) -> None:
+        """Put the trace hardware back as it was."""
+        live, self._live = self._live, None
+        if live is not None:
+            try:
+                live.release()
+            except EtmError as error:
+                self._tell("the trace unit could not be put back: %s" % error)
+
+
+class HandedSource:
+    """What the plug-in has drained and handed over."""
+
+    def __init__(self) -> None:
+        self._capture: Optional[Capture] = None
+        self._files: List[str] = []
+        self._histories: Optional[Histories] = None
+
+    def hand_over(self, capture: Capture, files: Sequence[str]) -> None:
+        """Take a capture of the present halt; it is decoded when GDB first goes back.
+
+        :param files: ELF files of the program.
+        """
+        self._capture = capture
+        if list(files) != self._files:
+            self._files, self._histories = list(files), None
+
+    def replay(self, halt: Halt) -> Replay:
+        """Give the history."""
+        if self._capture is None:
+            raise CaptureError('nothing was captured for this halt: "etm start", then let the program run')
+        if self._histories is None:
+            self._histories = Histories(self._files)
+        return self._histories.replay(self._capture, halt)
+
+    def on_resume(self, halt: Halt) -> None:
+        """Take note that the capture is one of an older halt."""
+        self._capture = None
+
+    def on_leave(self, halt: Halt) -> None:
+        """Do nothing: the plug-in puts the hardware back."""

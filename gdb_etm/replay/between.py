@@ -1,0 +1,93 @@
+"""Carry packets between GDB and what answers it, until one of them is gone."""
+
+from __future__ import annotations
+
+from typing import Iterator, List, Optional, Union
+
+from gdb_etm.errors import AccessError
+from gdb_etm.replay.ends import Host, ServerLink, Visitor
+from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.proxy import Proxy, Source
+from gdb_etm.replay.target import Reply, Target
+from gdb_etm.replay.wires import Door, Wire, wait
+
+
+def serve(wire: Wire, target: Target) -> None:
+    """Answer one GDB from a history until it is gone."""
+
+    def answer(item: Item) -> Iterator[Reply]:
+        return target.answer(item.data) if item.kind is Kind.PACKET else iter(())
+
+    host = Host(wire, answer, target.interrupted)
+    try:
+        while not any(data in (b"k", b"D") or data[:2] == b"D;" for data in host.receive()):
+            pass
+    except EOFError:
+        pass  # GDB is gone, whatever it was about to say
+    finally:
+        wire.close()
+
+
+def pass_on(wire: Wire, server: ServerLink, source: Source, door: Optional[Door] = None) -> None:
+    """Stand between one GDB and a server until one of them is gone.
+
+    :param wire: GDB.
+    :param source: Where the history comes from.
+    :param door: Where another GDB may come.
+    :raises AccessError: The server is gone.
+    """
+    between = _Between(wire, server, source, door)
+    try:
+        while True:
+            between.turn()
+    except EOFError:
+        between.proxy.leave()
+    except AccessError:
+        if not between.proxy.has_left:
+            raise  # a server may close the connection when GDB has taken its leave
+    finally:
+        between.close()
+
+
+class _Between:
+    def __init__(self, wire: Wire, server: ServerLink, source: Source, door: Optional[Door]) -> None:
+        self.proxy = Proxy(server, source)
+        self._server = server
+        self._host = Host(wire, self.proxy.from_gdb, self.proxy.interrupted)
+        self._door = door
+        self._visitors: List[Visitor] = []
+
+    def turn(self) -> None:
+        """Wait for somebody to say something, and pass it on."""
+        ends: List[Union[Wire, Door]] = [self._host.wire, self._server.wire, *(one.wire for one in self._visitors)]
+        if self._door is not None:
+            ends.append(self._door)
+        ready = wait(ends)
+        if self._host.wire in ready:
+            for _ in self._host.receive():
+                pass
+        if self._server.wire in ready:
+            self._from_server()
+        if len(ready) > 1 or ready[0] not in (self._host.wire, self._server.wire):
+            self._from_visitors(ready)
+
+    def close(self) -> None:
+        """Let go of all GDBs."""
+        for wire in (self._host.wire, *(visitor.wire for visitor in self._visitors)):
+            wire.close()
+
+    def _from_server(self) -> None:
+        for item in self._server.receive(0):
+            data = self.proxy.from_server(item) if item.kind is Kind.PACKET else None
+            if data is not None:
+                self._host.send(data)
+
+    def _from_visitors(self, ready: List[Union[Wire, Door]]) -> None:
+        if self._door is not None and self._door in ready:
+            guest = self._door.admit(0)
+            if guest is not None:
+                self._visitors.append(Visitor(guest))
+        for visitor in [visitor for visitor in self._visitors if visitor.wire in ready]:
+            if not visitor.receive():
+                visitor.wire.close()
+                self._visitors.remove(visitor)
