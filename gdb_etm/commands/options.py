@@ -53,10 +53,18 @@ _SWITCH = ("off", "on")
 _STACK: Dict[str, Optional[bool]] = {"auto": None, "on": True, "off": False}
 
 INCLUDE = Argument(
-    "--include", _named("include", _range), "trace only these addresses; may be given more than once", "FIRST-LAST", many=True
+    "--include",
+    _named("include", _range),
+    "trace only these addresses; may be given more than once",
+    "FIRST-LAST",
+    many=True,
 )
 EXCLUDE = Argument(
-    "--exclude", _named("exclude", _range), "do not trace these addresses; may be given more than once", "FIRST-LAST", many=True
+    "--exclude",
+    _named("exclude", _range),
+    "do not trace these addresses; may be given more than once",
+    "FIRST-LAST",
+    many=True,
 )
 START_AT = Argument(
     "--start-at", _named("start", count), "trace from the instruction at this address on", "ADDRESS", many=True

@@ -121,9 +121,9 @@ def test_instructions_with_transfers() -> None:
 @pytest.mark.parametrize(
     "traced, line",
     [
-        (DataTrace(True, True), "       load  4 bytes  at an address unknown  value unknown"),
-        (DataTrace(True, False), "       load  4 bytes  at an address unknown"),
-        (DataTrace(False, True), "       load  4 bytes  value unknown"),
+        (DataTrace(True, True), "      load  4 bytes  at an address unknown  value unknown"),
+        (DataTrace(True, False), "      load  4 bytes  at an address unknown"),
+        (DataTrace(False, True), "      load  4 bytes  value unknown"),
     ],
 )
 def test_what_is_not_traced_at_all_is_no_unknown(traced: DataTrace, line: str) -> None:
