@@ -8,7 +8,7 @@ from gdb_etm.coresight.borrowed import Borrowed
 from gdb_etm.coresight.components import Component
 from gdb_etm.coresight.steps import RegisterChange, Step
 from gdb_etm.errors import CaptureError
-from gdb_etm.registers import cortex_m, dwt, funnel
+from gdb_etm.registers import cortex_m, dwt, dwt_v8, funnel
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.by_hand import Kept, changed, checked, is_newer, words_of
 from gdb_etm.traceunit.options import TraceOptions
@@ -74,7 +74,7 @@ class Bench:
 
     def has(self, part: Part, register: Register) -> bool:
         """Tell whether a register of a part's page is there."""
-        if part.page is dwt.PAGE:
+        if part.page in (dwt.PAGE, dwt_v8.PAGE):
             return register.name.strip("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") in self._watchpoints(part)
         if part.role is not Role.UNIT:
             return True
@@ -177,9 +177,10 @@ class Bench:
 
 def _parts(session: TraceSession) -> Iterable[Part]:
     path, unit = session.path, session.unit
-    for component, page in ((path.scs, cortex_m.PAGE), (path.dwt, dwt.PAGE)):
-        # An Armv8-M processor's DWT, which has an architecture number, has other registers.
-        if component is not None and not (page is dwt.PAGE and component.identity.archid):
+    # An Armv8-M processor's DWT, which has an architecture number, has other registers.
+    watch = dwt_v8.PAGE if path.dwt is not None and path.dwt.identity.archid else dwt.PAGE
+    for component, page in ((path.scs, cortex_m.PAGE), (path.dwt, watch)):
+        if component is not None:
             yield Part(component.name, component.name, Role.PROCESSOR, page, _borrowed(component))
     yield Part("PTM" if unit.protocol == "ptm" else "ETM", unit.title, Role.UNIT, unit.page, unit.registers)
     for number, link in enumerate(session.links):

@@ -14,6 +14,7 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_id
 from gdb_etm.registers.etmv4_page import PAGE
 from gdb_etm.registers.page import Page, Register
+from gdb_etm.traceunit.dwt_match import Comparators, comparators_of
 
 _IDENTIFICATION: Tuple[Register, ...] = (
     *(PAGE.by_name["TRCIDR%d" % n] for n in range(14)), etmv4_id.TRCAUTHSTATUS, etmv4_id.TRCDEVARCH)
@@ -78,6 +79,11 @@ class Capabilities(Identification):
     def processors(self) -> int:
         """Number of processors that the unit can be switched between."""
         return (self.field("TRCIDR3.NUMPROC_HIGH") << 3 | self.field("TRCIDR3.NUMPROC_LOW")) + 1
+
+    @property
+    def dwt(self) -> Comparators:
+        """The comparators of a Cortex-M's DWT that are free and drive an input of the unit."""
+        return comparators_of(self.registers, self.field("TRCIDR4.NUMPC"))
 
     @property
     def address_bits(self) -> int:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Optional, Tuple
 
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.registers import dwt, etmv3_page, ptm
+from gdb_etm.registers import etmv3_page, ptm
 from gdb_etm.registers.page import Page, Register
 from gdb_etm.traceunit.capabilities import Identification
+from gdb_etm.traceunit.dwt_match import Comparators, comparators_of
 
 SYNC_PROBE = 0x800
 """What is written to ETMSYNCFR to see whether it can be written; no unit's fixed period is so long."""
@@ -97,15 +98,14 @@ class Armv7Capabilities(Identification):
         return None if period == SYNC_PROBE else period
 
     @property
-    def watchpoints(self) -> Tuple[int, ...]:
-        """Numbers of the DWT's comparators that are free and drive a watchpoint input."""
-        number = min(dwt.DWT_CTRL.get(self.registers.get("DWT_CTRL", 0), "NUMCOMP"), self.field("ETMCCER.WatchInputs"))
-        return tuple(n for n in range(number)
-                     if not dwt.DWT_FUNCTION[n].get(self.registers.get("DWT_FUNCTION%d" % n, 0), "FUNCTION"))
+    def dwt(self) -> Comparators:
+        """The DWT's comparators that are free and drive a watchpoint input."""
+        return comparators_of(self.registers, self.field("ETMCCER.WatchInputs"))
 
-    def watched_bytes(self, comparator: int) -> int:
-        """Return the largest block that one of the DWT's comparators can match, in bytes."""
-        return 1 << self.registers.get("DWT_MASK%d" % comparator, 0)
+    @property
+    def watchpoints(self) -> Tuple[int, ...]:
+        """Their numbers."""
+        return self.dwt.free
 
     @property
     def words(self) -> Tuple[str, ...]:

@@ -12,6 +12,7 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.registers import etmv3_comparators as comparators
 from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
+from gdb_etm.traceunit.dwt_match import past
 from gdb_etm.traceunit.events import Access, Accessed, Event, Executed, ExecutedIn
 from gdb_etm.traceunit.options import AddressRange
 from gdb_etm.traceunit.plan import RegisterWrite, Taken
@@ -124,11 +125,6 @@ def by_comparators(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
 def point(starts: bool, address: int, name: str) -> Taken:
     """Say that a comparator starts or stops the trace."""
     return Taken("start" if starts else "stop", AddressRange(address, address), name)
-
-
-def past(pair: AddressRange) -> int:
-    """Return the address just past a range, whose last address may be an instruction's first byte."""
-    return min((pair.last | 1) + 1, _ALL_BITS)
 
 
 def _verb(starts: bool) -> str:

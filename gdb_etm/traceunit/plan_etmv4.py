@@ -19,6 +19,7 @@ from gdb_etm.traceunit.plan_etmv4_main import check_options, main_control, sync_
 from gdb_etm.traceunit.plan_etmv4_resources import plan_resources
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 from gdb_etm.traceunit.plan_etmv4_view import view_inst
+from gdb_etm.traceunit.plan_etmv4_watch import lend
 from gdb_etm.traceunit.plan_etmv4_window import watched_writes, window_of
 
 _NOT_IDLE = 'the trace it still holds does not drain; check that the trace buffer is clocked, then "etm start" again'
@@ -32,6 +33,8 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     :raises UnsupportedError: The unit lacks what the options ask for.
     """
     check_options(options, capabilities)
+    lent = lend(options, capabilities)
+    options = lent.options
     sync = sync_bytes(options, capabilities, buffer_bytes)
     stack = bool(capabilities.field("TRCIDR0.RETSTACK")) and options.return_stack is not False
     window = window_of(options, capabilities)
@@ -49,7 +52,8 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     ]
     notes = (*_notes(options, capabilities, stack), *resources.notes)
     steps = _with_uses(steps, (*watched_writes(window), *resources.writes))
-    return Plan(tuple(steps), sync, stack, notes, taken=(*allotment.taken, *resources.taken), marks=resources.marks)
+    return Plan(tuple(steps), sync, stack, (*notes, *lent.notes), lent.dwt,
+                (*allotment.taken, *resources.taken, *lent.taken), resources.marks)
 
 
 def plan_enable() -> Plan:

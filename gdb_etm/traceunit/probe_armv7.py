@@ -8,14 +8,13 @@ from __future__ import annotations
 from typing import Dict, Type
 
 from gdb_etm.coresight.borrowed import Borrowed
-from gdb_etm.registers import dwt, etmv3
+from gdb_etm.registers import etmv3
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities import read_registers
 from gdb_etm.traceunit.capabilities_armv7 import SYNC_PROBE, Armv7Capabilities
 
 _IDENTIFICATION = ("ETMCCR", "ETMSCR", "ETMIDR", "ETMCCER")
 _LARGEST_FIFO = 0xFF
-_LARGEST_MASK = 0x1F
 
 
 def probe_unit(registers: Borrowed, kind: Type[Armv7Capabilities]) -> Dict[str, int]:
@@ -36,16 +35,6 @@ def probe_unit(registers: Borrowed, kind: Type[Armv7Capabilities]) -> Dict[str, 
     values["ETMSYNCFR"] = _written(registers, etmv3.ETMSYNCFR, SYNC_PROBE) if known.are_readable else SYNC_PROBE
     if known.field("ETMCCR.FIFOFULL"):
         values["ETMFFLR"] = _written(registers, etmv3.ETMFFLR, _LARGEST_FIFO)
-    return values
-
-
-def probe_watchpoints(registers: Borrowed) -> Dict[str, int]:
-    """Read what comparators a DWT has, which are free, and how much they can mask."""
-    values = {dwt.DWT_CTRL.name: registers.read(dwt.DWT_CTRL)}
-    for n in range(min(dwt.DWT_CTRL.get(values[dwt.DWT_CTRL.name], "NUMCOMP"), len(dwt.DWT_COMP))):
-        function = values[dwt.DWT_FUNCTION[n].name] = registers.read(dwt.DWT_FUNCTION[n])
-        if not dwt.DWT_FUNCTION[n].get(function, "FUNCTION"):
-            values[dwt.DWT_MASK[n].name] = _written(registers, dwt.DWT_MASK[n], _LARGEST_MASK)
     return values
 
 

@@ -124,7 +124,7 @@ def make_unit(component: Component, deadline: Deadline, dwt: Optional[Component]
     :raises UnsupportedError: There is none.
     """
     if component.kind is Kind.ETMV4:
-        return EtmV4Unit(component.port, component.address, deadline)
+        return EtmV4Unit(component.port, component.address, deadline, dwt)
     if component.kind is Kind.ETMV3:
         return EtmV3Unit(component, deadline, dwt)
     if component.kind is Kind.PTM:

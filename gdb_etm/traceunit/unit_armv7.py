@@ -17,8 +17,9 @@ from gdb_etm.traceunit.apply import apply, differences
 from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.plan_armv7 import plan_disable, plan_enable
-from gdb_etm.traceunit.probe_armv7 import probe_unit, probe_watchpoints
+from gdb_etm.traceunit.probe_armv7 import probe_unit
 from gdb_etm.traceunit.status import UnitStatus
+from gdb_etm.traceunit.watchpoints import Watchpoints
 
 _CLAIM_EXTERNAL = 0b01  # by which a debugger says that the unit is in use (CoreSight convention)
 _ENABLED = 3  # of a field of ETMAUTHSTATUS
@@ -49,7 +50,7 @@ class Armv7Unit:
 
     def __init__(self, component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> None:
         self._registers = Borrowed(component.port, component.address)
-        self._dwt = None if dwt is None else Borrowed(dwt.port, dwt.address)
+        self._watchpoints = Watchpoints(dwt, deadline)
         self._deadline = deadline
         self._lost_power = False
         self._taken_over = False
@@ -119,8 +120,8 @@ class Armv7Unit:
         self._stop()
         found = probe_unit(self._registers, self.capabilities_type)
         found["ETMAUTHSTATUS"] = authentication
-        if self._dwt is not None and self.capabilities_type(found).field("ETMCCER.WatchInputs"):
-            found.update(probe_watchpoints(self._dwt))
+        if self.capabilities_type(found).field("ETMCCER.WatchInputs"):
+            found.update(self._watchpoints.probe())
         self.capabilities = self.capabilities_type(found)
 
     def recover(self) -> None:
@@ -189,11 +190,7 @@ class Armv7Unit:
         if self._lost_power:
             self._take_again()
         self._registers.remember(write.offset for write in plan.writes if write.offset != etmv3.ETMCR.offset)
-        if self._dwt is not None:
-            self._dwt.remember(write.offset for write in plan.dwt)
-            # A comparator that the last plan had and this one has not goes back to what it was.
-            for step in self._dwt.restoration():
-                step.port.write32(step.address, step.value)
+        self._watchpoints.take(plan)
         self._control = plan.value(etmv3.ETMCR.name)
         self._apply_all(plan)
 
@@ -206,8 +203,8 @@ class Armv7Unit:
         self._open_os_lock()
         if self._lost_power:
             self._take_again()
-        self._check_watchpoints(plan)
-        if differences(plan, self._registers.port, self._registers.base) or self._watch_differences(plan):
+        self._watchpoints.check(plan)
+        if differences(plan, self._registers.port, self._registers.base) or self._watchpoints.differ(plan):
             self._apply_all(plan)
         elif etmv3.ETMTECR1.get(plan.value(etmv3.ETMTECR1.name), "StartStop"):
             # Clearing the programming bit would put the start/stop block back to off, were it not written (3.4.4).
@@ -265,7 +262,7 @@ class Armv7Unit:
             steps = [Restoration(port, base + etmv3.ETMCR.offset, self._control | _PROG),
                      Restoration(port, base + etmv3.ETMSR.offset, stopped, stopped)]
         steps += self._registers.restoration()
-        return steps if self._dwt is None else steps + self._dwt.restoration()
+        return steps + self._watchpoints.restoration()
 
     def release(self) -> None:
         """Disable it and put its registers back as they were found.
@@ -278,8 +275,7 @@ class Armv7Unit:
         finally:
             self._control = None
             self._registers.restore()
-            if self._dwt is not None:
-                self._dwt.restore()
+            self._watchpoints.restore()
 
     def _take_again(self) -> None:
         # A loss of power locks it and clears the claim tags.
@@ -291,21 +287,8 @@ class Armv7Unit:
         apply(plan, self._registers.port, self._registers.base, self._deadline)
 
     def _apply_all(self, plan: Plan) -> None:
-        if plan.dwt and self._dwt is not None:
-            apply(Plan(plan.dwt), self._dwt.port, self._dwt.base, self._deadline)
+        self._watchpoints.program(plan)
         self._apply(plan)
-
-    def _check_watchpoints(self, plan: Plan) -> None:
-        # A debugger that needs a watchpoint takes the next comparator that its own books call free.
-        for write in plan.dwt:
-            if self._dwt is not None and write.name.startswith("DWT_FUNCTION") and write.value:
-                function = self._dwt.port.read32(self._dwt.base + write.offset) & write.mask
-                if function not in (0, write.value):
-                    raise CaptureError("a watchpoint took the comparator of the trace filter (%s): delete it, or start"
-                                       ' anew with another filter ("etm start")' % write.name)
-
-    def _watch_differences(self, plan: Plan) -> bool:
-        return self._dwt is not None and bool(differences(Plan(plan.dwt), self._dwt.port, self._dwt.base))
 
     def _power(self) -> int:
         # Each read clears the sticky bit, so this is the only place that reads it.

@@ -5,10 +5,11 @@ IHI 0064: power 3.3 and 7.3.52, OS Lock 3.4.2 and 7.3.50, claim tags 7.3.15, ena
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, NoReturn, Tuple
+from typing import Dict, FrozenSet, List, NoReturn, Optional, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.borrowed import Borrowed, Restoration, Settled
+from gdb_etm.coresight.components import Component
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_id
@@ -21,6 +22,7 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.plan_etmv4 import plan_disable, plan_enable, plan_program
 from gdb_etm.traceunit.status import UnitStatus
+from gdb_etm.traceunit.watchpoints import Watchpoints
 
 _DECODING = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13",
              "TRCAUTHSTATUS", "TRCDEVARCH")
@@ -37,10 +39,13 @@ class EtmV4Unit:
 
     :param port: The memory space it is in.
     :param base: Address of its 4 KiB block.
+    :param deadline: How long to wait for it.
+    :param dwt: The processor's DWT, if that is a Cortex-M.
     """
 
-    def __init__(self, port: AccessPort, base: int, deadline: Deadline) -> None:
+    def __init__(self, port: AccessPort, base: int, deadline: Deadline, dwt: Optional[Component] = None) -> None:
         self._registers = Borrowed(port, base)
+        self._watchpoints = Watchpoints(dwt, deadline)
         self._deadline = deadline
         self._lost_power = False
         self._taken_over = False
@@ -118,6 +123,8 @@ class EtmV4Unit:
                                % self._registers.base)
         self._claim()
         self._lost_power = False
+        if self.capabilities.field("TRCIDR4.NUMPC") and not self.capabilities.field("TRCIDR4.NUMACPAIRS"):
+            self.capabilities = Capabilities({**self.capabilities.registers, **self._watchpoints.probe()})
 
     def plan(self, options: TraceOptions, buffer_bytes: int) -> Plan:
         """Plan how to program it, without touching it.
@@ -188,6 +195,8 @@ class EtmV4Unit:
         if self._lost_power:
             self._take_again()
         self._registers.remember(write.offset for write in plan.writes)
+        self._watchpoints.take(plan)
+        self._watchpoints.program(plan)
         self._apply(plan)
 
     def ensure(self, plan: Plan) -> None:
@@ -199,6 +208,9 @@ class EtmV4Unit:
         self._open_os_lock()
         if self._lost_power:
             self._take_again()
+        self._watchpoints.check(plan)
+        if self._watchpoints.differ(plan):
+            self._watchpoints.program(plan)
         if differences(plan, self._registers.port, self._registers.base):
             self._apply(plan)
 
@@ -248,7 +260,7 @@ class EtmV4Unit:
     def restoration(self) -> List[Restoration]:
         """List the writes that put its registers back as they were found, in order."""
         idle = Settled(etmv4.TRCSTATR, etmv4.TRCSTATR.encode(IDLE=1))
-        return self._registers.restoration(etmv4.TRCPRGCTLR, idle)
+        return self._registers.restoration(etmv4.TRCPRGCTLR, idle) + self._watchpoints.restoration()
 
     def release(self) -> None:
         """Disable it and put its registers back as they were found.
@@ -259,6 +271,7 @@ class EtmV4Unit:
             self.disable()
         finally:
             self._registers.restore(etmv4.TRCPRGCTLR)
+            self._watchpoints.restore()
 
     def _take_again(self) -> None:
         # A loss of power locks it and clears the claim tags.

@@ -211,7 +211,7 @@ def test_after_a_session_that_was_killed(live: Live) -> None:
 def test_what_the_unit_lacks(live: Live) -> None:
     session = live.trace_session()
     found = settings(live)
-    with pytest.raises(UnsupportedError, match=r"0 address comparator pairs \(TRCIDR4.NUMACPAIRS\)"):
+    with pytest.raises(UnsupportedError, match=r"no address comparators \(TRCIDR4.NUMACPAIRS\), .* need"):
         session.start(TraceOptions(include=(AddressRange(0, 0xFFF),)))
     assert settings(live) == found
     session.start()
