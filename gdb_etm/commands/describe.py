@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
+from gdb_etm.traceunit.events import Start, Stop, Trace
 from gdb_etm.traceunit.features import features
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, TraceOptions
 from gdb_etm.traceunit.plan import Plan
@@ -70,8 +71,14 @@ def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
               (options.conditional, "conditions of %s" % _CONDITIONAL.get(options.conditional, "")),
               (options.q_elements, "Q elements"))
     words += [word for asked, word in chosen if asked]
-    words.append("%s circular" % bytes_text(trace.sink.size))
+    words.append("%s %s" % (bytes_text(trace.sink.size), _until(options)))
     return "Tracing %s: %s." % (_traced(options), ", ".join(words))
+
+
+def _until(options: TraceOptions) -> str:
+    if not options.triggers:
+        return "circular"
+    return "circular until %d%% are filled after a trigger" % options.trigger_position
 
 
 def _traced(options: TraceOptions) -> str:
@@ -90,6 +97,7 @@ def _traced(options: TraceOptions) -> str:
         (options.exceptions is Exceptions.OFF, "outside handlers"),
         (options.exceptions is Exceptions.ONLY, "in handlers"),
         (options.exceptions is Exceptions.ON, "and every reset and system error"),
+        (any(isinstance(rule.do, (Start, Stop, Trace)) for rule in options.rules), "when events say so"),
     )
     return " ".join([what, *(words for chosen, words in states if chosen)])
 
@@ -111,7 +119,8 @@ def status_lines(status: SessionStatus) -> Iterator[str]:
     yield "trace unit: " + ", ".join(words)
     sink = status.sink
     filled = "wrapped" if sink.wrapped else "%s of %s filled" % (plural(sink.filled, "byte"), bytes_text(status.size))
-    yield "trace buffer: %s, %s" % ("capturing" if sink.capturing else "stopped", filled)
+    trigger = ", a trigger came" if sink.triggered else ""
+    yield "trace buffer: %s, %s%s" % ("capturing" if sink.capturing else "stopped", filled, trigger)
     if status.trace_enabled is False:
         yield "DEMCR.TRCENA is 0: trace is disabled in the processor"
 
