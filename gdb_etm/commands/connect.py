@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, hertz, on, one_of, size
@@ -117,8 +117,18 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     yield from live.greeting()
     if where in _BOARDS and not alone and not files and not values.all(OPTION):
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
+    if where in _BOARDS and alone:
+        yield from _alone_hints(files, values.all(OPTION))
     if not images:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
+
+
+def _alone_hints(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    # Nobody controls the core of a board that is reached by its access ports alone.
+    if not files:
+        yield "the board's memory is blank: --elf PROGRAM goes into it at power-up"
+    elif not any(option.startswith("board.hold=") for option in options):
+        yield 'the board\'s core runs from power-up on; "--option board.hold=1" keeps it until "etm start"'
 
 
 def run_disconnect(session: Session, values: Values) -> Iterator[str]:

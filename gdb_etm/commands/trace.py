@@ -65,6 +65,8 @@ def run_stop(session: Session, values: Values) -> Iterator[str]:
         yield "etm: " + session.summary(record)
         for note in record.capture.notes:
             yield "note: " + note
+        if not live.has_core and record.has_program and not len(session.decode(record).history):
+            yield 'the core ran nothing that is traced since "etm start"; does it run at all?'
     yield "Tracing is off."
 
 
