@@ -210,7 +210,7 @@ def differ(domain: Domain, relation: Relation) -> None:
 
 def field(domain: Domain, relation: Relation) -> None:
     """Refine that a field of d is a field of a (FIELD, GUESS)."""
-    _, d, a, p, q, n = relation
+    _, d, a, p, q, n = relation[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:
         equal(domain, (Kind.EQUAL, a, d))
