@@ -294,3 +294,19 @@ def transfers(folder: Path, count: int) -> List[List[Tuple[str, int, int]]]:
         elif words[0] in ("load", "store") and 0 <= at < count and not exception:
             result[at].append((words[0], int(words[1], 16), int(words[3], 16)))
     return result
+
+
+@pytest.mark.parametrize("board", ["m33", "m7"])
+def test_comparators_of_the_processor(board: str, tmp_path: Path) -> None:
+    """What the user programmed the DWT for by hand: instructions for the trace unit (DDI 0403E, C1.8; DDI 0553, B14)."""
+    function = {"m33": 2, "m7": 8}[board]
+    rows = [(0, KNOWN["note"]), (1, KNOWN["PendSV_Handler"])]
+    by_hand = ["set {int}0x%x = 0x%x" % (0xE0001020 + 16 * n + at, value) for n, address in rows
+               for at, value in ((0, address), (8, function))]
+    commands = ["etm on dwt 0 do mark", "etm on dwt 0 or dwt 1 do mark 1", "etm on once dwt 1 do stop"]
+    output = session(board, tmp_path, [*by_hand, *commands])
+    found, seen = ran(tmp_path), history(output)
+    assert seen == found.addresses[: len(seen)] and len(seen) < len(found.addresses)
+    wanted = found.marks(0, found.at("note")) + found.marks(1, either(found.at("note"), found.at("PendSV_Handler")))
+    shown = [each for each in wanted if each[1] <= len(seen)]
+    assert sorted(told(output)) == sorted(shown) != []
