@@ -47,6 +47,7 @@ from gdb_etm.traceunit.plan_etmv4_terms import (
     SINGLE_SHOTS,
     SINGLES,
     STATE_0,
+    Joined,
     Selectors,
     Term,
     reduced,
@@ -96,6 +97,8 @@ class _Packer:
         self._inputs = tuple(dict.fromkeys(leaf.number for leaf in leaves if isinstance(leaf, Input)))
         self._selectors = Selectors()
         self._shot_numbers: Dict[Committed, int] = {}
+        self._missing: List[str] = []
+        # Events whose parts may miss each other.
         self._check(leaves)
 
     def packed(self) -> Resources:
@@ -140,7 +143,17 @@ class _Packer:
     # What fields select.
 
     def _field(self, event: Event, words: str) -> int:
-        return self._selectors.field(reduced(event, self._term, words), words)
+        found = reduced(event, self._term, words)
+        if isinstance(found, Joined) and found.both and self._is_brief(found.first) and self._is_brief(found.second):
+            self._missing.append(words)
+        return self._selectors.field(found, words)
+
+    def _is_brief(self, term: Term) -> bool:
+        # Whether it is so for one cycle each time (4.4.3).
+        if term.inverted or term.group == DERIVED:
+            periodic = sum(1 << each.number for each in self._wanted.counters if each.is_periodic)
+            return not term.inverted and not term.members & ~periodic
+        return term.group in (SINGLES, SINGLE_SHOTS, PROCESSOR)
 
     def _joint_field(self, events: Sequence[Event], words: str) -> int:
         return self._field(any_of(events), words) if events else etmv4.EVENT_FALSE
@@ -293,6 +306,9 @@ class _Packer:
         forward = [self._when(NextState(n, n + 1)) for n in range(3)]
         if any(first and set(first) & set(second) for first, second in zip(forward, forward[1:])):
             yield "one event takes the sequencer through several states at once"
+        for words in dict.fromkeys(self._missing):
+            yield ('"%s": each is so for one cycle, and they may miss each other; a state or a counter can remember one'
+                   % words)
         reduced_counter = any(counter.number == 0 for counter in self._wanted.counters) and self._unit.field(
             "TRCIDR5.REDFUNCNTR")
         if reduced_counter:

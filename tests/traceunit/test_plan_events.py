@@ -203,6 +203,19 @@ def test_marks() -> None:
     refused(Capabilities({**units.A53.registers, "TRCIDR5": 0x2887081E}), "TRCIDR5.ATBTRIG is 0", [(ALWAYS, Trigger())])
 
 
+def test_what_may_miss_each_other_is_told() -> None:
+    """L6429: paths through the unit differ in length, so two events of one cycle each need not meet."""
+    def notes(event: Event, *counters: Counter) -> Tuple[str, ...]:
+        return planned(units.A53, [(event, Mark())], counters=counters).notes
+
+    told = "each is so for one cycle, and they may miss each other"
+    assert told in notes(Executed(0x1000) & Committed((Executed(0x2000),)))[0]
+    assert told in notes(Executed(0x1000) & AtZero(0), Counter(0, 5, is_periodic=True))[0]
+    for event in (Executed(0x1000) & AtZero(0), Executed(0x1000) & Input(3), Executed(0x1000) | Executed(0x2000),
+                  ~Executed(0x1000) & ~Input(1)):
+        assert notes(event, Counter(0, 5)) == ()
+
+
 def test_too_few() -> None:
     """V-17, V-18, V-36, V-37, V-39: refused with the field and how many there are."""
     refused(units.A53, r"this unit has 2 counters \(TRCIDR5.NUMCNTR\); the events need 3", [(ALWAYS, Count(2))],
