@@ -165,7 +165,8 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "timestamps",
         'whether "etm start" asks for timestamps',
-        "The chip's time, in ticks of its timestamp generator.  With data trace they are on anyway.",
+        "The chip's time, in ticks of its timestamp generator; all are 0 where nobody switched that on.\n"
+        "With data trace they are on anyway.",
         "off",
         _SWITCH,
     ),

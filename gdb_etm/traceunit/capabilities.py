@@ -6,7 +6,7 @@ IHI 0064, 7.3, TRCIDR0 to TRCIDR13; quantities derived from them as 7.3.34 (TRCI
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Dict, Mapping, Sequence, Tuple
+from typing import Dict, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.borrowed import runs
@@ -105,11 +105,12 @@ class Capabilities(Identification):
         return tuple(word for word in found if word)
 
     @property
-    def fixed_sync_bytes(self) -> int:
-        """Bytes between synchronisation points where TRCSYNCPR is read-only; 0 where it can be chosen."""
+    def fixed_sync_bytes(self) -> Optional[int]:
+        """Bytes between synchronisation points where TRCSYNCPR is read-only, 0: never; None where it can be chosen."""
         if not self.field("TRCIDR3.SYNCPR"):
-            return 0
-        return 1 << self.field("TRCSYNCPR.PERIOD")
+            return None
+        period = self.field("TRCSYNCPR.PERIOD")
+        return 1 << period if period else 0
 
 
 def read_capabilities(port: AccessPort, base: int) -> Capabilities:

@@ -52,8 +52,8 @@ def _etmv4(unit: Capabilities) -> Iterator[Feature]:
         "can prevent it" if field("TRCIDR3.NOOVERFLOW") else ""),
         ("TRCIDR3.STALLCTL", "TRCIDR3.SYSSTALL", "TRCIDR3.NOOVERFLOW"))
     fixed = unit.fixed_sync_bytes
-    yield Feature("synchronisation", "every %d bytes, fixed" % fixed if fixed else "every 256 bytes to 1 MiB",
-                  ("TRCIDR3.SYNCPR",))
+    words = "every %d bytes, fixed" % fixed if fixed else "never by itself"
+    yield Feature("synchronisation", "every 256 bytes to 1 MiB" if fixed is None else words, ("TRCIDR3.SYNCPR",))
 
 
 def _etmv4_resources(unit: Capabilities) -> Iterator[Feature]:

@@ -16,6 +16,7 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite, Step
 from gdb_etm.traceunit.plan_etmv4_comparators import Allotment, allot, bits, comparator_writes
 from gdb_etm.traceunit.plan_etmv4_main import check_options, main_control, sync_bytes
+from gdb_etm.traceunit.plan_etmv4_notes import notes_of
 from gdb_etm.traceunit.plan_etmv4_resources import plan_resources
 from gdb_etm.traceunit.plan_etmv4_unused import unused_comparators, unused_filters, unused_resources
 from gdb_etm.traceunit.plan_etmv4_view import view_inst
@@ -50,7 +51,7 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
         *comparator_writes(allotment, capabilities),
         *unused_comparators(capabilities, allotment.used, len(allotment.contexts)),
     ]
-    notes = (*_notes(options, capabilities, stack), *resources.notes)
+    notes = (*notes_of(options, capabilities, stack, sync), *resources.notes)
     steps = _with_uses(steps, (*watched_writes(window), *resources.writes))
     return Plan(tuple(steps), sync, stack, (*notes, *lent.notes), lent.dwt,
                 (*allotment.taken, *resources.taken, *lent.taken), resources.marks)
@@ -115,11 +116,3 @@ def _view_data(options: TraceOptions, allotment: Allotment, capabilities: Capabi
 def _counts(include: Sequence[object], exclude: Sequence[object], what: str) -> str:
     words = ["%s %d" % (verb, len(rows)) for verb, rows in (("include", include), ("exclude", exclude)) if rows]
     return "%s %s" % (", ".join(words), what) if words else ""
-
-
-def _notes(options: TraceOptions, capabilities: Capabilities, stack: bool) -> Iterator[str]:
-    if options.branch_broadcast and stack:
-        yield "branch broadcast overrides the return stack"
-    if capabilities.processors > 1:
-        yield ("this unit is shared by %d processors; it traces the one that TRCPROCSELR selects"
-               % capabilities.processors)

@@ -91,6 +91,8 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
             % (pairs, "" if pairs == 1 else "s", needed), "TRCIDR4.NUMACPAIRS")
     if options.data_include or options.data_exclude:
         capabilities.require("TRCIDR4.SUPPDAC", "address ranges of loads and stores")
+    for pair in options.data_include + options.data_exclude:
+        check_tag(pair.last)
     _check_width([pair for rows in ranges for pair in rows], [point for rows in points for point in rows], capabilities)
     own, *others = _numbered(ranges, range(pairs - 1, -1, -1))
     singles = _numbered(points, range(2 * pairs))
@@ -147,6 +149,16 @@ def comparator_writes(allotment: Allotment, capabilities: Capabilities) -> Itera
 def bits(numbered: Sequence[Tuple[int, object]]) -> int:
     """Return a mask with a bit for each number."""
     return sum(1 << number for number, _ in numbered)
+
+
+def check_tag(address: int) -> None:
+    """Refuse an address of data that has a tag, which comparators do not look at.
+
+    :raises UnsupportedError: It has one.
+    """
+    if address >> 56:
+        raise UnsupportedError("0x%x: bits 63:56 of an address of loads and stores are not compared, and must be 0"
+                               " (TRCACATRn.DTBM)" % address, "TRCACATRn.DTBM")
 
 
 def _check_width(ranges: Sequence[AddressRange], points: Sequence[int], capabilities: Capabilities) -> None:

@@ -18,6 +18,7 @@ _SYNC_SMALLEST, _SYNC_LARGEST = 1 << 8, 1 << 20  # TRCSYNCPR.PERIOD is 8 to 20, 
 _OWN_DATA_ID = (4, 5)  # since then the data stream's trace ID can be chosen (TRCTRACEIDR.TRACEDATAID)
 _MOST_INVASIVE = 15  # of TRCSTALLCTLR.LEVEL
 _LOADS_AND_STORES = 3  # of TRCCONFIGR.INSTP0
+_FORBIDDEN = 2  # of a field of TRCAUTHSTATUS
 _Q_COUNTED, _Q_UNCOUNTED = 1, 2  # of TRCIDR0.QSUPP
 _QE_COUNTED, _QE_ALL = 1, 3  # of TRCCONFIGR.QE
 _COND = {Conditionals.OFF: 0, Conditionals.LOADS: 1, Conditionals.STORES: 2, Conditionals.BOTH: 3, Conditionals.ALL: 7}
@@ -49,6 +50,7 @@ def check_options(options: TraceOptions, capabilities: Capabilities) -> None:
         if asked:
             capabilities.require(field, feature)
     _check_q_elements(options, capabilities)
+    _check_authentication(options, capabilities)
     least = capabilities.field("TRCIDR3.CCITMIN")
     if options.cycle_count is not None and not least <= options.cycle_count <= 0xFFF:
         raise UnsupportedError("cycle count threshold %d: this unit takes %d (TRCIDR3.CCITMIN) to 4095"
@@ -56,6 +58,15 @@ def check_options(options: TraceOptions, capabilities: Capabilities) -> None:
     if options.data and capabilities.version < _OWN_DATA_ID and options.trace_id & 1:
         raise UnsupportedError("trace ID 0x%02x: with data trace this unit needs an even one (TRCTRACEIDR.TRACEID)"
                                % options.trace_id, "TRCTRACEIDR.TRACEID")
+
+
+def _check_authentication(options: TraceOptions, capabilities: Capabilities) -> None:
+    # Without these there is no trace of the state at all (7.3.3, TRCAUTHSTATUS).
+    for only, field, state in ((options.secure and not options.nonsecure, "SNID", "Secure"),
+                               (options.nonsecure and not options.secure, "NSNID", "Non-secure")):
+        if only and capabilities.field("TRCAUTHSTATUS.%s" % field) == _FORBIDDEN:
+            raise UnsupportedError("%s code: the chip's debug authentication forbids to trace it (TRCAUTHSTATUS.%s)"
+                                   % (state, field), "TRCAUTHSTATUS.%s" % field)
 
 
 def _check_q_elements(options: TraceOptions, capabilities: Capabilities) -> None:
@@ -88,7 +99,7 @@ def sync_bytes(options: TraceOptions, capabilities: Capabilities, buffer_bytes: 
     """
     fixed = capabilities.fixed_sync_bytes
     wanted = options.sync_bytes
-    if fixed:
+    if fixed is not None:
         if wanted not in (None, fixed):
             raise UnsupportedError(
                 "synchronisation every %d bytes: this unit's period is fixed at %d bytes (TRCIDR3.SYNCPR)"
@@ -124,7 +135,7 @@ def main_control(
         yield _stall_control(options)
     if capabilities.field("TRCIDR0.TSSIZE"):
         yield _write(etmv4.TRCTSCTLR, 0, "no timestamps beyond the usual ones")
-    if not capabilities.fixed_sync_bytes:
+    if capabilities.fixed_sync_bytes is None:
         period = etmv4.TRCSYNCPR.encode(PERIOD=sync.bit_length() - 1)
         yield _write(etmv4.TRCSYNCPR, period, "synchronise every %d bytes" % sync)
     if capabilities.field("TRCIDR0.TRCCCI"):

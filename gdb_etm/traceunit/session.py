@@ -88,7 +88,7 @@ class TraceSession:
         plan = self.by_hand.over(self.unit.plan(options, self.sink.size))
         # A unit with a fixed period that is too long still synchronises when the buffer asks for it (IHI 0064, 2.5).
         wanted = suitable_sync_bytes(self.sink.size)
-        too_rare = options.sync_bytes is None and plan.sync_bytes > wanted
+        too_rare = options.sync_bytes is None and (plan.sync_bytes > wanted or not plan.sync_bytes)
         sync = wanted if too_rare and self.sink.requests_sync else 0
         return plan, SinkSetup(sync, self.sink.size * options.trigger_position // 100 if options.triggers else None)
 
