@@ -30,9 +30,11 @@ _LAST_BYTES = 4096
 
 # Neither the working directory nor GDB's own Python may decide what the process imports.
 _BOOT = (
-    "import sys; root = sys.argv.pop(1); sys.path[:] = [root] + [p for p in sys.path if p]; "
-    "from gdb_etm.access.server import main; sys.exit(main(sys.argv[1:]))"
+    "import sys, importlib; root = sys.argv.pop(1); sys.path[:] = [root] + [p for p in sys.path if p]; "
+    "sys.exit(importlib.import_module(sys.argv.pop(1)).main(sys.argv[1:]))"
 )
+SERVER = "gdb_etm.access.server"
+"""The module whose ``main`` the process runs."""
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 Progress = Callable[[float], None]
@@ -262,14 +264,14 @@ class RemotePort:
 class _Process:
     """The process that this client started, with what it writes to stderr."""
 
-    def __init__(self, python: str, arguments: Sequence[str]) -> None:
+    def __init__(self, python: str, arguments: Sequence[str], module: str) -> None:
         # A file, not a pipe: nobody reads it while all goes well, and a full pipe would stop the process.
         self._errors: BinaryIO = tempfile.TemporaryFile()
         environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
         try:
             # In a session of its own: Ctrl-C in GDB's terminal is not for it.
             self.popen = subprocess.Popen(
-                [python, "-c", _BOOT, _PACKAGE_ROOT, "--stdio", *arguments],
+                [python, "-c", _BOOT, _PACKAGE_ROOT, module, "--stdio", *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -327,15 +329,20 @@ def server_arguments(
 
 
 def start(
-    python: str, arguments: Sequence[str], seconds: float = HELLO_SECONDS, progress: Optional[Progress] = None
+    python: str,
+    arguments: Sequence[str],
+    seconds: float = HELLO_SECONDS,
+    progress: Optional[Progress] = None,
+    module: str = SERVER,
 ) -> Client:
     """Start the process beside GDB and wait until it has opened probe and target.
 
     :param python: The interpreter that pyOCD is installed in.
     :param arguments: From :func:`server_arguments`.
+    :param module: Whose ``main`` takes them: of this package, and one that ends in that of :data:`SERVER`.
     :raises ConnectError: It did not open them; the message says why.
     """
-    process = _Process(python, arguments)
+    process = _Process(python, arguments, module)
     stream = process.stream()
     begun = time.monotonic()
     try:

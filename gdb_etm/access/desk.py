@@ -62,6 +62,7 @@ class Desk:
             "clear_breakpoint": self._clear_breakpoint,
             "at_end": self._set_at_end,
             "close": self._close,
+            **session.operations,
         }
 
     def answer(self, line: bytes) -> bytes:

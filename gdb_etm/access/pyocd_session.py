@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import sys
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import pyocd
 from pyocd.core import exceptions
@@ -23,7 +23,7 @@ from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.pyocd_port import PyocdPort, ap_name
-from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello
+from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
 from gdb_etm.errors import AccessError, ConnectError
 
 _DEFAULTS: Dict[str, Any] = {
@@ -111,6 +111,8 @@ class PyocdSession:
         self._was_running = True
         self._server: Optional[GDBServer] = None
         self._ports: Dict[int, PyocdPort] = {}
+        self.operations: Dict[str, Callable[[Message], Message]] = {}
+        """What clients may ask for besides."""
         try:
             _open(self._session)
             self._hello = self._describe_ports() if options.dap_only else self._serve(options)
@@ -129,6 +131,16 @@ class PyocdSession:
     def hello(self) -> Hello:
         """Describe the session, as it was when it opened."""
         return self._hello
+
+    def put_in_front(self, port: int, operations: Mapping[str, Callable[[Message], Message]]) -> None:
+        """Have GDB come by another port, behind which somebody stands between it and pyOCD's server.
+
+        :param port: TCP port on localhost.
+        :param operations: What clients may ask of it, by name.
+        """
+        cores = [core._replace(gdb_port=port) if core.gdb_port else core for core in self._hello.cores]
+        self._hello = self._hello._replace(gdb_port=port, cores=tuple(cores), reverse=True)
+        self.operations.update(operations)
 
     def aps(self) -> Tuple[ApInfo, ...]:
         """List the memory access ports."""

@@ -12,10 +12,10 @@ import signal
 import sys
 import threading
 from types import FrameType
-from typing import TYPE_CHECKING, BinaryIO, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, BinaryIO, Callable, Mapping, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.access.logs import LogKeeper, keep_warnings
-from gdb_etm.access.wire import describe, encode_line, error_message
+from gdb_etm.access.wire import Message, describe, encode_line, error_message
 from gdb_etm.errors import ConnectError
 
 if TYPE_CHECKING:
@@ -27,14 +27,27 @@ CONNECT_MODES = ("attach", "halt", "pre-reset", "under-reset")
 _CLOSING_SECONDS = 5.0
 
 
+class Front(Protocol):
+    """Stands between GDB and pyOCD's server."""
+
+    @property
+    def port(self) -> int:
+        """The TCP port on localhost where GDB comes."""
+
+    @property
+    def operations(self) -> Mapping[str, Callable[[Message], Message]]:
+        """What clients may ask of it, by name."""
+
+
 class _Stop(BaseException):
     """Raised in the main thread by a signal that asks the process to end."""
 
 
-def main(argv: Optional[Sequence[str]] = None) -> int:
+def main(argv: Optional[Sequence[str]] = None, front: Optional[Callable[[int], Front]] = None) -> int:
     """Run until the client is gone or a signal ends the process.
 
     :param argv: Arguments after the program's name; None takes the process's.
+    :param front: Makes what stands between GDB and pyOCD's server, whose TCP port it is given; None leaves them alone.
     :returns: The exit status: 0, or 1 when no session could be opened.
     """
     parser = _parser()
@@ -47,6 +60,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     try:
         _install_signals(ignore_interrupt=arguments.stdio)
         session = _open(arguments)
+        if front is not None and session.gdb_port:
+            before = front(session.gdb_port)
+            session.put_in_front(before.port, before.operations)
         if streams is not None:
             _serve_stdio(session, log, streams)
         else:

@@ -76,6 +76,8 @@ class Hello(NamedTuple):
     """Whether that core is left running when the session ends: it ran when the session opened, or was halted by it."""
     cores: Tuple[CoreInfo, ...]
     aps: Tuple[ApInfo, ...]
+    reverse: bool = False
+    """Whether GDB is served reverse execution, from the captures that it is given."""
 
 
 def describe(hello: Hello) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, hertz, on, one_of, size
@@ -12,6 +12,7 @@ from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.profiles.library import load, profiles
 from gdb_etm.profiles.profile import Profile
+from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.image import load_elf
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
         # A server that was started by hand tells only then whether it has a core for GDB.
         if connection is not None and not alone and not _ADDRESS.match(where):
             raise CommandError(CONNECTED % connection)
-        live = over_process(session.debugger, _wishes(where, values, files), session.progress)
+        reverse = session.settings.get("reverse") != "off"
+        live = over_process(session.debugger, _wishes(where, values, files, reverse), session.progress)
     session.live = live
     yield live.title
     try:
@@ -115,6 +117,8 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     finally:
         session.events.inputs = {} if live.profile is None else live.profile.inputs
     yield from live.greeting()
+    if live.has_core:
+        yield from _wrong_programs(session.debugger.program_files(), live.name)
     if where in _BOARDS and not alone and not files and not values.all(OPTION):
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
     if where in _BOARDS and alone:
@@ -129,6 +133,14 @@ def _alone_hints(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:
         yield "the board's memory is blank: --elf PROGRAM goes into it at power-up"
     elif not any(option.startswith("board.hold=") for option in options):
         yield 'the board\'s core runs from power-up on; "--option board.hold=1" keeps it until "etm start"'
+
+
+def _wrong_programs(files: Iterable[str], name: str) -> Iterator[str]:
+    # GDB controls no other core than an M profile's, and that has Thumb alone.
+    for path in files:
+        profile = profile_of(path)
+        if profile in ("A", "R"):
+            yield "%s is built for a Cortex-%s: a %s does not run it" % (os.path.basename(path), profile, name)
 
 
 def run_disconnect(session: Session, values: Values) -> Iterator[str]:
@@ -177,7 +189,7 @@ def _check_board(where: str, values: Values) -> None:
         raise CommandError("--data-trace is for the simulated board: etm connect %s" % _WITH_A_FULLER_UNIT)
 
 
-def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
+def _wishes(where: str, values: Values, files: List[str], reverse: bool) -> Wishes:
     from gdb_etm.access.client import server_arguments
     from gdb_etm.commands.live import Wishes
 
@@ -204,6 +216,7 @@ def _wishes(where: str, values: Values, files: List[str]) -> Wishes:
             options=board + values.all(OPTION),
             dap_only=alone,
         ),
+        reverse=reverse,
     )
 
 

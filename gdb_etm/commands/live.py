@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.access.client import Client, attach, start
+from gdb_etm.access.client import SERVER, Client, attach, start
 from gdb_etm.access.port import AccessPort
-from gdb_etm.access.wire import NO_CORE, describe
+from gdb_etm.access.wire import NO_CORE, Message, describe
 from gdb_etm.capture import Capture, Core, MemoryImage
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.describe import core_type, info_lines, path_line, start_line, status_lines
+from gdb_etm.commands.handing import capture_messages
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.records import with_images
 from gdb_etm.coresight.components import Component, product, read_identity
@@ -27,6 +28,7 @@ from gdb_etm.traceunit.status import State
 
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
 """What is told when a second connection would take GDB's own."""
+_BESIDE = "gdb_etm.commands.beside"
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
@@ -37,6 +39,8 @@ class Wishes(NamedTuple):
     """Host and port of a process started by hand; None to start one."""
     arguments: Sequence[str]
     """For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`."""
+    reverse: bool = True
+    """Whether GDB is to have reverse execution."""
 
 
 class Live:
@@ -73,6 +77,7 @@ class Live:
         self.profile: Optional[Profile] = None
         """What is known of the chip beyond its registers; None: nothing."""
         self._vendor: Optional[Vendor] = None
+        self._runs: Optional[int] = None
         self._held: Optional[Capture] = None
         # Drained, but an interruption came before tracing went on.
         self.is_tracing = False
@@ -154,6 +159,30 @@ class Live:
         """
         if self._client is not None:
             self._client.debug_port(power_up=True)
+
+    def hand_over(self, capture: Capture, files: Sequence[str]) -> None:
+        """Give a capture to what serves GDB reverse execution, if that is there.
+
+        :param files: ELF files of the program.
+        """
+        if self._client is not None and self._client.hello.reverse:
+            for message in capture_messages(capture, files):
+                self._client.request(message)
+
+    @property
+    def in_the_past(self) -> bool:
+        """Whether GDB looks at the past by reverse execution, and not at the halted target."""
+        return bool(self._reverse().get("past", False))
+
+    def has_run(self) -> bool:
+        """Tell whether the target has run since this was asked last, as far as is known."""
+        told = self._reverse()
+        before, self._runs = self._runs, told.get("runs")
+        return not told or not told["past"] and self._runs != before
+
+    def _reverse(self) -> Message:
+        is_there = self._client is not None and self._client.hello.reverse
+        return self._client.request({"op": "past"}) if self._client is not None and is_there else {}
 
     def note_writes(self) -> None:
         """Take note that registers were written by hand: they are put back even if GDB dies."""
@@ -281,7 +310,7 @@ def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable
     if wishes.server is not None:
         client = attach(*wishes.server)
     else:
-        client = start(interpreter(), wishes.arguments, progress=progress)
+        client = start(interpreter(), wishes.arguments, progress=progress, module=_BESIDE if wishes.reverse else SERVER)
     hello = client.hello
     title = describe(hello)
     if hello.core == NO_CORE:

@@ -68,6 +68,9 @@ class SnapshotSource:
                 problem = error
         raise problem
 
+    def on_past(self, in_the_past: bool) -> None:
+        """Do nothing."""
+
     def on_resume(self, halt: Halt) -> None:
         """Do nothing: the capture is for the place where it ends, and GDB may come there by running."""
 
@@ -100,6 +103,9 @@ class TracingSource:
         self._has_run = False
         return self._histories.replay(capture, halt)
 
+    def on_past(self, in_the_past: bool) -> None:
+        """Do nothing."""
+
     def on_resume(self, halt: Halt) -> None:
         """Begin to trace before the target first runs."""
         self._has_run = True
@@ -129,6 +135,10 @@ class HandedSource:
     """What the plug-in has drained and handed over."""
 
     def __init__(self) -> None:
+        self.in_the_past = False
+        """Whether GDB looks at the past."""
+        self.runs = 0
+        """How often GDB let the target run."""
         self._capture: Optional[Capture] = None
         self._files: List[str] = []
         self._histories: Optional[Histories] = None
@@ -150,9 +160,14 @@ class HandedSource:
             self._histories = Histories(self._files)
         return self._histories.replay(self._capture, halt)
 
+    def on_past(self, in_the_past: bool) -> None:
+        """Take note of what GDB looks at."""
+        self.in_the_past = in_the_past
+
     def on_resume(self, halt: Halt) -> None:
         """Take note that the capture is one of an older halt."""
         self._capture = None
+        self.runs += 1
 
     def on_leave(self, halt: Halt) -> None:
         """Do nothing: the plug-in puts the hardware back."""

@@ -123,6 +123,7 @@ class Session:
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
             capture = live.drain(images, self._next_name(), task.advance)
+        live.hand_over(capture, self.debugger.program_files())
         self._undrained = False
         place = self.debugger.location()
         return self.add(capture, "halt in " + place if place else "halt", is_live=True)
@@ -179,7 +180,7 @@ class Session:
 
         :returns: Lines to print.
         """
-        if self.live is None or not self.live.is_tracing:
+        if self.live is None or not self.live.is_tracing or not self.live.has_run():
             return
         self.live.expect_trace()
         self._undrained = True

@@ -23,6 +23,14 @@ SETTINGS: Tuple[Setting, ...] = (
     ),
     *OPTION_SETTINGS,
     Setting(
+        "reverse",
+        'whether "etm connect" gives GDB reverse execution',
+        "on: reverse-step, reverse-continue and their kin go back through what was traced, and other commands see\n"
+        'the past.  off: GDB talks to pyOCD\'s server directly, from the next "etm connect" on.',
+        "on",
+        ("on", "off"),
+    ),
+    Setting(
         "history-size",
         'number of instructions that "etm history" prints',
         '"unlimited" or 0 prints all.',

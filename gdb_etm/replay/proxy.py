@@ -46,6 +46,9 @@ class Source(Protocol):
         :raises EtmError: There is none; the message says why.
         """
 
+    def on_past(self, in_the_past: bool) -> None:
+        """Take note of whether GDB looks at the past from now on."""
+
     def on_resume(self, halt: Halt) -> None:
         """Take note that the target is about to run: the history that was given is one of an older halt.
 
@@ -186,6 +189,7 @@ class Proxy:
         replay.motion.forget()
         replay.motion.number = replay.motion.last
         self._target = Target(replay, self._thread)
+        self._source.on_past(True)
         for kind, address, size in self._wanted:
             self._target.insert(kind, address, size)
         yield from self._replayed(self._target, data)
@@ -208,6 +212,7 @@ class Proxy:
     def _leave(self) -> None:
         # The live target again, with the breakpoints that GDB believes it to have.
         self._target = None
+        self._source.on_past(False)
         for point in [point for point in self._inserted if point not in self._wanted]:
             self._server.ask(b"z" + self._inserted.pop(point)[1:].partition(b";")[0])
         for point in [point for point in self._wanted if point not in self._inserted]:
