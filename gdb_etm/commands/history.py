@@ -15,6 +15,7 @@ from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
+from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
 from gdb_etm.protocols.registry import LANGUAGES
 from gdb_etm.views.functions import FunctionRow, function_lines
@@ -57,6 +58,7 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
     shown = window(text, len(decoded.history), limit, decoded.instructions_shown, "instructions")
     yield from _whose(session, values, decoded, decoded.instructions_shown)
     yield from _doubts(decoded, "instructions marked ! are not what the target holds now")
+    yield from _other_names(session, decoded)
     yield from _absent(decoded, values.modifiers)
     batch: List[Row] = []
     for row in history_rows(session.debugger, decoded, shown, values.modifiers, _is_next(text), text.strip() == "-"):
@@ -180,6 +182,7 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     shown = window(text, len(calls), limit, decoded.functions_shown, "functions")
     yield from _whose(session, values, decoded, decoded.functions_shown)
     yield from _doubts(decoded, "some of what is listed may never have run")
+    yield from _other_names(session, decoded)
     if shown.first == 1:
         yield end_text(decoded.history.end_reason)
     lines = _Lines(session.debugger, decoded) if "l" in values.modifiers else None
@@ -209,6 +212,13 @@ def _doubts(decoded: Decoded, consequence: str) -> Iterator[str]:
         yield "the program and the target's memory differ: %s" % consequence
     elif decoded.doubt.unread is not None:
         yield "the code was not compared with the target's: %s" % decoded.doubt.unread
+
+
+def _other_names(session: Session, decoded: Decoded) -> Iterator[str]:
+    # A capture keeps the program that it was taken with, but names are the debugger's.
+    now = Program(session.images())
+    if now.pieces and now.identity() != decoded.program.identity():
+        yield "another program than this capture's is loaded now; names and lines are of that one"
 
 
 def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from gdb_etm.snapshot.reader import read_snapshot
 from tests.board.test_etmv3_unit import listed, truth, untold
 from tests.execution import Event
 from tests.firmware.build import symbol
+from tests.firmware.cortex_a.build import elf as elf_a9
 from tests.firmware.cortex_m4.build import elf
 from tests.gdb_session import run_gdb
 
@@ -132,3 +133,22 @@ def test_the_next_program_takes_the_place_of_the_last(end: str, tmp_path: Path) 
                 "etm connect board:m4 --elf %s --etb-size 64K --truth %s" % (elf("tables"), tmp_path / "truth")]
     output = run_gdb([*commands, "etm start", "continue", "etm history 1,1000000", "etm disconnect"])
     assert "differ" not in output and addresses(output) == instructions(tmp_path)
+
+
+def test_a_program_of_another_profile_is_named(tmp_path: Path) -> None:
+    strange = elf_a9("sort-a32")
+    output = run_gdb([
+        "etm connect board:m4 --elf %s" % elf("sort"), "etm start", "continue", "etm history -1", "etm disconnect",
+        "file %s" % strange, "echo >>>\\n", "etm history -1", "etm functions -1",
+        "etm connect board:m4 --elf %s" % strange])
+    before, after = output.split(">>>\n")
+    note = "another program than this capture's is loaded now; names and lines are of that one\n"
+    assert note not in before and after.count(note) == 2
+    assert "sort-a32.elf is built for a Cortex-A: a Cortex-M4 r0p1 does not run it\n" in after
+
+
+def test_what_is_not_traced_is_said_once(tmp_path: Path) -> None:
+    output = session("sort", tmp_path, "etm start --data addresses", "continue", "etm history /d -50",
+                     connect="--data-trace --etb-size 64K")
+    assert output.count('values of loads and stores are not traced; "etm start --data both" traces them\n') == 1
+    assert re.search(r"^ +store +4 bytes +at 0x[0-9a-f]{8}", output, re.M) and "value unknown" not in output
