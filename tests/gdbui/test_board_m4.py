@@ -148,7 +148,7 @@ def test_a_program_of_another_profile_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_not_traced_is_said_once(tmp_path: Path) -> None:
-    output = session("sort", tmp_path, "etm start --data addresses", "continue", "etm history /d -50",
+    output = session("sort", tmp_path, "etm start --data addresses", "continue", "etm history /d 1,200",
                      connect="--data-trace --etb-size 64K")
     assert output.count('values of loads and stores are not traced; "etm start --data both" traces them\n') == 1
     assert re.search(r"^ +store +4 bytes +at 0x[0-9a-f]{8}", output, re.M) and "value unknown" not in output
