@@ -44,6 +44,8 @@ class Core(NamedTuple):
     """Product name, such as ``"Cortex-M33"``; the decoder takes the architecture profile from it."""
     registers: Mapping[str, int]
     """Core registers at the time of the capture, lower-case names (``"pc"``); may be empty."""
+    memory: Tuple[MemoryImage, ...] = ()
+    """Memory at the time of the capture that the program changes as it runs, as far as it was read."""
 
 
 class TraceSource(NamedTuple):

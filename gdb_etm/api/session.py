@@ -263,6 +263,8 @@ class Session:
         :raises EtmError: The core cannot be run, or its trace cannot be read.
         """
         try:
+            if not is_inside():
+                self._session.on_resume()
             itself = self._runner.run(seconds)
         except KeyboardInterrupt:
             self._halted(False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Iterable
 
+from gdb_etm.commands.anchors import ram_in_use, with_anchor
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.records import with_images
@@ -54,7 +55,13 @@ def run_save(session: Session, values: Values) -> Iterable[str]:
     record = session.look()
     if os.path.isdir(path) and os.listdir(path) and not os.path.isfile(os.path.join(path, "snapshot.ini")):
         raise CommandError("%s is not empty and no snapshot; name a new folder" % path)
-    capture = with_images(record.capture, session.images_for(record))
+    images = session.images_for(record)
+    capture = with_images(record.capture, images)
+    end = record.anchored.end
+    if end is not None and record.is_live:
+        with session.meter.task("reading the RAM that the program uses"):
+            end.keep(ram_in_use(session.images(), end.registers))
+        capture = with_anchor(capture, end)
     written = write_snapshot(capture, path)
     return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
 
@@ -96,7 +103,8 @@ SAVE = Command(
     "save",
     "Save the capture that is shown, with the program, as a snapshot folder.",
     run_save,
-    details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.',
+    details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.\n'
+    "The registers at the halt are saved too, and the RAM that the program uses, if the target is still halted there.",
     arguments=(DIRECTORY,),
     examples=(("save /tmp/crash", "make the folder /tmp/crash"),),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, NamedTuple, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.history.frames import Function
@@ -54,6 +54,9 @@ class Debugger(Protocol):
 
         :raises AccessError: It cannot be read.
         """
+
+    def registers(self) -> Mapping[str, int]:
+        """Read the registers of the halted core, by their lower-case names; empty when there is none."""
 
     def connection(self) -> Optional[str]:
         """Describe the server that the debugger is connected to; None when it is to none."""

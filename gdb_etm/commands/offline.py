@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.commands.debugger import SourceLine
@@ -98,6 +98,10 @@ class OfflineDebugger:
     def read_memory(self, address: int, size: int) -> bytes:
         """Refuse: there is no target."""
         raise AccessError("no target", address, "lost")
+
+    def registers(self) -> Mapping[str, int]:
+        """Say that there is no target."""
+        return {}
 
     def connection(self) -> Optional[str]:
         """Say that there is no target."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage, TraceSource
+from gdb_etm.commands.anchors import Anchored
 from gdb_etm.commands.decoding import decode_capture, taking_apart
 from gdb_etm.commands.listing import Packets
 from gdb_etm.commands.progress import Meter
@@ -128,6 +129,8 @@ class Record:
         self.capture = capture
         self.origin = origin
         self.is_live = is_live
+        self.anchored = Anchored()
+        """What is known of the core's state at the ends of the trace."""
         # All histories, once they are decoded; until then those that somebody asked for by their trace IDs.
         self._decoded: Optional[Dict[int, Decoded]] = None
         self._some: Dict[int, Decoded] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Dict, Optional, Protocol, Sequence
+from typing import TYPE_CHECKING, Dict, Mapping, Optional, Protocol, Sequence
 
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.errors import AccessError, ConnectError
@@ -89,6 +89,10 @@ class ScriptDebugger(OfflineDebugger):
         first = address & ~3
         words = client.port().read_block(first, (address + size - first + 3) // 4)
         return struct.pack("<%dI" % len(words), *words)[address - first : address - first + size]
+
+    def registers(self) -> Mapping[str, int]:
+        """Read r0 to r12, sp, lr, pc and xpsr."""
+        return self._client.registers() if self._client is not None and self._client.is_halted else {}
 
     def is_running(self) -> bool:
         """Ask the process."""

@@ -6,6 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.capture import Capture, MemoryImage
+from gdb_etm.commands.anchors import Anchored, Anchors, anchor_of, leaves_nothing_out
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.event_set import EventSet
@@ -65,6 +66,7 @@ class Session:
         """What the trace unit does when events happen."""
         self.asked = Values()
         """What was typed at the last ``etm start``."""
+        self._anchors = Anchors(debugger)
         self._due: Optional[Callable[[], None]] = None
         # Programs the trace unit anew at the next halt.
         self._taken = 0
@@ -88,6 +90,7 @@ class Session:
         """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
         self._taken += 1
         self.current = Record(self._taken, capture, origin, is_live, self._meter)
+        self.current.anchored = Anchored(end=anchor_of(capture))
         self.records.append(self.current)
         return self.current
 
@@ -126,7 +129,13 @@ class Session:
         live.hand_over(capture, self.debugger.program_files())
         self._undrained = False
         place = self.debugger.location()
-        return self.add(capture, "halt in " + place if place else "halt", is_live=True)
+        return self._add_anchored(live, capture, "halt in " + place if place else "halt")
+
+    def _add_anchored(self, live: Live, capture: Capture, origin: str) -> Record:
+        record = self.add(capture, origin, is_live=True)
+        record.anchored = Anchored(self._anchors.begin, self._anchors.halt, leaves_nothing_out(live.trace))
+        self._anchors.emptied()
+        return record
 
     def stop(self) -> Optional[Record]:
         """Trace no more; what was traced since the last capture becomes one."""
@@ -138,7 +147,7 @@ class Session:
         with self._meter.task("reading the trace buffer") as task:
             capture = live.stop(images, self._next_name(), task.advance)
         self._undrained = False
-        return self.add(capture, "etm stop", is_live=True)
+        return self._add_anchored(live, capture, "etm stop")
 
     def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture unless that was done before, and give one core's history."""
@@ -182,6 +191,7 @@ class Session:
         """
         if self.live is None or not self.live.is_tracing or not self.live.has_run():
             return
+        self._anchors.on_halt()
         self.live.expect_trace()
         self._undrained = True
         due, self._due = self._due, None
@@ -193,6 +203,21 @@ class Session:
             yield "note: " + note
         if due is not None:
             due()
+            self.on_trace_start()
+
+    def on_resume(self) -> None:
+        """Note the core's state: it is about to run."""
+        if self.live is not None and self.live.has_core and not self.live.in_the_past:
+            with_memory = self.settings.get("anchor-memory") == "on"
+            self._anchors.on_resume(self.live.is_tracing, self.images() if with_memory else None)
+
+    def on_memory_changed(self, address: int, size: int) -> None:
+        """Take note that the user has written to the target's memory."""
+        self._anchors.changed(address, size)
+
+    def on_trace_start(self) -> None:
+        """Take note that tracing starts, into an empty buffer."""
+        self._anchors.emptied()
 
     def reprogram(self, start: Callable[[], None]) -> bool:
         """Program the trace unit anew; what was traced before is kept.
@@ -206,6 +231,7 @@ class Session:
         if self._undrained:
             self.drain()
         start()
+        self.on_trace_start()
         return True
 
     def summary(self, record: Record) -> str:

@@ -23,6 +23,14 @@ SETTINGS: Tuple[Setting, ...] = (
     ),
     *OPTION_SETTINGS,
     Setting(
+        "anchor-memory",
+        "whether the RAM that the program uses is read before it runs on",
+        "on: at every resume; what memory held in the past can then be worked out when the halt is over, too, and\n"
+        "forwards from the resume.  off: only what is asked for while the target is halted is read.",
+        "off",
+        ("off", "on"),
+    ),
+    Setting(
         "reverse",
         'whether "etm connect" gives GDB reverse execution',
         "on: reverse-step, reverse-continue and their kin go back through what was traced, and other commands see\n"

@@ -52,6 +52,7 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
         raise CommandError("the target runs; halt it first (Ctrl-C)")
     lines = live.start(options_of(session, values))
     session.asked = values
+    session.on_trace_start()
     return lines
 
 

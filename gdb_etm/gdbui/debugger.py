@@ -22,6 +22,11 @@ from gdb_etm.program.isa import Isa
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
 
+_REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr", "cpsr", "msp", "psp", "control"]
+_REGISTERS += ["primask", "basepri", "faultmask"]
+_FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
+# What GDB's target descriptions call the registers of 32-bit cores.
+_FPCA = 4
 _SYMBOL = re.compile(r"<(.+)>\Z")
 
 
@@ -125,6 +130,18 @@ class GdbDebugger:
         except gdb.error as error:
             raise AccessError("cannot read memory at 0x%08x: %s" % (address, error), address)
 
+    def registers(self) -> Dict[str, int]:
+        """Read the registers of the selected thread's newest frame."""
+        try:
+            frame = gdb.newest_frame()
+        except gdb.error:
+            return {}
+        found = _read(frame, _REGISTERS)
+        # CONTROL.FPCA: whether the floating-point registers are in use; each of them may cost a transfer.
+        if found.get("control", _FPCA) & _FPCA:
+            found.update(_read(frame, _FLOATS))
+        return found
+
     def connection(self) -> Optional[str]:
         """Describe GDB's connection; None without one that runs a program."""
         inferior = gdb.selected_inferior()
@@ -188,6 +205,17 @@ def _overlap(first: str, second: str) -> bool:
         )
     except ImageError:
         return False
+
+
+def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:
+    found = {}
+    for name in names:
+        try:
+            # The bits, whatever the type is: flags, a pointer, a float.
+            found[name] = int(frame.read_register(name).format_string(format="x"), 16) & 0xFFFFFFFF
+        except (ValueError, gdb.error):
+            continue  # there is no such register, or it is not available
+    return found
 
 
 def _block_at(address: int) -> Optional[gdb.Block]:

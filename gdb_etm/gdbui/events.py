@@ -31,6 +31,8 @@ class Events:
     def connect(self) -> None:
         """Ask GDB to tell."""
         gdb.events.stop.connect(self._on_stop)
+        gdb.events.cont.connect(self._on_cont)
+        gdb.events.memory_changed.connect(self._on_memory_changed)
         gdb.events.exited.connect(self._on_exited)
         gdb.events.before_prompt.connect(self._on_prompt)
         gdb.events.new_objfile.connect(self._on_symbols)
@@ -41,6 +43,13 @@ class Events:
     def _on_stop(self, event: Any) -> None:
         self._report(self._session.on_halt)
         publish(self._session)
+
+    def _on_cont(self, event: Any) -> None:
+        # GDB tells of it before it lets the target go.
+        self._report(_quietly(self._session.on_resume))
+
+    def _on_memory_changed(self, event: Any) -> None:
+        self._session.on_memory_changed(int(event.address), int(event.length))
 
     def _on_exited(self, event: Any) -> None:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.

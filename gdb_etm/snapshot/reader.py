@@ -18,6 +18,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.ini import Entry, IniFile, Section, parse_ini
+from gdb_etm.snapshot.writer import STATE_KEY
 
 MAX_BYTES = 1 << 30
 """The most that is read from one folder, in bytes: far more than any trace buffer with its program."""
@@ -35,6 +36,7 @@ class _Device(NamedTuple):
     type: str
     registers: Dict[str, int]
     images: Tuple[MemoryImage, ...]
+    memory: Tuple[MemoryImage, ...]
     notes: Tuple[str, ...]
 
 
@@ -147,10 +149,10 @@ def _read_device(folder: _Folder, origin: Entry) -> _Device:
                 raise entry.error("register %s is there twice" % name)
             # Registers of a core may be vectors; those of a trace unit have at most 64 bits.
             registers[name] = entry.number(2048 if kind == "core" else 64)
-    images, notes = _read_dumps(folder, ini)
+    images, memory, notes = _read_dumps(folder, ini)
     # Of other devices, such as cross triggers, nothing more is asked.
     product = header.require("type").value if kind in ("core", "trace_source") else ""
-    return _Device(header.require("name").value, kind, product, registers, images, notes)
+    return _Device(header.require("name").value, kind, product, registers, images, memory, notes)
 
 
 def _register_name(entry: Entry, kind: str) -> str:
@@ -161,17 +163,25 @@ def _register_name(entry: Entry, kind: str) -> str:
     return name.lower() if kind == "core" else name.upper()
 
 
-def _read_dumps(folder: _Folder, ini: IniFile) -> Tuple[Tuple[MemoryImage, ...], Tuple[str, ...]]:
+def _read_dumps(
+    folder: _Folder, ini: IniFile
+) -> Tuple[Tuple[MemoryImage, ...], Tuple[MemoryImage, ...], Tuple[str, ...]]:
+    # All dumps, those of them that hold what the program changes, and notes.
     # Snapshots are passed on without their (large, or secret) program: the packets can still be listed, and the
     # missing code shows as gaps.
     images: List[MemoryImage] = []
+    memory: List[MemoryImage] = []
     notes: List[str] = []
     for section in ini.select(lambda name: name.startswith("dump")):
         try:
             images.append(_read_dump(folder, section))
         except _Missing as error:
             notes.append(str(error))
-    return tuple(images), tuple(notes)
+            continue
+        state = section.get(STATE_KEY[0])
+        if state is not None and state.value == STATE_KEY[1]:
+            memory.append(images[-1])
+    return tuple(images), tuple(memory), tuple(notes)
 
 
 def _read_dump(folder: _Folder, section: Section) -> MemoryImage:
@@ -202,7 +212,7 @@ def _read_sources(trace: IniFile, devices: Dict[str, _Device]) -> Dict[str, Trac
         if device.kind != "trace_source":
             continue
         owner = cores.get(device.name)
-        core_value = Core(owner.name, owner.type, owner.registers) if owner else None
+        core_value = Core(owner.name, owner.type, owner.registers, owner.memory) if owner else None
         images = owner.images if owner else ()
         sources[device.name] = TraceSource(device.name, _protocol(device.type), device.registers, core_value, images)
     return sources

@@ -11,6 +11,8 @@ from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
 
 _BUFFER = "ETB_0"
+STATE_KEY = "state", "capture"
+"""Key and value of a dump that holds what the program had changed by the time of the capture; others pass over it."""
 _Memory = Tuple[int, bytes]
 _PAGES = {"etmv4": etmv4_page.PAGE, "etmv3": etmv3_page.PAGE, "ptm": ptm.PAGE}
 
@@ -63,7 +65,7 @@ def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryIma
             continue
         for name in (source.core.name, source.core.type, *source.core.registers):
             _check_name(name, path)
-        entry = (source.core, _disjoint(source.images))
+        entry = (source.core, _disjoint(source.core.memory + source.images))
         if cores.setdefault(source.core.name, entry) != entry:
             raise SnapshotError("two trace sources disagree about core %r" % source.core.name, path)
     both = taken.intersection(cores)
@@ -126,6 +128,8 @@ def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[_Memor
     for number, image in enumerate(images, 1):
         lines += ["", "[dump%d]" % number, "file=%s" % names[image.address, image.data]]
         lines += ["address=0x%08X" % image.address, "length=0x%X" % len(image.data)]
+        if image in core.memory:
+            lines.append("%s=%s" % STATE_KEY)
     return _text(lines)
 
 

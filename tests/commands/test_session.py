@@ -146,6 +146,7 @@ def test_status_and_overview(session: Session) -> None:
 
 def test_settings_are_those_that_commands_read() -> None:
     assert {setting.name for setting in SETTINGS} == {
+        "anchor-memory",
         "drain",
         "history-size",
         "function-call-history-size",

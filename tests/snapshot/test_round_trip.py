@@ -116,3 +116,23 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("")
     with pytest.raises(SnapshotError, match="out: File exists"):
         write_snapshot(one_source(), str(tmp_path / "out"))
+
+
+def test_memory_that_the_program_changed_is_marked_and_wins() -> None:
+    core = Core("cpu_0", "Cortex-M33", {"pc": 0x100}, (MemoryImage(0x20000010, b"now!", ""),))
+    code = MemoryImage(0x100, b"\x00\xbf", ""), MemoryImage(0x20000000, bytes(range(32)), "")
+    source = TraceSource("ETM_0", "etmv4", {}, core, code)
+    with tempfile.TemporaryDirectory() as folder:
+        write_snapshot(Capture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED), folder)
+        (again,) = read_snapshot(folder)
+        write_snapshot(again, folder)
+        assert comparable(read_snapshot(folder)[0]) == comparable(again)
+    (found,) = comparable(again).sources
+    assert found.core is not None
+    assert [(image.address, image.data) for image in found.core.memory] == [(0x20000010, b"now!")]
+    assert {image.address: image.data for image in found.images} == {
+        0x20000010: b"now!",
+        0x100: b"\x00\xbf",
+        0x20000000: bytes(range(16)),
+        0x20000014: bytes(range(20, 32)),
+    }

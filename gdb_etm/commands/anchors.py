@@ -1,0 +1,291 @@
+"""The states of the core from which its past is worked out: at the halt, and when the run began."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.capture import BufferEnd, Capture, MemoryImage
+from gdb_etm.commands.debugger import Debugger
+from gdb_etm.errors import AccessError
+from gdb_etm.history.store import History
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.isa import Kind
+from gdb_etm.program.ram import Piece, in_use, load_writable
+from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+from gdb_etm.recovery.values import State
+from gdb_etm.traceunit.options import TraceOptions
+
+if TYPE_CHECKING:
+    from gdb_etm.traceunit.session import TraceSession  # with what it takes to reach hardware
+
+STACK_POINTERS = ("sp", "msp", "psp")
+"""Registers that point to stacks."""
+_BLOCK = 256
+# Bytes read from the target at once.
+_MANY = 64
+# Blocks read at once where all are wanted.
+_DEBUG_HALT = "Debug halt"
+_STACK_SIZE = 1 << 20
+# The most that a stack is believed to hold, in bytes.
+_ALL = TraceOptions()
+_FILTERS = (
+    "include", "exclude", "start_at", "stop_at", "exceptions", "secure", "nonsecure", "levels", "contexts", "rules",
+    "q_elements",
+)
+# The options that leave something out.
+
+
+class Anchor:
+    """Registers and memory of a core at rest.
+
+    Memory is read when it is first asked for, while the core is still at rest, and kept.
+
+    :param registers: By their lower-case names.
+    :param debugger: Reads the memory; None when what there is of it is in ``images``.
+    :param images: Memory that was read already.
+    """
+
+    def __init__(
+        self, registers: Mapping[str, int], debugger: Optional[Debugger] = None, images: Sequence[MemoryImage] = ()
+    ) -> None:
+        self.registers = registers
+        self._debugger = debugger
+        self._images = tuple(images)
+        self._blocks: Dict[int, Optional[bytes]] = {}
+        self._changed: List[Piece] = []
+
+    @property
+    def pc(self) -> Optional[int]:
+        """The address of the next instruction."""
+        pc = self.registers.get("pc")
+        return None if pc is None else pc & ~1
+
+    def state(self) -> State:
+        """Give it as a recovery wants it."""
+        return State(self.registers, self.read)
+
+    def read(self, address: int, size: int) -> Optional[bytes]:
+        """Read memory as it was; None where it was not read in time, or cannot be."""
+        for image in self._images:
+            offset = address - image.address
+            if 0 <= offset <= len(image.data) - size:
+                return image.data[offset : offset + size]
+        found = b""
+        while len(found) < size:
+            at = address + len(found)
+            block = self._block(at // _BLOCK)
+            if block is None:
+                return None
+            found += block[at % _BLOCK : at % _BLOCK + size - len(found)]
+        return found
+
+    def _block(self, number: int) -> Optional[bytes]:
+        if number in self._blocks:
+            return self._blocks[number]
+        if self._debugger is None:
+            return None
+        start = number * _BLOCK
+        found: Optional[bytes] = None
+        if not self._is_changed(start, _BLOCK):
+            try:
+                found = self._debugger.read_memory(start, _BLOCK)
+            except AccessError:
+                found = None  # nothing is there, or it is kept from debuggers
+        self._blocks[number] = found
+        return found
+
+    def keep(self, pieces: Iterable[Piece]) -> None:
+        """Read pieces of memory now."""
+        for start, end in pieces:
+            last = -(-end // _BLOCK)
+            for number in range(start // _BLOCK, last, _MANY):
+                self._read_many(number, min(_MANY, last - number))
+
+    def _read_many(self, first: int, count: int) -> None:
+        # One long read costs less than many short ones.
+        numbers = range(first, first + count)
+        start, size = first * _BLOCK, count * _BLOCK
+        if self._debugger is not None and not self._is_changed(start, size):
+            if not any(number in self._blocks for number in numbers):
+                try:
+                    data = self._debugger.read_memory(start, size)
+                except AccessError:
+                    pass  # part of it may be there
+                else:
+                    self._blocks.update((number, data[at : at + _BLOCK]) for number, at in _offsets(numbers))
+        for number in numbers:
+            self._block(number)
+
+    def _is_changed(self, start: int, size: int) -> bool:
+        return any(first < start + size and start < end for first, end in self._changed)
+
+    def change(self, address: int, size: int) -> None:
+        """Take note that the debugger has changed memory: what was there is lost, unless it was read before."""
+        self._changed.append((address, address + size))
+
+    def leave(self) -> None:
+        """Take note that the core runs again."""
+        self._debugger = None
+
+    @property
+    def images(self) -> Tuple[MemoryImage, ...]:
+        """The memory that was read, in address order."""
+        found: List[Tuple[int, List[bytes]]] = []
+        for number in sorted(number for number, block in self._blocks.items() if block is not None):
+            if not found or found[-1][0] + len(found[-1][1]) != number:
+                found.append((number, []))
+            found[-1][1].append(self._blocks[number] or b"")
+        read = tuple(MemoryImage(number * _BLOCK, b"".join(blocks), "RAM") for number, blocks in found)
+        return self._images + read
+
+
+def ram_in_use(images: Iterable[MemoryImage], registers: Mapping[str, int]) -> List[Piece]:
+    """Tell which RAM a program uses.
+
+    :param images: The program, with the ELF files that it is from as names.
+    :param registers: Of the core.
+    """
+    pieces = list(images)
+    writable = [piece for path in dict.fromkeys(image.name for image in pieces) for piece in load_writable(path)]
+    stacks = [registers.get(name, 0) for name in STACK_POINTERS]
+    # The first word of a vector table is where the main stack begins (Armv8-M ARM, B3.30).
+    words = [int.from_bytes(image.data[:4], "little") for image in pieces]
+    tops = [word for word in words if any(0 <= word - pointer <= _STACK_SIZE for pointer in stacks if pointer)]
+    return in_use(writable, stacks, tops[0] if tops else None)
+
+
+class Anchors:
+    """Takes anchors as the core halts and runs on.
+
+    :param debugger: Reads registers and memory.
+    """
+
+    def __init__(self, debugger: Debugger) -> None:
+        self._debugger = debugger
+        self.halt: Optional[Anchor] = None
+        """Of the present halt; None while the core runs."""
+        self._begin: Optional[Anchor] = None
+        # Of when the run began that the trace buffer tells of.
+        self._ran = True
+        # Whether the core has run since the buffer was emptied.
+
+    def on_halt(self) -> None:
+        """Take note of a halt."""
+        self._ran = True
+        registers = self._debugger.registers()
+        self.halt = Anchor(registers, self._debugger) if registers else None
+
+    def emptied(self) -> None:
+        """Take note that the trace buffer is empty and tracing is on."""
+        self._begin = None
+        self._ran = self._debugger.is_running()
+
+    def on_resume(self, is_tracing: bool, images: Optional[Sequence[MemoryImage]]) -> None:
+        """Take note that the core is about to run.
+
+        :param images: The program, if the RAM that it uses is to be read before.
+        """
+        registers = self._debugger.registers() if is_tracing and not self._ran else {}
+        begin = Anchor(registers, self._debugger) if registers else None
+        for anchor in (begin, self.halt):
+            if anchor is not None and images is not None:
+                anchor.keep(ram_in_use(images, anchor.registers))
+            if anchor is not None:
+                anchor.leave()
+        if not self._ran:
+            self._begin = begin
+        self._ran = True
+        self.halt = None
+
+    def changed(self, address: int, size: int) -> None:
+        """Take note that the user has changed memory."""
+        if self.halt is not None:
+            self.halt.change(address, size)
+
+    @property
+    def begin(self) -> Optional[Anchor]:
+        """The state when the run began of which the trace buffer tells all; None when that is not known."""
+        return self._begin
+
+
+def anchor_of(capture: Capture) -> Optional[Anchor]:
+    """Give the state at the end that a capture holds; None when it holds none."""
+    for source in capture.sources:
+        if source.core is not None and source.core.registers:
+            return Anchor(source.core.registers, images=source.core.memory)
+    return None
+
+
+def with_anchor(capture: Capture, anchor: Optional[Anchor]) -> Capture:
+    """Put the state at the end into a capture, as far as it was read."""
+    if anchor is None:
+        return capture
+    sources = []
+    for source in capture.sources:
+        if source.core is not None:
+            core = source.core._replace(registers=anchor.registers, memory=anchor.images)
+            source = source._replace(core=core)
+        sources.append(source)
+    return capture._replace(sources=tuple(sources))
+
+
+def _offsets(numbers: Sequence[int]) -> List[Tuple[int, int]]:
+    return [(number, index * _BLOCK) for index, number in enumerate(numbers)]
+
+
+class Anchored(NamedTuple):
+    """What is known of the ends of a capture's trace."""
+
+    begin: Optional[Anchor] = None
+    """When the run began of which it tells."""
+    end: Optional[Anchor] = None
+    """At the halt."""
+    is_whole: bool = False
+    """Whether the trace unit was told to leave nothing out."""
+
+    def before(self, history: History) -> Optional[State]:
+        """Give the state before a history's first instruction, if the history reaches back to when the run began."""
+        anchor = self.begin
+        if anchor is None or not self.is_whole or not len(history) or history.end_reason is not BufferEnd.STARTED:
+            return None
+        for before, event in history.interruptions():
+            if before:
+                break
+            if isinstance(event, Gap) and event.reason is not GapReason.TRACE_ON:
+                return None
+        return anchor.state() if history.instruction(1).address == anchor.pc else None
+
+    def after(self, history: History) -> Optional[State]:
+        """Give the state after a history's last instruction, if the core was halted directly behind it.
+
+        Behind a filter, or where the trace ends before the halt, the core's state says nothing of what was traced.
+        """
+        anchor = self.end
+        if anchor is None or anchor.pc is None or not len(history):
+            return None
+        for index in range(len(history.events) - 1, -1, -1):
+            if history.number_at(index) < len(history):
+                break
+            event = history.events[index]
+            if isinstance(event, Gap):
+                return None
+            if isinstance(event, Exception_) and event.name == _DEBUG_HALT and event.return_address is not None:
+                return anchor.state() if event.return_address & ~1 == anchor.pc else None
+        return anchor.state() if self.is_whole and anchor.pc in _successors(history) else None
+
+
+def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:
+    """Tell whether a trace unit was told to trace everything."""
+    options = trace.options if trace is not None else None
+    if trace is None or options is None or trace.by_hand.names:
+        return False
+    return all(getattr(options, name) == getattr(_ALL, name) for name in _FILTERS)
+
+
+def _successors(history: History) -> Tuple[int, ...]:
+    # Where the last instruction may lead, as far as it says so itself.
+    last = history.instruction(len(history))
+    insn = Blocks(history.program).instruction(last.address, last.isa)
+    if insn is None or insn.kind is Kind.INDIRECT:
+        return ()
+    return (insn.target, last.address + insn.size) if insn.kind is Kind.DIRECT else (last.address + insn.size,)
