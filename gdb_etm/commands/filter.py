@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.doubts import point_notes
 from gdb_etm.commands.filter_set import CONTEXT, DATA_PLACES, LEVEL, PLACES, STATES, Filter
 from gdb_etm.commands.parse import count, one_of
 from gdb_etm.commands.reprogram import carry_over, planned
@@ -71,6 +72,7 @@ def _add(session: Session, kind: str, text: str) -> Iterator[str]:
     when = _change(session, session.filters.with_filter(made))
     where = place_text(made.ranges, made.points) or _MEANING.get((kind, text), "")
     yield "Filter %d: %s%s%s" % (made.number, made, " (%s)" % where if where and where != text else "", when)
+    yield from point_notes(session, made.points)
 
 
 def _delete(session: Session, text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.doubts import point_notes
 from gdb_etm.commands.event_set import Reaction
 from gdb_etm.commands.event_words import ACTIONS, CODE, EVENTS
 from gdb_etm.commands.parse import count
@@ -64,6 +65,7 @@ def _add(session: Session, words: Sequence[str]) -> Iterator[str]:
     when = change_events(session, before._replace(reactions=(*before.reactions, made), last=made.number))
     where = place_text(_places(made.when), ())
     yield "Event %d: %s%s%s" % (made.number, made, " (%s)" % where if where else "", when)
+    yield from point_notes(session, [first for first, last in _places(made.when) if first == last])
 
 
 def _delete(session: Session, words: Sequence[str]) -> Iterator[str]:

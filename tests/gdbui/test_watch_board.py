@@ -52,3 +52,12 @@ def test_a_watchpoint_takes_its_own(tmp_path: Path) -> None:
     assert "DWT_FUNCTION3  0x00000402  DATAVSIZE=1 MATCH=2  tell the trace unit of it" in output
     assert "0x50000402" in output and "As planned: " in output and "Hardware watchpoint 1" in output
     assert "Traceback" not in output
+
+
+def test_a_point_that_may_be_missed_is_told() -> None:
+    """An instruction in an IT block (IHI 0064, 4.2.4): 0x130 of branches.elf is IT."""
+    path = elf("branches")
+    output = run_gdb(["file %s" % path, "etm connect board:m33 --elf %s" % path, "etm filter start *0x132",
+                      "etm on exec *0x13c do mark", "etm filter stop *0x130"])
+    assert output.count("is in the shadow of an IT instruction and may be missed; take that, 0x00000130") == 1
+    assert "note: 0x0000013c is in the shadow of an IT instruction and may be missed; take that, 0x0000013a" in output
