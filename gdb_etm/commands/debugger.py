@@ -68,6 +68,13 @@ class Debugger(Protocol):
         :raises ConnectError: Its GDB server does not answer.
         """
 
+    def connect_replay(self, port: int) -> None:
+        """Make a history that is replayed on this machine the debugger's target.
+
+        :param port: Where it is served.
+        :raises ConnectError: Nobody answers there.
+        """
+
     def disconnect(self) -> None:
         """Give up the connection; the target runs on where its server lets it."""
 

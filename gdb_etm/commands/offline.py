@@ -111,6 +111,10 @@ class OfflineDebugger:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm connect")
 
+    def connect_replay(self, port: int) -> None:
+        """Refuse: there is no debugger to connect."""
+        raise ConnectError("connecting works inside GDB: source gdb_etm, then etm replay")
+
     def disconnect(self) -> None:
         """Do nothing: there is no target."""
 

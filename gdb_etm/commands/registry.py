@@ -17,6 +17,7 @@ from gdb_etm.commands.on import ON
 from gdb_etm.commands.packets import PACKETS
 from gdb_etm.commands.registers import DIFF, PLAN, REG
 from gdb_etm.commands.replay import REPLAY_COMMANDS
+from gdb_etm.commands.reverse import REPLAY
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.trace import START, STATUS, STOP
 
@@ -47,6 +48,7 @@ COMMANDS: Tuple[Command, ...] = (
     CAPTURES,
     SAVE,
     LOAD,
+    REPLAY,
     *FRAME_COMMANDS,
     *REPLAY_COMMANDS,
 )

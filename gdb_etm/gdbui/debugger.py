@@ -154,11 +154,11 @@ class GdbDebugger:
 
     def connect(self, client: Client) -> None:
         """Run ``target extended-remote``."""
-        where = "localhost:%d" % client.hello.gdb_port
-        try:
-            gdb.execute("target extended-remote %s" % where, False, True)
-        except gdb.error as error:
-            raise ConnectError("GDB cannot connect to %s: %s" % (where, error))
+        _connect("extended-remote", client.hello.gdb_port)
+
+    def connect_replay(self, port: int) -> None:
+        """Run ``target remote``."""
+        _connect("remote", port)
 
     def disconnect(self) -> None:
         """Run ``disconnect``; without a connection nothing is to be done."""
@@ -192,6 +192,14 @@ class GdbDebugger:
             return load_symbols(self.program_files())
         except EtmError:
             return SymbolTable([])  # GDB could read the files; names from them are a bonus
+
+
+def _connect(kind: str, port: int) -> None:
+    where = "localhost:%d" % port
+    try:
+        gdb.execute("target %s %s" % (kind, where), False, True)
+    except gdb.error as error:
+        raise ConnectError("GDB cannot connect to %s: %s" % (where, error))
 
 
 def _overlap(first: str, second: str) -> bool:
