@@ -1,16 +1,14 @@
-"""What the trace units of Armv7 cores are to a debugger: ETMv3 (IHI 0014Q, 3.5) and PTM (IHI 0035B, 3.16).
-
-Counters, sequencer and external outputs do nothing; their registers are there.
-"""
+"""What the trace units of Armv7 cores are to a debugger: ETMv3 (IHI 0014Q, 3.5) and PTM (IHI 0035B, 3.16)."""
 
 from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from typing import Callable, Dict, Mapping, Optional, Protocol
+from typing import Callable, Dict, Mapping, Optional, Protocol, Set
 
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.identity import SoftwareLock
+from gdb_etm.board.resources_armv7 import DYNAMIC, EXTOUTEVR, TSEVR, Resources, is_never
 from gdb_etm.board.trace_enable import (
     ACTR1,
     ACVR1,
@@ -19,17 +17,20 @@ from gdb_etm.board.trace_enable import (
     TECR1,
     TEEVR,
     TESSEICR,
+    TRIGGER,
     TSSCR,
     TraceEnable,
 )
 
-CR, CCR, TRIGGER, SCR, FFLR = 0x000, 0x004, 0x008, 0x014, 0x02C
-SYNCFR, IDR, CCER, TSEVR, TRACEIDR, PDSR = 0x1E0, 0x1E4, 0x1E8, 0x1F8, 0x200, 0x314
+CR, CCR, SCR, FFLR = 0x000, 0x004, 0x014, 0x02C
+SYNCFR, IDR, CCER, TRACEIDR, PDSR = 0x1E0, 0x1E4, 0x1E8, 0x200, 0x314
 CLAIMSET, CLAIMCLR, AUTHSTATUS = 0xFA0, 0xFA4, 0xFB8
 
 # ETMCR.
 POWER_DOWN = 1
 PROG = 1 << 10
+
+_TIMESTAMPS = 1 << 28
 
 _SR_PROG = 1 << 1
 _SR_TRIGGERED = 1 << 3
@@ -89,8 +90,17 @@ class AnyEncoder(Protocol):
     def flush(self) -> None:
         """Hand over all trace generated so far."""
 
+    def deliver(self) -> None:
+        """Hand over what is written."""
+
     def overflow(self) -> None:
         """Lose what is not written yet and restart."""
+
+    def trigger(self) -> None:
+        """Tell of the trigger."""
+
+    def request_timestamp(self) -> None:
+        """Ask for a timestamp soon."""
 
 
 class Armv7Unit(ABC):
@@ -131,6 +141,13 @@ class Armv7Unit(ABC):
         self._power_loss_in = faults.power_loss
         self.power_lost: Callable[[], None] = lambda: None
         """Called when it has lost its power."""
+        self.trigger_out: Callable[[], None] = lambda: None
+        """Called when the trigger occurs, at most once between two times of programming."""
+        self.outputs: Callable[[int], None] = lambda levels: None
+        """Called with the external outputs, one bit each, when they change."""
+        self._levels = 0
+        self._programmed: Set[int] = set()
+        self._inputs_high = 0
         self._view: Optional[TraceEnable] = None
         self._lock = SoftwareLock()
         self._claims = 0
@@ -160,6 +177,8 @@ class Armv7Unit(ABC):
             return self._fixed[offset]
         if offset == SR:
             return self._status()
+        if self._view is not None and self._view.resources is not None and offset in self._view.resources.state:
+            return self._view.resources.state[offset]
         if offset == PDSR:
             # Reading clears the sticky bit; power is always on.
             value = 1 | self._sticky << 1
@@ -189,16 +208,19 @@ class Armv7Unit(ABC):
             self._values[SR] = value & (SR_START_STOP | _SR_TRIGGERED)
         elif offset in self._masks:
             self._values[offset] = value & self._masks[offset]
+            self._programmed.add(offset)
 
     def lose_power(self) -> None:
         """Stop, and forget what was programmed and what has not left it."""
         self._view = None
+        self._set_outputs(0)
         self._end()
         self._lock = SoftwareLock()
         self._sticky = True
         self.power_lost()
         self._values[CR] = PROG | POWER_DOWN
         self._polls = self._claims = 0
+        self._programmed.clear()
         self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
         self._values.update({SR: 0, **self._reset})
 
@@ -212,11 +234,58 @@ class Armv7Unit(ABC):
     def request_sync(self) -> None:
         """Take a request to synchronise."""
 
-    def _triggered(self) -> bool:
-        # Tells once that the trigger event occurred (ETMSR, bit 3).
-        first = not self._values[SR] & _SR_TRIGGERED
+    # External inputs.
+
+    def pulse(self, number: int) -> None:
+        """Take a pulse of an external input."""
+        if self._view is not None and self._view.resources is not None:
+            self._view.resources.pulse(number)
+
+    def set_inputs(self, levels: int) -> None:
+        """Take the levels of the external inputs from outside, one bit each."""
+        self._inputs_high = levels
+        if self._view is not None and self._view.resources is not None:
+            self._view.resources.levels = levels
+
+    def _watch(self, view: TraceEnable) -> Optional[Callable[[int], bool]]:
+        # TraceEnable, and the events that are asked for at each instruction as well.
+        resources = view.resources = Resources(self.register, self._fixed[CCR], self._fixed[CCER])
+        resources.levels = self._inputs_high
+        timestamps = bool(self.register(CR) & _TIMESTAMPS and self._fixed[CCER] >> 22 & 1)
+        used = resources.is_used(self._programmed, timestamps) or view.uses(DYNAMIC)
+        if not used:
+            view.resources = None
+            if view.is_open and is_never(self.register(TRIGGER)):
+                return None
+        outputs = [n for n in range(self._fixed[CCR] >> 20 & 7) if EXTOUTEVR + 4 * n in self._programmed]
+
+        def sees(address: int) -> bool:
+            traced = view(address)
+            encoder = self.any_encoder
+            if encoder is not None:
+                if outputs:
+                    self._set_outputs(sum(view.holds(EXTOUTEVR + 4 * n) << n for n in outputs))
+                if timestamps and view.holds(TSEVR):
+                    encoder.request_timestamp()
+                if view.holds(TRIGGER):
+                    self._trigger(encoder)
+            return traced
+
+        return sees
+
+    def _trigger(self, encoder: AnyEncoder) -> None:
+        # It occurs once (ETMSR, bit 3); what was traced before is on the trace bus before it.
+        if self._values[SR] & _SR_TRIGGERED:
+            return
         self._values[SR] |= _SR_TRIGGERED
-        return first
+        encoder.trigger()
+        encoder.deliver()
+        self.trigger_out()
+
+    def _set_outputs(self, levels: int) -> None:
+        if levels != self._levels:
+            self._levels = levels
+            self.outputs(levels)
 
     def _status(self) -> int:
         # Prog follows ETMCR.Prog some polls later.
@@ -242,7 +311,10 @@ class Armv7Unit(ABC):
         elif not is_on and self.any_encoder is not None:
             self.any_encoder.disable()
             self._values[SR] = self._state()
+            if self._view is not None and self._view.resources is not None:
+                self._values.update(self._view.resources.state)
             self._view = None
+            self._set_outputs(0)
             self._end()
 
     def _send(self, data: bytes) -> None:

@@ -74,6 +74,9 @@ class Board:
             inputs = [comparator.traces for comparator in machine.dwt.comparators]
             older = Etmv3Unit(model, variant.etm, self._read_code, inputs, self._to_funnel, self.faults)
             older.watch_conditions = machine.watch_conditions
+            older.data_inputs = machine.dwt.data_inputs
+            # Its trigger output is wired to the buffer's trigger input.
+            older.trigger_out = self.buffer.trigger
             return older
         unit = TraceUnit(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
         unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0

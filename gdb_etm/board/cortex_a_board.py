@@ -48,6 +48,8 @@ class CortexABoard:
         self.unit.regime = lambda: Regime(machine.core.non_secure)
         self.unit.context_id = lambda: machine.core.context_id
         self.unit.enabled = self._let_run
+        # Its trigger output is wired to the buffer's trigger input.
+        self.unit.trigger_out = self.buffer.trigger
         self.buffer.flush = self.unit.flush
         self.buffer.request_sync = self.unit.request_sync
         missing = {ETB: faults.no_sink, FUNNEL: faults.no_funnel, PTM: faults.no_etm}

@@ -19,7 +19,6 @@ from gdb_etm.board.armv7_unit import (
     IDR,
     SCR,
     SYNCFR,
-    TRIGGER,
     AnyEncoder,
     Armv7Unit,
     resource_masks,
@@ -82,6 +81,8 @@ class Etmv3Unit(Armv7Unit):
         """Called with whether loads and stores must be told from now on."""
         self.watch_conditions: Callable[[bool], None] = lambda on: None
         """Called with whether failed conditions must be told from now on."""
+        self.data_inputs: Callable[[Sequence[Access]], int] = lambda accesses: 0
+        """Tells which of the DWT's comparators loads and stores match, one bit each."""
         self._model = model
         self._read_code = read_code
         self._inputs = inputs
@@ -112,6 +113,8 @@ class Etmv3Unit(Armv7Unit):
             exclusive = decode(self._read_code(addresses[index]), 0).is_store_exclusive()
             # Whether it took place is told only when it did not.
             transfers[index] = _traced(found[:-1] if exclusive else found)
+        if self._view is not None:
+            self._view.begin(accesses)
         self._encoder.instructions(addresses, failed, transfers)
         if self._suppress_in < 0:
             self._suppress_in = 0
@@ -159,6 +162,7 @@ class Etmv3Unit(Armv7Unit):
     def _begin(self, control: int) -> AnyEncoder:
         model = self._model
         view = TraceEnable(self.register, model.ccr & 0xF, self._inputs, model.has_data)
+        view.data_inputs = self.data_inputs
         self._view = view
         config = EncoderConfig(
             branch_output=bool(control & _BRANCH_OUTPUT),
@@ -167,7 +171,7 @@ class Etmv3Unit(Armv7Unit):
             wide_timestamps=bool(model.ccer & _WIDE_TIMESTAMPS),
             alternative=bool(model.idr >> 20 & 1),
             sync_period=self.read32(SYNCFR),
-            view=self._sees(view),
+            view=self._watch(view),
         )
         if control & (_DATA_ADDRESSES | _DATA_VALUES):
             config = config._replace(
@@ -182,23 +186,9 @@ class Etmv3Unit(Armv7Unit):
         if not control & _SUPPRESS_DATA:
             self._suppress_in = 0
         self._encoder = Encoder(config, self._read_code, self._send)
-        self.watch_accesses(config.data is not None)
+        self.watch_accesses(config.data is not None or view.uses_data)
         self.watch_conditions(True)
         return self._encoder
-
-    def _sees(self, view: TraceEnable) -> Optional[Callable[[int], bool]]:
-        # TraceEnable, and the trigger event, which is asked for at each instruction as well.
-        never = self.register(TRIGGER) >> 14 == 1 and self.register(TRIGGER) & 0x7F == 0x6F
-        if view.is_open and never:
-            return None
-
-        def sees(address: int) -> bool:
-            traced = view(address)
-            if view.holds(TRIGGER) and self._triggered() and self._encoder is not None:
-                self._encoder.trigger()
-            return traced
-
-        return sees
 
     def _send(self, data: bytes) -> None:
         if not self._values[CR] & _PORT_SELECTED:

@@ -1,6 +1,6 @@
 """The trace unit of a Cortex-A board: a PTM as a debugger programs it and as it traces what the core runs (IHI 0035B).
 
-Left out are the trigger and stalling.
+Left out is stalling.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class PtmUnit(Armv7Unit):
             context_id_bytes=_CONTEXT_ID_BYTES[control >> 14 & 3],
             vmid=bool(control & _VMID),
             sync_period=self.register(SYNCFR),
-            view=None if view.is_open else view,
+            view=self._watch(view),
         )
         self._encoder = Encoder(config, self._read_code, self._send)
         self.enabled()

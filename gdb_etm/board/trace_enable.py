@@ -2,14 +2,17 @@
 
 TraceEnable for instructions: the enabling event, include and exclude lists and the start/stop block.  ViewData for
 loads and stores: the same but for the block.  Resources of the events are the address and Context ID comparators, the
-start/stop block, the watchpoint inputs and the security state; nothing on a board drives others.
+start/stop block, the watchpoint inputs, the security state, and those in ``resources_armv7.py``.
 """
 
 from __future__ import annotations
 
-from typing import Callable, List, NamedTuple, Sequence
+from typing import Callable, Container, List, NamedTuple, Optional, Sequence
 
-SR, TSSCR, TECR2, TEEVR, TECR1 = 0x010, 0x018, 0x01C, 0x020, 0x024
+from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.resources_armv7 import ALWAYS, Resources
+
+TRIGGER, SR, TSSCR, TECR2, TEEVR, TECR1 = 0x008, 0x010, 0x018, 0x01C, 0x020, 0x024
 VDEVR, VDCR1, VDCR3 = 0x030, 0x034, 0x03C
 ACVR1, ACTR1, TESSEICR = 0x040, 0x080, 0x1F0
 CIDCVR1, CIDCMR = 0x1B0, 0x1BC
@@ -18,7 +21,6 @@ SR_START_STOP = 1 << 2
 _EXCLUDE = 1 << 24
 _START_STOP = 1 << 25
 _EXCLUDE_ONLY = 1 << 16
-_ALWAYS = 0x6F
 _STARTED = 0x5F
 _CONTEXTS = range(0x58, 0x5B)
 _NON_SECURE = 0x6D
@@ -48,7 +50,7 @@ class TraceEnable:
 
     :param registers: The unit's registers.
     :param pairs: How many pairs of address comparators it has.
-    :param inputs: Its watchpoint inputs.
+    :param inputs: Its watchpoint inputs, by the addresses of instructions.
     :param data: Whether its comparators can compare the addresses of loads and stores.
     """
 
@@ -59,6 +61,10 @@ class TraceEnable:
         """Tells whether the core is in Non-secure state."""
         self.context_id: Callable[[], int] = lambda: 0
         """Tells the core's Context ID."""
+        self.data_inputs: Callable[[Sequence[Access]], int] = lambda accesses: 0
+        """Tells which watchpoint inputs an instruction's loads and stores drive, one bit each."""
+        self.resources: Optional[Resources] = None
+        """Counters, sequencer and external inputs; None for none."""
         self._registers = registers
         self._inputs = inputs
         self._comparators = [
@@ -76,16 +82,40 @@ class TraceEnable:
         # It begins with what was written to it while the unit was programmed (ETMSR, bit 2).
         self.started = bool(registers(SR) & SR_START_STOP)
         self._address = 0
+        self._index = -1
+        self._all_accesses = NO_ACCESSES
+        self._accesses: Sequence[Access] = ()
+        # The watchpoint inputs that the instruction's loads and stores drive.
+        self._driven = 0
 
     @property
     def is_open(self) -> bool:
         """Whether everything is traced, whatever its address."""
-        always = self._registers(TEEVR) == _ALWAYS
+        always = self._registers(TEEVR) == ALWAYS
         return always and self._excludes and not self._pairs and not self._singles and not self._uses_block
+
+    @property
+    def uses_data(self) -> bool:
+        """Whether comparators compare the addresses of loads and stores."""
+        return any(each.kind >= _TRANSFER for each in self._comparators)
+
+    def uses(self, resources: Container[int]) -> bool:
+        """Tell whether TraceEnable, ViewData or the trigger depend on one of these resources."""
+        events = [self._registers(offset) for offset in (TEEVR, VDEVR, TRIGGER)]
+        return any(event & 0x7F in resources or event >> 7 & 0x7F in resources and event >> 15 & 3 for event in events)
+
+    def begin(self, accesses: Accesses) -> None:
+        """Take the loads and stores of the instructions that come next, by index."""
+        self._index, self._all_accesses = -1, accesses
 
     def __call__(self, address: int) -> bool:
         """Tell whether an instruction is traced; to be asked for each that executed, in order."""
         self._address = address
+        self._index += 1
+        self._accesses = self._all_accesses.get(self._index, ()) if self._all_accesses else ()
+        self._driven = self.data_inputs(self._accesses) if self._accesses else 0
+        if self.resources is not None:
+            self.resources.step(self.is_active)
         if self._is_at(self._starts):
             self.started = True
         listed = any(self._in_range(n) for n in self._pairs) or any(self._matches(n) for n in self._singles)
@@ -97,8 +127,11 @@ class TraceEnable:
 
     def holds(self, offset: int) -> bool:
         """Tell whether the event that a register selects is active at the instruction that was asked for last."""
-        event = self._registers(offset)
-        a, b = self._is_active(event & 0x7F), self._is_active(event >> 7 & 0x7F)
+        return self.is_active(self._registers(offset))
+
+    def is_active(self, event: int) -> bool:
+        """Tell whether an event is active at the instruction that was asked for last."""
+        a, b = self._has(event & 0x7F), self._has(event >> 7 & 0x7F)
         return (a, not a, a and b, not a and b, not a and not b, a or b, not a or b, not a or not b)[event >> 14 & 7]
 
     def views(self, instruction: int, address: int, size: int, store: bool) -> bool:
@@ -152,17 +185,23 @@ class TraceEnable:
             return self._in_range(pair)
         return first.accepts(store) and address < last.address and first.address < address + size
 
-    def _is_active(self, resource: int) -> bool:
+    def _has(self, resource: int) -> bool:
         kind, index = resource >> 4, resource & 0xF
         if kind == _SINGLE:
-            return index < len(self._comparators) and self._matches(index)
+            return index < len(self._comparators) and self._any_access(self._sees, self._matches, index)
         if kind == _PAIR:
-            return 2 * index < len(self._comparators) and self._in_range(index)
+            return 2 * index < len(self._comparators) and self._any_access(self._sees_range, self._in_range, index)
         if kind == _INPUT:
-            return index < len(self._inputs) and self._inputs[index](self._address)
+            at = index < len(self._inputs) and self._inputs[index](self._address)
+            return at or bool(self._driven >> index & 1)
         if resource in _CONTEXTS:
             wanted = self._registers(CIDCVR1 + 4 * (resource - _CONTEXTS.start))
             return not (self.context_id() ^ wanted) & ~self._registers(CIDCMR) & 0xFFFFFFFF
         if resource == _NON_SECURE:
             return self.non_secure()
-        return resource == _ALWAYS or resource == _STARTED and self.started
+        if self.resources is not None and self.resources.is_active(resource):
+            return True
+        return resource == ALWAYS or resource == _STARTED and self.started
+
+    def _any_access(self, sees: Callable[[int, int, int, bool], bool], at: Callable[[int], bool], n: int) -> bool:
+        return at(n) or any(sees(n, each.address, each.size, each.store) for each in self._accesses)

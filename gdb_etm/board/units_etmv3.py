@@ -47,12 +47,13 @@ ETM_M4 = Etmv3Model(
 )
 
 # A fuller unit, which no Cortex-M4 has: data trace, cycle counts, four pairs of address comparators for instructions
-# and data, 64-bit timestamps, a synchronisation period to choose.
+# and data, two counters, the sequencer, four external inputs and two outputs, 64-bit timestamps, a synchronisation
+# period to choose.
 ETM_DATA = ETM_M4._replace(
     control=ETM_M4.control | 0x0004100C,
-    ccr=ETM_M4.ccr | 4,
+    ccr=0x8CA94004,
     scr=0x00000D09,
-    ccer=(ETM_M4.ccer | 1 << 29) & ~(1 << 12),
+    ccer=(ETM_M4.ccer | 1 << 29) & ~(1 << 27 | 1 << 12),
     fixed_sync=None,
     masks={
         0x01C: 0x000000FF,  # ETMTECR2

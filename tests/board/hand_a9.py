@@ -63,6 +63,8 @@ class Script:
         self.write(PTM + CR, _PROG)
         self.poll(PTM + SR, 2, 2)
         everything = ((CR, _PROG | control), (TEEVR, 0x6F), (TECR1, 1 << 24), (SYNCFR, sync), (TRACEIDR, TRACE_ID))
+        # The trigger and a timestamp by an event: never.
+        everything += ((0x008, 0x406F), (0x1F8, 0x406F))
         for offset, value in everything + more:
             self.write(PTM + offset, value)
         self.write(PTM + CR, control)

@@ -118,8 +118,16 @@ class Encoder:
 
     def flush(self) -> None:
         """Hand over all trace generated so far; a branch whose direction is not known yet stays."""
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand over what is written; a branch whose direction is not known yet stays."""
         self._writer.flush_atoms()
         self._writer.deliver()
+
+    def request_timestamp(self) -> None:
+        """Ask for a timestamp soon, as an event may (ETMTSEVR)."""
+        self._timestamp_due = self._config.timestamps
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""

@@ -117,7 +117,16 @@ class Encoder:
     def flush(self) -> None:
         """Hand over all trace generated so far; a waypoint whose direction is not known yet stays."""
         self._timestamp_due = self._config.timestamps
-        self._deliver()
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand over what is written; a waypoint whose direction is not known yet stays."""
+        self._writer.flush_atoms()
+        self._writer.deliver()
+
+    def request_timestamp(self) -> None:
+        """Ask for a timestamp soon, as an event may (ETMTSEVR)."""
+        self._timestamp_due = self._config.timestamps
 
     def request_sync(self) -> None:
         """Ask for a synchronisation point soon, as a trace sink may."""
@@ -327,11 +336,7 @@ class Encoder:
         self._update()
         self._waypoint = None
         self._between = self._active = False
-        self._deliver()
-
-    def _deliver(self) -> None:
-        self._writer.flush_atoms()
-        self._writer.deliver()
+        self.deliver()
 
 
 def _reference(place: int) -> Reference:
