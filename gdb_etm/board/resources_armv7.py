@@ -1,4 +1,4 @@
-"""The counters and the sequencer of an ETMv3 or a PTM, and its external inputs (IHI 0014Q, 2.6 and 3.5; IHI 0035B, 2.5).
+"""Counters, sequencer and external inputs of an ETMv3 or a PTM (IHI 0014Q, 2.6 and 3.5; IHI 0035B, 2.5 and 3.16).
 
 One cycle of the unit is one executed instruction.  Within a cycle the counters come first, in their order, then the
 sequencer, and then the events that are not theirs; what feeds back against this order does so a cycle later.
