@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Sequence, Tuple
 
 from gdb_etm.program.conditions import holds
+from gdb_etm.recovery import floats
 from gdb_etm.recovery.operations import MASK, Op, Operation
 
 Inputs = Sequence[int]
@@ -111,4 +112,15 @@ _MEANING: Dict[Op, Callable[[Inputs, Detail], int]] = {
     Op.SUB_OVERFLOW: lambda i, d: _overflow(i[0], ~i[1] & MASK, i[2]),
     Op.SHIFT_CARRY: lambda i, d: shift_carry(Op(d[0]), i[0], i[1], i[2]),
     Op.CONDITION: _condition,
+    Op.FADD: lambda i, d: floats.add(i[0], i[1], i[2]),
+    Op.FSUB: lambda i, d: floats.subtract(i[0], i[1], i[2]),
+    Op.FMUL: lambda i, d: floats.multiply(i[0], i[1], i[2]),
+    Op.FDIV: lambda i, d: floats.divide(i[0], i[1], i[2]),
+    Op.FSQRT: lambda i, d: floats.square_root(i[0], i[1]),
+    Op.FMULADD: lambda i, d: floats.multiply_add(i[0], i[1], i[2], i[3]),
+    Op.FCOMPARE: lambda i, d: floats.compare(i[0], i[1], i[2]),
+    Op.FTOS: lambda i, d: floats.to_integer(i[0], i[1], True),
+    Op.FTOU: lambda i, d: floats.to_integer(i[0], i[1], False),
+    Op.STOF: lambda i, d: floats.from_integer(i[0], i[1], True),
+    Op.UTOF: lambda i, d: floats.from_integer(i[0], i[1], False),
 }

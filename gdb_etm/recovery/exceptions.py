@@ -9,17 +9,18 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import NO_FRAME, Call, Calls
 from gdb_etm.recovery.line import INPUT, UNMODELLED, Fact, Line
-from gdb_etm.recovery.operations import CONTROL, FPSCR, GE, HANDLER, LR, MSP, PSP, S0, SP, C, N, Op, V, Z
+from gdb_etm.recovery.operations import CONTROL, FP_MODE, FPCA, FPSCR, GE, HANDLER, LR, MSP, PSP, S0, SP, C, N, Op, V, Z
 from gdb_etm.recovery.relations import Kind
 
 _BIT = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
 _BASIC, _EXTENDED = 0x20, 0x68
-_SPSEL, _FPCA = 1, 2
+_SPSEL = 1
 _FTYPE, _MODE, _STACK = 4, 3, 2
 # EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
 _FIXED, _OF_STATE = 0xFFFFFF82, 0x61
@@ -27,9 +28,21 @@ _FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 _ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
 
 
-_PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL)
+_PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
+_PUSHED_FLOATS = (FPSCR, FP_MODE) + tuple(range(S0, S0 + 16))
+_NO_MODE = 0xFFFFFFE0
 _FIRST_INTERRUPT = 14
 # PendSV; what has a lower number is a fault or an SVC, whose handler may change what was pushed on purpose.
+
+
+# Coprocessors 10 and 11: bits 15:10 of the first halfword but bit 12 are 11x011, bits 11:9 of the second 101.
+_FLOATS = re.compile(b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\x8b\x9a\x9b"
+                     b"\xaa\xab\xba\xbb\xca\xcb\xda\xdb\xea\xeb\xfa\xfb])", re.DOTALL)
+
+
+def uses_floats(program: Program) -> bool:
+    """Tell whether a program may hold floating-point instructions of T32; one without any never sets FPCA."""
+    return any(not match.start() & 1 for _, data in program.pieces for match in _FLOATS.finditer(data))
 
 
 def _is_asynchronous(event: Exception_) -> bool:
@@ -58,6 +71,7 @@ class Exceptions:
         self._line = line
         self._calls = calls
         self._fpu = fpu
+        self._pushed = _PUSHED + _PUSHED_FLOATS if fpu else _PUSHED
         self._armv7 = bool(_ARMV7.search(core))
         self._security: Optional[int] = None
         self._open: List[Optional[_Entry]] = []
@@ -100,14 +114,14 @@ class Exceptions:
         calls.stack, calls.frame = [], NO_FRAME
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
-            places = calls.places + _PUSHED if entry.keeps_all and m_profile else calls.places
+            places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
             calls.assume(entry.number, places, entry.kept, current, OF_HANDLER)
         for place in range(64):
             line.put(place, current[place])
         return address
 
     def _values(self, current: List[int]) -> Tuple[int, ...]:
-        return self._calls.values(current) + tuple([current[place] for place in _PUSHED])
+        return self._calls.values(current) + tuple([current[place] for place in self._pushed])
 
     def chain(self, target: Optional[int], current: List[int], m_profile: bool) -> None:
         """Take an exception where another one's handler returns (Armv8-M ARM, TailChain): the frame stays.
@@ -172,7 +186,7 @@ class Exceptions:
         before = current[SP]
         process = self._process(current)
         thread = line.invert(current[HANDLER])
-        basic = line.invert(self._bit(current[CONTROL], _FPCA)) if self._fpu else line.one
+        basic = line.invert(current[FPCA]) if self._fpu else line.one
         lowered = line.select(basic, line.offset(before, -_BASIC), line.offset(before, -_EXTENDED))
         frame = self._op(Op.BITS, zero, lowered, detail=(2, 0, 1))
         line.learn(frame, 7, 0, Fact.MODE)
@@ -189,7 +203,8 @@ class Exceptions:
         self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
         current[LR] = self._exc_return(basic, thread, process)
         current[HANDLER] = line.one
-        current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 2))
+        current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 1))
+        current[FPCA] = zero
 
     def _status(self, event: Exception_, current: List[int], before: int) -> int:
         # The xPSR that is pushed: flags, and in bit 9 whether the frame was aligned.
@@ -241,10 +256,10 @@ class Exceptions:
         padding = self._op(Op.BITS, loaded[7], line.constant(0), detail=(2, 9, 1))
         current[SP] = self._op(Op.OR, raised, padding)
         current[HANDLER] = line.invert(thread)
-        control = self._op(Op.BITS, process, current[CONTROL], detail=(1, 0, 1))
-        current[CONTROL] = self._op(Op.BITS, line.invert(basic), control, detail=(2, 0, 1))
+        current[CONTROL] = self._op(Op.BITS, process, current[CONTROL], detail=(1, 0, 1))
+        current[FPCA] = line.invert(basic)
         if self._fpu:
-            for place in (FPSCR,) + tuple(range(S0, S0 + 16)):
-                fresh = line.new(UNMODELLED)
+            for place in _PUSHED_FLOATS:
+                fresh = line.new(UNMODELLED, _NO_MODE if place == FP_MODE else 0)
                 current[place] = line.select(basic, current[place], fresh)
         return loaded[6]

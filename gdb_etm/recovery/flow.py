@@ -13,10 +13,11 @@ from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
 from gdb_etm.recovery.line import DEAD, START, Fact, Line
-from gdb_etm.recovery.operations import HANDLER, PSP
+from gdb_etm.recovery.operations import FP_DEFAULT, FP_MODE, FPCA, HANDLER, PSP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 
 _BIT = 0xFFFFFFFE
+_NO_MODE = 0xFFFFFFE0
 _DEBUG_HALT = "Debug halt"
 _RESET = 1
 
@@ -118,8 +119,8 @@ class Flow:
         line = self.line
         line.number = self.first - 1
         for place in range(64):
-            bit = place in FLAGS or place == HANDLER
-            variable = line.new(START, _BIT if bit else 0)
+            bit = place in FLAGS or place in (HANDLER, FPCA)
+            variable = line.new(START, _BIT if bit else _NO_MODE if place in (FP_MODE, FP_DEFAULT) else 0)
             self.current.append(variable)
             line.put(place, variable)
         self.current += [0] * 128

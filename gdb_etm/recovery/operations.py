@@ -17,20 +17,24 @@ Of MSP and PSP only the one that r13 is not at the time has its value here; the 
 1:0 of a stack pointer are always 0."""
 HANDLER = 28
 """Place of one bit: whether an M-profile core is in Handler mode."""
+FPCA, FP_MODE, FP_DEFAULT = 29, 30, 31
+"""Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
+
+Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
+FP_DEFAULT."""
 S0 = 32
 """Place of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
-MEANT = {CONTROL: 0x7, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
+MEANT = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
 """Bits that operations keep track of, where that is not a whole register: the others of these places mean nothing.
 
-Those of CONTROL are nPRIV, SPSEL and FPCA, which each floating-point instruction sets (FPCCR.ASPEN is taken to be 1).
-Those of FPSCR are the condition flags."""
+Those of CONTROL are nPRIV and SPSEL, those of FPSCR the condition flags."""
 TEMPORARY = 64
 """First of the places that live within one instruction."""
 
 PLACES = {"r%d" % number: number for number in range(13)}
 PLACES.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
 PLACES.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
-PLACES["handler"] = HANDLER
+PLACES.update({"handler": HANDLER, "fpca": FPCA, "fp_mode": FP_MODE, "fp_default": FP_DEFAULT})
 PLACES.update({"s%d" % number: S0 + number for number in range(32)})
 """Place of each register by its lower-case name."""
 
@@ -119,6 +123,32 @@ class Op(IntEnum):
     """every output is something that the inputs do not tell: what an instruction without a model writes"""
     CLOBBER = 32
     """any memory may have another value afterwards; no inputs, no outputs"""
+    FADD = 33
+    """d = a + b, of single-precision numbers as all that follow; the last input is always FP_MODE's five bits"""
+    FSUB = 34
+    """d = a - b"""
+    FMUL = 35
+    """d = a * b"""
+    FDIV = 36
+    """d = a / b"""
+    FSQRT = 37
+    """d = square root of a"""
+    FMULADD = 38
+    """d = a + b * c, rounded once"""
+    FCOMPARE = 39
+    """d (four bits) = N, Z, C and V of the comparison of a with b, N in bit 3"""
+    FTOS = 40
+    """d = a as a signed integer, saturated"""
+    FTOU = 41
+    """d = a as an unsigned integer, saturated"""
+    STOF = 42
+    """d = the signed integer a as a number"""
+    UTOF = 43
+    """d = the unsigned integer a as a number"""
+
+
+FLOAT_OPS = tuple([op for op in Op if op >= Op.FADD])
+"""The operations on single-precision numbers, which are computed forwards only."""
 
 
 class Operation(NamedTuple):

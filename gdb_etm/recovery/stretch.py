@@ -10,10 +10,11 @@ from gdb_etm.protocols.elements import ExceptionReturn, Range
 from gdb_etm.recovery.calls import ALIGNED, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.domain import Contradiction
+from gdb_etm.recovery.exceptions import uses_floats
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.line import DEAD, Fact, Line
 from gdb_etm.recovery.memory import Memory, Reader
-from gdb_etm.recovery.operations import CONTROL, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, C, N, V, Z
+from gdb_etm.recovery.operations import CONTROL, FP_MODE, FPCA, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, C, N, V, Z
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.values import Fact as Given
@@ -61,6 +62,7 @@ class StretchSolution:
         self.broken = False
         """Whether the facts contradict each other, so that nothing is told."""
         fpu = rules.fpu if rules.fpu is not None else _has_fpu(begin, end)
+        fpu = fpu and uses_floats(history.program)
         self.flow = Flow(history, self.line, first, last, fpu)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
@@ -157,6 +159,8 @@ class StretchSolution:
             if place is not None and place not in (MSP, PSP, CONTROL):
                 meant = MEANT.get(place, MASK)
                 line.learn(current[place], meant, value & meant, why)
+        if "fpscr" in registers:
+            line.learn(current[FP_MODE], MASK, registers["fpscr"] >> 22 & 0x1F, why)
         status = registers.get("xpsr")
         if status is None:
             return
@@ -168,6 +172,7 @@ class StretchSolution:
         if control is None:
             return
         line.learn(current[CONTROL], MEANT[CONTROL], control & MEANT[CONTROL], why)
+        line.learn(current[FPCA], 1, control >> 2 & 1, why)
         process = control >> 1 & 1 and not handler
         for name, place, active in (("msp", MSP, not process), ("psp", PSP, process)):
             if name in registers:

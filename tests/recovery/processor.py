@@ -12,6 +12,9 @@ from gdb_etm.recovery.operations import (
     BASEPRI,
     CONTROL,
     FAULTMASK,
+    FP_DEFAULT,
+    FP_MODE,
+    FPCA,
     FPSCR,
     GE,
     HANDLER,
@@ -163,13 +166,18 @@ class Processor:
             status |= 1 << 24
         else:
             status |= 0x1DF | (0x20 if self._thumb else 0)
-        self._set.write([status] + [state[place] for place in self._places])
+        values = {**state, FPSCR: state[FPSCR] | state[FP_MODE] << 22}
+        self._set.write([status] + [values[place] for place in self._places])
 
     def _read(self) -> Tuple[State, int]:
         status, pc, *values = self._got.read()
         state = dict(zip(self._places, values))
         state.update({place: status >> bit & 1 for place, bit in _FLAGS})
         state[GE] = status >> 16 & 0xF
+        if FPSCR in state:
+            state[FP_MODE] = state[FPSCR] >> 22 & 0x1F
+        if CONTROL in state:
+            state[FPCA] = state[CONTROL] >> 2 & 1
         return state, pc & ~1
 
 
@@ -194,7 +202,21 @@ class _Registers:
         return list(self._values)
 
 
+_SPECIAL = (MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, FPSCR, HANDLER, FPCA, FP_DEFAULT)
 _EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
+
+
+_FLOAT_EDGES = (0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x4F000000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001)
+
+
+def _float(chance: random.Random) -> int:
+    # Any bits, numbers near to each other, and edges of either sign.
+    kind = chance.randrange(4)
+    if kind == 0:
+        return chance.getrandbits(32)
+    if kind == 1:
+        return chance.choice(_FLOAT_EDGES) | chance.randrange(2) << 31
+    return chance.randrange(2) << 31 | chance.randrange(120, 160) << 23 | chance.getrandbits(23)
 
 
 def random_state(chance: random.Random) -> State:
@@ -210,11 +232,13 @@ def random_state(chance: random.Random) -> State:
             return chance.randrange(64)
         return DATA + chance.randrange(0x1000) * 4
 
-    state = {place: value() for place, _number in _CORE + _FLOATS}
+    state = {place: value() for place, _number in _CORE}
+    state.update({place: _float(chance) for place, _number in _FLOATS})
     state[SP] = DATA + chance.randrange(0x1000) * 4
     state.update({place: chance.randrange(2) for place in (N, Z, C, V)})
     state[GE] = chance.randrange(16)
-    state.update(dict.fromkeys((MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, FPSCR, HANDLER), 0))
+    state.update(dict.fromkeys(_SPECIAL, 0))
     state[PSP] = DATA + 0x8000
     state[PRIMASK] = chance.randrange(2)
+    state[FP_MODE] = chance.choice((0, 0, 0, chance.randrange(16)))
     return state

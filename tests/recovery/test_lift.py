@@ -15,6 +15,9 @@ from gdb_etm.recovery.lift import execution_condition, lift
 from gdb_etm.recovery.operations import (
     BASEPRI,
     CONTROL,
+    FP_MODE,
+    FPCA,
+    FPSCR,
     GE,
     LR,
     MEANT,
@@ -374,7 +377,7 @@ class TestFloatingPoint:
         assert (after[N], after[Z], after[C], after[V]) == (0, 1, 1, 0)
 
     def test_each_instruction_sets_fpca(self) -> None:
-        assert changed(narrow(0xEEB0, 0x0A60), s1=3) == {S0: 3, CONTROL: 4}  # vmov.f32 s0, s1
+        assert changed(narrow(0xEEB0, 0x0A60), s1=3) == {S0: 3, FPCA: 1}  # vmov.f32 s0, s1
 
     def test_constants(self) -> None:
         assert execute(narrow(0xEEF7, 0x0A00)).places[S0 + 1] == 0x3F800000  # vmov.f32 s1, #1.0
@@ -390,9 +393,39 @@ class TestFloatingPoint:
         assert execute(code, s1=5, s2=6, z=1).places[S0] == 5
         assert execute(code, s1=5, s2=6).places[S0] == 6
 
-    def test_arithmetic_is_unknown(self) -> None:
-        lifted = lift(narrow(0xEE30, 0x0A20), ADDRESS, Isa.T32)  # vadd.f32 s0, s0, s1
-        assert value_of(lifted, S0) is Op.UNKNOWN and not lifted.modelled
+    def test_the_first_one_takes_the_mode_from_fpdscr(self) -> None:
+        code = narrow(0xEE71, 0x0AA0)  # vadd.f32 s1, s3, s1: two numbers and what the rounding makes of them
+        numbers = {"s3": 0x3F800000, "s1": 0x30000000}
+        assert execute(code, fp_mode=1, fp_default=0, **numbers).places[S0 + 1] == 0x3F800000
+        after = execute(code, fp_mode=0, fp_default=1, **numbers).places
+        assert (after[S0 + 1], after[FP_MODE]) == (0x3F800001, 1)
+        assert execute(code, fp_mode=1, fpca=1, **numbers).places[S0 + 1] == 0x3F800001
+
+    def test_a_product_is_rounded_before_it_is_added_and_a_fused_one_is_not(self) -> None:
+        numbers = {"s0": 0xBF800000, "s1": 0x3F800001, "s2": 0x3F7FFFFE}  # -1, 1 + 2**-23, 1 - 2**-23
+        assert execute(narrow(0xEE00, 0x0A81), **numbers).places[S0] == 0  # vmla.f32 s0, s1, s2
+        assert execute(narrow(0xEEA0, 0x0A81), **numbers).places[S0] == 0xA8800000  # vfma.f32: -2**-46
+
+    def test_a_comparison_gives_flags(self) -> None:
+        code = narrow(0xEEB4, 0x0A60)  # vcmp.f32 s0, s1
+        lifted = lift(code, ADDRESS, Isa.T32)
+        assert value_of(lifted, FPSCR) is Op.BITS and lifted.modelled
+        assert [operation.op for operation in lifted.operations if operation.op is Op.FCOMPARE]
+
+    def test_conversions_round_towards_zero_or_as_the_mode_says(self) -> None:
+        cut, rounded = narrow(0xEEBD, 0x0AE0), narrow(0xEEBD, 0x0A60)  # vcvt, vcvtr.s32.f32 s0, s1
+        assert execute(cut, s1=0xC0200000).places[S0] == 0xFFFFFFFE  # -2.5
+        assert execute(rounded, s1=0xC0200000, fp_default=2).places[S0] == 0xFFFFFFFD
+
+    def test_fixed_point(self) -> None:
+        from_fixed, to_fixed = narrow(0xEEBA, 0x0AE8), narrow(0xEEBE, 0x0AE8)  # 32 - 17 bits of fraction
+        assert execute(from_fixed, s0=0x4000).places[S0] == 0x3F000000  # 0.5
+        assert execute(to_fixed, s0=0xBF000000).places[S0] == 0xFFFFC000
+        assert execute(from_fixed, s0=0x7FFFFFFF, fp_default=3).places[S0] == 0x47800000  # to nearest in any mode
+
+    def test_double_precision_is_unknown(self) -> None:
+        lifted = lift(narrow(0xEE31, 0x0B02), ADDRESS, Isa.T32)  # vadd.f64 d0, d1, d2
+        assert value_of(lifted, S0) is value_of(lifted, S0 + 1) is Op.UNKNOWN and not lifted.modelled
 
     def test_lists(self) -> None:
         result = execute(narrow(0xED2D, 0x8B04), sp=0x2000, s16=1, s19=4)  # vpush {d8, d9}

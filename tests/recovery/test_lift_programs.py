@@ -24,7 +24,7 @@ DEMO = TESTS.parent / "gdb_etm/board/firmware/demo/demo.elf"
 FIRMWARE = sorted((TESTS / "firmware").rglob("*.elf")) + [DEMO]
 ADDRESS = 0x8000
 SAMPLES = 6000
-# What has no model: Armv7-A changes of mode, and arithmetic of floating-point numbers.
+# What has no model: Armv7-A changes of mode.
 EXPECTED = {"cps", "cpsie", "movs", "subs", "ldm", "srsdb", "rfeia"}
 
 
@@ -132,6 +132,6 @@ def unmodelled(path: Path) -> Tuple[int, List[str]]:
 @pytest.mark.parametrize("path", FIRMWARE, ids=lambda path: "%s/%s" % (path.parent.name, path.name))
 def test_what_compilers_make_is_modelled(path: Path) -> None:
     count, names = unmodelled(path)
-    other: Dict[str, int] = Counter(name for name in names if not name.startswith("v") and name not in EXPECTED)
+    other: Dict[str, int] = Counter(name for name in names if name not in EXPECTED)
     assert other == {}
     assert count > 50

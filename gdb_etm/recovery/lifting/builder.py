@@ -7,7 +7,8 @@ from typing import Dict, Iterable, List, Optional, Tuple
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.operations import (
-    CONTROL,
+    FP_MODE,
+    FPCA,
     FPSCR,
     GE,
     LR,
@@ -126,8 +127,7 @@ class Builder:
         """Say that the encoding is unpredictable or not known: everything may change."""
         self.lose(EVERYTHING)
         self.clobber()
-        if self.m_profile:
-            self.set(CONTROL, self.insert(CONTROL, self.unknown(), 2, 1))  # FPCA
+        self.lose((FPCA, FP_MODE))
 
     def load(self, size: int, address: Operand) -> Place:
         """Load 1, 2 or 4 bytes, zero-extended."""

@@ -12,6 +12,7 @@ from gdb_etm.recovery.operations import (
     BASEPRI,
     CONTROL,
     FAULTMASK,
+    FPCA,
     GE,
     HANDLER,
     MSP,
@@ -84,7 +85,8 @@ def move_from_special(build: Builder, register: int, number: int) -> None:
         build.forget((register,))
     elif number == 20:
         # Bit 3 is SFPA, bits 7:4 are for pointer authentication.
-        build.set(register, build.insert(build.field(build.unknown(), 0, 8), value, 0, 3))
+        rest = build.insert(build.field(build.unknown(), 0, 8), FPCA, 2, 1)
+        build.set(register, build.insert(rest, value, 0, 2))
     else:
         build.set(register, build.value(Op.SELECT, privileged(build), value, ZERO))
 
@@ -150,8 +152,8 @@ def _set_control(build: Builder, register: int) -> None:
     # SPSEL is not writable in Handler mode.
     allowed = privileged(build)
     stack = build.value(Op.AND, allowed, build.value(Op.XOR, HANDLER, ONE))
-    written = build.value(Op.SELECT, allowed, register, CONTROL)
-    control: Operand = build.insert(build.insert(CONTROL, written, 0, 1), written, 2, 1, 2)
+    control: Operand = build.insert(CONTROL, build.value(Op.SELECT, allowed, register, CONTROL), 0, 1)
+    build.set(FPCA, build.value(Op.SELECT, allowed, build.bit(register, 2), FPCA))
     spsel = build.value(Op.SELECT, stack, build.bit(register, 1), build.bit(CONTROL, 1))
     control = build.insert(control, spsel, 1, 1)
     build.set(CONTROL, control)
