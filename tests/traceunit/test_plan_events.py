@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, Sequence, Set, Tuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
@@ -108,6 +108,7 @@ def selected(field: int, registers: Dict[str, int], order: Dict[Tuple[int, int],
     return result is not (len(controls) == 2 and bool(controls[0]["PAIRINV"]))
 
 
+@settings(deadline=None)
 @given(_expressions)
 def test_selectors_say_what_the_expression_says(event: Event) -> None:
     """AT-18, L6370-L6381: the two reserved codes never come, and all others mean what the expression means."""
@@ -134,6 +135,7 @@ def test_selectors_say_what_the_expression_says(event: Event) -> None:
             assert selected(field, got, order, active) is holds(event, active)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(_expressions, st.sampled_from(
     (Trigger(), Mark(), Mark(1), Output(3), Count(0), Reload(1), Trace(), NextState(0, 1), FirstState(), Start(),
      Stop()))), max_size=4))
