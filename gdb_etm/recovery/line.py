@@ -12,7 +12,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.evaluate import apply
-from gdb_etm.recovery.operations import MASK, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.products import Products
 from gdb_etm.recovery.relations import Kind, Relation, variables
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.template import Step
@@ -22,6 +23,8 @@ START, UNMODELLED, INPUT, DEAD = -1, -2, -3, -4
 comes from outside.  DEAD stands for a flag that nobody reads."""
 PLACES = TEMPORARY
 _BIT = MASK & ~1
+_ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
+# Bits that are 0 in what these operations give.
 
 
 class Access(NamedTuple):
@@ -74,6 +77,8 @@ class Line:
         self.rules = rules
         self.program = program
         self.domain = Domain()
+        self.fixed = bytearray()
+        """Of each variable, whether it is a constant."""
         self.relations: List[Relation] = []
         self.numbers = array("I")
         """The instruction that each relation comes from; 0 for none."""
@@ -90,10 +95,12 @@ class Line:
         self._origin: Dict[int, Tuple[int, ...]] = {}
         self._compared: Optional[Tuple[int, int]] = None
         # What the instruction that is being added compares.
+        self._compares: Dict[int, Tuple[int, int, int]] = {}
+        # Of bits that compare: what, and the bias.
+        self._products = Products(self.domain, self.fixed)
         self._derived: Dict[Tuple[int, int], int] = {}
         self._base: Dict[int, Tuple[int, int]] = {}
         self._inverse: Dict[int, int] = {}
-        self.fixed = bytearray()
         self.one = self.constant(1)
         self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
             Op.ADD: self._add,
@@ -104,8 +111,8 @@ class Line:
             Op.NOT: lambda i, d: self.exclusive(i[0], self.constant(MASK)),
             Op.BITS: self._bits,
             Op.SIGN: lambda i, d: self.make(Kind.SIGN, i[0], d[0]),
-            Op.MUL: lambda i, d: self.make(Kind.MULTIPLY, i[0], i[1]),
-            Op.UDIV: lambda i, d: self.make(Kind.DIVIDE, i[0], i[1]),
+            Op.MUL: self._multiply,
+            Op.UDIV: self._divide,
             Op.RBIT: lambda i, d: self.make(Kind.REVERSE, i[0]),
             Op.SELECT: lambda i, d: self.select(i[0], i[1], i[2]),
             Op.ZERO: self._zero,
@@ -118,7 +125,7 @@ class Line:
         }
         for op in (Op.LSL, Op.LSR, Op.ASR, Op.ROR):
             self._makers[op] = self._shifter(op)
-        for op in (Op.UMULH, Op.SMULH, Op.SDIV, Op.CLZ):
+        for op in (Op.UMULH, Op.SMULH, Op.SDIV, Op.CLZ) + FLOAT_OPS:
             self._makers[op] = self._computer(op)
 
     def constant(self, value: int) -> int:
@@ -295,6 +302,10 @@ class Line:
         mask, bits = self.domain.mask, self.domain.bits
         if mask[one] & mask[other] & _BIT == _BIT and not (bits[one] | bits[other]) & _BIT:
             return self.make_bit(Kind.SELECT, condition, one, other)
+        for sense, bit in ((1, condition), (0, self._inverse.get(condition))):
+            compared = self._compares.get(bit) if bit is not None else None
+            if compared is not None:
+                return self.make(Kind.CHOOSE, condition, one, other, *compared, sense)
         return self.make(Kind.SELECT, condition, one, other)
 
     def invert(self, bit: int) -> int:
@@ -336,7 +347,10 @@ class Line:
             return self.offset(one, bits[other] + bits[carry])
         if fixed[one]:
             return self.offset(other, bits[one] + bits[carry])
-        return self.make(Kind.SUM, one, other, bits[carry])
+        made = self.make(Kind.SUM, one, other, bits[carry])
+        if not bits[carry]:
+            self._products.add(made, one, other)
+        return made
 
     def _subtract(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         # one = result + other + (1 - carry)
@@ -353,6 +367,9 @@ class Line:
             return self.constant((bits[carry] - 1) & MASK)
         made = self.new(len(self.relations))
         self.relate((Kind.SUM, one, made, other, 1 - bits[carry]))
+        divisor = self._products.divisor(one, other) if bits[carry] else 0
+        if divisor:
+            self.relate((Kind.REMAINDER, made, one, divisor))
         return made
 
     def _bits(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
@@ -361,6 +378,18 @@ class Line:
         known = MASK & ~(((1 << count) - 1) << place) if self.fixed[into] else 0
         made = self.new(len(self.relations), known, self.domain.bits[into] & known)
         self.relate((Kind.BITS, made, into, source) + detail)
+        if known and not self.domain.bits[into]:
+            self._products.shift(made, source, detail)
+        return made
+
+    def _multiply(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        made = self.make(Kind.MULTIPLY, inputs[0], inputs[1])
+        self._products.multiply(made, inputs[0], inputs[1])
+        return made
+
+    def _divide(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        made = self.make(Kind.DIVIDE, inputs[0], inputs[1])
+        self._products.divide(made, inputs[0], inputs[1])
         return made
 
     def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
@@ -368,8 +397,10 @@ class Line:
 
     def _computer(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
         def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
-            made = self.new(len(self.relations), MASK & ~63 if op is Op.CLZ else 0)
+            made = self.new(len(self.relations), _ABOVE.get(op, 0))
             self.relate((Kind.COMPUTE, made, int(op)) + tuple(inputs))
+            if op is Op.UMULH:
+                self._products.high(made, inputs[0], inputs[1])
             return made
 
         return compute
@@ -389,7 +420,14 @@ class Line:
         if not self.fixed[carry] or not self.domain.bits[carry]:
             return self.make_bit(Kind.CARRY, one, other, carry, 1)
         self._compared = (one, other)
-        return self.make_bit(Kind.COMPARE, one, other, 0)
+        made = self.make_bit(Kind.COMPARE, one, other, 0)
+        self._compares[made] = (one, other, 0)
+        return made
+
+    def _compare(self, bit: int, one: int, other: int, bias: int) -> None:
+        # A bit that tells whether one >= other.
+        self.relate((Kind.COMPARE, bit, one, other, bias))
+        self._compares.setdefault(bit, (one, other, bias))
 
     def _subtract_overflow(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
@@ -410,7 +448,7 @@ class Line:
             held = self._both(carry, self.invert(zero))
             compared = self._comparison((C, carry), (Z, zero))
             if compared is not None:
-                self.relate((Kind.COMPARE, self.invert(held), compared[1], compared[0], 0))
+                self._compare(self.invert(held), compared[1], compared[0], 0)
         else:
             held = self._signed(code, negative, zero, overflow)
         return self.invert(held) if code & 1 else held
@@ -420,13 +458,13 @@ class Line:
         held = self.invert(self.exclusive(negative, overflow))
         compared = self._comparison((N, negative), (V, overflow))
         if compared is not None:
-            self.relate((Kind.COMPARE, held) + compared + (0x80000000,))
+            self._compare(held, compared[0], compared[1], 0x80000000)
         if code < 12:
             return held
         held = self._both(held, self.invert(zero))
         compared = self._comparison((N, negative), (V, overflow), (Z, zero))
         if compared is not None:
-            self.relate((Kind.COMPARE, self.invert(held), compared[1], compared[0], 0x80000000))
+            self._compare(self.invert(held), compared[1], compared[0], 0x80000000)
         return held
 
     def _both(self, one: int, other: int) -> int:

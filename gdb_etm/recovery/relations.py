@@ -6,7 +6,7 @@ A relation is a tuple: its kind, its variables, and what else it needs.  One pie
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Callable, Dict, Tuple
+from typing import Callable, Dict, Optional, Tuple
 
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.operations import MASK
@@ -70,6 +70,10 @@ class Kind(IntEnum):
     """(d, a, p, q, n): FIELD, if stores to unknown addresses miss"""
     ALIGNED = 24
     """(a, assumption): a is a multiple of 4 if an assumption holds"""
+    CHOOSE = 25
+    """(d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias"""
+    REMAINDER = 26
+    """(d, a, k): d = a modulo k, unsigned"""
 
 
 VARIABLES: Dict[int, slice] = {
@@ -97,6 +101,8 @@ VARIABLES: Dict[int, slice] = {
     Kind.REVERSE: slice(1, 3),
     Kind.GUESS: slice(1, 3),
     Kind.ALIGNED: slice(1, 2),
+    Kind.CHOOSE: slice(1, 7),
+    Kind.REMAINDER: slice(1, 3),
 }
 """Where a relation's variables stand, by its kind; of COMPUTE see :func:`variables`."""
 
@@ -343,6 +349,56 @@ def select(domain: Domain, relation: Relation) -> None:
         domain.learn(a, 1, 1)
     else:
         _hull(domain, d, b, c)
+
+
+def choose(domain: Domain, relation: Relation) -> None:
+    """Refine SELECT where the condition compares: each of the two is meant only where the comparison allows it."""
+    _, d, a, b, c, x, y, bias, sense = relation
+    select(domain, (Kind.SELECT, d, a, b, c))
+    if domain.mask[a] == MASK or domain.mask[d] == MASK:
+        return
+    first = implied(domain, b, x, y, bias, sense == 1)
+    second = implied(domain, c, x, y, bias, sense == 0)
+    if first is None or second is None:
+        if first is not second:
+            domain.learn(a, 1, int(second is None))
+        return
+    low, high = min(first[0], second[0]), max(first[1], second[1])
+    domain.narrow(d, low, high - low)
+
+
+def implied(domain: Domain, v: int, x: int, y: int, bias: int, holds: bool) -> Optional[Tuple[int, int]]:
+    """Give the bounds of a variable if x + bias >= y + bias, or if it is not; None when that cannot be."""
+    low_x, high_x = domain.bounds(x, bias)
+    low_y, high_y = domain.bounds(y, bias)
+    if holds:
+        low_x, high_y = max(low_x, low_y), min(high_y, high_x)
+    else:
+        high_x, low_y = min(high_x, high_y - 1), max(low_y, low_x + 1)
+    if low_x > high_x or low_y > high_y:
+        return None
+    low, high = domain.bounds(v)
+    if domain.mask[v] == MASK:
+        return low, high
+    for one, start, end in ((x, low_x, high_x), (y, low_y, high_y)):
+        if domain.mask[one] != MASK and domain.root[one] == domain.root[v]:
+            start = (start - bias + domain.offset[v] - domain.offset[one]) & MASK
+            end = start + end - (low_x if one == x else low_y)
+            if end <= MASK:
+                low, high = max(low, start), min(high, end)
+    return (low, high) if low <= high else None
+
+
+def remainder(domain: Domain, relation: Relation) -> None:
+    """Refine d = a modulo a constant."""
+    _, d, a, k = relation
+    low, high = domain.bounds(a)
+    if high < k:
+        domain.merge(a, d, 0)
+    elif low // k == high // k:
+        domain.narrow(d, low % k, high - low)
+    else:
+        domain.narrow(d, 0, k - 1)
 
 
 def _apart(domain: Domain, one: int, other: int) -> bool:

@@ -19,6 +19,7 @@ from gdb_etm.recovery.relations import (
     Relation,
     aligned,
     both,
+    choose,
     differ,
     either,
     equal,
@@ -26,6 +27,7 @@ from gdb_etm.recovery.relations import (
     fact,
     field,
     kept,
+    remainder,
     replaced,
     reverse,
     select,
@@ -77,6 +79,8 @@ _HANDLERS: Dict[int, Handler] = {
     Kind.REVERSE: reverse,
     Kind.GUESS: field,
     Kind.ALIGNED: aligned,
+    Kind.CHOOSE: choose,
+    Kind.REMAINDER: remainder,
 }
 
 

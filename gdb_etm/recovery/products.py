@@ -1,0 +1,80 @@
+"""Recognises remainders: compilers compute them as x - x / k * k, and often x / k by a multiplication.
+
+What is below the divisor whatever x is bounds many an index.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Sequence, Tuple
+
+from gdb_etm.recovery.domain import Domain
+
+_OVER = 1 << 32
+
+
+class Products:
+    """Which variables are products with, quotients by and high words of products with constants.
+
+    :param domain: The variables.
+    :param fixed: Which of them are constants.
+    """
+
+    def __init__(self, domain: Domain, fixed: Sequence[int]) -> None:
+        self._domain = domain
+        self._fixed = fixed
+        self._multiples: Dict[int, Tuple[int, int]] = {}
+        self._quotients: Dict[int, Tuple[int, int]] = {}
+        self._highs: Dict[int, Tuple[int, int]] = {}
+
+    def _multiple(self, variable: int) -> Tuple[int, int]:
+        return self._multiples.get(variable, (variable, 1))
+
+    def add(self, made: int, one: int, other: int) -> None:
+        """Note a sum."""
+        base, factor = self._multiple(one)
+        another, times = self._multiple(other)
+        if base == another and factor + times < _OVER:
+            self._multiples[made] = base, factor + times
+
+    def shift(self, made: int, source: int, detail: Sequence[int]) -> None:
+        """Note bits ``detail`` of a variable, with zeros around them."""
+        place, start, count = detail
+        if not start and place + count == 32:
+            base, factor = self._multiple(source)
+            if factor << place < _OVER:
+                self._multiples[made] = base, factor << place
+        elif not place and start + count == 32 and source in self._highs:
+            base, factor = self._highs[source]
+            self._quotient_by(made, base, factor, start)
+
+    def multiply(self, made: int, one: int, other: int) -> None:
+        """Note the low word of a product."""
+        for variable, constant in ((one, other), (other, one)):
+            if self._fixed[constant]:
+                self._multiples[made] = variable, self._domain.bits[constant]
+
+    def divide(self, made: int, one: int, other: int) -> None:
+        """Note an unsigned quotient."""
+        if self._fixed[other] and self._domain.bits[other]:
+            self._quotients[made] = one, self._domain.bits[other]
+
+    def high(self, made: int, one: int, other: int) -> None:
+        """Note the high word of an unsigned product."""
+        for variable, constant in ((one, other), (other, one)):
+            if self._fixed[constant]:
+                self._highs[made] = variable, self._domain.bits[constant]
+                self._quotient_by(made, variable, self._domain.bits[constant], 0)
+
+    def _quotient_by(self, made: int, one: int, factor: int, shift: int) -> None:
+        # x * factor / 2**(32 + shift) is x / k for all x of a word if factor * k exceeds that power of two by no more
+        # than 2**shift (Granlund and Montgomery, Division by Invariant Integers using Multiplication, theorem 4.2).
+        power = 1 << (32 + shift)
+        divisor = -(-power // factor) if factor else 0
+        if divisor and 0 <= factor * divisor - power <= 1 << shift:
+            self._quotients[made] = one, divisor
+
+    def divisor(self, one: int, other: int) -> int:
+        """Give k if ``one - other`` is ``one`` modulo k, else 0."""
+        base, factor = self._multiple(other)
+        found = self._quotients.get(base)
+        return factor if found == (one, factor) else 0
