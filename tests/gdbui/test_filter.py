@@ -50,7 +50,8 @@ def test_what_is_not_understood_is_a_line() -> None:
         'etm filter exceptions takes on or off or only, not "maybe"',
         '"xyz" is not a number',
         "etm filter delete needs a number or all",
-        'WHAT: "frob" is none of: include, exclude, start, stop, exceptions, secure, nonsecure, context, list, delete',
+        'WHAT: "frob" is none of: include, exclude, start, stop, exceptions, secure, nonsecure, level,'
+        ' context, data-include, data-exclude, list, delete',
         'Secure code is traced; from the next "etm start" on']
 
 
