@@ -39,6 +39,27 @@ PLACES.update({"s%d" % number: S0 + number for number in range(32)})
 """Place of each register by its lower-case name."""
 
 
+def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
+    """Tell what a register's value says of places: of each the bits that are meant, and what they are.
+
+    :param name: As in :data:`PLACES`; or xpsr, which is the flags, GE and whether it is Handler mode; or cpsr.
+    """
+    if name in ("xpsr", "cpsr"):
+        status = tuple([(place, 1, value >> bit & 1) for place, bit in ((N, 31), (Z, 30), (C, 29), (V, 28))])
+        status += ((GE, 0xF, value >> 16 & 0xF),)
+        return status if name == "cpsr" else status + ((HANDLER, 1, int(bool(value & 0x1FF))),)
+    place = PLACES.get(name)
+    if place is None:
+        return ()
+    meant = MEANT.get(place, MASK)
+    own = ((place, meant, value & meant),)
+    if place == CONTROL:
+        return own + ((FPCA, 1, value >> 2 & 1),)
+    if place == FPSCR:
+        return own + ((FP_MODE, MASK, value >> 22 & 0x1F),)
+    return own
+
+
 class Const(NamedTuple):
     """A value that is in the instruction itself (its address included, so the program counter is one)."""
 

@@ -46,10 +46,13 @@ from gdb_etm.recovery.relations_arith import (
     total,
     total_with_carry,
 )
+from gdb_etm.recovery.symbolic import Symbolic, relation_of
 from gdb_etm.recovery.values import Tier
 
 _TOLD = 1 << 13
 # Evaluations between two calls of a progress function.
+_PASSES = 40
+# Times that links by offset are looked for.
 _ROUNDS = 12
 # Times that a tier is begun again.
 
@@ -109,6 +112,7 @@ class _Saved(NamedTuple):
     entries: int
     merged: int
     memory: Memory
+    symbolic: Symbolic
 
 
 class Fallen(NamedTuple):
@@ -140,6 +144,7 @@ class Solver:
         self.ends: List[int] = []
         """How many entries the log had at the end of each tier."""
         self.fallen: List[Fallen] = []
+        self.symbolic = Symbolic(line)
         self.evaluations = 0
 
     def tier(self, entry: int) -> Tier:
@@ -232,14 +237,27 @@ class Solver:
         # Until nothing more follows.
         log = self.line.domain.log
         seen = -1
+        passes = _PASSES
         while True:
             self._drain()
             if self.memory.work():
                 continue
-            if len(log.variable) == seen:
+            if len(log.variable) != seen:
+                seen = len(log.variable)
+                self.memory.look_again()
+            elif not passes or not self._link_stack():
                 return
-            seen = len(log.variable)
-            self.memory.look_again()
+            else:
+                passes -= 1
+
+    def _link_stack(self) -> bool:
+        # Links by offset; tells whether there are new ones.
+        line = self.line
+        links = self.symbolic.find(self.memory.guessing)
+        for link in links:
+            line.number = line.accesses[link[0]].number
+            self._activate(line.relate(relation_of(line, link)))
+        return bool(links)
 
     def _drain(self) -> None:
         line = self.line
@@ -281,6 +299,7 @@ class Solver:
             len(domain.log.variable),
             len(domain.log.merged),
             self.memory.copy(),
+            self.symbolic.copy(),
         )
 
     def _restore(self, saved: _Saved) -> None:
@@ -300,6 +319,7 @@ class Solver:
         domain.queue.clear()
         domain.queued[:] = bytes(count)
         self.memory = saved.memory.copy()
+        self.symbolic = saved.symbolic.copy()
 
     def _blamed(self, contradiction: Contradiction, wanted: _Wanted) -> Set[int]:
         # The relations of some kind that the proof of a contradiction uses.

@@ -14,7 +14,7 @@ from gdb_etm.recovery.exceptions import uses_floats
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.line import DEAD, Fact, Line
 from gdb_etm.recovery.memory import Memory, Reader
-from gdb_etm.recovery.operations import CONTROL, FP_MODE, FPCA, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, C, N, V, Z
+from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.values import Fact as Given
@@ -103,12 +103,10 @@ class StretchSolution:
                 del given[number]
 
     def _give(self, fact: Given) -> None:
-        place = PLACES.get(fact.name)
-        if place is None:
-            return
-        variable = self.variable(fact.number, place)
-        if variable is not None:
-            self.line.learn(variable, MASK, fact.value, Fact.GIVEN)
+        for place, meant, value in told(fact.name, fact.value):
+            variable = self.variable(fact.number, place)
+            if variable is not None:
+                self.line.learn(variable, meant, value, Fact.GIVEN)
 
     def variable(self, number: int, place: int) -> Optional[int]:
         """Give the variable that a place held before an instruction; None for a flag that nobody reads."""
@@ -155,25 +153,12 @@ class StretchSolution:
         line, current = self.line, self.flow.current
         registers = state.registers
         for name, value in registers.items():
-            place = PLACES.get(name)
-            if place is not None and place not in (MSP, PSP, CONTROL):
-                meant = MEANT.get(place, MASK)
-                line.learn(current[place], meant, value & meant, why)
-        if "fpscr" in registers:
-            line.learn(current[FP_MODE], MASK, registers["fpscr"] >> 22 & 0x1F, why)
-        status = registers.get("xpsr")
-        if status is None:
+            for place, meant, bits in told(name, value) if name not in ("msp", "psp") else ():
+                line.learn(current[place], meant, bits, why)
+        status, control = registers.get("xpsr"), registers.get("control")
+        if status is None or control is None:
             return
-        for place, bit in FLAGS:
-            line.learn(current[place], 1, status >> bit & 1, why)
-        handler = int(bool(status & _IPSR))
-        line.learn(current[HANDLER], 1, handler, why)
-        control = registers.get("control")
-        if control is None:
-            return
-        line.learn(current[CONTROL], MEANT[CONTROL], control & MEANT[CONTROL], why)
-        line.learn(current[FPCA], 1, control >> 2 & 1, why)
-        process = control >> 1 & 1 and not handler
+        process = control >> 1 & 1 and not status & _IPSR
         for name, place, active in (("msp", MSP, not process), ("psp", PSP, process)):
             if name in registers:
                 line.learn(current[SP if active else place], MASK, registers[name], why)
