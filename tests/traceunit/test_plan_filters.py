@@ -3,12 +3,13 @@ in 3.6, with the lines of IHI 0064's text), and property tests over filters and 
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Set
+from typing import Any, Callable, Dict, List, Set
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gdb_etm.board.comparators import Comparators
 from gdb_etm.board.trace_enable import TraceEnable
 from gdb_etm.board.viewinst import ViewInst
 from gdb_etm.errors import UnsupportedError
@@ -24,6 +25,7 @@ from gdb_etm.traceunit.ranges import packed
 from . import units
 
 KIB = 1024
+_HANDLER = 3  # the exception level of Handler mode
 ALL_S, ALL_NS = 0xB, 0x7  # of the A53: EL0, EL1, EL3 and EL0 to EL2
 
 
@@ -38,13 +40,19 @@ def refused(unit: Capabilities, message: str, **options: Any) -> None:
     assert error.value.register in str(error.value)
 
 
+def view_of(registers: Callable[[int], int]) -> Callable[..., bool]:
+    """Make the board's ViewInst: what it says of an instruction at an exception level."""
+    comparators, view = Comparators(registers, 4), ViewInst(registers)
+    return lambda address, level=0: view.traces(comparators.instruction(address, level), level, True)
+
+
 def test_both_ends_of_a_range_are_included() -> None:
     """AT-09, L4426: 0x0 to 0x2C; the instruction at 0x2C is traced, that at 0x30 not."""
     got = values(units.A53, include=(AddressRange(0, 0x2C),))
     assert (got["TRCACVR6"], got["TRCACVR7"], got["TRCVIIECTLR"]) == (0, 0x2C, 8)
     offsets = {write.offset: write.value
                for write in plan_program(TraceOptions(include=(AddressRange(0, 0x2C),)), units.A53, 4 * KIB).writes}
-    view = ViewInst(lambda offset: offsets.get(offset, 0), lambda n: None)
+    view = view_of(lambda offset: offsets.get(offset, 0))
     assert [view(address) for address in (0, 0x2C, 0x30)] == [True, True, False]
 
 
@@ -199,12 +207,11 @@ def test_what_an_etmv4_is_told_is_what_was_wanted(filters: Dict[str, Any], off: 
         plan = plan_program(options, unit, 4 * KIB)
     except UnsupportedError:
         return
-    view = ViewInst(_registers(plan), lambda n: None)
+    view = view_of(_registers(plan))
     wanted = _wanted(filters)
     # Instructions are at even addresses.
     assert {at for at in range(0, 2 * _SPACE, 2) if view(at)} == {at for at in wanted if at % 2 == 0}
-    view.handler = True
-    handlers = {at for at in range(0, 2 * _SPACE, 2) if view(at)}
+    handlers = {at for at in range(0, 2 * _SPACE, 2) if view(at, _HANDLER)}
     assert handlers == (set() if off else {at for at in wanted if at % 2 == 0})
 
 
