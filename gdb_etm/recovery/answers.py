@@ -7,9 +7,9 @@ from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.recovery.line import DEAD
 from gdb_etm.recovery.memory import BLOCKED, FIRST, LAST
-from gdb_etm.recovery.operations import CONTROL, HANDLER, MASK, MSP, PLACES, PSP, SP
+from gdb_etm.recovery.operations import CONTROL, FLAGS, HANDLER, MASK, MSP, PLACES, PSP, SP
 from gdb_etm.recovery.reasons import Reasons, name_of
-from gdb_etm.recovery.stretch import FLAGS, StretchSolution
+from gdb_etm.recovery.stretch import StretchSolution
 from gdb_etm.recovery.values import Relative, Step, Tier, Value, Write, Written
 
 _BYTE = 0xFF

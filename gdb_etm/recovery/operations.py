@@ -10,6 +10,8 @@ MASK = 0xFFFFFFFF
 SP, LR = 13, 14
 N, Z, C, V = 16, 17, 18, 19
 """Places of the condition flags, one bit each."""
+FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
+"""The flags, and their bits in the status registers."""
 MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
 """Places of the special registers.
 
@@ -45,7 +47,7 @@ def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
     :param name: As in :data:`PLACES`; or xpsr, which is the flags, GE and whether it is Handler mode; or cpsr.
     """
     if name in ("xpsr", "cpsr"):
-        status = tuple([(place, 1, value >> bit & 1) for place, bit in ((N, 31), (Z, 30), (C, 29), (V, 28))])
+        status = tuple([(place, 1, value >> bit & 1) for place, bit in FLAGS])
         status += ((GE, 0xF, value >> 16 & 0xF),)
         return status if name == "cpsr" else status + ((HANDLER, 1, int(bool(value & 0x1FF))),)
     place = PLACES.get(name)

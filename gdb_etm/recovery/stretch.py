@@ -20,7 +20,6 @@ from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.values import Fact as Given
 from gdb_etm.recovery.values import Finding, State, Tier
 
-FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
 _BYTES = ("primask", "basepri", "faultmask", "control")
 _IPSR = 0x1FF
 
