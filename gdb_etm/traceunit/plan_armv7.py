@@ -11,6 +11,7 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3, etmv3_comparators
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
+from gdb_etm.traceunit.events import Trigger
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterPoll, RegisterWrite, Step, suitable_sync_bytes
 
@@ -205,3 +206,9 @@ def _poll(value: int, why: str, hint: str) -> RegisterPoll:
     register = etmv3.ETMSR
     return RegisterPoll(register.name, register.offset, register.fields["Prog"].mask, register.encode(Prog=value),
                         why, hint)
+
+
+def marks(options: TraceOptions) -> Tuple[Tuple[int, str], ...]:
+    """Say what the trigger in the trace means, which decoders call event 0."""
+    texts = dict.fromkeys(rule.text or str(rule.when) for rule in options.rules if isinstance(rule.do, Trigger))
+    return ((0, "trigger at " + " or ".join(texts)),) if texts else ()

@@ -19,6 +19,7 @@ from gdb_etm.traceunit.plan_armv7 import (
     common_writes,
     control,
     disable_steps,
+    marks,
     notes,
     sync_bytes,
     unused_resources,
@@ -48,7 +49,7 @@ def plan_program(options: TraceOptions, capabilities: EtmV3Capabilities, buffer_
     )
     steps = (*disable_steps(), *with_uses(settings, chosen.uses))
     all_notes = (*notes(capabilities), *_own_notes(options), *chosen.notes)
-    return Plan(steps, sync, False, all_notes, chosen.dwt, chosen.taken)
+    return Plan(steps, sync, False, all_notes, chosen.dwt, chosen.taken, marks(options))
 
 
 def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:

@@ -17,6 +17,7 @@ from gdb_etm.traceunit.plan_armv7 import (
     common_writes,
     control,
     disable_steps,
+    marks,
     notes,
     sync_bytes,
     unused_resources,
@@ -43,7 +44,7 @@ def plan_program(options: TraceOptions, capabilities: PtmCapabilities, buffer_by
     )
     steps = (*disable_steps(), *with_uses(settings, chosen.uses))
     all_notes = (*notes(capabilities), *_own_notes(options, capabilities), *chosen.notes)
-    return Plan(steps, sync, stack, all_notes, chosen.dwt, chosen.taken)
+    return Plan(steps, sync, stack, all_notes, chosen.dwt, chosen.taken, marks(options))
 
 
 def _check(options: TraceOptions, capabilities: PtmCapabilities) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
+from gdb_etm.traceunit import plan_etmv3, plan_ptm
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.capabilities import Capabilities
 from gdb_etm.traceunit.events import (
@@ -294,3 +295,11 @@ def test_words_make_sense() -> None:
             TraceOptions(rules=tuple(Rule(*each) for each in rules), **options)
     with pytest.raises(ValueError, match="65536 does not fit"):
         Counter(0, 65536)
+
+
+def test_what_the_trigger_of_an_older_unit_means() -> None:
+    """IHI 0014Q, 7.3: the trigger in the trace has no number; decoders call it event 0."""
+    rules = tuple(Rule(Executed(at), Trigger(), text) for at, text in ((0x1000, "exec f"), (0x2000, "exec g")))
+    older = plan_etmv3.plan_program(TraceOptions(rules=rules), units.FULL, 4 * KIB)
+    assert older.marks == ((0, "trigger at exec f or exec g"),)
+    assert plan_ptm.plan_program(TraceOptions(rules=rules[:1]), units.A15, 4 * KIB).marks == ((0, "trigger at exec f"),)
