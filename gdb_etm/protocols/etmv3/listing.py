@@ -6,10 +6,11 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 
 from __future__ import annotations
 
 from functools import partial
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Callable, Iterator, List, Optional
 
 from gdb_etm.protocols.armv7.clock import Clock
-from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Branch, Reference
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Branch
+from gdb_etm.protocols.armv7.listing import FieldWords
 from gdb_etm.protocols.armv7.words import (
     NOT_KNOWN_YET,
     context_words,
@@ -51,16 +52,13 @@ def list_packets(config: Etmv3Config, data: bytes, offset_of: Callable[[int], in
     return list_stream(FORM, build_table(config), packet_kind, _Fields(config).words, data, offset_of)
 
 
-class _Fields:
-    # Puts a packet's fields in words; keeps what packets are compressed against.
-
+class _Fields(FieldWords[Kind]):
     def __init__(self, config: Etmv3Config) -> None:
+        super().__init__(Clock(config.timestamp_bytes, config.gray_timestamps), config.context_id_bytes)
         self._config = config
         self._atoms = CYCLE_ATOMS if config.cycle_accurate else ATOMS
-        self._reference: Optional[Reference] = None
-        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         self._address: Optional[DataAddress] = None
-        self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
+        self._by_kind = {
             Kind.BRANCH: self._branch,
             Kind.ISYNC: self._isync,
             Kind.ISYNC_CYCLES: self._isync,
@@ -68,7 +66,7 @@ class _Fields:
             Kind.CYCLE_COUNT: lambda data, at: _cycles(read_count(data, at + 1)[0]),
             Kind.TIMESTAMP: self._timestamp_packet,
             Kind.CONTEXT_ID: self._context_id,
-            Kind.VMID: lambda data, at: "0x%x" % data[at + 1],
+            Kind.VMID: self._vmid,
             Kind.NORMAL_DATA: partial(self._data, Kind.NORMAL_DATA),
             Kind.PLACEHOLDER: partial(self._data, Kind.PLACEHOLDER),
             Kind.NOT_TRACED: partial(self._data, Kind.NOT_TRACED),
@@ -76,15 +74,9 @@ class _Fields:
             Kind.RESERVED: self._reserved,
         }
 
-    def words(self, kind: Kind, data: bytes, at: int) -> str:
-        make = self._by_kind.get(kind)
-        return make(data, at) if make is not None else ""
-
     def _reserved(self, data: bytes, at: int) -> str:
-        # Synchronisation is lost.
-        self._reference = self._address = None
-        self._clock.lose()
-        return ""
+        self._address = None
+        return super()._reserved(data, at)
 
     def _branch(self, data: bytes, at: int) -> str:
         branch = read_branch(self._config, data, at, self._reference or NO_REFERENCE)
@@ -120,9 +112,6 @@ class _Fields:
     def _timestamp_packet(self, data: bytes, at: int) -> str:
         _, value = self._clock.take(data, at + 1, len(data))
         return timestamp_text(value, bool(data[at] & 4))
-
-    def _context_id(self, data: bytes, at: int) -> str:
-        return "0x%x" % int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
 
     def _data(self, kind: Kind, data: bytes, at: int) -> str:
         header = data[at]

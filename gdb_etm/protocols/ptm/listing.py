@@ -5,11 +5,12 @@ Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, Optional
+from typing import Callable, Iterator, List
 
 from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.exceptions import exception_name
-from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Reference
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE
+from gdb_etm.protocols.armv7.listing import FieldWords
 from gdb_etm.protocols.armv7.words import (
     NOT_KNOWN_YET,
     context_words,
@@ -45,33 +46,20 @@ def list_packets(config: PtmConfig, data: bytes, offset_of: Callable[[int], int]
     return list_stream(FORM, build_table(config), packet_kind, _Fields(config).words, data, offset_of)
 
 
-class _Fields:
-    # Puts a packet's fields in words; keeps what packets are compressed against.
-
+class _Fields(FieldWords[Kind]):
     def __init__(self, config: PtmConfig) -> None:
+        super().__init__(Clock(config.timestamp_bytes, config.gray_timestamps), config.context_id_bytes)
         self._config = config
-        self._reference: Optional[Reference] = None
-        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
-        self._by_kind: Dict[Kind, Callable[[bytes, int], str]] = {
+        self._by_kind = {
             Kind.ATOM: self._atom,
             Kind.BRANCH: self._branch,
             Kind.ISYNC: self._isync,
             Kind.WAYPOINT_UPDATE: self._update,
             Kind.TIMESTAMP: self._timestamp_packet,
             Kind.CONTEXT_ID: self._context_id,
-            Kind.VMID: lambda data, at: "0x%x" % data[at + 1],
+            Kind.VMID: self._vmid,
             Kind.RESERVED: self._reserved,
         }
-
-    def words(self, kind: Kind, data: bytes, at: int) -> str:
-        make = self._by_kind.get(kind)
-        return make(data, at) if make is not None else ""
-
-    def _reserved(self, data: bytes, at: int) -> str:
-        # Synchronisation is lost.
-        self._reference = None
-        self._clock.lose()
-        return ""
 
     def _atom(self, data: bytes, at: int) -> str:
         if self._config.cycle_accurate:
@@ -113,9 +101,6 @@ class _Fields:
         words = timestamp_text(value, bool(data[at] & 4))
         count = read_timestamp_count(self._config, data, after)
         return words if count is None else "%s, %s" % (words, _cycles(count))
-
-    def _context_id(self, data: bytes, at: int) -> str:
-        return "0x%x" % int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
 
 
 def _cycles(count: int) -> str:
