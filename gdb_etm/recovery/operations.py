@@ -23,7 +23,7 @@ FPCA, FP_MODE, FP_DEFAULT = 29, 30, 31
 """Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
 
 Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
-FP_DEFAULT."""
+FP_DEFAULT, and the flags in FPSCR are not known."""
 S0 = 32
 """Place of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
 MEANT = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gdb_etm.recovery.lifting.builder import FLAGS, FLOATS, PC, ZERO, Builder
 from gdb_etm.recovery.lifting.float_arithmetic import lift_arithmetic, lift_unconditional
-from gdb_etm.recovery.lifting.float_registers import begin, first, is_double, mode, second, single, words
+from gdb_etm.recovery.lifting.float_registers import begin, first, flags, is_double, mode, second, single, words
 from gdb_etm.recovery.operations import FP_MODE, FPCA, FPSCR, S0, Op, Operand
 
 
@@ -175,9 +175,11 @@ def _system_register(build: Builder, register: int, core: int, loads: bool) -> N
     if not loads:
         build.set(FPSCR, build.insert(build.unknown(), core, 28, 4, 28))
         build.set(FP_MODE, build.field(core, 22, 5))
-    elif core == PC:
+        return
+    known = flags(build)
+    if core == PC:
         for number, flag in zip((31, 30, 29, 28), FLAGS):
-            build.set(flag, build.bit(FPSCR, number))
+            build.set(flag, build.bit(known, number))
     else:
-        value = build.insert(build.unknown(), FPSCR, 28, 4, 28)
+        value = build.insert(build.unknown(), known, 28, 4, 28)
         build.set(core, build.insert(value, mode(build), 22, 5))

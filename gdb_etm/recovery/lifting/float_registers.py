@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from gdb_etm.recovery.lifting.builder import ONE, Builder
-from gdb_etm.recovery.operations import FP_DEFAULT, FP_MODE, FPCA, S0, Op, Operand, Place
+from gdb_etm.recovery.operations import FP_DEFAULT, FP_MODE, FPCA, FPSCR, S0, Op, Operand, Place
 
 _DOUBLE = 11
 
@@ -18,6 +18,16 @@ def begin(build: Builder) -> None:
     if build.m_profile:
         build.set(FP_MODE, mode(build))
         build.set(FPCA, ONE)
+        flags(build)
+
+
+def flags(build: Builder) -> Operand:
+    """Give FPSCR, whose flags are not known with a new context."""
+    if not build.m_profile:
+        return FPSCR
+    found = build.value(Op.SELECT, FPCA, FPSCR, build.unknown())
+    build.set(FPSCR, found)
+    return found
 
 
 def mode(build: Builder) -> Operand:
