@@ -105,3 +105,19 @@ def test_nothing_captured() -> None:
 def test_a_trace_id_that_is_not_there() -> None:
     output = run_gdb(["etm connect board:m33 --elf %s" % ELF, "etm start", "continue", "etm budget --id 0x77"])
     assert "no trace ID 0x77 in capture 1; it has: 0x10" in output and "frames:" not in output
+
+
+def test_one_trace_id_is_measured_by_its_own_bytes() -> None:
+    connect = "etm connect board:m33 --elf %s --option board.faults=noise:3" % ELF
+    output = run_gdb([
+        connect, "etm start", "continue", "echo >>>\\n", "etm budget", "echo >>>\\n", "etm budget --id 0x10"])
+    whole, one = output.split(">>>\n")[1:]
+    found = re.match(r"capture 1, ID 0x10: ([\d,]+) instructions in ([\d,]+) bytes: [\d.]+ bytes each\n", one)
+    assert found, one
+    assert whole.startswith("capture 1: %s instructions in 4,096 bytes: " % found[1])
+    own = number(found[2])
+    (listed,) = sizes(one)["ID"]
+    assert listed == own < 2000
+    (others,) = re.findall(r"^other trace IDs +([\d,]+) ", one, re.M)
+    (frames,) = sizes(one)["frames"]
+    assert own + number(others) + frames == 4096 and frames == sizes(whole)["frames"][0]
