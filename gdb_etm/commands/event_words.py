@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
 from gdb_etm.commands.filter_set import Range, commas
 from gdb_etm.commands.parse import count
@@ -30,7 +30,6 @@ from gdb_etm.traceunit.events import (
     InState,
     Mark,
     NextState,
-    Or,
     Output,
     Reload,
     Start,
@@ -39,6 +38,7 @@ from gdb_etm.traceunit.events import (
     Trace,
     Trigger,
     Watched,
+    alternatives,
     any_of,
 )
 
@@ -152,7 +152,7 @@ class _Parser:
         if word in ("always", "never"):
             return ALWAYS if word == "always" else NEVER
         if word in ("once", "each"):
-            return Committed(_alternatives(self._one()), word == "each")
+            return Committed(alternatives(self._one()), word == "each")
         text = self._next("%s behind %s" % (EVENTS[word], word))
         if word in CODE:
             return self._executed(word, text)
@@ -220,12 +220,6 @@ class _Parser:
             raise CommandError("%s is missing%s" % (wanted, ' before "%s"' % self.rest[0] if self.rest else ""))
         word, self.rest = self.rest[0], self.rest[1:]
         return word
-
-
-def _alternatives(event: Event) -> Tuple[Event, ...]:
-    if isinstance(event, Or):
-        return _alternatives(event.first) + _alternatives(event.second)
-    return (event,)
 
 
 def _range(text: str) -> Optional[Range]:

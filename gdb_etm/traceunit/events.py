@@ -379,6 +379,13 @@ def members(event: Event) -> Tuple[Event, ...]:
     return (event,)
 
 
+def alternatives(event: Event) -> Tuple[Event, ...]:
+    """List what ``or`` joins, whatever each of these is."""
+    if isinstance(event, Or):
+        return alternatives(event.first) + alternatives(event.second)
+    return (event,)
+
+
 def any_of(events: Sequence[Event]) -> Event:
     """Join events by ``or``; none of them is never."""
     result = events[0] if events else NEVER

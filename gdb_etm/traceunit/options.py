@@ -24,6 +24,8 @@ from gdb_etm.traceunit.events import (
     Stop,
     Timestamp,
     Trigger,
+    Watched,
+    alternatives,
     members,
 )
 
@@ -225,10 +227,12 @@ def _check_rules(options: TraceOptions) -> None:
     if not 0 <= options.first_state < STATES:
         raise ValueError("state %d: a sequencer has states 0 to %d" % (options.first_state, STATES - 1))
     # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
-    points = [[each.address for rule in options.rules if rule.do == action for each in members(rule.when)
-               if isinstance(each, Executed)] for action in (Start(), Stop())]
-    for address in {*options.start_at, *points[0]} & {*options.stop_at, *points[1]}:
-        raise ValueError("0x%08x both starts and stops the trace: choose one" % address)
+    starts, stops = ({each for rule in options.rules if rule.do == action for each in alternatives(rule.when)
+                      if isinstance(each, (Executed, Watched))} for action in (Start(), Stop()))
+    starts, stops = starts | {*map(Executed, options.start_at)}, stops | {*map(Executed, options.stop_at)}
+    for each in starts & stops:
+        what = "0x%08x" % each.address if isinstance(each, Executed) else str(each)
+        raise ValueError("%s both starts and stops the trace: choose one" % what)
     if any(isinstance(rule.do, Timestamp) for rule in options.rules) and not (options.timestamps or options.data):
         raise ValueError("timestamps at an event: timestamps are off")
     moved = any(isinstance(rule.do, (NextState, FirstState)) for rule in options.rules)

@@ -26,6 +26,7 @@ from gdb_etm.traceunit.events import (
     Stop,
     Trace,
     Watched,
+    alternatives,
     any_of,
 )
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
@@ -114,7 +115,7 @@ class _Lender:
         if isinstance(event, Not):
             return Not(self.replaced(event.of))
         if isinstance(event, Committed):
-            inner = [leaf for each in event.of for leaf in _alternatives(self.replaced(each))]
+            inner = [leaf for each in event.of for leaf in alternatives(self.replaced(each))]
             return replace(event, of=tuple(dict.fromkeys(inner)))
         return event
 
@@ -144,9 +145,3 @@ class _Lender:
             "this unit has no address comparators (TRCIDR4.NUMACPAIRS), and of the DWT's, which match %s, %d are free:"
             " the filters need %d; watchpoints take them too"
             % (self._there.words, len(self._there.free), len(self._given)), _FIELD)
-
-
-def _alternatives(event: Event) -> List[Event]:
-    if isinstance(event, Or):
-        return _alternatives(event.first) + _alternatives(event.second)
-    return [event]

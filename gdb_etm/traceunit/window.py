@@ -23,13 +23,13 @@ from gdb_etm.traceunit.events import (
     InState,
     NextState,
     Not,
-    Or,
     Reload,
     Rule,
     Start,
     Stop,
     Trace,
     Watched,
+    alternatives,
     any_of,
 )
 from gdb_etm.traceunit.options import TraceOptions
@@ -88,8 +88,8 @@ def plan_window(options: TraceOptions, memory: Memory) -> Window:
     starts, stops, traces = when(Start()), when(Stop()), when(Trace())
     rules = tuple(rule for rule in options.rules if rule.do not in (Start(), Stop(), Trace()))
     wanted = Wanted(rules, options.counters, options.first_state, any_of(traces) if traces else ALWAYS)
-    points = [leaf for event in starts for leaf in _alternatives(event)]
-    ends = [leaf for event in stops for leaf in _alternatives(event)]
+    points = [leaf for event in starts for leaf in alternatives(event)]
+    ends = [leaf for event in stops for leaf in alternatives(event)]
     if all(isinstance(leaf, (Executed, Watched)) for leaf in points + ends):
         return _precise(options, wanted, points, ends)
     starts += [Executed(address) for address in options.start_at]
@@ -139,9 +139,3 @@ def _rules(events: Sequence[Event], action: Action) -> Tuple[Rule, ...]:
 
 def _both(first: Event, second: Event) -> Event:
     return second if first == ALWAYS else And(first, second)
-
-
-def _alternatives(event: Event) -> List[Event]:
-    if isinstance(event, Or):
-        return _alternatives(event.first) + _alternatives(event.second)
-    return [event]

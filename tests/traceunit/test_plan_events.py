@@ -184,6 +184,14 @@ def test_start_and_stop_by_other_events() -> None:
     refused(units.A53, "need the sequencer or a counter", [*rules, (ALWAYS, FirstState())], counters=_COUNTERS)
 
 
+def test_one_address_may_start_and_stop_under_other_conditions() -> None:
+    """A switch: the same call turns the trace on and off again."""
+    rules: Rules = [(Executed(0x1000) & InState(0), Start()), (Executed(0x1000) & InState(1), Stop()),
+                    (Executed(0x2000), NextState(0, 1)), (Executed(0x3000), NextState(1, 0))]
+    got = values(units.A53, rules)
+    assert (got["TRCCNTCTLR0"], got["TRCCNTVR0"], got["TRCVICTLR"], got["TRCVISSCTLR"]) == (0x8382, 1, 0x208, 0)
+
+
 def test_filters_and_events_share_a_comparator() -> None:
     got = planned(units.A53, [(Executed(0x1000), Mark())], start_at=(0x1000,))
     assert got.value("TRCRSCTLR2") == 0x40001 and got.value("TRCACVR1") == 0
@@ -287,6 +295,7 @@ def test_words_make_sense() -> None:
         ("nothing takes the sequencer there", [(InState(1), Mark())], {}),
         ("0x00001000 both starts and stops", [(Executed(0x1000), Start()), (Executed(0x1000), Stop())], {}),
         ("0x00001000 both starts and stops", [(Executed(0x1000), Stop())], {"start_at": (0x1000,)}),
+        ("dwt 1 both starts and stops", [(Watched(1) | Watched(2), Start()), (Watched(1), Stop())], {}),
         ("timestamps are off", [(ALWAYS, Timestamp())], {}),
         ("trigger position 101", [], {"trigger_position": 101}),
     )
