@@ -18,7 +18,9 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.ini import Entry, IniFile, Section, parse_ini
-from gdb_etm.snapshot.writer import STATE_KEY
+
+STATE_KEY = "state", "capture"
+"""Key and value of a dump that holds what the program had changed by the time of the capture; others pass over it."""
 
 MAX_BYTES = 1 << 30
 """The most that is read from one folder, in bytes: far more than any trace buffer with its program."""

@@ -9,10 +9,9 @@ from typing import Dict, Iterable, List, Mapping, Tuple
 from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
+from gdb_etm.snapshot.reader import STATE_KEY
 
 _BUFFER = "ETB_0"
-STATE_KEY = "state", "capture"
-"""Key and value of a dump that holds what the program had changed by the time of the capture; others pass over it."""
 _Memory = Tuple[int, bytes]
 _PAGES = {"etmv4": etmv4_page.PAGE, "etmv3": etmv3_page.PAGE, "ptm": ptm.PAGE}
 
