@@ -105,6 +105,8 @@ def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None
             taken = to_next or insn.kind is not Kind.OTHER and following != after
         else:
             target = following.return_address if isinstance(following, Taken) else after
+            if following is None and halted_at is not None:
+                target = halted_at
             taken = insn.kind not in (Kind.OTHER, Kind.WAIT) and target != after
             if isinstance(following, Returned):
                 taken = True

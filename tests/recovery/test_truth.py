@@ -1,0 +1,138 @@
+"""The board's truth: no value that recovery tells is wrong, enough is told, and no model contradicts what happened."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Dict, Iterator, List, Tuple
+
+import pytest
+
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Fact, Tier
+from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
+from tests.recovery.score import NAMES, Score, Uses, mean, score
+from tests.recovery.truth import Run, prepare
+
+HALT, WINDOW, SEEDED = 20001, 4000, 2500
+FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+def board_of(program: str) -> str:
+    """Spread the programs over the boards."""
+    return ("m33", "m4", "m7")[PROGRAMS.index(program) % 3]
+
+
+@lru_cache(maxsize=None)
+def run_of(program: str, folder: Path) -> Run:
+    """Run a program up to a halt in mid run."""
+    board = board_of(program)
+    return Run(prepare(program, folder, HALT, board), program, board)
+
+
+@lru_cache(maxsize=None)
+def score_of(program: str, folder: Path) -> Score:
+    """Recover the last instructions of a run, in all tiers."""
+    run = run_of(program, folder)
+    first = run.start(WINDOW)
+    rules = Rules(limit=Tier.LIKELY, window=WINDOW + 4, frames=load_frames([elf(program)]))
+    return score(run, Uses(program), first, Recovery(run.history(first), run.end(), rules=rules))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_nothing_exact_is_wrong(program: str, folder: Path) -> None:
+    found = score_of(program, folder)
+    assert not [one for one in found.wrong if one.tier is Tier.EXACT]
+    assert found.instants.known[Tier.EXACT] > 1000
+
+
+@pytest.mark.parametrize("program", [one for one in PROGRAMS if one.startswith(KEEPING)])
+def test_nothing_assumed_is_wrong_where_the_convention_is_kept(program: str, folder: Path) -> None:
+    assert not [one for one in score_of(program, folder).wrong if one.tier is Tier.ASSUMED]
+
+
+def test_hardly_anything_likely_is_wrong(folder: Path) -> None:
+    scores = [score_of(program, folder) for program in PROGRAMS if program.startswith(KEEPING)]
+    wrong = sum(one.wrong_instants[Tier.LIKELY] for one in scores)
+    assert wrong < 0.0001 * sum(one.instants.count for one in scores)
+
+
+# What must be known, in percent, mean over the programs that keep the calling convention.
+FLOORS: Dict[Tuple[str, Tier], float] = {
+    ("instants", Tier.EXACT): 55,
+    ("live", Tier.EXACT): 43,
+    ("definitions", Tier.EXACT): 43,
+    ("instants", Tier.ASSUMED): 65,
+    ("live", Tier.ASSUMED): 63,
+    ("definitions", Tier.ASSUMED): 52,
+    ("sp", Tier.ASSUMED): 78,
+    ("lr", Tier.ASSUMED): 85,
+}
+
+
+@pytest.mark.parametrize("what, tier", FLOORS, ids=lambda value: str(value).lower())
+def test_enough_is_known(what: str, tier: Tier, folder: Path) -> None:
+    scores = [score_of(program, folder) for program in PROGRAMS if program.startswith(KEEPING)]
+    assert mean(scores, what, tier) >= FLOORS[what, tier]
+
+
+def seeds(run: Run, first: int) -> Iterator[Fact]:
+    """Tell the true value of every register wherever it may have been written."""
+    uses = Uses(run.program)
+    special = ("msp", "psp", "control", "fpscr", *("s%d" % number for number in range(32)))
+    changed = run.changes((*NAMES, *special))
+    written = frozenset((*NAMES, *special[:3]))
+    for index in range(first, len(run) + 1):
+        number = index - first + 1
+        flags = run.value("xpsr", index)
+        process = run.value("control", index) & 2 and not flags & 0x1FF
+        # Of the two stack pointers a recovery knows by their names, one is r13 at the time.
+        for name in (written | changed.get(index, frozenset())) - {"psp" if process else "msp"}:
+            yield Fact(number, name, run.value(name, index))
+        for name, bit in FLAGS:
+            yield Fact(number, name, flags >> bit & 1)
+        if index < len(run):
+            place = run.places[index]
+            address = run.items[place]
+            assert isinstance(address, int)
+            written = uses.at(address)[1]
+            if place + 1 < len(run.items) and not isinstance(run.items[place + 1], int):
+                written = frozenset(NAMES)
+
+
+def contradictions(run: Run, first: int, facts: List[Fact]) -> List[str]:
+    """Return what does not go together with facts."""
+    rules = Rules(limit=Tier.EXACT, window=len(run))
+    recovery = Recovery(run.history(first), run.end(), rules=rules, facts=facts)
+    recovery.solve()
+    return [one.text for one in recovery.findings]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_register_with_its_true_value_contradicts_nothing(program: str, folder: Path) -> None:
+    run = run_of(program, folder)
+    first = run.start(SEEDED)
+    assert contradictions(run, first, list(seeds(run, first))) == []
+
+
+@pytest.mark.parametrize("program", ["frames-O2", "kernel-Os", "floats-O0"])
+def test_a_wrong_value_does(program: str, folder: Path) -> None:
+    run = run_of(program, folder)
+    first = run.start(SEEDED)
+    facts = list(seeds(run, first))
+    at = next(index for index in range(len(facts) // 2, len(facts)) if facts[index].name == "z")
+    facts[at] = facts[at]._replace(value=1 - facts[at].value)
+    registers = [index for index, fact in enumerate(facts) if fact.name == "r3" and index > len(facts) // 3]
+    facts[registers[0]] = facts[registers[0]]._replace(value=facts[registers[0]].value ^ 0x40)
+    assert contradictions(run, first, facts)
+
+
+def test_programs_are_of_both_kinds() -> None:
+    assert {program.partition("-")[0] for program in PROGRAMS} == {*KEEPING, *SMASHING}
