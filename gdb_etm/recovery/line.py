@@ -336,7 +336,10 @@ class Line:
             return self.make_bit(kind, inputs[0], inputs[1])
         if inputs[0] == inputs[1]:
             return inputs[0]
-        return self.make(kind, inputs[0], inputs[1])
+        made = self.make(kind, inputs[0], inputs[1])
+        if kind == Kind.AND and self.fixed[inputs[1]]:
+            self._products.mask(made, inputs[0], self.domain.bits[inputs[1]])
+        return made
 
     def _add(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs

@@ -32,13 +32,17 @@ class Memory:
     :param line: The line; relations are added to it.
     :param begin: Words of RAM before the first access.
     :param end: Words of RAM after the last one.
+    :param where: Gives the address of an instruction by its number.
     """
 
-    def __init__(self, line: Line, begin: Optional[Reader], end: Optional[Reader]) -> None:
+    def __init__(
+        self, line: Line, begin: Optional[Reader], end: Optional[Reader], where: Callable[[int], int]
+    ) -> None:
         self._line = line
         self._domain: Domain = line.domain
         self._begin = begin
         self._end = end
+        self._where = where
         self.cells: Dict[int, List[int]] = {}
         """For each word of RAM the accesses that touch it, oldest first."""
         accesses = line.accesses
@@ -60,6 +64,8 @@ class Memory:
         """Whether stores of which nothing is known are taken to miss."""
         self.kills: Dict[int, int] = {}
         """Addresses that such stores turned out to have."""
+        self.habits: Dict[int, Set[int]] = {}
+        """Words that stores of each address of the program are known to have written at other times."""
         self.forbidden: Set[Tuple[int, int]] = set()
         """Pairs of accesses that are not linked, whatever is taken."""
         self.guesses: List[Tuple[int, int, int]] = []
@@ -127,6 +133,25 @@ class Memory:
     def _is_alias(self, number: int) -> bool:
         address = self._domain.bits[self._line.accesses[number].address]
         return BIT_BAND[0] <= address < BIT_BAND[1]
+
+    def learn_habits(self) -> None:
+        """Remember which words the stores of each address of the program have written."""
+        habits: Dict[int, Set[int]] = {}
+        for word, cell in self.cells.items():
+            for number in cell:
+                access = self._line.accesses[number]
+                if access.store:
+                    habits.setdefault(self._where(access.number), set()).add(word)
+        self.habits = habits
+
+    def doubtful(self) -> bool:
+        """Tell whether a guess takes it that a store missed a word that the same instruction wrote at other times."""
+        for source, number, byte in self.guesses:
+            low = bisect_left(self.unplaced, source + 1)
+            for store in self.unplaced[low : bisect_left(self.unplaced, number)]:
+                if self._is_habit(store, byte) and self._may_hit(store, byte):
+                    return True
+        return False
 
     def broken(self) -> Dict[int, int]:
         """Find the stores that turned out to have written what they were taken to miss, with their addresses."""
@@ -277,7 +302,11 @@ class Memory:
             return 1
         if number in self.kills:
             return int(0 <= byte - self.kills[number] < access.size)
-        return 1 if span < _BOUNDED else 2
+        return 1 if span < _BOUNDED or self._is_habit(number, byte) else 2
+
+    def _is_habit(self, number: int, byte: int) -> bool:
+        words = self.habits.get(self._where(self._line.accesses[number].number))
+        return words is not None and byte & ~3 in words
 
     def _connect(self, number: int) -> None:
         # Link the bytes of a load with what had them before.

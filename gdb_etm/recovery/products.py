@@ -8,8 +8,12 @@ from __future__ import annotations
 from typing import Dict, Sequence, Tuple
 
 from gdb_etm.recovery.domain import Domain
+from gdb_etm.recovery.operations import MASK
 
 _OVER = 1 << 32
+
+Shifted = Tuple[int, int]
+"""A variable shifted to the right by a number of bits."""
 
 
 class Products:
@@ -22,12 +26,12 @@ class Products:
     def __init__(self, domain: Domain, fixed: Sequence[int]) -> None:
         self._domain = domain
         self._fixed = fixed
-        self._multiples: Dict[int, Tuple[int, int]] = {}
+        self._multiples: Dict[int, Tuple[Shifted, int]] = {}
         self._quotients: Dict[int, Tuple[int, int]] = {}
         self._highs: Dict[int, Tuple[int, int]] = {}
 
-    def _multiple(self, variable: int) -> Tuple[int, int]:
-        return self._multiples.get(variable, (variable, 1))
+    def _multiple(self, variable: int) -> Tuple[Shifted, int]:
+        return self._multiples.get(variable, ((variable, 0), 1))
 
     def add(self, made: int, one: int, other: int) -> None:
         """Note a sum."""
@@ -43,15 +47,20 @@ class Products:
             base, factor = self._multiple(source)
             if factor << place < _OVER:
                 self._multiples[made] = base, factor << place
-        elif not place and start + count == 32 and source in self._highs:
-            base, factor = self._highs[source]
-            self._quotient_by(made, base, factor, start)
+        elif not place and start + count == 32:
+            self._multiples[made] = (source, start), 1
+
+    def mask(self, made: int, source: int, kept: int) -> None:
+        """Note a variable without some bits."""
+        low = (kept & -kept).bit_length() - 1
+        if kept and kept == MASK & ~((1 << low) - 1):
+            self._multiples[made] = (source, low), 1 << low
 
     def multiply(self, made: int, one: int, other: int) -> None:
         """Note the low word of a product."""
         for variable, constant in ((one, other), (other, one)):
             if self._fixed[constant]:
-                self._multiples[made] = variable, self._domain.bits[constant]
+                self._multiples[made] = (variable, 0), self._domain.bits[constant]
 
     def divide(self, made: int, one: int, other: int) -> None:
         """Note an unsigned quotient."""
@@ -63,18 +72,19 @@ class Products:
         for variable, constant in ((one, other), (other, one)):
             if self._fixed[constant]:
                 self._highs[made] = variable, self._domain.bits[constant]
-                self._quotient_by(made, variable, self._domain.bits[constant], 0)
 
-    def _quotient_by(self, made: int, one: int, factor: int, shift: int) -> None:
+    def _quotient(self, base: Shifted) -> Tuple[int, int]:
         # x * factor / 2**(32 + shift) is x / k for all x of a word if factor * k exceeds that power of two by no more
         # than 2**shift (Granlund and Montgomery, Division by Invariant Integers using Multiplication, theorem 4.2).
+        variable, shift = base
+        if not shift and variable in self._quotients:
+            return self._quotients[variable]
+        one, factor = self._highs.get(variable, (-1, 0))
         power = 1 << (32 + shift)
         divisor = -(-power // factor) if factor else 0
-        if divisor and 0 <= factor * divisor - power <= 1 << shift:
-            self._quotients[made] = one, divisor
+        return (one, divisor) if 0 <= factor * divisor - power <= 1 << shift else (-1, 0)
 
     def divisor(self, one: int, other: int) -> int:
         """Give k if ``one - other`` is ``one`` modulo k, else 0."""
         base, factor = self._multiple(other)
-        found = self._quotients.get(base)
-        return factor if found == (one, factor) else 0
+        return factor if factor > 1 and self._quotient(base) == (one, factor) else 0

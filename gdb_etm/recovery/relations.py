@@ -396,7 +396,9 @@ def remainder(domain: Domain, relation: Relation) -> None:
     if high < k:
         domain.merge(a, d, 0)
     elif low // k == high // k:
-        domain.narrow(d, low % k, high - low)
+        domain.merge(a, d, -(low - low % k))
+    elif high - low < k and domain.mask[d] == MASK:
+        domain.learn(a, MASK, low + (domain.bits[d] - low) % k)
     else:
         domain.narrow(d, 0, k - 1)
 

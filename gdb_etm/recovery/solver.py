@@ -98,6 +98,10 @@ def _is_guess(relation: Relation) -> bool:
     return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3
 
 
+def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
+    return {key: one.get(key, set()) | other.get(key, set()) for key in set(one) | set(other)}
+
+
 class _Saved(NamedTuple):
     # All that grows while a tier is worked out.
     mask: List[int]
@@ -203,9 +207,11 @@ class Solver:
         saved = self._save()
         forbidden: Set[Tuple[int, int]] = set()
         kills: Dict[int, int] = {}
+        self.memory.learn_habits()
+        habits = self.memory.habits
         for _ in range(_ROUNDS):
             memory = self.memory
-            memory.guessing, memory.kills, memory.forbidden = True, kills, forbidden
+            memory.guessing, memory.kills, memory.forbidden, memory.habits = True, kills, forbidden, habits
             memory.look_again()
             try:
                 self._run()
@@ -219,9 +225,10 @@ class Solver:
                 forbidden = forbidden | fresh
                 continue
             found = memory.broken()
-            if not found:
+            memory.learn_habits()
+            if not found and not memory.doubtful():
                 break
-            kills = {**kills, **found}
+            kills, habits = {**kills, **found}, _united(habits, memory.habits)
             self._restore(saved)
         else:
             self._restore(saved)

@@ -69,7 +69,7 @@ class StretchSolution:
             if first <= fact.number <= last + 1:
                 given.setdefault(fact.number, []).append(fact)
         self._build(given)
-        memory = Memory(self.line, _words(begin), _words(self.trusted_end))
+        memory = Memory(self.line, _words(begin), _words(self.trusted_end), self.address)
         self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._count)
         self._solve()
 
