@@ -14,7 +14,7 @@ from typing import Callable, Mapping, Optional, Sequence
 
 from gdb_etm.access import server
 from gdb_etm.access.wire import Message
-from gdb_etm.commands.handing import capture_of
+from gdb_etm.commands.handing import begin_of, capture_of
 from gdb_etm.commands.proxying import HandedSource
 from gdb_etm.commands.remote import front
 from gdb_etm.errors import EtmError
@@ -67,7 +67,8 @@ class _Front:
             if "sources" in request:
                 buffer, self._received = bytes(self._received), bytearray()
                 files = [str(name) for name in request["files"]]
-                self._source.hand_over(capture_of(buffer, request), files)
+                whole = request.get("whole") is True
+                self._source.hand_over(capture_of(buffer, request), files, begin_of(request), whole)
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
             self._received = bytearray()
             raise EtmError("no capture: %s" % error) from None

@@ -8,6 +8,7 @@ from gdb_etm.access.client import SERVER, Client, attach, start
 from gdb_etm.access.port import AccessPort
 from gdb_etm.access.wire import NO_CORE, Message, describe
 from gdb_etm.capture import Capture, Core, MemoryImage
+from gdb_etm.commands.anchors import Anchored
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.describe import core_type, info_lines, path_line, start_line, status_lines
 from gdb_etm.commands.handing import capture_messages
@@ -160,13 +161,14 @@ class Live:
         if self._client is not None:
             self._client.debug_port(power_up=True)
 
-    def hand_over(self, capture: Capture, files: Sequence[str]) -> None:
+    def hand_over(self, capture: Capture, files: Sequence[str], anchored: Anchored) -> None:
         """Give a capture to what serves GDB reverse execution, if that is there.
 
         :param files: ELF files of the program.
+        :param anchored: What is known of the ends of its trace.
         """
         if self._client is not None and self._client.hello.reverse:
-            for message in capture_messages(capture, files):
+            for message in capture_messages(capture, files, anchored):
                 self._client.request(message)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, List, Optional, Sequence
 
 from gdb_etm.capture import Capture
+from gdb_etm.commands.anchors import Anchor, Anchored
 from gdb_etm.commands.live import Live, over_port
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.records import with_images
@@ -36,15 +37,29 @@ class Histories:
         self.images = tuple(image for name in files for image in load_elf(name))
         """The program."""
 
-    def replay(self, capture: Capture, halt: Halt) -> Replay:
+    def replay(self, capture: Capture, halt: Halt, begin: Optional[Anchor], is_whole: bool) -> Replay:
         """Decode a capture.
 
         :param halt: The target, where the capture ends.
+        :param begin: The state when the run began of which it tells.
+        :param is_whole: Whether the trace unit was told to leave nothing out.
         :raises CaptureError: There is nothing to replay.
         """
         record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
         decoded = self._session.decode(record)
-        return make_replay(decoded, self._debugger.function_at, self._files, halt.state(), halt.layout, LIVE_END)
+        anchored = Anchored(begin, _HaltAnchor(halt), is_whole)
+        return make_replay(decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END)
+
+
+class _HaltAnchor(Anchor):
+    # The registers at the halt; memory is read, and kept, by who knows what GDB has written meanwhile.
+
+    def __init__(self, halt: Halt) -> None:
+        self._halt = halt
+        super().__init__(halt.state().registers)
+
+    def read(self, address: int, size: int) -> Optional[bytes]:
+        return self._halt.read(address, size)
 
 
 class SnapshotSource:
@@ -56,14 +71,13 @@ class SnapshotSource:
     def __init__(self, histories: Histories, captures: Sequence[Capture]) -> None:
         self._histories = histories
         self._captures = list(captures)
-        self._has_run = False
 
     def replay(self, halt: Halt) -> Replay:
         """Give the history."""
         problem: EtmError = CaptureError("the snapshot holds no trace")
         for capture in self._captures:
             try:
-                return self._histories.replay(capture, halt)
+                return self._histories.replay(capture, halt, None, False)
             except CaptureError as error:
                 problem = error
         raise problem
@@ -92,6 +106,8 @@ class TracingSource:
         self._live: Optional[Live] = None
         self._failure: Optional[EtmError] = None
         self._has_run = False
+        # Since the buffer was empty.
+        self._begin: Optional[Anchor] = None
 
     def replay(self, halt: Halt) -> Replay:
         """Drain the trace buffer, trace on with an empty one, and give the history."""
@@ -101,13 +117,15 @@ class TracingSource:
             raise CaptureError("nothing was traced yet: let the program run, then halt it")
         capture = self._live.drain(self._histories.images, "halt")
         self._has_run = False
-        return self._histories.replay(capture, halt)
+        return self._histories.replay(capture, halt, self._begin, True)
 
     def on_past(self, in_the_past: bool) -> None:
         """Do nothing."""
 
     def on_resume(self, halt: Halt) -> None:
         """Begin to trace before the target first runs."""
+        if not self._has_run:
+            self._begin = Anchor(halt.state().registers)
         self._has_run = True
         if self._live is not None or self._failure is not None:
             return
@@ -140,15 +158,19 @@ class HandedSource:
         self.runs = 0
         """How often GDB let the target run."""
         self._capture: Optional[Capture] = None
+        self._begin: Optional[Anchor] = None
+        self._is_whole = False
         self._files: List[str] = []
         self._histories: Optional[Histories] = None
 
-    def hand_over(self, capture: Capture, files: Sequence[str]) -> None:
+    def hand_over(self, capture: Capture, files: Sequence[str], begin: Optional[Anchor], is_whole: bool) -> None:
         """Take a capture of the present halt; it is decoded when GDB first goes back.
 
         :param files: ELF files of the program.
+        :param begin: The state when the run began of which it tells.
+        :param is_whole: Whether the trace unit was told to leave nothing out.
         """
-        self._capture = capture
+        self._capture, self._begin, self._is_whole = capture, begin, is_whole
         if list(files) != self._files:
             self._files, self._histories = list(files), None
 
@@ -158,7 +180,7 @@ class HandedSource:
             raise CaptureError('nothing was captured for this halt: "etm start", then let the program run')
         if self._histories is None:
             self._histories = Histories(self._files)
-        return self._histories.replay(self._capture, halt)
+        return self._histories.replay(self._capture, halt, self._begin, self._is_whole)
 
     def on_past(self, in_the_past: bool) -> None:
         """Take note of what GDB looks at."""

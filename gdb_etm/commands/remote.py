@@ -173,7 +173,7 @@ def _load(snapshot: str, files: List[str], trace_id: Optional[int]) -> Replay:
     for capture in read_snapshot(snapshot):
         record = session.add(with_images(capture, images, first=True), "loaded from " + snapshot, is_live=False)
         try:
-            return make_replay(session.decode(record, trace_id), debugger.function_at, files)
+            return make_replay(session.decode(record, trace_id), debugger.function_at, files, record.anchored)
         except CaptureError as error:
             problem = error
     raise problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import List, Optional, Sequence
 
-from gdb_etm.capture import TraceSource
+from gdb_etm.commands.anchors import Anchored
 from gdb_etm.commands.records import Decoded
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.activations import Activations
@@ -15,7 +15,6 @@ from gdb_etm.history.store import History
 from gdb_etm.program.image import Program, load_constants
 from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.recovery.values import State, no_memory
 from gdb_etm.replay.layout import Layout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import make_past
@@ -29,7 +28,7 @@ def make_replay(
     decoded: Decoded,
     resolve: Resolver,
     paths: Sequence[str],
-    end: Optional[State] = None,
+    anchored: Anchored,
     layout: Optional[Layout] = None,
     finish: str = CAPTURE_ENDS,
 ) -> Replay:
@@ -38,7 +37,7 @@ def make_replay(
     :param decoded: The history.
     :param resolve: Finds the function at an address.
     :param paths: Its ELF files.
-    :param end: The state of the core after the last instruction; None takes what the capture holds.
+    :param anchored: What is known of the core before and after.
     :param layout: The core's registers; None takes those of its profile.
     :param finish: What comes after the last instruction, as a line of text.
     :raises CaptureError: There is nothing to replay.
@@ -46,14 +45,11 @@ def make_replay(
     history = decoded.history
     if not len(history):
         raise CaptureError('the history holds no instructions; "etm history" tells why')
-    source = history.source
-    if end is None:
-        end = _state_of(source)
     path = Path(history)
-    if "pc" in end.registers:
-        path.halted_at = end.registers["pc"] & ~1
+    if anchored.end is not None and anchored.end.pc is not None:
+        path.halted_at = anchored.end.pc
     constants = Program([image for name in paths for image in load_constants(name)])
-    past = make_past(path, constants, end, _thread_code(history))
+    past = make_past(path, constants, anchored.before(history), anchored.after(history), _thread_code(history))
 
     def look(kind: int, address: int, size: int) -> List[int]:
         found = past.accesses(kind, address, size)
@@ -64,14 +60,8 @@ def make_replay(
 
     motion = Motion(path, activations, look)
     if layout is None:
-        layout = m_profile() if is_m_profile(source.core) else a_profile()
+        layout = m_profile() if is_m_profile(history.source.core) else a_profile()
     return Replay(motion, past, layout, end_text(history.end_reason), finish)
-
-
-def _state_of(source: TraceSource) -> State:
-    # A snapshot's core has the registers of the moment of the capture, and dumps of memory beside the program.
-    registers = dict(source.core.registers) if source.core is not None else {}
-    return State({_NAMES.get(name, name): value for name, value in registers.items()}, no_memory)
 
 
 def _thread_code(history: History) -> Optional[int]:
@@ -87,4 +77,3 @@ def _thread_code(history: History) -> Optional[int]:
 
 
 _ARMV8_M = re.compile(r"cortex-m(23|33|35p|52|55|85)|star-mc|armv8")
-_NAMES = {"r13": "sp", "r14": "lr", "r15": "pc"}

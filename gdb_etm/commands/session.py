@@ -126,10 +126,11 @@ class Session:
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
             capture = live.drain(images, self._next_name(), task.advance)
-        live.hand_over(capture, self.debugger.program_files())
         self._undrained = False
         place = self.debugger.location()
-        return self._add_anchored(live, capture, "halt in " + place if place else "halt")
+        record = self._add_anchored(live, capture, "halt in " + place if place else "halt")
+        live.hand_over(capture, self.debugger.program_files(), record.anchored)
+        return record
 
     def _add_anchored(self, live: Live, capture: Capture, origin: str) -> Record:
         record = self.add(capture, origin, is_live=True)

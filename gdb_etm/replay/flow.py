@@ -89,11 +89,12 @@ class Flow:
     """Follows a history once, and gives registers and saved words at any instruction.
 
     :param history: The executed instructions.
-    :param end: The state of the core after the last instruction, as far as it is known.
+    :param begin: The state of the core before the first instruction, as far as it is known.
+    :param end: The state after the last.
     :param thread_code: EXC_RETURN of Thread mode on the main stack without floating point; None on other profiles.
     """
 
-    def __init__(self, history: History, end: State, thread_code: Optional[int] = None) -> None:
+    def __init__(self, history: History, begin: State, end: State, thread_code: Optional[int] = None) -> None:
         self.history = history
         self.effects = Effects(history.program)
         self._thread_code = thread_code
@@ -112,6 +113,10 @@ class Flow:
         self.mark(1, walk.state)
         walk.run(1, len(history) + 1)
         self._lowest = min([0, walk.depth, *(entry.depth for entry in self.entries)])
+        for root, register in enumerate(TRACKED, 1):
+            name = next(name for name, number in FOLLOWED.items() if number == register)
+            if name in begin.registers:
+                self._values[root] = begin.registers[name]
         for name, register in FOLLOWED.items():
             if name in end.registers:
                 self.learn(walk.state.registers[register], end.registers[name])

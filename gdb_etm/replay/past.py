@@ -44,15 +44,22 @@ class FlowPast:
 
     :param path: The way that execution took.
     :param constants: Memory that does not change.
-    :param end: The state after the last instruction, as far as it is known.
+    :param begin: The state before the first instruction, if it is known.
+    :param end: The state after the last one, if it is known.
     :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
     def __init__(
-        self, path: Path, constants: Program, end: Optional[State] = None, thread_code: Optional[int] = None
+        self,
+        path: Path,
+        constants: Program,
+        begin: Optional[State] = None,
+        end: Optional[State] = None,
+        thread_code: Optional[int] = None,
     ) -> None:
         self._path = path
         self._constants = constants
+        self._begin = begin if begin is not None else State({}, no_memory)
         self._end = end if end is not None else State({}, no_memory)
         self._thread_code = thread_code
         self._flow: Optional[Flow] = None
@@ -113,7 +120,7 @@ class FlowPast:
 
     def _follow(self) -> Flow:
         if self._flow is None:
-            self._flow = Flow(self._path.history, self._end, self._thread_code)
+            self._flow = Flow(self._path.history, self._begin, self._end, self._thread_code)
         return self._flow
 
     def _isa(self, number: int) -> Isa:
@@ -125,20 +132,26 @@ class RecoveredPast(FlowPast):
 
     :param path: The way that execution took.
     :param constants: Memory that does not change.
-    :param end: The state after the last instruction, as far as it is known.
+    :param begin: The state before the first instruction, if it is known.
+    :param end: The state after the last one, if it is known.
     :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
     def __init__(
-        self, path: Path, constants: Program, end: Optional[State] = None, thread_code: Optional[int] = None
+        self,
+        path: Path,
+        constants: Program,
+        begin: Optional[State] = None,
+        end: Optional[State] = None,
+        thread_code: Optional[int] = None,
     ) -> None:
-        super().__init__(path, constants, end, thread_code)
-        self._recovery = Recovery(path.history, end)
+        super().__init__(path, constants, begin, end, thread_code)
+        self._recovery = Recovery(path.history, end, begin)
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
         known = super().register(number, name)
-        if known is None:
+        if known is None and number <= self._path.length:
             value = self._recovery.register(number, name)
             known = value.value if value.tier in _TOLD else None
         return known
@@ -162,6 +175,10 @@ class RecoveredPast(FlowPast):
         return Doubt(sorted({write.number for write in written.writes if write.number}), unknown)
 
 
-def make_past(path: Path, constants: Program, end: Optional[State], thread_code: Optional[int] = None) -> Past:
+def make_past(
+    path: Path, constants: Program, begin: Optional[State], end: Optional[State], thread_code: Optional[int] = None
+) -> Past:
     """Give the past of a history: all that can be worked out, unless the history is too long for it."""
-    return (RecoveredPast if path.length <= _MOST_RECOVERED else FlowPast)(path, constants, end, thread_code)
+    return (RecoveredPast if path.length <= _MOST_RECOVERED else FlowPast)(
+        path, constants, begin, end, thread_code
+    )

@@ -15,9 +15,12 @@ from gdb_etm.replay.halted import Halt, Server
 from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.target import Replay, Reply, Target
 
-_FEATURES = b"ReverseStep+;ReverseContinue+;QStartNoAckMode+"
-_REPLACED = re.compile(rb"(ReverseStep|ReverseContinue|QStartNoAckMode|QNonStop)[-+?]|QNonStop=[^;]*")
-# While live no stop comes unasked, so non-stop mode is not offered.
+_FEATURES = b"ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
+_REPLACED = re.compile(rb"(ReverseStep|ReverseContinue|QStartNoAckMode|QNonStop|vContSupported)[-+?]")
+# Non-stop mode is not offered: while the past is shown no stop may come unasked.  GDB has to know that the target steps
+# by itself: where it would step by breakpoints it would have to know the condition flags of the past.
+_ACTIONS = b"vCont;c;C;s;S"
+_ACTION = re.compile(rb"vCont;([csCS][0-9a-f]{0,2})")
 _RESUMES = re.compile(rb"vCont;|[sc][0-9a-f]*$|[SC][0-9a-f]{2}|R|vRun|vAttach|vFlash")
 # Packets that let the target run, or make another one of it.
 _MONITOR = re.compile(rb"qRcmd,")
@@ -82,6 +85,7 @@ class Proxy:
         self._is_doubted = False
         self.is_running = False
         """Whether the live target runs, as far as is known."""
+        self._has_actions = b";s" in server.ask(b"vCont?")
         self.has_left = False
         """Whether GDB has taken its leave."""
 
@@ -105,6 +109,8 @@ class Proxy:
         elif self._target is not None and _LEAVES.match(data):
             self._leave()
             self._pass(data)
+        elif data == b"vCont?" and not self._has_actions:
+            yield _ACTIONS
         elif self._target is None or _ASKS_LIVE.match(data):
             self._pass(data)
         else:
@@ -145,7 +151,8 @@ class Proxy:
         elif _WRITES.match(data):
             self._halt.before_write(data)
         self._passed = data
-        self._server.send(data)
+        action = _ACTION.match(data) if not self._has_actions else None
+        self._server.send(data if action is None else action.group(1))
 
     def leave(self) -> None:
         """Take note that GDB is gone without a word."""

@@ -20,7 +20,7 @@ _REFUSED = b"E01"
 _UNKNOWN = b"E01"
 _NOTHING = b""
 # The reply to a packet that is not supported.
-_SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+"
+_SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
 _FRESH_WORDS = ("watch", "rwatch", "awatch")
 
 
