@@ -54,8 +54,8 @@ def regions(writable: Iterable[Piece], stacks: Iterable[int], m_profile: bool) -
     :param m_profile: Whether the core has M-profile's memory map.
     """
     known = joined([SRAM] * m_profile + list(writable))
-    blocks = [(pointer - 1) // _STACK * _STACK for pointer in stacks if pointer]
-    return joined(known + [(block, block + _STACK) for block in blocks if not _holds(known, block)])
+    blocks = [(pointer - 1) // _STACK * _STACK for pointer in stacks if pointer and not _holds(known, pointer - 1)]
+    return joined(known + [(block, block + _STACK) for block in blocks])
 
 
 def in_use(writable: Iterable[Piece], stacks: Iterable[int], stack_top: Optional[int]) -> List[Piece]:

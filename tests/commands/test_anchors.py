@@ -1,0 +1,188 @@
+"""Anchors without a target: what is read when, by a debugger that tells what it was asked."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, Optional, Tuple
+
+import pytest
+
+from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchor_of, ram_in_use, with_anchor
+from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.errors import AccessError
+from gdb_etm.history.store import History
+from gdb_etm.program.image import load_elf
+from tests.firmware.build import symbol
+from tests.firmware.recovery.build import elf
+from tests.history.executed import history_of
+
+PROGRAM = elf("algorithms-Os")
+RAM, END = 0x20000000, 0x20001000
+
+
+class Debugger(OfflineDebugger):
+    """A target with 4 KiB of RAM, each byte the low byte of its address xor `.fill`."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.fill = 0
+        self.asked: List[Tuple[int, int]] = []
+        self.now: Dict[str, int] = {"pc": 0x100, "r0": 1, "sp": 0x20000800}
+        self.running = False
+
+    def registers(self) -> Mapping[str, int]:
+        return dict(self.now)
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        self.asked.append((address, size))
+        if not RAM <= address <= END - size:
+            raise AccessError("nothing there", address)
+        return bytes(at & 0xFF ^ self.fill for at in range(address, address + size))
+
+    def is_running(self) -> bool:
+        return self.running
+
+
+@pytest.fixture()
+def debugger() -> Debugger:
+    return Debugger()
+
+
+def test_memory_is_read_once_and_kept(debugger: Debugger) -> None:
+    anchor = Anchor({"pc": 0x101}, debugger)
+    assert anchor.pc == 0x100
+    state = anchor.state()
+    assert state.read(0x20000104, 4) == bytes([4, 5, 6, 7])
+    debugger.fill = 0xFF
+    assert state.read(0x20000106, 2) == bytes([6, 7])
+    assert debugger.asked == [(0x20000100, 256)]
+    assert state.read(0x200001FE, 4) == bytes([0xFE, 0xFF, 0xFF, 0xFE])
+    anchor.leave()
+    assert state.read(0x20000104, 4) == bytes([4, 5, 6, 7])
+    assert state.read(0x20000304, 4) is None
+    assert [(image.address, len(image.data)) for image in anchor.images] == [(0x20000100, 512)]
+
+
+def test_what_is_not_there_is_asked_for_once(debugger: Debugger) -> None:
+    anchor = Anchor({}, debugger)
+    assert anchor.pc is None
+    assert anchor.read(0x30000000, 4) is None and anchor.read(0x30000010, 4) is None
+    assert len(debugger.asked) == 1
+    assert anchor.read(END - 2, 4) is None
+    assert anchor.read(END - 2, 2) == bytes([0xFE, 0xFF])
+
+
+def test_many_blocks_are_one_read_where_they_are_there(debugger: Debugger) -> None:
+    anchor = Anchor({}, debugger)
+    anchor.keep([(RAM, END)])
+    assert debugger.asked == [(RAM, END - RAM)]
+    debugger.asked.clear()
+    other = Anchor({}, debugger)
+    other.keep([(END - 0x200, END + 0x100)])
+    assert debugger.asked == [(END - 0x200, 0x300), (END - 0x200, 256), (END - 0x100, 256), (END, 256)]
+    assert other.read(END - 4, 4) is not None and other.read(END, 4) is None
+
+
+def test_what_the_user_wrote_is_not_what_was_there(debugger: Debugger) -> None:
+    anchor = Anchor({}, debugger)
+    assert anchor.read(0x20000100, 4) is not None
+    anchor.change(0x200000FE, 4)
+    anchor.keep([(RAM, END)])
+    assert anchor.read(0x20000100, 4) is not None  # read before
+    assert anchor.read(0x20000000, 4) is None
+    assert anchor.read(0x20000200, 4) is not None
+
+
+def test_a_run_begins_where_the_buffer_was_empty(debugger: Debugger) -> None:
+    anchors = Anchors(debugger)
+    anchors.on_halt()
+    assert anchors.halt is not None and anchors.begin is None
+    anchors.on_resume(False, None)
+    assert anchors.halt is None and anchors.begin is None
+    anchors.emptied()
+    debugger.now["r0"] = 7
+    anchors.on_resume(True, None)
+    debugger.now["r0"] = 8
+    anchors.on_halt()
+    anchors.on_resume(True, None)
+    assert anchors.begin is not None and anchors.begin.registers["r0"] == 7
+    anchors.emptied()
+    assert anchors.begin is None
+
+
+def test_what_began_while_the_core_ran_has_no_beginning(debugger: Debugger) -> None:
+    anchors = Anchors(debugger)
+    debugger.running = True
+    anchors.emptied()
+    anchors.on_halt()
+    debugger.running = False
+    anchors.on_resume(True, None)
+    assert anchors.begin is None
+
+
+def test_memory_is_read_at_the_resume_for_both_ends(debugger: Debugger) -> None:
+    anchors = Anchors(debugger)
+    anchors.on_halt()
+    anchors.emptied()
+    halt = anchors.halt
+    anchors.on_resume(True, load_elf(PROGRAM))
+    debugger.fill = 0xFF
+    assert halt is not None and anchors.begin is not None
+    for anchor in (halt, anchors.begin):
+        assert anchor.read(symbol(PROGRAM, "seed"), 4) == bytes(symbol(PROGRAM, "seed") + at & 0xFF for at in range(4))
+
+
+def test_the_ram_in_use_is_data_and_stack() -> None:
+    pieces = ram_in_use(load_elf(PROGRAM), {"sp": 0x2007FF00, "msp": 0x2007FF00, "psp": 0})
+    assert pieces == [(0x20000000, 0x20080000)]
+
+
+def capture_with(core: Optional[Core]) -> Capture:
+    source = TraceSource("ETM_0", "etmv4", {}, core, ())
+    return Capture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
+
+
+def test_captures_hold_the_state_at_the_halt(debugger: Debugger) -> None:
+    assert anchor_of(capture_with(None)) is None
+    assert anchor_of(capture_with(Core("cpu_0", "Cortex-M33", {}))) is None
+    anchor = Anchor({"pc": 0x100}, debugger)
+    assert anchor.read(RAM, 4) is not None
+    held = with_anchor(capture_with(Core("cpu_0", "Cortex-M33", {})), anchor)
+    again = anchor_of(held)
+    assert again is not None and again.registers == {"pc": 0x100}
+    assert again.read(RAM + 4, 4) == bytes([4, 5, 6, 7]) and again.read(RAM + 0x100, 4) is None
+    assert with_anchor(held, None) is held
+
+
+def history(count: int, halted_at: Optional[int] = None, begin: BufferEnd = BufferEnd.STARTED) -> History:
+    """Return the first instructions of the program as a history."""
+    start = symbol(PROGRAM, "Reset_Handler")
+    found = history_of(PROGRAM, [start, start + 2, start + 4][:count], halted_at)
+    found.end_reason = begin
+    return found
+
+
+def anchor_at(pc: int) -> Anchor:
+    return Anchor({"pc": pc}, images=(MemoryImage(RAM, b"RAM!", ""),))
+
+
+def test_the_end_counts_where_the_core_was_halted_behind_the_last_instruction() -> None:
+    start = symbol(PROGRAM, "Reset_Handler")
+    told = history(2, halted_at=start + 4)
+    assert Anchored(end=anchor_at(start + 4)).after(told) is not None
+    assert Anchored(end=anchor_at(start + 6)).after(told) is None
+    assert Anchored().after(told) is None
+    untold = history(2)
+    assert Anchored(end=anchor_at(start + 4), is_whole=True).after(untold) is not None
+    assert Anchored(end=anchor_at(start + 4)).after(untold) is None
+    assert Anchored(end=anchor_at(start + 6), is_whole=True).after(untold) is None
+
+
+def test_the_beginning_counts_where_the_history_reaches_back_to_it() -> None:
+    start = symbol(PROGRAM, "Reset_Handler")
+    whole = Anchored(begin=anchor_at(start), is_whole=True)
+    assert whole.before(history(3)) is not None
+    assert whole.before(history(3, begin=BufferEnd.WRAPPED)) is None
+    assert whole._replace(is_whole=False).before(history(3)) is None
+    assert Anchored(begin=anchor_at(start + 2), is_whole=True).before(history(3)) is None
+    assert Anchored(is_whole=True).before(history(3)) is None
