@@ -40,6 +40,9 @@ class Stop(Enum):
     TOO_LONG = "no branch found"
 
 
+_BRANCH = Stop.BRANCH
+
+
 class Block(NamedTuple):
     """Instructions from ``start`` up to and including the first that is traced."""
 
@@ -111,7 +114,7 @@ class Blocks:
             at = words.start + (index << 2)
             insn = words.decode(at, _WORD(words.data, index << 2)[0])
             if insn.kind is _DIRECT or insn.kind is _INDIRECT:
-                return _new(Block, (address, at + 4, index - first + 1, isa, Stop.BRANCH, insn, 0))
+                return _new(Block, (address, at + 4, index - first + 1, isa, _BRANCH, insn, 0))
             if insn.kind is not _OTHER:
                 return self._walk(address, isa)
             index += 1

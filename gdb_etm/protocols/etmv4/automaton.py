@@ -28,6 +28,10 @@ from gdb_etm.protocols.recorder import Leg, RunTable
 
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
 """The other parts of a state: wide, quiet, told and pending."""
+# A name of its own is faster to reach than an enumeration's member.
+_FUTURE, _INDIRECT = Kind.FUTURE, Kind.INDIRECT
+_A32, _T32, _A64 = Isa.A32, Isa.T32, Isa.A64
+
 ADDRESS_KINDS = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
 """Packets that are an address and nothing else."""
 
@@ -67,9 +71,9 @@ class Automaton:
         """Give the place that an address packet names, under the context's SF bit ``wide``."""
         if wide:
             # IS1 with SF set is reserved (Table 6-19).
-            return RESERVED if address.is1 else self.place(address.address, Isa.A64)
+            return RESERVED if address.is1 else self.place(address.address, _A64)
         # The address registers have 64 bits in any state; the upper ones may be from before.
-        return self.place(address.address & 0xFFFFFFFF, Isa.T32 if address.is1 else Isa.A32)
+        return self.place(address.address & 0xFFFFFFFF, _T32 if address.is1 else _A32)
 
     def state(
         self,
@@ -116,7 +120,7 @@ class Automaton:
         # Finds out what a place's steps go by.
         block = self.block(place)
         last = block.last
-        future = isinstance(place, FuturePlace) or last is not None and last.kind is Kind.FUTURE
+        future = isinstance(place, FuturePlace) or last is not None and last.kind is _FUTURE
         known = last is not None and not future and not (last.link and self.return_stack)
         place.count = block.instructions if known else -1
         return place.count
@@ -127,7 +131,7 @@ class Automaton:
         last = block.last
         if not taken or last is None:
             address, isa = block.end, block.isa
-        elif last.kind is Kind.INDIRECT:
+        elif last.kind is _INDIRECT:
             place.taken = AFTER_BRANCH
             return AFTER_BRANCH
         else:
@@ -167,12 +171,12 @@ class Automaton:
             if block.instructions:
                 ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
             following = block.end + block.replaced
-            if isinstance(place, FuturePlace) or last.kind is Kind.FUTURE:
+            if isinstance(place, FuturePlace) or last.kind is _FUTURE:
                 place = self._after_future(place, block, taken)
             elif not taken:
                 place = self.place(following, block.isa)
             else:
-                place = AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
+                place = AFTER_BRANCH if last.kind is _INDIRECT else self.place(last.target, last.isa)
             if taken and last.link and self.return_stack:
                 pushes.append(Entry(following, block.isa))
                 del pushes[:-STACK_DEPTH]
@@ -196,11 +200,11 @@ class Automaton:
         # another branch that is taken, which the unit follows with a Branch Future Flush (5.2.11).
         last = block.last
         future = place.future if isinstance(place, FuturePlace) else None
-        if last is None or last.kind is Kind.FUTURE:
+        if last is None or last.kind is _FUTURE:
             return self.place(block.end, block.isa, self.blocks.future(block.end - 4) if taken else future)
         if not taken or last.target == block.end:
             return self.place(block.end + block.replaced, block.isa, None if block.replaced else future)
-        return AFTER_BRANCH if last.kind is Kind.INDIRECT else self.place(last.target, last.isa)
+        return AFTER_BRANCH if last.kind is _INDIRECT else self.place(last.target, last.isa)
 
     def forget(self) -> None:
         """Bound memory on trace that does not repeat.  Runs stay: histories refer to them."""
