@@ -14,7 +14,25 @@ from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import NO_FRAME, Call, Calls
 from gdb_etm.recovery.line import INPUT, UNMODELLED, Fact, Line
-from gdb_etm.recovery.operations import CONTROL, FP_MODE, FPCA, FPSCR, GE, HANDLER, LR, MSP, PSP, S0, SP, C, N, Op, V, Z
+from gdb_etm.recovery.operations import (
+    CONTROL,
+    FAULTMASK,
+    FP_MODE,
+    FPCA,
+    FPSCR,
+    GE,
+    HANDLER,
+    LR,
+    MSP,
+    PSP,
+    S0,
+    SP,
+    C,
+    N,
+    Op,
+    V,
+    Z,
+)
 from gdb_etm.recovery.relations import Kind
 
 _BIT = 0xFFFFFFFE
@@ -250,7 +268,7 @@ class Exceptions:
             current[place] = variable
         for place, flag in _FLAGS:
             current[flag] = self._bit(loaded[7], place)
-        self._forget(current, (GE,))
+        self._forget(current, (GE, FAULTMASK))
         raised = line.select(basic, line.offset(frame, _BASIC), line.offset(frame, _EXTENDED))
         current[MSP] = current[SP]
         padding = self._op(Op.BITS, loaded[7], line.constant(0), detail=(2, 9, 1))

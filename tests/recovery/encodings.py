@@ -117,8 +117,8 @@ def _ends_a_block(half: int) -> bool:
 
 
 def _shifts_pc(word: int) -> bool:
-    # Armv8.1-M has 64-bit shifts there.
-    return word & 0xFFF0000F == 0xEA50000F
+    # ORRS and MOVS of PC and SP: Armv8.1-M has 64-bit shifts there.
+    return word & 0xFFF0000D == 0xEA50000D
 
 
 def _unpredictable_float(word: int) -> bool:

@@ -329,6 +329,12 @@ class TestArmv81M:
         assert execute(code, r1=5, r2=9, z=1).places[R0] == 5
         assert execute(code, r1=5, r2=9, z=0).places[R0] == no
 
+    @pytest.mark.parametrize("second", [0x210D, 0x010F, 0xC12D], ids=["lsll by r2", "lsll by 0", "asrl by r12"])
+    def test_long_shifts_are_unknown(self, second: int) -> None:
+        lifted = lift(narrow(0xEA50, second), ADDRESS, Isa.T32)
+        assert {place for operation in lifted.operations for place in operation.outputs} == {0, 1}
+        assert not lifted.modelled
+
     def test_cset(self) -> None:
         assert execute(narrow(0xEA5F, 0x900F), z=0).places[R0] == 1  # csinc r0, zr, zr, eq
 

@@ -64,7 +64,7 @@ def _set_faultmask(build: Builder, value: Operand) -> None:
     if value == ZERO:
         _protected(build, FAULTMASK, value)
     else:
-        build.lose((FAULTMASK,))
+        build.forget((FAULTMASK,))
 
 
 def move_from_special(build: Builder, register: int, number: int) -> None:
@@ -131,7 +131,7 @@ def move_to_special(build: Builder, register: int, number: int, mask: int) -> No
         value = build.insert(build.field(build.unknown(), 0, 5), register, 5, 3, 5)
         _protected(build, BASEPRI, value if number == 17 else build.field(build.unknown(), 0, 8))
     elif number == 19:
-        build.lose((FAULTMASK,))
+        build.forget((FAULTMASK,))
     elif number == 20:
         _set_control(build, register)
     elif number not in (5, 6, 7, 10, 11):

@@ -79,11 +79,11 @@ def _operation(build: Builder, first: int, destination: int, second: Operand, ca
 
 
 def _shifted_register(build: Builder, first: int, second: int) -> None:
+    if first & 0xFFF0 == 0xEA50 and (second & 0xF == 0xD or second & 0x800F == 0xF):
+        _long_shift(build, first, second)
+        return
     if first & 0xFFF0 == 0xEA50 and second & 0xC000 == 0x8000:
         _conditional_select(build, first, second)
-        return
-    if first & 0xFFF0 == 0xEA50 and second & 0x800F == 0xF:
-        _long_shift(build, first, second)
         return
     if second & 0x8000:
         build.give_up()
@@ -118,7 +118,8 @@ def _conditional_select(build: Builder, first: int, second: int) -> None:
 
 
 def _long_shift(build: Builder, first: int, second: int) -> None:
-    # The 64-bit shifts of Armv8.1-M, of register pairs; with the same register numbers the 32-bit saturating ones.
+    # The 64-bit shifts of Armv8.1-M, of register pairs, and the 32-bit saturating ones; by a register (whose place in
+    # ORRS SP has) or by a constant (PC).
     build.lose({first & 0xF, first & 0xE, second >> 8 & 0xF, second >> 8 & 0xE | 1} - {PC})
 
 
