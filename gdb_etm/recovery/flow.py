@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.protocols.elements import Context, Event, Exception_, ExceptionReturn, Gap
+from gdb_etm.program.transfers import Role
+from gdb_etm.protocols.elements import Context, Event, Exception_, ExceptionReturn, Gap, Transfer
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
-from gdb_etm.recovery.line import DEAD, START, Fact, Line
+from gdb_etm.recovery.line import DEAD, START, Access, Fact, Line
 from gdb_etm.recovery.operations import FP_DEFAULT, FP_MODE, FPCA, HANDLER, PSP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 
@@ -107,6 +108,7 @@ class Flow:
         self._world_of = -1
         self._branch: Optional[_Branch] = None
         self._last: Optional[Template] = None
+        self._traced = history if history.tells_transfers else None
         frames = line.rules.frames
         self._frames = None if frames is None else Frames(frames, self._templates.like)
         self._moved = True
@@ -207,6 +209,7 @@ class Flow:
         elif template.moves:
             self._moved = True
         executed = True
+        accesses = len(line.accesses)
         if template.condition == ALWAYS:
             self._world_of = -1
             self._run(template, flags, current, taken)
@@ -214,6 +217,8 @@ class Flow:
             executed = self._conditionally(template, number, flags, taken)
         if not executed:
             return
+        if self._traced is not None:
+            self._take(self._traced.transfers(number), accesses)
         if template.call:
             self.calls.call(number, template.address + template.size, current)
         if template.target is not None:
@@ -280,6 +285,37 @@ class Flow:
             self._exceptions.switch()
         return True
 
+    def _take(self, transfers: Sequence[Transfer], first: int) -> None:
+        # Traced loads and stores are those of the instruction, if there are as many and of the same sizes.
+        made = self.line.accesses[first:]
+        told = [one for one in transfers if one.certain and one.role is Role.DATA]
+        if len(told) != len(made):
+            return
+        if any(one.store is not access.store or one.size != access.size for one, access in zip(told, made)):
+            return
+        for one, access in zip(told, made):
+            self._measured(access, one)
+
+    def _measured(self, access: Access, transfer: Transfer) -> None:
+        line = self.line
+        if transfer.address is not None:
+            line.learn(access.address, 0xFFFFFFFF, transfer.address & 0xFFFFFFFF, Fact.DATA)
+        if transfer.value is not None:
+            bits = (1 << 8 * access.size) - 1
+            line.learn(access.data, bits, transfer.value & bits, Fact.DATA)
+
+    def _take_frame(self, event: Union[Exception_, ExceptionReturn], first: int) -> None:
+        # What an exception pushed or popped, as far as it is traced with addresses.
+        made = self.line.accesses[first : first + 8]
+        told = [] if self._traced is None else self._traced.event_transfers(event)
+        known = [one for one in told if one.certain and one.address is not None and one.size == 4]
+        if len(made) < 8 or len(known) < 8:
+            return
+        known.sort(key=lambda one: one.address or 0)
+        for one, access in zip(known, made):
+            if one.address == (known[0].address or 0) + 4 * known.index(one):
+                self._measured(access, one)
+
     def _goes_to(self, address: int, isa: Isa) -> None:
         # The next instruction's address is what the last one computed, if it did.
         branch = self._branch
@@ -300,14 +336,18 @@ class Flow:
             if event.return_address is not None:
                 self._goes_to(event.return_address, Isa.T32)
             self._branch = None
+            accesses = len(self.line.accesses)
             self._exceptions.enter(event, self.current, self._m_profile)
+            self._take_frame(event, accesses)
             return
         branch, self._branch = self._branch, None
         target = branch.target if branch is not None else None
         if isinstance(event, _Chained):
             self._exceptions.chain(target, self.current, self._m_profile)
         else:
+            accesses = len(self.line.accesses)
             loaded = self._exceptions.leave(target, self.current, self._m_profile)
+            self._take_frame(event, accesses)
             self._branch = _Branch(loaded, 1, False, True, self.line.number)
 
 
