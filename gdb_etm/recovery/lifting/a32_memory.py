@@ -55,6 +55,9 @@ def lift_extra(build: Builder, word: int) -> None:
     address, moved = _indexed(build, word, offset)
     register, operation, loads = word >> 12 & 0xF, word >> 5 & 3, bool(word & 0x00100000)
     double = operation > 1 and not loads
+    if double and operation == 2 and offset in (register, register + 1):
+        build.give_up()  # unpredictable: the offset is loaded over
+        return
     _write_back(build, word, moved, (register, register + 1) if double else (register,))
     if double:
         _doubleword(build, register, address, operation == 2)
