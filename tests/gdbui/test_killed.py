@@ -1,0 +1,157 @@
+"""Real GDB sessions that are killed in the middle, on a board that lives on; held against the board's truth."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Iterator, List, NamedTuple, Sequence
+
+import pytest
+
+from tests.access.processes import FOREVER_TICK, is_running, wait_until, write_forever
+from tests.gdb_session import ROOT, SCRIPT, run_gdb
+
+TAKEN_OVER = "note: another debugger had claimed the trace unit; if it is still there, it loses its trace"
+# Ends GDB at a request to the process beside it, counted from here.
+_BOMB = """import os
+from gdb_etm.access.client import Client
+plain, left = Client.request, [%d]
+def request(self, message, *rest):
+    left[0] -= message.get('op') in %r
+    if left[0] <= 0: os.kill(os.getpid(), 9)
+    return plain(self, message, *rest)
+Client.request = request
+"""
+ANY = ("read32", "write32", "read_block", "read_fifo")
+_LINE = re.compile(r"\d+ [ !]? *(0x[0-9a-f]{8}) ")
+
+
+class Board(NamedTuple):
+    """A board that lives on, and its program and truth."""
+
+    where: str
+    elf: Path
+    truth: Path
+
+    @property
+    def runs(self) -> bool:
+        """Whether its core runs."""
+        before = self.truth.stat().st_size
+        return wait_until(lambda: self.truth.stat().st_size > before)
+
+    def users(self) -> List[int]:
+        """Return the processes beside GDB that use it."""
+        words = self.where.split()[3].encode("ascii"), b"--stdio"
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                arguments = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[1] in arguments and any(words[0] in each for each in arguments):
+                found.append(int(path.parent.name))
+        return found
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[Board]:
+    elf, truth = write_forever(tmp_path / "forever.elf"), tmp_path / "truth"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.probe_server", "m33", "board.elf=%s" % elf, "board.truth=%s" % truth],
+        cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+    assert process.stdout is not None
+    connect = "etm connect --probe remote:localhost:%d --target cortex_m --mode halt" % int(process.stdout.readline())
+    yield Board(connect, elf, truth)
+    process.kill()
+    process.communicate()
+
+
+def gdb(board: Board, commands: Sequence[str]) -> "subprocess.Popen[str]":
+    """Start GDB on the board with its commands."""
+    line = ["gdb-multiarch", "-nx", "-q", "-batch"]
+    for command in ("set width 0", "source %s" % SCRIPT, "file %s" % board.elf, board.where, *commands):
+        line += ["-ex", command]
+    return subprocess.Popen(line, cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, universal_newlines=True)
+
+
+def wait_for(process: "subprocess.Popen[str]", text: str) -> List[str]:
+    """Read what GDB writes up to a line that begins with a text."""
+    assert process.stdout is not None
+    seen: List[str] = []
+    for line in process.stdout:
+        seen.append(line)
+        if line.startswith(text):
+            return seen
+    raise AssertionError("".join(seen))
+
+
+def bomb(number: int, operations: Sequence[str]) -> str:
+    return "python exec(%r)" % (_BOMB % (number, tuple(operations)))
+
+
+def next_session(board: Board) -> List[str]:
+    """Trace in a new GDB up to the first exception, and hold what it shows against what ran."""
+    before = board.truth.stat().st_size
+    output = run_gdb([
+        "file %s" % board.elf, board.where, "etm status", "etm start", "tbreak *%#x" % FOREVER_TICK, "continue",
+        "etm history 1,1000000", "etm disconnect"])
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    found = _LINE.findall(output)
+    assert len(found) > 20, output
+    with board.truth.open("rb") as stream:
+        stream.seek(before)
+        assert "\n".join(found).encode("ascii") in stream.read()
+    return output.splitlines()
+
+
+def assert_sane(board: Board) -> None:
+    """The core runs, and the unit is as it was found: off, and nobody's."""
+    assert wait_until(lambda: not board.users())
+    assert board.runs
+    lines = next_session(board)
+    assert TAKEN_OVER not in lines
+    assert any(line.startswith("trace unit: off, idle, powered, ") for line in lines)
+
+
+def test_while_it_programs_the_unit(board: Board) -> None:
+    process = gdb(board, [bomb(9, ANY), "etm start", "echo not reached\\n"])
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL and "not reached" not in output
+    assert_sane(board)
+
+
+def test_while_it_drains_the_buffer(board: Board) -> None:
+    deadly = bomb(1, ("read_fifo",))
+    process = gdb(board, ["etm start", "tbreak *%#x" % FOREVER_TICK, deadly, "continue", "echo no\\n"])
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL and not output.endswith("no\n")
+    assert_sane(board)
+
+
+def test_while_the_program_runs_and_is_traced(board: Board) -> None:
+    process = gdb(board, ["etm start", "python print('there', flush=True)", "continue"])
+    wait_for(process, "there")
+    time.sleep(0.1)
+    process.kill()
+    process.communicate()
+    assert_sane(board)
+
+
+def test_the_process_beside_gdb(board: Board) -> None:
+    """Nobody is left to put anything back: the core runs on, and the unit is taken over."""
+    tell = "python print('process', flush=True)"
+    process = gdb(board, ["etm start", tell, "continue"])
+    wait_for(process, "process")
+    time.sleep(0.1)
+    (beside,) = board.users()
+    os.kill(beside, signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert not is_running(beside)
+    assert board.runs
+    assert TAKEN_OVER in next_session(board)
