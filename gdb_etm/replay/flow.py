@@ -12,15 +12,16 @@ then the saved value is not told.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from bisect import bisect_left, bisect_right
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.history.reader import DEBUG_HALT
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import History
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
 from gdb_etm.recovery.values import State
 from gdb_etm.replay.effects import LR, PC, SP, TRACKED, Effect, Effects
+from gdb_etm.replay.script import EFFECT, EVENT, Script
 
 _WORD = 0xFFFFFFFF
 _EVERY = 2048
@@ -107,11 +108,13 @@ class Flow:
         """Every exception that was taken."""
         self.has_switched = False
         """Whether a stack pointer, or the choice of one, was written."""
+        self._last: Optional[Tuple[int, _State]] = None
+        # The state that was asked for last: GDB asks for many things at one place.
         self._marks: List[int] = []
-        self._states: List[_State] = []
+        self._states: List[Tuple[int, _State]] = []
+        self.script = Script(history)
         walk = _Walk(self, _State({register: (root, 0) for root, register in enumerate(TRACKED, 1)}, {}, []), True)
-        self.mark(1, walk.state)
-        walk.run(1, len(history) + 1)
+        walk.run(0, 1, len(history) + 1)
         self._lowest = min([0, walk.depth, *(entry.depth for entry in self.entries)])
         for root, register in enumerate(TRACKED, 1):
             name = next(name for name, number in FOLLOWED.items() if number == register)
@@ -183,10 +186,10 @@ class Flow:
             self.learn(entry.stack, before - 0x20 & ~7)
             self.learn(entry.link, self._return_code & (_WORD if entry.depth == self._lowest else ~_THREAD))
 
-    def mark(self, number: int, state: _State) -> None:
-        """Keep the state before an instruction."""
+    def mark(self, entry: int, number: int, state: _State) -> None:
+        """Keep the state before an entry of the history's order, whose first instruction has a number."""
         self._marks.append(number)
-        self._states.append(state.copy())
+        self._states.append((entry, state.copy()))
 
     def learn(self, symbol: Symbol, value: int) -> bool:
         """Take note of what a symbol is.
@@ -207,9 +210,13 @@ class Flow:
 
     def _state(self, number: int) -> _State:
         # Before an instruction, from the state stored last before it.
+        if self._last is not None and self._last[0] == number:
+            return self._last[1]
         at = bisect_right(self._marks, number) - 1
-        again = _Walk(self, self._states[at].copy(), False)
-        again.run(self._marks[at], number)
+        entry, state = self._states[at]
+        again = _Walk(self, state.copy(), False)
+        again.run(entry, self._marks[at], number)
+        self._last = number, again.state
         return again.state
 
 
@@ -221,7 +228,7 @@ class _Walk:
         self.state = state
         self._flow = flow
         self._learns = learns
-        self._marked = 1
+        self._marked = -_EVERY
         self._roots = 0
         self._leaves: Optional[Tuple[Symbol, Optional[Tuple[int, Saved]]]] = None
         # What a return goes to, with the word it was popped from.
@@ -230,39 +237,49 @@ class _Walk:
         self.depth = 0
         """Handlers that are active; below 0 where the history began in one."""
 
-    def run(self, first: int, stop: int) -> None:
-        """Go from before ``first`` to before ``stop``."""
-        flow = self._flow
-        begun = first == 1
-        following = first
-        for item in flow.history.spans(first, min(stop, len(flow.history))):
-            if isinstance(item, Span):
-                self._span(item, stop, begun)
-                following = item.number + item.range.instructions
-                begun = True
-                if following > stop:
-                    return  # what comes next is after the instruction that is asked for
-            elif begun:
-                # Others have been gone through before the state was kept.
-                self._roots = following << 8 | 0x80
-                self._event(item)
+    def run(self, entry: int, number: int, stop: int) -> None:
+        """Go to before an instruction.
 
-    def _span(self, item: Span, stop: int, arrives: bool) -> None:
-        executed = item.range
-        if arrives and (self._returning or self._leaves is not None):
-            self._roots = item.number << 8 | 0xC0
-            self._arrive(executed.start, executed.isa)
-        if self._learns and item.number >= self._marked + _EVERY:
-            self._marked = item.number
-            self._flow.mark(item.number, self.state)
-        for effect in self._flow.effects(executed):
-            number = item.number + effect.at
-            if number >= stop:
+        :param entry: The entry of the history's order to begin with.
+        :param number: Of its first instruction.
+        :param stop: Of the instruction to stop before.
+        """
+        history, script = self._flow.history, self._flow.script
+        order, events = history.order, script.events
+        at = bisect_left(script.places, entry)
+        while number <= stop:
+            if self._learns and number >= self._marked + _EVERY and not self._returning:
+                self._marked = number
+                self._flow.mark(entry, number, self.state)
+            while at < len(events) and script.places[at] <= entry:
+                self._event(events[at], number)
+                at += 1
+            if entry == len(order):
                 return
-            self._roots = number << 8
-            self._execute(effect, number)
+            for steps, instructions in script.steps(order[entry], self._flow.effects):
+                for kind, distance, what in steps:
+                    self._step(kind, number + distance, what, stop)
+                number += instructions
+                if number > stop:
+                    return
+            entry += 1
 
-    def _event(self, event: object) -> None:
+    def _step(self, kind: int, number: int, what: Any, stop: int) -> None:
+        if kind == EFFECT:
+            if number < stop:
+                self._roots = number << 8
+                self._execute(what, number)
+        elif number > stop:
+            return
+        elif kind == EVENT:
+            self._event(what, number)
+        elif self._returning or self._leaves is not None:
+            self._roots = number << 8 | 0xC0
+            self._arrive(*what)
+
+    def _event(self, event: object, number: int) -> None:
+        if not number << 8 | 0x80 <= self._roots < number << 8 | 0xC0:
+            self._roots = number << 8 | 0x80
         if isinstance(event, Exception_):
             self._exception(event)
         elif isinstance(event, ExceptionReturn):

@@ -11,9 +11,9 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tu
 
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path, Seam
-from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.steps import beyond_exception
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
+from gdb_etm.protocols.elements import Gap
+from gdb_etm.replay.interruptions import Interruptions
 
 _AT_ONCE = 1 << 18
 # Instructions that are searched before somebody may interrupt.
@@ -67,7 +67,7 @@ class Motion:
         self._activations = activations
         self._look = look
         self._watched: Dict[Tuple[int, int, int], List[int]] = {}
-        self._exceptions: Optional[Set[int]] = None
+        self._interruptions: Optional[Interruptions] = None
 
     def watch(self, kind: int, address: int, size: int) -> None:
         """Insert a watchpoint: 2 for stores, 3 for loads, 4 for both."""
@@ -165,10 +165,13 @@ class Motion:
         return self.path.seam_back(to, number) if backward else self.path.seam(number, to)
 
     def _beyond(self, number: int, to: int, backward: bool) -> Optional[int]:
-        if self._exceptions is None:
-            self._exceptions = _exceptions(self.path)
-        if min(number, to) not in self._exceptions:
+        if self._interruptions is None:
+            self._interruptions = Interruptions(self.path)
+        if not self._interruptions.lies_after(min(number, to)):
             return None
+        near = self._interruptions.interrupted(number) if backward else self._interruptions.resumed(number)
+        if near is not None:
+            return near
         return beyond_exception(self.path, self._activations(), number, to, backward)
 
     def _at_end(self) -> Stopped:
@@ -178,12 +181,3 @@ class Motion:
     def _stop(self, stop: Stopped) -> Stopped:
         self.number = stop.number
         return stop
-
-
-def _exceptions(path: Path) -> Set[int]:
-    # The numbers of the instructions after which exceptions were taken or returned from.
-    found = set()
-    for index, event in enumerate(path.history.events):
-        if isinstance(event, ExceptionReturn) or isinstance(event, Exception_) and event.name != DEBUG_HALT:
-            found.add(path.history.number_at(index))
-    return found

@@ -12,7 +12,7 @@ from gdb_etm.recovery.values import State, Tier, no_memory
 from gdb_etm.replay.flow import FOLLOWED, Flow
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
-_MOST_RECOVERED = 100_000
+_MOST_RECOVERED = 50_000
 # Instructions up to which all values are worked out; it takes some tenths of a second for each ten thousand.
 _TOLD = (Tier.EXACT, Tier.ASSUMED)
 
@@ -28,6 +28,9 @@ class Doubt(NamedTuple):
 
 class Past(Protocol):
     """Values before instruction ``number``; one more than the history's length is the end."""
+
+    def prepare(self) -> None:
+        """Do what takes long now: GDB waits for a stop as long as it takes, but for a register two seconds."""
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register by its lower-case name; None when it is not known."""
@@ -65,6 +68,10 @@ class FlowPast:
         self._flow: Optional[Flow] = None
         self._saved: Tuple[int, Dict[int, int]] = (0, {})
         self._transfers: Optional[List[Tuple[int, int, int, bool]]] = None
+
+    def prepare(self) -> None:
+        """Follow the flow of control."""
+        self._follow()
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
@@ -147,6 +154,11 @@ class RecoveredPast(FlowPast):
     ) -> None:
         super().__init__(path, constants, begin, end, thread_code)
         self._recovery = Recovery(path.history, end, begin)
+
+    def prepare(self) -> None:
+        """Work everything out."""
+        super().prepare()
+        self._recovery.solve()
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""

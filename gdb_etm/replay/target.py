@@ -110,6 +110,7 @@ class Target:
         return True
 
     def _status(self, text: str) -> Iterator[Reply]:
+        self.replay.past.prepare()
         yield self._stop_reply(5)
 
     def _stop_reply(self, signal: int, more: str = "") -> bytes:
@@ -208,6 +209,8 @@ class Target:
         # GDB knows one word for a place that it cannot go on from; what it is stands on the console.
         if stop.why is Why.END:
             self.ended = stop
+        else:
+            self.replay.past.prepare()
         line = self._line(stop)
         if line:
             yield b"O" + (line + "\n").encode("utf-8", "replace").hex().encode()

@@ -1,0 +1,93 @@
+"""Where the interrupted code goes on after an exception, and where it was before, found from what is near."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import List, Optional, Tuple
+
+from gdb_etm.history.path import Path
+from gdb_etm.history.reader import DEBUG_HALT
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn
+
+_FARTHEST = 10_000
+# Exceptions that are gone past in search of the end, or the beginning, of one.
+
+
+class Interruptions:
+    """The exceptions of a history, and the returns from them.
+
+    :param path: The way that execution took.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        history = path.history
+        self._events: List[Tuple[bool, Optional[int]]] = []
+        # Whether it is a return, and the preferred return address of an exception.
+        self._afters: List[int] = []
+        for index, event in enumerate(history.events):
+            is_return = isinstance(event, ExceptionReturn)
+            if is_return or isinstance(event, Exception_) and event.name != DEBUG_HALT:
+                self._afters.append(history.number_at(index))
+                self._events.append((is_return, getattr(event, "return_address", None)))
+
+    def lies_after(self, number: int) -> bool:
+        """Tell whether there is one directly after an instruction."""
+        at = bisect_left(self._afters, number)
+        return at < len(self._afters) and self._afters[at] == number
+
+    def resumed(self, number: int) -> Optional[int]:
+        """Find where execution goes on after an instruction with an exception, or a return from one, behind it.
+
+        :param number: Of the instruction.
+        :returns: None when it cannot be told from what is near.
+        """
+        first = bisect_left(self._afters, number)
+        if self._events[first][0]:
+            if not self._is_tail(first):
+                return number + 1
+            first += 1
+        depth = 0
+        for at in range(first, min(first + _FARTHEST, len(self._events))):
+            is_return, _ = self._events[at]
+            if not is_return:
+                depth += 1
+            elif depth == 1 and not self._is_tail(at):
+                landing = self._afters[at] + 1
+                is_same = self._path.address(landing) == self._events[first][1]
+                return landing if is_same and landing <= self._path.length else None
+            else:
+                depth -= 1
+        return None
+
+    def interrupted(self, number: int) -> Optional[int]:
+        """Find the instruction before one with an exception, or a return from one, in front of it.
+
+        :param number: Of the instruction.
+        :returns: None when it cannot be told from what is near.
+        """
+        last = bisect_right(self._afters, number - 1) - 1
+        if not self._events[last][0]:
+            if not (last and self._is_tail(last - 1)):
+                return number - 1
+            last -= 1
+        depth = 0
+        for at in range(last, max(last - _FARTHEST, -1), -1):
+            is_return, address = self._events[at]
+            if is_return:
+                depth += 1
+                continue
+            depth -= 1
+            if not depth and not (at and self._is_tail(at - 1)):
+                # After the last of several handlers its own return address is that of the first, too.
+                following = self._events[last + 1] if self._is_tail(last) else None
+                is_same = address == (following[1] if following else self._path.address(number))
+                return self._afters[at] if is_same and self._afters[at] else None
+        return None
+
+    def _is_tail(self, at: int) -> bool:
+        # Whether a return is followed by another exception at once, for the same context (tail-chaining).
+        following = at + 1
+        if not self._events[at][0] or following >= len(self._events):
+            return False
+        return self._afters[following] == self._afters[at] and not self._events[following][0]
