@@ -24,8 +24,8 @@ class Assumption(NamedTuple):
     """That one register is the same before a call and after it, or something like that."""
 
     kind: int
-    """CALL; HANDLER for an exception; ALIGNED: what SP is set to, ``before``, is a multiple of 4; FRAME: ``after`` is
-    the canonical frame address, ``before``, plus the distance."""
+    """CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
+    frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance."""
     place: int
     before: int
     """Variable."""
@@ -115,4 +115,10 @@ class Calls:
     def align(self, variable: int) -> None:
         """Assume that what SP is set to is a multiple of 4; the core ignores the other bits (Armv8-M ARM, B3.8)."""
         number = self._line.number
-        self.assumptions.append(Assumption(ALIGNED, SP, variable, variable, number, number))
+        self.assumptions.append(Assumption(ALIGNED, SP, variable, variable, number, number, 3))
+
+    def align_frame(self) -> None:
+        """Assume that the canonical frame address is a multiple of 8, as SP is at each call (AAPCS32, 6.2.1.2)."""
+        if self.frame != NO_FRAME:
+            number = self._line.number
+            self.assumptions.append(Assumption(ALIGNED, SP, self.frame, self.frame, number, number, 7))

@@ -63,6 +63,15 @@ def uses_floats(program: Program) -> bool:
     return any(not match.start() & 1 for _, data in program.pieces for match in _FLOATS.finditer(data))
 
 
+# MSR to PSP, CONTROL, PSP_NS and CONTROL_NS.
+_STACKS = re.compile(b"(?=[\x80-\x8f]\xf3[\x09\x14\x89\x94]\x88)", re.DOTALL)
+
+
+def uses_process_stack(program: Program) -> bool:
+    """Tell whether a program may write PSP or CONTROL; one that never does runs on the main stack alone."""
+    return any(not match.start() & 1 for _, data in program.pieces for match in _STACKS.finditer(data))
+
+
 def _is_asynchronous(event: Exception_) -> bool:
     return event.vector is not None and event.vector >= _FIRST_INTERRUPT
 
@@ -82,13 +91,15 @@ class Exceptions:
     :param line: The line that is being made.
     :param calls: Of the same line.
     :param fpu: Whether frames may hold floating-point registers.
+    :param psp: Whether PSP may be in use.
     :param core: The core's type.
     """
 
-    def __init__(self, line: Line, calls: Calls, fpu: bool, core: str) -> None:
+    def __init__(self, line: Line, calls: Calls, fpu: bool, psp: bool, core: str) -> None:
         self._line = line
         self._calls = calls
         self._fpu = fpu
+        self._psp = psp
         self._pushed = _PUSHED + _PUSHED_FLOATS if fpu else _PUSHED
         self._armv7 = bool(_ARMV7.search(core))
         self._security: Optional[int] = None
@@ -104,6 +115,8 @@ class Exceptions:
         """Take an exception."""
         line = self._line
         calls = self._calls
+        if m_profile:
+            calls.align_frame()
         self._open.append(
             _Entry(line.number, _is_asynchronous(event), self._values(current), calls.stack, calls.frame)
         )
@@ -163,6 +176,8 @@ class Exceptions:
         # What every EXC_RETURN has in common.
         line = self._line
         line.learn(value, 0xFFFFFF80, 0xFFFFFF80, Fact.MODE)
+        if not self._psp:
+            line.learn(value, 1 << _STACK, 0, Fact.MODE)
         security = self._security_bits()
         if security is not None:
             for place in (0, 5, 6):
@@ -196,6 +211,8 @@ class Exceptions:
     def _process(self, current: List[int]) -> int:
         # Whether r13 is PSP.
         line = self._line
+        if not self._psp:
+            return line.constant(0)
         return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
 
     def _push(self, event: Exception_, current: List[int]) -> None:
@@ -260,7 +277,7 @@ class Exceptions:
         value = line.new(INPUT) if target is None else target
         self._returns_with(value)
         thread = self._bit(value, _MODE)
-        process = self._op(Op.AND, self._bit(value, _STACK), thread)
+        process = self._op(Op.AND, self._bit(value, _STACK), thread) if self._psp else line.constant(0)
         basic = self._bit(value, _FTYPE) if self._fpu else line.one
         frame = line.select(process, current[PSP], current[SP])
         loaded = [line.load(line.offset(frame, 4 * index), 4, line.one) for index in range(8)]

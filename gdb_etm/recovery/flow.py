@@ -14,7 +14,7 @@ from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
 from gdb_etm.recovery.line import DEAD, START, Access, Fact, Line
-from gdb_etm.recovery.operations import FP_DEFAULT, FP_MODE, FPCA, HANDLER, PSP
+from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, PSP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 
 _BIT = 0xFFFFFFFE
@@ -88,22 +88,24 @@ class Flow:
     :param first: Number of the first instruction.
     :param last: Number of the last instruction.
     :param fpu: Whether exceptions may push floating-point registers.
+    :param psp: Whether PSP may be in use.
     """
 
-    def __init__(self, history: History, line: Line, first: int, last: int, fpu: bool) -> None:
+    def __init__(self, history: History, line: Line, first: int, last: int, fpu: bool, psp: bool) -> None:
         self.line = line
         self.first = first
         self.last = last
         core = history.source.core
         m_profile = is_m_profile(core)
         self._m_profile = m_profile
+        self._psp = psp
         self._templates = Templates(history.program, line.constant, m_profile)
         self._items = list(_within(history, first, last))
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
         self.current: List[int] = []
         """The variable of each place; those of one instruction come after the others."""
         self.calls = Calls(line)
-        self._exceptions = Exceptions(line, self.calls, fpu, core.type if core is not None else "")
+        self._exceptions = Exceptions(line, self.calls, fpu, psp, core.type if core is not None else "")
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
         self._branch: Optional[_Branch] = None
@@ -130,6 +132,8 @@ class Flow:
             return
         for place in (13, 20, 21):
             line.learn(self.current[place], 3, 0, Fact.MODE)
+        if not self._psp:
+            line.learn(self.current[CONTROL], 2, 0, Fact.MODE)
 
     def follow(self) -> Iterator[int]:
         """Add all instructions; gives the number of the next one now and then."""

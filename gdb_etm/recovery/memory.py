@@ -52,6 +52,8 @@ class Memory:
         """Accesses of which the address is known, or which did not run."""
         self.linked = bytearray(len(accesses))
         """Bytes of each load that are linked, a bit for each."""
+        self._touched: Dict[int, int] = {}
+        # Bytes of each word that any access touches.
         self._ended: Dict[int, int] = {}
         # Bytes of each word that are linked to the end.
         self._waiting: Dict[int, Set[int]] = {}
@@ -78,7 +80,7 @@ class Memory:
         made.cells = {word: list(cell) for word, cell in self.cells.items()}
         made.unplaced = list(self.unplaced)
         made.placed, made.linked = bytearray(self.placed), bytearray(self.linked)
-        made._ended = dict(self._ended)
+        made._ended, made._touched = dict(self._ended), dict(self._touched)
         made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
         made.blocked = dict(self.blocked)
         made.news, made.guesses = list(self.news), list(self.guesses)
@@ -198,14 +200,15 @@ class Memory:
         if not line.is_ram(address, access.size) or line.is_volatile(address, access.size):
             return
         for word in range(address & ~3, address + access.size, 4):
-            self._insert(word, number)
+            bytes_ = ((1 << access.size) - 1) << 8 >> (word - address + 8)
+            self._insert(word, number, bytes_ & 15)
         if not access.store:
             self._connect(number)
 
     def _place_alias(self, number: int, address: int) -> None:
         # A store to a bit's alias changes a byte in a way that is not followed: it is a store of unknown data.
         byte = 0x20000000 + ((address - BIT_BAND[0]) >> 5)
-        self._insert(byte & ~3, number)
+        self._insert(byte & ~3, number, 1 << (byte & 3))
 
     def _is_constant(self, number: int, access: Access, address: int) -> bool:
         known = self._line.read_constant(address, access.size)
@@ -213,7 +216,8 @@ class Memory:
             self._line.learn(access.data, MASK, known, Fact.MEMORY)
         return known is not None
 
-    def _insert(self, word: int, number: int) -> None:
+    def _insert(self, word: int, number: int, touched: int) -> None:
+        self._touched[word] = self._touched.get(word, 0) | touched
         cell = self.cells.setdefault(word, [])
         insort(cell, number)
         accesses, linked = self._line.accesses, self.linked
@@ -225,7 +229,7 @@ class Memory:
                     self._connect(other)
             elif access.size == 4 and not self._domain.bits[access.address] & 3:
                 return
-        self._connect_end(word)
+        self._connect_end(word, touched)
 
     def _release(self, number: int) -> None:
         # Look again at what waits for an access.
@@ -234,7 +238,7 @@ class Memory:
             return
         for other in sorted(waiting):
             if other < 0:
-                self._connect_end(~other)
+                self._connect_end(~other, self._touched[~other])
             else:
                 self._connect(other)
 
@@ -379,8 +383,8 @@ class Memory:
             self._line.number = access.number
             self._line.learn(access.data, known, bits, why, pair)
 
-    def _connect_end(self, word: int) -> None:
-        # The last access to a word leaves what is there at the end.
+    def _connect_end(self, word: int, touched: int) -> None:
+        # The last access to some bytes of a word leaves what is there at the end.
         if self._end is None:
             return
         cell = self.cells[word]
@@ -388,7 +392,7 @@ class Memory:
         last = len(self._line.accesses)
         found: List[Tuple[int, int, int, bool]] = []
         for index in range(4):
-            if done >> index & 1:
+            if done >> index & 1 or not touched >> index & 1:
                 continue
             source, distance = self._source(cell, len(cell), word + index)
             if source == _START:

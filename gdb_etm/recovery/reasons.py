@@ -66,7 +66,8 @@ class Reasons:
             what = "exception after" if one.kind == HANDLER else "call at"
             return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
         if kind == Kind.ALIGNED:
-            return "what SP is set to at %#x is a multiple of 4" % self._solution.address(number)
+            what = "the frame address" if relation[2] == 7 else "what SP is set to"
+            return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
         if kind in (Kind.FIELD, Kind.GUESS) and self._is_load(relation[1]):
             return self._link(relation, variable)
         if self._line.made[variable] == cause:

@@ -69,7 +69,7 @@ class Kind(IntEnum):
     GUESS = 23
     """(d, a, p, q, n): FIELD, if stores to unknown addresses miss"""
     ALIGNED = 24
-    """(a, assumption): a is a multiple of 4 if an assumption holds"""
+    """(a, bits, assumption): bits of a are 0 if an assumption holds"""
     CHOOSE = 25
     """(d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias"""
     REMAINDER = 26
@@ -126,8 +126,8 @@ def equal(domain: Domain, relation: Relation) -> None:
 
 
 def aligned(domain: Domain, relation: Relation) -> None:
-    """Refine that a is a multiple of 4 (ALIGNED)."""
-    domain.learn(relation[1], 3, 0)
+    """Refine that bits of a are 0 (ALIGNED)."""
+    domain.learn(relation[1], relation[2], 0)
 
 
 def kept(domain: Domain, relation: Relation) -> None:

@@ -196,7 +196,7 @@ class Solver:
             if number not in dropped:
                 line.number = assumption.returned
                 if assumption.kind == ALIGNED:
-                    self._activate(line.relate((Kind.ALIGNED, assumption.before, number)))
+                    self._activate(line.relate((Kind.ALIGNED, assumption.before, assumption.distance, number)))
                 else:
                     pair = (assumption.before, assumption.after)
                     self._activate(line.relate((int(Kind.KEPT),) + pair + (assumption.distance, number)))

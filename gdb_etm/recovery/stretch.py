@@ -10,7 +10,7 @@ from gdb_etm.protocols.elements import ExceptionReturn, Range
 from gdb_etm.recovery.calls import ALIGNED, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.domain import Contradiction
-from gdb_etm.recovery.exceptions import uses_floats
+from gdb_etm.recovery.exceptions import uses_floats, uses_process_stack
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.line import DEAD, Fact, Line
 from gdb_etm.recovery.memory import Memory, Reader
@@ -62,7 +62,8 @@ class StretchSolution:
         """Whether the facts contradict each other, so that nothing is told."""
         fpu = rules.fpu if rules.fpu is not None else _has_fpu(begin, end)
         fpu = fpu and uses_floats(history.program)
-        self.flow = Flow(history, self.line, first, last, fpu)
+        psp = _on_process_stack(begin, end) or uses_process_stack(history.program)
+        self.flow = Flow(history, self.line, first, last, fpu, psp)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -204,7 +205,8 @@ class StretchSolution:
                 if one.kind == FRAME:
                     text = "the call frame information at %#x does not hold" % where
                 elif one.kind == ALIGNED:
-                    text = "what SP is set to at %#x is no multiple of 4" % where
+                    what = "the frame address" if one.distance == 7 else "what SP is set to"
+                    text = "%s at %#x is no multiple of %d" % (what, where, one.distance + 1)
                 else:
                     what = "exception after" if one.kind == OF_HANDLER else "call at"
                     text = "the %s %#x did not preserve %s" % (what, where, names[one.place])
@@ -219,6 +221,10 @@ class StretchSolution:
     def address(self, number: int) -> int:
         """Give the address of an instruction of the stretch."""
         return self.flow.addresses[number - self.first]
+
+
+def _on_process_stack(*states: Optional[State]) -> bool:
+    return any(state is not None and bool(state.registers.get("control", 0) & 2) for state in states)
 
 
 def _has_fpu(*states: Optional[State]) -> bool:
