@@ -1,0 +1,77 @@
+"""What recovery is given of a capture: its ends, where there is RAM, call frame information."""
+
+from __future__ import annotations
+
+import re
+from typing import List, Optional, Sequence
+
+from gdb_etm.capture import Core
+from gdb_etm.commands.anchors import STACK_POINTERS, Anchored
+from gdb_etm.commands.records import Decoded, Record
+from gdb_etm.errors import ImageError
+from gdb_etm.program.cfi import CallFrames, load_frames
+from gdb_etm.program.ram import Piece, load_writable, regions
+from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.recovery import Progress, Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+
+_BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)
+
+
+def recovery_of(
+    record: Record,
+    decoded: Decoded,
+    files: Sequence[str],
+    limit: Tier = Tier.ASSUMED,
+    volatile: Sequence[Piece] = (),
+    progress: Optional[Progress] = None,
+) -> Recovery:
+    """Make the recovery of one core's history; it works when it is asked.
+
+    :param record: The capture.
+    :param decoded: What of it is recovered.
+    :param files: The ELF files of the program.
+    :param limit: The worst tier that is worked out.
+    :param volatile: Pieces of RAM that others write too.
+    :param progress: Called now and then while it works, see :class:`~gdb_etm.recovery.recovery.Recovery`.
+    """
+    history = decoded.history
+    rules = rules_of(record.anchored, history.source.core, files)
+    return Recovery(
+        history,
+        record.anchored.after(history),
+        record.anchored.before(history),
+        rules._replace(limit=limit, volatile=tuple(volatile)),
+        progress=progress,
+    )
+
+
+def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> Rules:
+    """Tell what a recovery may rely on, by the core and the program.
+
+    A file that cannot be read, or that does not say it, leaves the memory map and the calling convention.
+    """
+    anchors = [anchor for anchor in (anchored.begin, anchored.end) if anchor is not None]
+    stacks = [anchor.registers.get(name, 0) for anchor in anchors for name in STACK_POINTERS]
+    ram = regions(_writable(files), stacks, is_m_profile(core))
+    has_aliases = core is not None and bool(_BIT_BAND.search(core.type))
+    return Rules(ram=tuple(ram), bit_band=has_aliases, frames=_frames(files))
+
+
+def _writable(files: Sequence[str]) -> List[Piece]:
+    found: List[Piece] = []
+    for path in files:
+        try:
+            found += load_writable(path)
+        except ImageError:
+            continue
+    return found
+
+
+def _frames(files: Sequence[str]) -> Optional[CallFrames]:
+    try:
+        frames = load_frames(files)
+    except ImageError:
+        return None
+    return frames if len(frames) else None

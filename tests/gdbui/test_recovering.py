@@ -1,0 +1,91 @@
+"""Real GDB sessions on the simulated boards: recovered registers against the board's truth, instruction by instruction."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+import pytest
+
+from tests.firmware.recovery.build import elf
+from tests.gdb_session import run_gdb
+
+PROGRAM = elf("algorithms-Os")
+NAMES = ["r%d" % number for number in range(13)] + ["sp", "lr"]
+
+TELL = """python
+import json
+from gdb_etm.api.inside import commands_session
+from gdb_etm.commands.recovering import recovery_of
+session = commands_session()
+record = session.current
+decoded = session.decode(record)
+recovery = recovery_of(record, decoded, session.debugger.program_files())
+rows = []
+for number in range(1, len(decoded.history) + 2, 11):
+    values = [recovery.register(number, name) for name in %r]
+    rows.append([None if value.value is None else [value.value, int(value.tier)] for value in values])
+addresses = [decoded.history.instruction(number + 1).address for number in range(len(decoded.history))]
+findings = [finding.text for finding in recovery.findings]
+print("TOLD " + json.dumps(dict(addresses=addresses, rows=rows, findings=findings)))
+end
+""" % (NAMES,)
+
+
+def told(folder: Path, board: str, *commands: str) -> Dict[str, Any]:
+    """Run a session; return what is recovered of its last capture."""
+    (folder / "tell.gdb").write_text(TELL)
+    where = "board:%s --elf %s --truth %s --registers --etb-size 64K" % (board, PROGRAM, folder / "truth")
+    text = run_gdb(["etm connect %s" % where, *commands, "source %s" % (folder / "tell.gdb")])
+    (line,) = [line for line in text.splitlines() if line.startswith("TOLD ")] or [text]
+    found = json.loads(line[5:])
+    assert isinstance(found, dict)
+    return found
+
+
+def truth(folder: Path) -> List[Tuple[int, Dict[str, int]]]:
+    """Return what ran between the first resume and the next halt: each address with the registers before it, and the
+    registers at the end."""
+    found: List[Tuple[int, Dict[str, int]]] = []
+    now: Dict[str, int] = {}
+    runs = False
+    for line in (folder / "truth").read_text("ascii").splitlines():
+        if line.startswith("registers"):
+            now = {**now, **{name: int(value, 16) for name, value in re.findall(r"(\w+)=0x(\w+)", line)}}
+        elif line.startswith("0x") and runs:
+            found.append((int(line[:10], 16), now))
+        elif line.startswith("resume"):
+            runs = True
+        elif line.startswith("halt") and runs:
+            break
+    return found + [(0, now)]
+
+
+def compare(found: Dict[str, Any], real: List[Tuple[int, Dict[str, int]]]) -> float:
+    """Hold what is told against the last instructions of the truth; return the share of r0 to r12 that is known."""
+    count = len(found["addresses"])
+    assert found["addresses"] == [address for address, _ in real[-count - 1 : -1]]
+    known = 0
+    for at, (row, (_, registers)) in enumerate(zip(found["rows"], real[-count - 1 :: 11])):
+        for name, told_of in zip(NAMES, row):
+            if told_of is not None:
+                assert told_of[0] == registers[name], (11 * at + 1, name, told_of)
+                known += name in NAMES[:13]
+    assert found["findings"] == []
+    return known / (13 * len(found["rows"]))
+
+
+@pytest.mark.parametrize("board", ["m33", "m4"])
+def test_what_is_told_is_true(board: str, tmp_path: Path) -> None:
+    found = told(tmp_path, board, "etm start", "set etm anchor-memory on", "break find", "continue")
+    assert len(found["addresses"]) > 3000
+    # From the resume on everything follows, since nothing comes from outside.
+    assert compare(found, truth(tmp_path)) > 0.9
+
+
+def test_from_the_halt_alone_it_is_less(tmp_path: Path) -> None:
+    save = "etm save %s" % (tmp_path / "saved")
+    found = told(tmp_path, "m33", "etm start", "break find", "continue", save, "etm load %s" % (tmp_path / "saved"))
+    assert 0.3 < compare(found, truth(tmp_path)) < 1
