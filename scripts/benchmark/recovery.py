@@ -131,6 +131,16 @@ def details(measured: Sequence[Measured], most: int) -> List[str]:
     return lines
 
 
+def reasons(measured: Sequence[Measured], most: int) -> List[str]:
+    """Say why values that are read later are unknown, in percent of all that are read later."""
+    lines = []
+    for one in measured:
+        for text, count in one.score.reasons[:most]:
+            share = 100 * count / max(one.score.live.count, 1)
+            lines.append("%s, %d: %4.1f %% %s" % (one.job.name, one.job.window, share, text))
+    return lines
+
+
 def main(arguments: Sequence[str]) -> None:
     """Read the arguments, measure, print."""
     form = argparse.RawDescriptionHelpFormatter
@@ -142,6 +152,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--limit", default="likely", choices=sorted(_LIMITS), help="the worst tier to work out")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time")
     parser.add_argument("--details", type=int, default=0, metavar="N", help="list wrong values and findings")
+    parser.add_argument("--reasons", type=int, default=0, metavar="N", help="list why values are unknown, N a window")
     parser.add_argument("--markdown", action="store_true", help="print the table for the README")
     parser.add_argument("--kept", default=os.path.join("build", "bench", "recovery"), help="folder of the runs")
     options = parser.parse_args(arguments)
@@ -160,7 +171,7 @@ def main(arguments: Sequence[str]) -> None:
         print("\nWindows of %d instructions, %s\n" % (window, options.board))
         rows = [row(one.job.name, [one]) for one in measured] + means(measured)
         print("\n".join(table(rows, options.markdown)))
-        print("\n".join(details(measured, options.details)), flush=True)
+        print("\n".join(details(measured, options.details) + reasons(measured, options.reasons)), flush=True)
 
 
 if __name__ == "__main__":

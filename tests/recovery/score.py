@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Sequence, Tuple
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
@@ -17,6 +19,7 @@ GENERAL = tuple("r%d" % number for number in range(13))
 NAMES = (*GENERAL, "sp", "lr")
 TIERS = (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)
 _STACKED: FrozenSet[str] = frozenset(("r0", "r1", "r2", "r3", "r12", "lr", "sp"))
+_NUMBER = re.compile(r"#?\b(0x[0-9a-f]+|\d[\d,]*)")
 # What capstone calls otherwise.
 _NAMES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12"}
 
@@ -58,6 +61,8 @@ class Score(NamedTuple):
     """One for each stretch in which a register is wrong without a change."""
     wrong_instants: Tuple[int, ...]
     """How many register-instants are wrong, by tier, better ones not included."""
+    reasons: Tuple[Tuple[str, int], ...]
+    """Why live instants of r0 to r12 are unknown, numbers left out, and how many; the most frequent first."""
 
 
 class Uses:
@@ -158,6 +163,7 @@ def score(run: Run, uses: Uses, first: int, recovery: Recovery) -> Score:
     counts = {what: _Count() for what in ("instants", "live", "definitions", "sp", "lr")}
     wrong: List[Wrong] = []
     instants = [0, 0, 0]
+    reasons: Counter[str] = Counter()
     for name, one in segments(run, uses, first):
         number = one.first - first + 1
         value = recovery.register(number, name)
@@ -171,10 +177,14 @@ def score(run: Run, uses: Uses, first: int, recovery: Recovery) -> Score:
             counts[name].add(length, tier)
             continue
         counts["instants"].add(length, tier)
-        counts["live"].add(max(0, one.last_read + 1 - one.first), tier)
+        live = max(0, one.last_read + 1 - one.first)
+        counts["live"].add(live, tier)
+        if tier is Tier.UNKNOWN and live:
+            reasons[_NUMBER.sub("N", value.reason)] += live
         counts["definitions"].add(int(one.defined), tier)
     shares = {what: count.share() for what, count in counts.items()}
-    return Score(**shares, wrong=tuple(wrong), wrong_instants=tuple(instants))
+    told = tuple(reasons.most_common())
+    return Score(**shares, wrong=tuple(wrong), wrong_instants=tuple(instants), reasons=told)
 
 
 def mean(scores: Sequence[Score], what: str, tier: Tier) -> float:
