@@ -90,7 +90,7 @@ def test_what_was_written_is_what_the_hardware_does(event: int, is_traced: bool)
 @pytest.mark.parametrize("board, command, message", [
     ("m33", "etm reg NOSUCH", 'no register NOSUCH; "etm reg" lists them'),
     ("m33", "etm reg TRCVICTRL", "no register TRCVICTRL; is it TRCVICTLR or "),
-    ("m33", "etm reg ETB.STS", "no component ETB on the path; there are SCS, ETM, FUNNEL, ETF"),
+    ("m33", "etm reg ETB.STS", "no component ETB on the path; there are SCS, DWT, ETM, FUNNEL, ETF"),
     ("m33", "etm reg TRCVICTLR EVEN=1", "TRCVICTLR has no field EVEN; there are EXLEVEL_NS, "),
     ("m33", "etm reg TRCVICTLR EVENT=x", 'TRCVICTLR.EVENT: "x" is not a number'),
     ("m33", "etm reg TRCVICTLR EVENT", '"EVENT" is no FIELD=VALUE'),
