@@ -23,7 +23,7 @@ from typing import Callable, Dict, List, Optional, Tuple
 FRAME = 16
 """Bytes in a formatter frame."""
 _DATA = 15
-_PIECE = 1 << 17
+_PIECE = 1 << 15
 _NO_IDS = bytes(range(0, 256, 2))
 _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F

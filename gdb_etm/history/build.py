@@ -12,6 +12,7 @@ from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import DataGap, Gap, GapReason
+from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
 
@@ -220,7 +221,8 @@ def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = 
 
 def decode_parts(todo: Sequence[Part], cache: DecoderCache, progress: Optional[Progress] = None) -> List[Recorder]:
     """Decode every unit's bytes, one after the other."""
-    return [decode_part(part, cache, progress) for part in todo]
+    with garbage_uncollected():
+        return [decode_part(part, cache, progress) for part in todo]
 
 
 def histories(

@@ -18,7 +18,7 @@ clock = time.perf_counter
 def measure(path, again, history):
     """Decode a snapshot; return what it took."""
     begun = clock()
-    from gdb_etm.history.build import DecoderCache, decode_part, parts
+    from gdb_etm.history.build import DecoderCache, decode_parts, parts
     from gdb_etm.protocols.registry import LANGUAGES
     from gdb_etm.snapshot.reader import read_snapshot
 
@@ -31,8 +31,8 @@ def measure(path, again, history):
     found = [part for one in split for part in one]
     deframed = clock()
     # As for a user, the sources of a capture share what is learned.
-    caches = [cache for one in split for cache in [DecoderCache()] * len(one)]
-    recorders = [decode_part(part, cache) for part, cache in zip(found, caches)]
+    caches = [DecoderCache() for _ in split]
+    recorders = [recorder for one, cache in zip(split, caches) for recorder in decode_parts(one, cache)]
     decoded = clock()
     result = {
         "bytes": sum(len(capture.buffer) for capture in captures),
@@ -43,8 +43,8 @@ def measure(path, again, history):
     }
     if again:
         begun = clock()
-        for part, cache in zip(found, caches):
-            decode_part(part, cache)
+        for one, cache in zip(split, caches):
+            decode_parts(one, cache)
         result["again"] = clock() - begun
     if history:
         result.update(ask(found, caches, recorders))

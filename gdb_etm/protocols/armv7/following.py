@@ -15,7 +15,7 @@ from typing import Any, Callable, Container, Hashable, List, Optional, Sequence,
 from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, Entry, State
 from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
 from gdb_etm.protocols.armv7.execution import Execution
-from gdb_etm.protocols.armv7.memories import LONGEST, SHORTEST, Memories, Memory, Passage
+from gdb_etm.protocols.armv7.memories import KEY, LONGEST, SHORTEST, Memories, Memory, Passage
 from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.memory import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
@@ -117,29 +117,33 @@ class FollowedStream(PacketStream[H, K]):
         state, begin, below, base = self._execution.state, at, self._execution.below, self._base
         timed, take, stamp = self._timed, self._time, self._stamp
         numbers: List[int] = []
+        ran, extend = numbers.append, self.recorder.extend
         while at < end:
             if timed[data[at]]:
                 if numbers:
-                    self.recorder.extend(numbers, base + begin, base + at)
+                    extend(numbers, base + begin, base + at)
                     numbers.clear()
                 after = take(data, at, end, base + at)
                 if after == NEED_MORE:
                     break
                 begin = at = after
                 continue
-            passage = memory.passage(state, data, at)
-            if passage is None:
-                until = data.find(stamp, at, at + SHORTEST)
-                passage = memory.before_time.get((state, data[at:until])) if until > at else None
-                if passage is None:
+            for passage in memory.passages.get((state, data[at : at + KEY]), ()):
+                if data.startswith(passage.data, at):
                     break
-            numbers.append(passage.run)
-            at += len(passage.data)
-            state, memory = passage.state, passage.memory
-            if passage.below:
-                below += passage.below
+            else:
+                until = data.find(stamp, at, at + SHORTEST)
+                found = memory.before_time.get((state, data[at:until])) if until > at else None
+                if found is None:
+                    break
+                passage = found
+            passed, run, state, memory, under = passage
+            ran(run)
+            at += len(passed)
+            if under:
+                below += under
         if numbers:
-            self.recorder.extend(numbers, base + begin, base + at)
+            extend(numbers, base + begin, base + at)
         self._execution.state = state
         return at, memory
 

@@ -14,8 +14,8 @@ LONGEST = 512
 """Bytes of a passage at most."""
 SHORTEST = 12
 """Bytes of a passage at least, unless a timestamp follows it."""
-_KEY = 12
-# Bytes by which passages are looked for.
+KEY = 12
+"""Bytes by which passages are looked for."""
 _ALTERNATIVES = 4
 # Passages at most that begin with the same bytes.
 _MAX_REMEMBERED = 1 << 16
@@ -51,13 +51,6 @@ class Memory:
         self.before_time: Dict[Tuple[State, bytes], Optional[Passage]] = {}
         """Short passages that a timestamp followed, by the state before and all bytes; None where it was met once."""
 
-    def passage(self, state: State, data: bytes, at: int) -> Optional[Passage]:
-        """Find what is remembered to do what the bytes from index ``at`` on do."""
-        for passage in self.passages.get((state, data[at : at + _KEY]), ()):
-            if data.startswith(passage.data, at):
-                return passage
-        return None
-
 
 class Memories:
     """What is remembered of streams, by regime."""
@@ -83,7 +76,7 @@ class Memories:
         """Tell whether to remember a passage: it is long enough, and one that began like it was met before."""
         if len(data) < SHORTEST:
             return False
-        key = (state, data[:_KEY])
+        key = (state, data[:KEY])
         if key in memory.passages:
             return True
         memory.passages[key] = []
@@ -101,7 +94,7 @@ class Memories:
 
     def add_passage(self, memory: Memory, state: State, passage: Passage) -> None:
         """Remember what a passage did."""
-        alike = memory.passages.setdefault((state, passage.data[:_KEY]), [])
+        alike = memory.passages.setdefault((state, passage.data[:KEY]), [])
         alike.insert(0, passage)
         del alike[_ALTERNATIVES:]
         self._count()
