@@ -84,6 +84,8 @@ def connect(
     debugger = ScriptDebugger()
     session = commands.Session(debugger)
     session.locations = ElfLocations(debugger)
+    # There is no GDB that could walk back, and so nothing that would tell the proxy for it of runs.
+    session.settings["reverse"] = "off"
     try:
         list(CONNECT.run(session, values))
     except (EtmError, KeyboardInterrupt):
