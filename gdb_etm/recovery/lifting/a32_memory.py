@@ -40,7 +40,9 @@ def lift_single(build: Builder, word: int) -> None:
     address, moved = _indexed(build, word, offset)
     size, register = (1 if word & 0x00400000 else 4), word >> 12 & 0xF
     _write_back(build, word, moved, (register,))
-    if word & 0x00100000:
+    if word & 0x00100000 and size == 1:
+        build.set(register, build.load(size, address))
+    elif word & 0x00100000:
         build.write(register, build.load(size, address), True)
     else:
         build.store(size, address, build.read(register))

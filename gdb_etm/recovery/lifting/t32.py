@@ -85,7 +85,7 @@ def _shifted_register(build: Builder, first: int, second: int) -> None:
     if first & 0xFFF0 == 0xEA50 and second & 0xC000 == 0x8000:
         _conditional_select(build, first, second)
         return
-    if second & 0x8000:
+    if second & 0x8000 or first & 0x01F0 == 0x00D0:
         build.give_up()
         return
     amount = second >> 10 & 0x1C | second >> 6 & 3

@@ -107,7 +107,7 @@ def _dual(build: Builder, first: int, second: int) -> None:
         build.give_up()
         return
     if first & 0x20:
-        build.write(base, indexed)
+        build.set(base, indexed)
     for index, register in enumerate(registers):
         place = build.offset(address, 4 * index)
         if first & 0x10:
@@ -118,7 +118,7 @@ def _dual(build: Builder, first: int, second: int) -> None:
 
 def _by_operation(build: Builder, first: int, second: int) -> None:
     base, register, operation = first & 0xF, second >> 12, second >> 4 & 0xF
-    if operation < 2 and first & 0x10:
+    if operation < 2 and first & 0x10 and second & 0xFF00 == 0xF000:
         _table_branch(build, base, second & 0xF, bool(operation))
         return
     size = operation & 3

@@ -25,7 +25,7 @@ def lift_registers(build: Builder, first: int, second: int) -> None:
     """Lift shifts by register, extensions, parallel additions and the miscellaneous operations (FA00 to FAFF)."""
     base, source, destination = first & 0xF, second & 0xF, second >> 8 & 0xF
     if not first & 0x80:
-        if second & 0xF0 == 0:
+        if second & 0xF0F0 == 0xF000:
             value, carry = shift_by_register(build, base, first >> 5 & 3, source)
             build.set(destination, value)
             if first & 0x10:
