@@ -327,15 +327,20 @@ class Recorder:
 
     def _insert(self, found: Sequence[Tuple[int, int, Event]]) -> None:
         # Each with the index that it goes before, and the number of entries before it.
-        merged = sorted(
-            [(index, 1, index) for index in range(len(self.events))]
-            + [(index, 0, number) for number, (index, _, _) in enumerate(found)]
-        )
-        places = [self.event_places[at] if old else found[at][1] for _, old, at in merged]
-        self.events[:] = [self.events[at] if old else found[at][2] for _, old, at in merged]
-        self.event_places[:] = array("I", places)
-        moved = {at: index for index, (_, old, at) in enumerate(merged) if old}
-        self.event_transfers = {moved[at]: kept for at, kept in self.event_transfers.items()}
+        found = sorted(found, key=lambda one: one[0])
+        events: List[Event] = []
+        places = array("I")
+        at = 0
+        for index, entries, event in found:
+            events += self.events[at:index]
+            places += self.event_places[at:index]
+            events.append(event)
+            places.append(entries)
+            at = index
+        self.events[:at] = events
+        self.event_places[:at] = places
+        indices = [index for index, _, _ in found]
+        self.event_transfers = {at + bisect_right(indices, at): kept for at, kept in self.event_transfers.items()}
 
     def positions(self, entry: int = 0) -> Iterator[int]:
         """Give the positions in the stream of the entries from number ``entry`` on."""
