@@ -12,7 +12,7 @@ from gdb_etm.recovery.values import State, Tier, no_memory
 from gdb_etm.replay.flow import FOLLOWED, Flow
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
-_MOST_RECOVERED = 50_000
+_MOST_RECOVERED = 30_000
 # Instructions up to which all values are worked out; it takes some tenths of a second for each ten thousand.
 _TOLD = (Tier.EXACT, Tier.ASSUMED)
 

@@ -1,4 +1,4 @@
-"""GDB's remote protocol as bytes: vectors worked by hand from its documentation (appendix E), and property tests."""
+"""GDB's remote protocol as bytes: vectors worked by hand from its documentation, and property tests."""
 
 from __future__ import annotations
 

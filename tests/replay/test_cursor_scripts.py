@@ -1,0 +1,46 @@
+"""Real GDB session: GDB's own commands through the proxy stop where the plug-in's stop, which tests hold against GDB's.
+
+Left out is where they cannot: GDB refuses to finish its outermost frame, and steps by instruction past handlers, as it
+does on a target whose debugger masks interrupts while it steps.  Backwards over a longjmp each has its own rules.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from tests.firmware.build import elf
+from tests.replay.boards import ELF, walk
+
+COMMANDS = ("step", "next", "finish", "reverse-step", "reverse-next", "reverse-finish", "reverse-step 3", "stepi")
+COMMANDS += ("reverse-continue", "continue", "reverse-stepi", "reverse-next 2")
+
+
+def script(seed: int, count: int) -> List[str]:
+    """Make a script that goes back and forth."""
+    choose = random.Random(seed)
+    return ["reverse-stepi 40"] + choose.choices(COMMANDS, k=count)
+
+
+@pytest.mark.parametrize(
+    "name, until, seed",
+    [
+        ("steps", ["tbreak finished", "continue", "break sink"], 7),
+        ("interrupts", ["tbreak finished", "continue"], 2),
+        ("tasks", ["tbreak finished", "continue", "break busy"], 3),
+        ("sort", ["tbreak finished", "continue"], 4),
+        ("demo", ["continue", "break crc16", "break parse"], 7),
+    ],
+)
+def test_stops_are_the_cursors(name: str, until: List[str], seed: int, tmp_path: Path) -> None:
+    path = str(ELF) if name == "demo" else elf(name)
+    compared = 0
+    for command, before, stock, ours, told in walk(path, until, script(seed, 50), tmp_path):
+        if told == "refused" or "stepi" in command:
+            continue
+        compared += 1
+        assert stock == ours, "%s at %s: GDB stops at %s, the cursor at %s" % (command, before, stock, ours)
+    assert compared > 20
