@@ -5,11 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Dict, List, Optional, Tuple
 
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.line import DEAD
 from gdb_etm.recovery.memory import BLOCKED, FIRST, LAST
-from gdb_etm.recovery.operations import CONTROL, FLAGS, HANDLER, MASK, MSP, PLACES, PSP, SP
+from gdb_etm.recovery.operations import CONTROL, FLAGS, HANDLER, MASK, MSP, PLACES, PSP, SP, N, Op, V
 from gdb_etm.recovery.reasons import Reasons, name_of
 from gdb_etm.recovery.stretch import StretchSolution
+from gdb_etm.recovery.template import Template
 from gdb_etm.recovery.values import Relative, Step, Tier, Value, Write, Written
 
 _BYTE = 0xFF
@@ -39,15 +42,52 @@ class Answers:
             return self._status(number)
         variable = self._variable(number, name)
         if variable is None:
-            known = name in PLACES
-            return Value(None, Tier.UNKNOWN, "nothing reads it" if known else "no such register")
-        return self.value(variable)
+            return self._unread(number, name)
+        value = self.value(variable)
+        if self._line.fixed[variable]:
+            place = PLACES[name]
+            since = self._line.times[place][bisect_right(self._line.times[place], number) - 1] - 1
+            return value._replace(reason="set by #{:,} to what the program says".format(since))
+        return value
+
+    def _unread(self, number: int, name: str) -> Value:
+        # A flag that no instruction reads has no variable: it is computed when somebody asks.
+        place = PLACES.get(name)
+        if place is None or not N <= place <= V:
+            known = "which stack pointer is in use is not known" if place is not None else "no such register"
+            return Value(None, Tier.UNKNOWN, known)
+        times = self._line.times[place]
+        writer = times[bisect_right(times, number) - 1] - 1
+        template = self.solution.flow.executed[writer - self.solution.first]
+        found = self._executed(template, writer).get(place) if template.condition == ALWAYS else None
+        if found is None:
+            return Value(None, Tier.UNKNOWN, "what #{:,} compares is not known".format(writer))
+        return _known(found[0], "computed at #{:,}".format(writer), MASK, found[1])
+
+    def _executed(self, template: Template, number: int) -> Dict[int, Optional[Tuple[int, Tier]]]:
+        # What an instruction computes from what is known before it.
+        domain = self._domain
+        found: Dict[int, Optional[Tuple[int, Tier]]] = {}
+        for op, outputs, inputs, detail in template.steps:
+            read: List[Optional[Tuple[int, Tier]]] = []
+            for place in inputs:
+                if place in found:
+                    read.append(found[place])
+                    continue
+                variable = ~place if place < 0 else self.solution.variable(number, place)
+                known = variable is not None and domain.mask[variable] == MASK
+                read.append((domain.bits[variable], self._tier(variable)) if known and variable is not None else None)
+            told = [one for one in read if one is not None]
+            result: Optional[Tuple[int, Tier]] = None
+            if len(told) == len(read) and op not in IMPURE:
+                result = apply(Op(op), detail, [one[0] for one in told]), max([one[1] for one in told])
+            for place in outputs:
+                found[place] = result
+        return found
 
     def _pc(self, number: int) -> Value:
-        addresses = self.solution.flow.addresses
-        index = number - self.solution.first
-        if index < len(addresses):
-            return _known(addresses[index], "the trace")
+        if number <= self.solution.last:
+            return _known(self.solution.address(number), "the trace")
         end = self.solution.end
         if end is not None and "pc" in end.registers:
             return _known(end.registers["pc"], "read at the halt")
@@ -63,13 +103,10 @@ class Answers:
             select = self._bit(number, CONTROL, 1)
             process = 0 if handler == 1 else select if handler == 0 else 0 if select == 0 else None
             if process is None:
-                return self.solution.variable(number, SP) if self._same_stacks(number) else None
+                return None
             if bool(process) == (place == PSP):
                 place = SP
         return self.solution.variable(number, place)
-
-    def _same_stacks(self, number: int) -> bool:
-        return False
 
     def _bit(self, number: int, place: int, bit: int) -> Optional[int]:
         variable = self.solution.variable(number, place)
@@ -181,13 +218,8 @@ class Answers:
         found = None if state is None else state.read(byte & ~3, 4)
         if found is None or len(found) < 4:
             return Value(None, Tier.UNKNOWN, "in memory from before the window" if begins else "not read at the halt")
-        if not begins:
-            tier = max(tier, self._end_tier(byte))
         text = "in memory when the run began" if begins else "not written since, read at the halt"
         return _known(found[byte & 3], text, _BYTE, tier)
-
-    def _end_tier(self, byte: int) -> Tier:
-        return Tier.EXACT
 
     def _tier(self, variable: int) -> Tier:
         return self.solution.solver.tier(self._domain.log.last.get(variable, -1))

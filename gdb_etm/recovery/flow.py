@@ -115,8 +115,8 @@ class Flow:
         self._frames = None if frames is None else Frames(frames, self._templates.like)
         self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
-        self.addresses: List[int] = []
-        """Of each instruction."""
+        self.executed: List[Template] = []
+        """The instructions."""
 
     def begin(self) -> None:
         """Give every place a variable."""
@@ -183,7 +183,7 @@ class Flow:
                 taken = [_mid(template) for template in templates]
                 taken[-1] = _outcome(templates[-1], executed.taken)
                 runs.append(Run(item.number, templates, taken))
-                self.addresses += [template.address for template in templates]
+                self.executed += templates
             elif isinstance(item, Exception_):
                 if runs and isinstance(runs[-1], ExceptionReturn):
                     runs[-1] = _Chained(item)
@@ -356,13 +356,15 @@ class Flow:
 
 
 def _within(history: History, first: int, last: int) -> Iterator[Item]:
-    # What ran, and the events strictly between; those that break a stretch stand outside of it.
+    # What ran, and the events between and directly behind; those that break a stretch stand outside of it.
     number = first
     for item in history.spans(first, last):
         if isinstance(item, Span):
             number = item.number + item.range.instructions
             yield item
-        elif first < number <= last:
+        elif number > last and breaks(item):
+            return
+        elif number > first:
             yield item
 
 

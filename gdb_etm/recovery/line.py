@@ -47,7 +47,7 @@ class Fact:
     """Why something is known that no instruction computes; the text of a step of a proof."""
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
-    OUTCOME, MODE, MEMORY, END_MEMORY, DATA, GUESSED, GUESSED_END = range(7, 14)
+    OUTCOME, MODE, DATA, MEMORY, GUESSED, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 16)
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -57,12 +57,14 @@ class Fact:
         "the next instruction's address",
         "an address that must be aligned",
         "the trace tells whether this ran",
-        "how exceptions are entered",
-        "in memory when the run began",
-        "still in memory at the halt",
+        "so by the architecture",
         "traced data",
+        "in memory when the run began",
         "in memory when the run began, if stores to unknown addresses missed it",
-        "still in memory at the halt, if stores to unknown addresses missed it",
+        "still in RAM at the halt",
+        "still in RAM at the halt",
+        "still in RAM at the halt if stores to unknown addresses missed it",
+        "still in RAM at the halt if stores to unknown addresses missed it",
     )
 
 

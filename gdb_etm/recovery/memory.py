@@ -351,11 +351,9 @@ class Memory:
             return
         other = self._line.accesses[source]
         self._line.number = access.number
-        kind = Kind.GUESS if guessed else Kind.FIELD
-        relation: Tuple[int, ...] = (int(kind), access.data, other.data, 8 * index, 8 * distance, 8 * len(run))
-        if guessed:
-            relation += (source, number)
-        self._activate(self._line.relate(relation))
+        kind = int(Kind.GUESS if guessed else Kind.LINK)
+        place = (8 * index, 8 * distance, 8 * len(run))
+        self._activate(self._line.relate((kind, access.data, other.data) + place + (source, number)))
 
     def _activate(self, relation: int) -> None:
         domain = self._domain
@@ -407,16 +405,20 @@ class Memory:
             found.append((index, source, distance, guessed))
             done |= 1 << index
         self._ended[word] = done
-        accesses = self._line.accesses
-        for index, source, distance, guessed in found:
-            if guessed and (source, last) in self.forbidden:
-                continue
-            if guessed:
-                self.guesses.append((source, last, word + index))
-            address = self._domain.bits[accesses[source].address]
-            why = Fact.GUESSED_END if guessed else Fact.END_MEMORY
-            pair = (source, last) if guessed else ()
-            self._tie(accesses[source], [(distance, source, distance, guessed)], address, self._end, why, pair)
+        for run in _runs(found):
+            self._tie_end(run, word, last)
+
+    def _tie_end(self, run: List[Tuple[int, int, int, bool]], word: int, last: int) -> None:
+        # Neighbouring bytes that one access has left.
+        source = run[0][1]
+        access = self._line.accesses[source]
+        guessed = any([one[3] for one in run])
+        if guessed and (source, last) in self.forbidden:
+            return
+        self.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
+        why = (Fact.GUESSED_STORED if guessed else Fact.STORED) + int(not access.store)
+        left = [(distance, source, distance, guess) for _, _, distance, guess in run]
+        self._tie(access, left, self._domain.bits[access.address], self._end, why, (source, last) if guessed else ())
 
     def _wait(self, barrier: int, what: int) -> None:
         self._waiting.setdefault(barrier, set()).add(what)

@@ -68,8 +68,8 @@ class Reasons:
         if kind == Kind.ALIGNED:
             what = "the frame address" if relation[2] == 7 else "what SP is set to"
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
-        if kind in (Kind.FIELD, Kind.GUESS) and self._is_load(relation[1]):
-            return self._link(relation, variable)
+        if kind in (Kind.LINK, Kind.GUESS):
+            return self._link(relation)
         if self._line.made[variable] == cause:
             return "computed at #{:,}".format(number)
         return "follows from what #{:,} computed".format(number)
@@ -81,27 +81,22 @@ class Reasons:
             return "read when the run began, not written until then"
         if why in (Fact.TAKEN, Fact.NOT_TAKEN):
             return "the branch at #{:,} was {}taken".format(number, "not " if why == Fact.NOT_TAKEN else "")
-        if why == Fact.END_MEMORY:
-            return "in memory at #{:,}, still there at the halt".format(number)
-        if why == Fact.GUESSED_END:
-            return "in memory at #{:,}, still there at the halt if stores to unknown addresses missed it".format(number)
+        if why >= Fact.STORED:
+            verb = "stored" if why in (Fact.STORED, Fact.GUESSED_STORED) else "loaded"
+            return "{} at #{:,}, {}".format(verb, number, Fact.TEXTS[why])
         if why in (Fact.MEMORY, Fact.GUESSED):
             return "loaded at #{:,}: {}".format(number, Fact.TEXTS[why])
         if why == Fact.TARGET:
             return "the branch at #{:,} went there".format(number)
-        return "{} (#{:,})".format(Fact.TEXTS[why], number)
+        return "{} (#{:,})".format(Fact.TEXTS[why], number) if number else Fact.TEXTS[why]
 
-    def _is_load(self, variable: int) -> bool:
-        return self._line.made[variable] <= _LOADS
-
-    def _link(self, relation: Tuple[int, ...], variable: int) -> str:
+    def _link(self, relation: Tuple[int, ...]) -> str:
         # A load's bytes are those of another access.
-        line = self._line
-        load = line.accesses[~(line.made[relation[1]] + 16)]
+        accesses = self._line.accesses
+        older, later = accesses[relation[6]], accesses[relation[7]]
+        verb = "stored" if older.store else "loaded"
         guessed = ", if stores to unknown addresses in between missed it" if relation[0] == Kind.GUESS else ""
-        if variable == relation[1]:
-            return "loaded at #{:,}, stored before it{}".format(load.number, guessed)
-        return "loaded again at #{:,}{}".format(load.number, guessed)
+        return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
 
     def chain(self, variable: int) -> List[Step]:
         """List the facts that a variable's value rests on, nearest first."""
@@ -109,7 +104,7 @@ class Reasons:
         log = self._domain.log
         todo = [log.last.get(variable, -1)]
         seen: Set[int] = set()
-        told: Set[int] = set()
+        told: Set[str] = set()
         while todo and len(found) < _STEPS:
             entry = todo.pop(0)
             if entry < 0 or entry in seen:
@@ -119,11 +114,11 @@ class Reasons:
             tier = self._solver.tier(entry)
             causes = [cause] if cause >= 0 else self._solver.path(~cause, log.variable[entry])
             for one in causes[:8]:
-                if one not in told:
-                    told.add(one)
-                    number = self._line.numbers[one]
-                    of = log.variable[entry] if cause >= 0 else variables(self._line.relations[one])[0]
-                    found.append(Step(self.cause(one, of), number or None, tier))
+                of = log.variable[entry] if cause >= 0 else variables(self._line.relations[one])[0]
+                step = Step(self.cause(one, of), self._line.numbers[one] or None, tier)
+                if step.text not in told:
+                    told.add(step.text)
+                    found.append(step)
             todo += self._solver.premises(entry, set(), _nothing)
             if self._domain.mask[log.variable[entry]] != MASK:
                 todo.append(log.before[entry])

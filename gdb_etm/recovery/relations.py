@@ -67,11 +67,13 @@ class Kind(IntEnum):
     REVERSE = 22
     """(d, a): bits in reverse order"""
     GUESS = 23
-    """(d, a, p, q, n): FIELD, if stores to unknown addresses miss"""
+    """(d, a, p, q, n, older, later): LINK, if stores to unknown addresses miss"""
     ALIGNED = 24
     """(a, bits, assumption): bits of a are 0 if an assumption holds"""
     CHOOSE = 25
     """(d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias"""
+    LINK = 27
+    """(d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory"""
     REMAINDER = 26
     """(d, a, k): d = a modulo k, unsigned"""
 
@@ -100,6 +102,7 @@ VARIABLES: Dict[int, slice] = {
     Kind.KEPT: slice(1, 3),
     Kind.REVERSE: slice(1, 3),
     Kind.GUESS: slice(1, 3),
+    Kind.LINK: slice(1, 3),
     Kind.ALIGNED: slice(1, 2),
     Kind.CHOOSE: slice(1, 7),
     Kind.REMAINDER: slice(1, 3),
@@ -215,7 +218,7 @@ def differ(domain: Domain, relation: Relation) -> None:
 
 
 def field(domain: Domain, relation: Relation) -> None:
-    """Refine that a field of d is a field of a (FIELD, GUESS)."""
+    """Refine that a field of d is a field of a (FIELD, LINK, GUESS)."""
     _, d, a, p, q, n = relation[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:

@@ -81,6 +81,7 @@ _HANDLERS: Dict[int, Handler] = {
     Kind.KEPT: kept,
     Kind.REVERSE: reverse,
     Kind.GUESS: field,
+    Kind.LINK: field,
     Kind.ALIGNED: aligned,
     Kind.CHOOSE: choose,
     Kind.REMAINDER: remainder,

@@ -220,7 +220,7 @@ class StretchSolution:
 
     def address(self, number: int) -> int:
         """Give the address of an instruction of the stretch."""
-        return self.flow.addresses[number - self.first]
+        return self.flow.executed[number - self.first].address
 
 
 def _on_process_stack(*states: Optional[State]) -> bool:

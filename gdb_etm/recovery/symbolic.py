@@ -116,6 +116,5 @@ class Symbolic:
 def relation_of(line: Line, link: Link) -> Tuple[int, ...]:
     """Give the relation that says what a link means."""
     later, older, p, q, n, guessed = link
-    kind = Kind.GUESS if guessed else Kind.FIELD
-    relation: Tuple[int, ...] = (int(kind), line.accesses[later].data, line.accesses[older].data, p, q, n)
-    return relation + (older, later) if guessed else relation
+    kind = Kind.GUESS if guessed else Kind.LINK
+    return (int(kind), line.accesses[later].data, line.accesses[older].data, p, q, n, older, later)
