@@ -97,9 +97,9 @@ class Comparators:
             self._all[1 << RANGES + pair] = range_comparator(registers, pair)
         self._data: List[int] = [bit for bit, each in self._all.items() if each.is_data]
 
-    def uses_data(self, wanted: int) -> bool:
-        """Tell whether one of the comparators with these bits compares loads or stores."""
-        return any(bit & wanted for bit in self._data)
+    def of_data(self, wanted: int) -> int:
+        """Return which of the comparators with these bits compare loads or stores."""
+        return sum(bit for bit in self._data if bit & wanted)
 
     def instruction(self, address: int, level: int) -> int:
         """Return the comparators that match an instruction."""

@@ -1,12 +1,12 @@
 """The trace unit: an ETMv4 as a debugger programs it and as it traces what the core runs (IHI 0064, chapter 7.3).
 
-Which registers it has is its model's affair (``units.py``).  Left out are stalling, suppression and filters of data.
+Which registers it has is its model's affair (``units.py``).  Left out are stalling and suppression.
 """
 
 from __future__ import annotations
 
 import random
-from typing import Callable, Collection, Dict, Optional, Sequence, Tuple
+from typing import Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
 from gdb_etm.board.comparators import range_comparator
@@ -56,7 +56,7 @@ _INSTP0_STORES = 1 << 2
 _INSTP0_LOADS = 1 << 1
 _TRCEXDATA = 1 << 12
 _EVENT = 0xFF
-_TRUE = 0x01
+_FALSE = 0
 _ATB = 1 << 11
 _STATUS = 1 << 31
 _TRIGGER_ID = 0x7D
@@ -165,7 +165,7 @@ class TraceUnit:
         """Take executed instructions and what they loaded and stored."""
         if self._encoder is not None and self._logic is not None:
             self._logic.begin(accesses)
-            self._encoder.instructions(addresses, {index: _traced(found) for index, found in accesses.items()})
+            self._encoder.instructions(addresses, _Transfers(self._logic, addresses, accesses))
             if self._overflow_in < 0:
                 self._overflow_in = 0
                 self._encoder.overflow()
@@ -180,7 +180,7 @@ class TraceUnit:
         """Take an exception entry."""
         if self._encoder is not None:
             forced = self._logic is not None and self._logic.view.forces(number)
-            self._encoder.exception(number, return_address, _traced(pushed), forced)
+            self._encoder.exception(number, return_address, self._stacked(pushed), forced)
         self._set_handler(True)
         self.pulse(EXCEPTION_INPUT)
 
@@ -188,7 +188,7 @@ class TraceUnit:
         """Take an exception return."""
         handler = self.handler_mode()
         if self._encoder is not None:
-            self._encoder.exception_return(handler, _traced(popped))
+            self._encoder.exception_return(handler, self._stacked(popped))
         self._set_handler(handler)
         self.pulse(RETURN_INPUT)
 
@@ -227,6 +227,9 @@ class TraceUnit:
         self.power_lost()
         self._polls = self._claims = 0
         self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
+
+    def _stacked(self, accesses: Sequence[Access]) -> Tuple[Transfer, ...]:
+        return () if self._logic is None else _traced(self._logic.stacked(accesses))
 
     # External inputs.
 
@@ -335,7 +338,7 @@ class TraceUnit:
             p1_keys=fixed[_IDR10],
             special_keys=fixed[_IDR11],
         )
-        is_on = (loads or stores) and configuration & (_DA | _DV) and control & _EVENT == _TRUE
+        is_on = (loads or stores) and configuration & (_DA | _DV) and control & _EVENT != _FALSE
         return config._replace(
             setup=setup, transfers=transfers if loads or stores else None, data=data if is_on else None
         )
@@ -370,7 +373,26 @@ class TraceUnit:
                 self._power_loss_in = -1
 
 
+class _Transfers(Mapping[int, Sequence[Transfer]]):
+    """The traced loads and stores of instructions, each decided when it is asked for: in order."""
+
+    def __init__(self, logic: Logic, addresses: Sequence[int], accesses: Accesses) -> None:
+        self._logic = logic
+        self._addresses = addresses
+        self._accesses = accesses
+
+    def __getitem__(self, index: int) -> Sequence[Transfer]:
+        return _traced(self._logic.data(self._addresses[index], self._accesses[index]))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._accesses)
+
+    def __len__(self) -> int:
+        return len(self._accesses)
+
+
 def _traced(accesses: Sequence[Access]) -> Tuple[Transfer, ...]:
     # Of several transfers of an instruction all lie one after the other but the success of a store-exclusive, which has
-    # no address of its own.
-    return tuple(Transfer(each.address, each.value, each.order, each.order > 0) for each in accesses)
+    # no address of its own; that of one whose predecessor is not traced does not follow from anything.
+    orders = [each.order for each in accesses]
+    return tuple(Transfer(each.address, each.value, each.order, each.order - 1 in orders) for each in accesses)

@@ -11,6 +11,7 @@ from typing import Callable, Dict, Protocol, Sequence
 from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
 from gdb_etm.board.comparators import PE_INPUTS, Comparators, Registers
 from gdb_etm.board.resources import Counts, Outcome, Resources
+from gdb_etm.board.viewdata import ViewData
 from gdb_etm.board.viewinst import ViewInst
 
 _HANDLER_LEVEL = 3
@@ -49,8 +50,9 @@ class Logic:
         self.handler = False
         """Whether the core is in Handler mode."""
         self.view = ViewInst(registers)
-        self.resources = Resources(registers, counts)
         self._comparators = Comparators(registers, counts.pairs)
+        self.view_data = ViewData(registers, self._comparators)
+        self.resources = Resources(registers, counts)
         self._pe_inputs = pe_inputs
         self._found = found
         self._levels = 0
@@ -70,7 +72,7 @@ class Logic:
     @property
     def uses_data(self) -> bool:
         """Whether the unit must be told loads and stores for its comparators' sake."""
-        return self._comparators.uses_data(self._wanted)
+        return bool(self._comparators.of_data(self._wanted))
 
     def begin(self, accesses: Accesses) -> None:
         """Take the loads and stores of the instructions that come next, by index."""
@@ -78,6 +80,17 @@ class Logic:
         if self._uses_inputs and self._version != self._pe_inputs.version:
             self._version = self._pe_inputs.version
             self._known.clear()
+
+    def data(self, address: int, accesses: Sequence[Access]) -> Sequence[Access]:
+        """Return which of an instruction's loads and stores are traced; the event is that of the instruction before."""
+        level = _HANDLER_LEVEL if self.handler else 0
+        return self.view_data.select(address, accesses, level, self.resources.outcome.view_data)
+
+    def stacked(self, accesses: Sequence[Access]) -> Sequence[Access]:
+        """Return which of the loads and stores of an exception's entry or return are traced (4.1.4)."""
+        if self.view_data.is_open or not self.resources.outcome.view_data:
+            return accesses if self.resources.outcome.view_data else ()
+        return self.view_data.select_data(accesses, _HANDLER_LEVEL if self.handler else 0)
 
     def __call__(self, address: int) -> bool:
         """Tell whether an executed instruction is traced; to be asked for each, in order."""
@@ -89,7 +102,7 @@ class Logic:
         if self._accesses and self._index in self._accesses:
             matches |= self._match_data(self._accesses[self._index], level)
         if not self._uses_resources:
-            return self.view.traces(matches, level, self.resources.views)
+            return self.view.traces(matches, level, self.resources.outcome.view)
         outcome = self.resources.step(matches & self.resources.wanted)
         if outcome.timestamp or outcome.levels != self._levels:
             self._levels = outcome.levels

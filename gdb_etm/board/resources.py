@@ -19,7 +19,7 @@ from gdb_etm.board.comparators import (
     Registers,
 )
 
-EVENTCTL0R, TSCTLR, VICTLR = 0x020, 0x030, 0x080
+CONFIGR, EVENTCTL0R, TSCTLR, VICTLR, VDCTLR = 0x010, 0x020, 0x030, 0x080, 0x0A0
 SEQEVR, SEQRSTEVR, SEQSTR, EXTINSELR = 0x100, 0x118, 0x11C, 0x120
 CNTRLDVR, CNTCTLR, CNTVR = 0x140, 0x150, 0x160
 RSCTLR, SSCCR, SSCSR, SSPCICR = 0x200, 0x280, 0x2A0, 0x2C0
@@ -27,6 +27,8 @@ RSCTLR, SSCCR, SSCSR, SSPCICR = 0x200, 0x280, 0x2A0, 0x2C0
 FALSE, TRUE = 0, 1
 _STATES = DERIVED + 4
 _STATUS = 1 << 31
+# TRCCONFIGR: timestamps; addresses and values of data.
+_TS, _DATA = 1 << 11, 3 << 16
 
 
 class Counts(NamedTuple):
@@ -167,6 +169,8 @@ class Outcome(NamedTuple):
 
     view: bool
     """Whether ViewInst's enabling event is active."""
+    view_data: bool
+    """Whether that of ViewData is."""
     timestamp: bool
     """Whether a timestamp is asked for."""
     levels: int
@@ -198,12 +202,15 @@ class Resources:
         ]
         self.fired = [bool(registers(SSCSR + 4 * n) & _STATUS) for n in range(counts.single_shots)]
         self._view = event(registers(VICTLR) & 0xFF)
-        self._timestamp = event(registers(TSCTLR) & 0xFF)
+        # What is off asks for no event.
+        configuration = registers(CONFIGR)
+        self._timestamp = event(registers(TSCTLR) & 0xFF if configuration & _TS else FALSE)
+        self._view_data = event(registers(VDCTLR) & 0xFF if configuration & _DATA else FALSE)
         self._events = [event(registers(EVENTCTL0R) >> 8 * n & 0xFF) for n in range(counts.events)]
         choice = registers(EXTINSELR)
         self._inputs = [choice >> 8 * n & 0xFF for n in range(counts.external_selectors)] or list(range(4))
         self._derived = 0 if self._sequencer is None else 1 << _STATES + self._sequencer.state
-        self._outcome = Outcome(False, False, 0, 0)
+        self._outcome = Outcome(self._view(0), self._view_data(0), False, 0, 0)
         self._settled = -1
         self.wanted = self._find_wanted()
         """The resources that anything depends on."""
@@ -216,7 +223,7 @@ class Resources:
         return _Counter(registers(CNTCTLR + 4 * n), reload, registers(CNTVR + 4 * n), event)
 
     def _find_wanted(self) -> int:
-        events: List[_Event] = [self._view, self._timestamp, *self._events]
+        events: List[_Event] = [self._view, self._view_data, self._timestamp, *self._events]
         for n, counter in enumerate(self._counters):
             if n or not self._counts.is_reduced:
                 events += [counter.count_event, counter.reload_event]
@@ -237,9 +244,9 @@ class Resources:
         return any(counter.is_used for counter in counting) or self._timestamp(0)
 
     @property
-    def views(self) -> bool:
-        """Whether ViewInst's enabling event is active while no resource is."""
-        return self._view(0)
+    def outcome(self) -> Outcome:
+        """What the last cycle amounted to."""
+        return self._outcome
 
     @property
     def state(self) -> int:
@@ -302,4 +309,4 @@ class Resources:
     def _decide(self, active: int) -> Outcome:
         levels = sum(1 << n for n, event in enumerate(self._events) if event(active))
         begun = levels & ~self._outcome.levels
-        return Outcome(self._view(active), self._timestamp(active), levels, begun)
+        return Outcome(self._view(active), self._view_data(active), self._timestamp(active), levels, begun)

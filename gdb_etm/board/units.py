@@ -20,6 +20,7 @@ from gdb_etm.board.resources import (
     SSCSR,
     SSPCICR,
 )
+from gdb_etm.board.viewdata import VDARCCTLR, VDSACCTLR
 from gdb_etm.board.viewinst import VIIECTLR, VISSCTLR
 
 _BBCTLR, _IDR0, _IDR4, _IDR5 = 0x03C, 0x1E0, 0x1F0, 0x1F4
@@ -180,6 +181,8 @@ def _with_comparators(model: UnitModel, pairs: int, is_full: bool) -> UnitModel:
         masks[ACVR + 8 * n] = 0xFFFFFFFF
         # EXLEVEL_S of Thread and Handler mode, TYPE, and what there is for values.
         masks[ACATR + 8 * n] = 0x900 | 3 * has_data | 0x1F0000 * (n // 2 < values)
+    if model.has_data:
+        masks.update({VDSACCTLR: singles << 16 | singles if has_data else 0, VDARCCTLR: ranges << 16 | ranges})
     for n in range(values):
         masks.update({DVCVR + 0x10 * n: 0xFFFFFFFF, DVCMR + 0x10 * n: 0xFFFFFFFF})
     shots = [offset for offset in masks if SSCCR <= offset < SSCSR]

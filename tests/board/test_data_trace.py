@@ -169,3 +169,57 @@ def test_without_the_filter_event_there_is_no_data(tmp_path: Path) -> None:
 def test_exceptions_without_their_transfers(tmp_path: Path) -> None:
     result, truth = run("interrupts", tmp_path, BOTH, more=((0x0A0, 0x0001),))
     assert_same(told(result.capture), [(what, transfers if isinstance(what, int) else ()) for what, transfers in truth])
+
+
+# Registers of comparators and ViewData (IHI 0064, 7.3), all 0 but what a filter needs.
+_UNUSED = {offset: 0 for offset in (0x084, 0x088, 0x0A4, 0x0A8, *range(0x400, 0x600, 4))}
+_UNUSED.update({offset: 0 for offset in (*range(0x100, 0x180, 4), *range(0x208, 0x2E0, 4))})
+_EITHER, _STORES = 3, 2
+
+
+@pytest.mark.parametrize("program", ["sort", "tasks"])
+@pytest.mark.parametrize(
+    "kind, control, wanted",
+    [
+        (_EITHER, 1 << 3, lambda inside, store: inside),
+        (_EITHER, 1 << 19, lambda inside, store: not inside),
+        (_STORES, 1 << 3, lambda inside, store: inside and store),
+    ],
+    ids=["include", "exclude", "stores"],
+)
+def test_data_addresses_that_are_traced(
+    program: str, kind: int, control: int, wanted: Callable[[bool, bool], bool], tmp_path: Path
+) -> None:
+    """4.1.4: TRCVDARCCTLR with a range of data addresses; exceptions' own transfers by the same comparators."""
+    _, truth = run(program, tmp_path, BOTH)
+    addresses = sorted(each.address or 0 for _, transfers in truth for each in transfers)
+    first, last = addresses[len(addresses) // 4], addresses[len(addresses) * 3 // 4]
+    writes = {**_UNUSED, 0x430: first, 0x438: last, 0x4B0: kind, 0x4B8: kind, 0x0A8: control}
+    result, truth = run(program, tmp_path, BOTH, more=tuple(writes.items()), resources="full")
+
+    def is_traced(each: Moved) -> bool:
+        assert each.address is not None and each.size is not None
+        return wanted(each.address <= last and first < each.address + each.size, bool(each.store))
+
+    expected = [(what, tuple(filter(is_traced, transfers))) for what, transfers in truth]
+    count = sum(len(transfers) for _, transfers in expected)
+    assert 0 < count < len(addresses)
+    assert_same(only_traced(told(result.capture)), expected)
+
+
+def test_instructions_whose_data_is_traced(tmp_path: Path) -> None:
+    """4.1.4: a range of instruction addresses in TRCVDARCCTLR; all instructions are traced all the same."""
+    _, truth = run("sort", tmp_path, BOTH)
+    movers = sorted({what for what, transfers in truth if isinstance(what, int) and transfers})
+    first, last = movers[len(movers) // 3], movers[len(movers) * 2 // 3]
+    writes = {**_UNUSED, 0x430: first, 0x438: last, 0x0A8: 1 << 3}
+    result, truth = run("sort", tmp_path, BOTH, more=tuple(writes.items()), resources="full")
+    expected = [
+        (what, transfers if not isinstance(what, int) or first <= what <= last else ()) for what, transfers in truth
+    ]
+    assert_same(only_traced(told(result.capture)), expected)
+
+
+def only_traced(steps: Sequence[Step]) -> List[Step]:
+    """Leave out transfers of which nothing was traced."""
+    return [(what, tuple(each for each in moved if each.value is not None)) for what, moved in steps]
