@@ -287,7 +287,7 @@ class Line:
     def put(self, place: int, variable: int) -> None:
         """Note that a place has a new variable from the next instruction on."""
         times, held = self.times[place], self.held[place]
-        if held and held[-1] == variable:
+        if held and held[-1] == variable != DEAD:
             return
         if times and times[-1] == self.number + 1:
             held[-1] = variable
