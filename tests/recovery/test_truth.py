@@ -11,8 +11,9 @@ import pytest
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import Fact, Tier
+from gdb_etm.recovery.values import Fact, State, Tier, no_memory
 from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
+from tests.history.executed import Taken, history_of
 from tests.recovery.score import NAMES, Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare
 
@@ -132,6 +133,22 @@ def test_a_wrong_value_does(program: str, folder: Path) -> None:
     registers = [index for index, fact in enumerate(facts) if fact.name == "r3" and index > len(facts) // 3]
     facts[registers[0]] = facts[registers[0]]._replace(value=facts[registers[0]].value ^ 0x40)
     assert contradictions(run, first, facts)
+
+
+def test_a_halt_at_the_first_instruction_of_a_handler(folder: Path) -> None:
+    run = run_of("interrupts-Os", folder)
+    entry = max(place for place, item in enumerate(run.items) if isinstance(item, Taken))
+    count = sum(1 for place in run.places if place < entry)
+    items = run.items[run.places[count - 500] : entry + 1]
+    history = history_of(elf(run.program), items, halted_at=run.items[run.places[count]])
+    history.source = run.history(count).source
+    registers = {name: run.value(name, count) for name in (*NAMES, "xpsr", "msp", "psp", "control")}
+    recovery = Recovery(history, State(registers, no_memory))
+    recovery.solve()
+    assert recovery.findings == ()
+    assert recovery.register(501, "lr").value == run.value("lr", count)
+    # What was pushed is in the memory that is not known; what a handler finds is what was there.
+    assert recovery.register(500, "r7").value == run.value("r7", count - 1)
 
 
 def test_programs_are_of_both_kinds() -> None:
