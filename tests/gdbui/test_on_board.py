@@ -218,7 +218,7 @@ def _ever(flags: Sequence[bool]) -> List[bool]:
 @pytest.mark.parametrize("name", VIEWS)
 def test_history_is_the_truth_cut_by_events(name: str, tmp_path: Path) -> None:
     commands, view = VIEWS[name]
-    output = session("m33", tmp_path, ["etm " + command for command in commands])
+    output = session("m7", tmp_path, ["etm " + command for command in commands])
     found = ran(tmp_path)
     flags = iter(view(found))
     assert history(output) == cut(truth(tmp_path), lambda each: next(flags), P0) != []
