@@ -1,4 +1,4 @@
-"""Real GDB sessions on the simulated boards: recovered registers against the board's truth, instruction by instruction."""
+"""Real GDB sessions on the simulated boards: recovered registers against the truth, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, Dict, List, Tuple
 import pytest
 
 from tests.firmware.recovery.build import elf
-from tests.gdb_session import run_gdb
+from tests.gdb_session import ROOT, run_gdb
 
 PROGRAM = elf("algorithms-Os")
+DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 NAMES = ["r%d" % number for number in range(13)] + ["sp", "lr"]
 
 TELL = """python
@@ -89,3 +90,38 @@ def test_from_the_halt_alone_it_is_less(tmp_path: Path) -> None:
     save = "etm save %s" % (tmp_path / "saved")
     found = told(tmp_path, "m33", "etm start", "break find", "continue", save, "etm load %s" % (tmp_path / "saved"))
     assert 0.3 < compare(found, truth(tmp_path)) < 1
+
+
+CORRUPTED = """python
+import json
+from gdb_etm.api.inside import commands_session
+from gdb_etm.commands.recovering import recovery_of
+session = commands_session()
+decoded = session.decode(session.current)
+recovery = recovery_of(session.current, decoded, session.debugger.program_files())
+address = int(gdb.parse_and_eval("&station.table[PRESSURE].handler").cast(gdb.lookup_type("long")))
+newest = recovery.writes(address, 4).writes[0]
+place = decoded.history.instruction(newest.number).address
+told = dict(
+    function=session.debugger.function_at(place).name,
+    line=session.debugger.line_at(place).line,
+    value=newest.value.value,
+    tier=newest.value.tier.name,
+    unknown=newest.unknown_after,
+    count=recovery.register(newest.number, "r4").value,
+)
+print("TOLD " + json.dumps(told))
+end
+"""
+
+
+def test_the_demo_ends_at_the_store_that_corrupted_the_callback(tmp_path: Path) -> None:
+    (tmp_path / "corrupted.gdb").write_text(CORRUPTED)
+    connect = "etm connect board:m33 --elf %s" % DEMO
+    text = run_gdb([connect, "etm start", "continue", "source %s" % (tmp_path / "corrupted.gdb")])
+    (line,) = [line for line in text.splitlines() if line.startswith("TOLD ")] or [text]
+    source = (DEMO.parent / "rx.c").read_text().splitlines()
+    found = json.loads(line[5:])
+    assert source[found.pop("line") - 1].strip() == "values[count++] = parse_number(&text);"
+    # The ninth value of eight, 22.2 in 16.16.
+    assert found == dict(function="parse_values", value=0x163333, tier="EXACT", unknown=0, count=8)
