@@ -57,7 +57,7 @@ _INSTP0_LOADS = 1 << 1
 _TRCEXDATA = 1 << 12
 _EVENT = 0xFF
 _FALSE = 0
-_ATB = 1 << 11
+_ATB, _DATAEN = 1 << 11, 1 << 4
 _STATUS = 1 << 31
 _TRIGGER_ID = 0x7D
 EXCEPTION_INPUT, RETURN_INPUT = 4, 5
@@ -314,6 +314,8 @@ class TraceUnit:
             encoder.request_timestamp()
         if outcome.begun & control & 0xF:
             encoder.event(outcome.begun & control & 0xF)
+        if outcome.begun & 1 and control & _DATAEN:
+            encoder.data_event()
         if outcome.begun & 1 and control & _ATB:
             # What was traced before is on the trace bus before it.
             encoder.deliver()

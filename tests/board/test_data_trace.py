@@ -8,13 +8,16 @@ from typing import Any, Callable, Collection, List, NamedTuple, Optional, Sequen
 import pytest
 
 from gdb_etm.capture import Capture
+from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
 from gdb_etm.history.store import Instruction
 from gdb_etm.program.transfers import Role
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import GapReason, Transfer
+from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.etmv4.data.listing import list_data_packets
 from tests.board import hand
-from tests.board.test_etm_unit import Run, event, run_with_truth
+from tests.board.test_etm_unit import Run, event, function_symbols, run_with_truth
 from tests.execution import EXCEPTION_RETURN, Event
 
 PROGRAMS = ("sort", "interrupts", "tables", "branches", "fpu", "tasks", "ticks", "transfers")
@@ -223,3 +226,18 @@ def test_instructions_whose_data_is_traced(tmp_path: Path) -> None:
 def only_traced(steps: Sequence[Step]) -> List[Step]:
     """Leave out transfers of which nothing was traced."""
     return [(what, tuple(each for each in moved if each.value is not None)) for what, moved in steps]
+
+
+def test_events_in_both_streams(tmp_path: Path) -> None:
+    """7.3.28: DATAEN tells event 0 in the data stream too; here each time that a function is entered."""
+    (entry,) = [each.entry.st_value & ~1 for each in function_symbols("sort") if each.name == "quick_sort"]
+    filters = {**_UNUSED, 0x400: entry, 0x208: 0x00040001, 0x020: 2, 0x024: 0x11}
+    result, truth = run("sort", tmp_path, BOTH, more=tuple(filters.items()), resources="full")
+    assert_same(told(result.capture), truth)
+    calls = sum(what == entry for what, _ in truth)
+    (history,) = build(result.capture).values()
+    assert sum(isinstance(item, elements.TraceEvent) for item in history.events) == calls > 3
+    data = bytes(deframe(result.capture.buffer).streams[hand.TRACE_ID + 1].data)
+    config = Etmv4Config.from_source(result.capture.sources[0])
+    packets = list_data_packets(config, data, lambda position: position)
+    assert sum(packet.name == "Event" for packet in packets) == calls

@@ -164,6 +164,11 @@ class Encoder:
         """
         self._events |= numbers
 
+    def data_event(self) -> None:
+        """Tell the data stream that event 0 occurred."""
+        if self._data is not None:
+            self._data.event()
+
     def request_timestamp(self) -> None:
         """Ask for a timestamp soon, as an event may (7.3.31)."""
         self._timestamp_due = self._config.timestamps

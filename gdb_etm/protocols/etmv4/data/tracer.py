@@ -123,6 +123,10 @@ class DataTracer:
         """Hand over all data trace generated so far."""
         self._writer.deliver()
 
+    def event(self) -> None:
+        """Tell that event 0 occurred."""
+        self._writer.event()
+
     def timestamp(self, value: int) -> None:
         """Write a timestamp."""
         self._writer.timestamp(value)

@@ -128,6 +128,11 @@ class DataWriter(Output):
         self.flush()
         self._put(b"\x01")
 
+    def event(self) -> None:
+        """Write Event (6.5): event 0 occurred."""
+        self.flush()
+        self._put(b"\x04")
+
     def timestamp(self, value: int) -> None:
         """Write a Timestamp (6.5.4), only the low bytes that changed.
 
