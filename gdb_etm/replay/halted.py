@@ -63,6 +63,7 @@ class Halt:
         reply = self.keep_registers()
         if len(reply) % 2 or reply[:1] == b"E":
             raise AccessError("the server does not give the registers")
+        self.layout.measure(reply.decode("latin-1"))
         values = self.layout.values(reply.decode("latin-1"))
         return State({name.lower(): value for name, value in values.items()}, self.read)
 

@@ -41,8 +41,19 @@ class Layout:
 
     def __init__(self, registers: Sequence[Register], xml: str) -> None:
         self.registers: List[Register] = sorted(registers, key=lambda register: register.number)
+        self.together = self.registers
+        """Those that a ``g`` packet holds: a server may leave later ones to ``p`` packets."""
         self.xml = xml
         self._by_number: Dict[int, Register] = {register.number: register for register in self.registers}
+
+    def measure(self, packet: str) -> None:
+        """Take note of how many registers a server's reply to a ``g`` packet holds."""
+        left = len(packet)
+        for count, register in enumerate(self.registers):
+            left -= register.bits // 4
+            if left < 0:
+                self.together = self.registers[:count]
+                return
 
     def at(self, number: int) -> Optional[Register]:
         """Give the register with a number in packets; None when there is none."""

@@ -117,7 +117,7 @@ class Target:
         return ("T%02x%s%s" % (signal, more, "thread:%s;" % self._thread if self._thread else "")).encode()
 
     def _registers(self, text: str) -> Iterator[Reply]:
-        yield "".join(self._value(register.name, register.bits) for register in self.replay.layout.registers).encode()
+        yield "".join(self._value(register.name, register.bits) for register in self.replay.layout.together).encode()
 
     def _register(self, text: str) -> Iterator[Reply]:
         register = self.replay.layout.at(int(text[1:], 16))
