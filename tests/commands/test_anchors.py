@@ -1,4 +1,4 @@
-"""Anchors without a target: what is read when, by a debugger that tells what it was asked."""
+"""Vectors worked by hand: what anchors read and when, by a debugger that tells what it was asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs' own checks hold on the board; a compiler run against the built files."""
+"""Differential run of a compiler against the built files; the programs' own checks hold on the boards."""
 
 from __future__ import annotations
 
