@@ -9,10 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import ALIGNED, Assumption
+from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, Assumption
 from gdb_etm.recovery.domain import Contradiction, Domain
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
+from gdb_etm.recovery.operations import SP
 from gdb_etm.recovery.relations import (
     Handler,
     Kind,
@@ -56,7 +57,7 @@ _PASSES = 40
 _ROUNDS = 12
 # Times that a tier is begun again.
 
-_HANDLERS: Dict[int, Handler] = {
+HANDLERS: Dict[int, Handler] = {
     Kind.FACT: fact,
     Kind.EQUAL: equal,
     Kind.SUM: total,
@@ -86,6 +87,7 @@ _HANDLERS: Dict[int, Handler] = {
     Kind.CHOOSE: choose,
     Kind.REMAINDER: remainder,
 }
+"""What refines a relation, by its kind."""
 
 
 _Wanted = Callable[[Relation], bool]
@@ -132,6 +134,7 @@ class Solver:
     :param line: With its facts.
     :param memory: Of the line.
     :param assumptions: What calls and handlers keep.
+    :param entered: Gives the address of the function that a call enters, by the call's number.
     :param progress: Called now and then with the number of relations looked at; what it raises ends the work.
     """
 
@@ -140,11 +143,13 @@ class Solver:
         line: Line,
         memory: Memory,
         assumptions: List[Assumption],
+        entered: Callable[[int], int],
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
         self.line = line
         self.memory = memory
         self._assumptions = assumptions
+        self._entered = entered
         self._progress = progress
         self.ends: List[int] = []
         """How many entries the log had at the end of each tier."""
@@ -181,15 +186,32 @@ class Solver:
                 break
             except Contradiction as contradiction:
                 blamed = {self.line.relations[cause][-1] for cause in self._blamed(contradiction, _is_kept)}
-                blamed -= dropped
                 self._restore(saved)
-                if not blamed:
-                    blamed = set(range(len(self._assumptions))) - dropped
+                blamed = self._least_sure(blamed - dropped) or set(range(len(self._assumptions))) - dropped
                 self.fallen.append(Fallen(tuple([self._assumptions[number] for number in sorted(blamed)])))
                 dropped |= blamed
+                if len(blamed) == 1:
+                    dropped |= self._of_function(self._assumptions[min(blamed)])
         else:
             self._restore(saved)
         self.ends.append(len(self.line.domain.log.variable))
+
+    def _least_sure(self, blamed: Set[int]) -> Set[int]:
+        # Those about registers other than SP, if there are any.
+        assumptions = self._assumptions
+        unsure = {one for one in blamed if assumptions[one].kind <= HANDLER and assumptions[one].place != SP}
+        return unsure or blamed
+
+    def _of_function(self, fallen: Assumption) -> Set[int]:
+        # What else is assumed of the function that did not keep a register.
+        if fallen.kind != CALL or fallen.place == SP:
+            return set()
+        entered = self._entered(fallen.number)
+        return {
+            number
+            for number, one in enumerate(self._assumptions)
+            if one.kind == CALL and one.place != SP and self._entered(one.number) == entered
+        }
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line
@@ -271,7 +293,7 @@ class Solver:
         line = self.line
         domain: Domain = line.domain
         relations, queue, queued = line.relations, domain.queue, domain.queued
-        handlers, news = _HANDLERS, self.memory.news
+        handlers, news = HANDLERS, self.memory.news
         access = int(Kind.ACCESS)
         due = _TOLD
         count = 0

@@ -71,7 +71,7 @@ class StretchSolution:
                 given.setdefault(fact.number, []).append(fact)
         self._build(given)
         memory = Memory(self.line, _words(begin), _words(self.trusted_end), self.address)
-        self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._count)
+        self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._entered, self._count)
         self._solve()
 
     @property
@@ -217,6 +217,9 @@ class StretchSolution:
     def _is_refuted(self, one: int, other: int) -> bool:
         domain = self.line.domain
         return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
+
+    def _entered(self, number: int) -> int:
+        return self.address(number + 1) if number < self.last else 0
 
     def address(self, number: int) -> int:
         """Give the address of an instruction of the stretch."""

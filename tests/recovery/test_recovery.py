@@ -1,0 +1,308 @@
+"""What is told of small programs' past, with tiers, reasons and chains: worked by hand, and run on Unicorn."""
+
+from __future__ import annotations
+
+from typing import List
+
+import pytest
+
+from gdb_etm.protocols.elements import Gap, GapReason
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Fact, State, Tier, Value, no_memory
+from tests.history.executed import history_of
+from tests.recovery.small import CODE, DEVICE, RAM, Ran, built, run, wrong
+
+X, P = RAM + 0x10, RAM + 0x800
+FORGET = " movs r0, #0\n movs r1, #0\n movs r2, #0\n movs r3, #0\n"
+# A store of which only the device knows the address.
+ELSEWHERE = " ldr r2, =0x%x\n ldr r2, [r2]\n str r3, [r2]\n" % DEVICE
+
+
+def value(ran: Ran, number: int, name: str, rules: Rules = Rules()) -> Value:
+    """Recover a register; it must be right."""
+    found = ran.recovery(rules).register(number, name)
+    assert found.value in (None, ran.before[number - 1][name])
+    return found
+
+
+def texts(ran: Ran, number: int, name: str, rules: Rules = Rules()) -> List[str]:
+    """Give the chain of a register."""
+    return [step.text for step in ran.recovery(rules).why(number, name)]
+
+
+def test_read_at_the_halt() -> None:
+    ran = run(" adds r1, r1, #0\n nop\n")
+    assert value(ran, 1, "r5")[:3] == (ran.before[0]["r5"], Tier.EXACT, "read at the halt, not written since")
+
+
+def test_arithmetic_is_undone() -> None:
+    ran = run(" add r0, r0, #3\n eor r0, r0, r1\n ror r0, r0, #5\n")
+    found = value(ran, 1, "r0")
+    assert found[:3] == (ran.before[0]["r0"], Tier.EXACT, "computed at #1") or found.tier is Tier.EXACT
+    assert texts(ran, 1, "r0")[-1] == "read at the halt, not written since"
+
+
+def test_what_the_program_says() -> None:
+    ran = run(" movs r0, #7\n movs r0, #8\n")
+    assert value(ran, 2, "r0")[:3] == (7, Tier.EXACT, "set by #1 to what the program says")
+    assert value(ran, 1, "r0").reason == "before the trace begins"
+    assert value(ran, 2, "pc")[:3] == (CODE + 2, Tier.EXACT, "the trace")
+
+
+def test_stored_and_still_there() -> None:
+    ran = run(" ldr r1, =0x%x\n str r0, [r1]\n" % X + FORGET)
+    assert value(ran, 1, "r0")[:3] == (ran.before[0]["r0"], Tier.EXACT, "stored at #2, still in RAM at the halt")
+
+
+def test_stored_and_loaded() -> None:
+    ran = run(" ldr r1, =0x%x\n str r0, [r1]\n movs r0, #1\n ldr r4, [r1]\n str r0, [r1]\n" % X)
+    assert value(ran, 1, "r0")[:3] == (ran.before[0]["r0"], Tier.EXACT, "stored at #2, loaded at #4")
+    assert texts(ran, 1, "r0") == ["stored at #2, loaded at #4", "read at the halt, not written since"]
+
+
+def test_bytes_of_a_word_come_from_several_stores() -> None:
+    source = " ldr r1, =0x%x\n strb r0, [r1]\n lsrs r3, r0, #8\n strb r3, [r1, #1]\n ldrh r4, [r1]\n" % X
+    ran = run(source + " str r1, [r1]\n movs r0, #0\n movs r3, #0\n")
+    found = value(ran, 1, "r0")
+    assert (found.known, found.bits) == (0xFFFF, ran.before[0]["r0"] & 0xFFFF)
+
+
+def test_a_store_to_an_unknown_address_is_a_barrier() -> None:
+    ran = run(" ldr r1, =0x%x\n str r0, [r1]\n" % X + ELSEWHERE + FORGET, ram={DEVICE: P})
+    unknown = value(ran, 1, "r0")
+    assert (unknown.value, unknown.tier) == (None, Tier.UNKNOWN)
+    found = value(ran, 1, "r0", Rules(limit=Tier.LIKELY))
+    said = "stored at #2, still in RAM at the halt if stores to unknown addresses missed it"
+    assert found[:3] == (ran.before[0]["r0"], Tier.LIKELY, said)
+
+
+def test_what_is_loaded_behind_a_barrier_says_so() -> None:
+    source = " ldr r1, =0x%x\n str r0, [r1]\n" % X + ELSEWHERE + " ldr r4, [r1]\n" + ELSEWHERE
+    ran = run(source + " movs r4, #0\n str r4, [r1]\n" + FORGET, ram={DEVICE: P})
+    assert value(ran, 7, "r4").reason == "behind the store at 0x10a, whose address is unknown"
+    guess = value(ran, 7, "r4", Rules(limit=Tier.LIKELY))
+    assert guess.value is None and guess.relative is not None
+    assert guess.relative[:2] == ("r0", 1) and guess.relative.offset == 0
+
+
+def test_a_store_that_cannot_have_reached_it_is_none() -> None:
+    bounded = " ldr r2, =0x%x\n ldr r2, [r2]\n and r2, r2, #0x1c\n add r2, r1\n str r3, [r2, #8]\n" % DEVICE
+    ran = run(" ldr r1, =0x%x\n str r0, [r1]\n" % X + bounded + FORGET)
+    assert value(ran, 1, "r0")[1:3] == (Tier.EXACT, "stored at #2, still in RAM at the halt")
+    near = run(" ldr r1, =0x%x\n str r0, [r1]\n" % X + bounded.replace("#8", "#-8") + FORGET)
+    assert value(near, 1, "r0", Rules(limit=Tier.LIKELY)).value is None
+
+
+def test_a_conditional_store_is_known_with_its_condition() -> None:
+    source = " ldr r1, =0x%x\n str r0, [r1]\n cmp r4, #0\n it eq\n streq r3, [r1]\n" % X
+    told = run(source + " cbz r4, 1f\n nop\n1:" + FORGET, {"r4": 5})
+    assert value(told, 1, "r0").value == told.before[0]["r0"]
+    assert value(run(source + " movs r4, #0\n" + FORGET, {"r4": 5}), 1, "r0").value is None
+
+
+def test_input_output() -> None:
+    ran = run(" ldr r1, =0x%x\n ldr r0, [r1]\n add r0, #1\n movs r0, #0\n" % DEVICE)
+    assert value(ran, 3, "r0").reason == "input/output at 0x40000000"
+    assert value(ran, 4, "r0").reason == "input/output at 0x40000000"
+    assert value(ran, 4, "r0").relative == ("r0", 3, 1)
+
+
+def test_memory_from_before() -> None:
+    ran = run(" ldr r1, =0x%x\n ldr r0, [r1]\n str r1, [r1]\n" % X + FORGET)
+    assert value(ran, 3, "r0").reason == "in memory at 0x20000010 from before, overwritten since"
+
+
+def test_others_write_volatile_memory() -> None:
+    source = " ldr r1, =0x%x\n str r0, [r1]\n" % X + FORGET
+    rules = Rules(volatile=((RAM, RAM + 0x20),), limit=Tier.LIKELY)
+    assert value(run(source), 1, "r0", rules).value is None
+    loads = run(" ldr r1, =0x%x\n ldr r0, [r1]\n movs r0, #0\n" % X)
+    assert value(loads, 3, "r0", rules).reason == "memory that others write, at 0x20000010"
+
+
+def test_a_store_to_an_alias_changes_its_byte() -> None:
+    source = " ldr r1, =0x%x\n str r0, [r1]\n ldr r2, =0x22000200\n str r3, [r2]\n" % X
+    history = history_of(built(source + FORGET), [CODE + 2 * step for step in range(8)], CODE + 16)
+    end = State({"r4": 0}, lambda address, size: bytes([1, 2, 3, 4]))
+    banded = Recovery(history, end, rules=Rules(bit_band=True)).register(1, "r0")
+    assert (banded.known, banded.bits) == (0xFFFFFF00, 0x04030200)
+    assert Recovery(history, end).register(1, "r0").value == 0x04030201
+
+
+CLEAN = """
+    movs r4, #0
+    ldr r4, =0x%x
+    ldr r4, [r4]
+    bl f
+    mov r0, r4
+    movs r4, #0
+    b end
+f:  push {r4, lr}
+    movs r4, #1
+    %s
+    movs r2, #0
+    pop {r4, lr}
+    bx lr
+""" % (DEVICE, ELSEWHERE.strip())
+
+
+def test_a_call_keeps_registers() -> None:
+    ran = run(CLEAN, ram={DEVICE: P})
+    assert value(ran, 4, "r4", Rules(limit=Tier.EXACT)).value is None
+    found = value(ran, 4, "r4")
+    assert (found.value, found.tier) == (P, Tier.ASSUMED)
+    assert texts(ran, 4, "r4")[0] == "the call at 0x108 kept r4"
+    assert texts(ran, 4, "r4")[-1] == "read at the halt, not written since"
+    assert not ran.recovery().findings
+
+
+def test_a_call_that_does_not_keep_a_register_is_a_finding() -> None:
+    ran = run("movs r4, #5\n bl f\n movs r1, #0\n b end\nf: movs r4, #6\n movs r5, #7\n bx lr\n")
+    recovery = ran.recovery()
+    assert not wrong(ran, recovery)  # nothing is assumed of the function's other registers either
+    (finding,) = recovery.findings
+    assert finding == ("the call at 0x102 did not preserve r4", 2, Tier.ASSUMED)
+
+
+def test_facts_that_contradict_end_it() -> None:
+    ran = run(" movs r0, #1\n adds r0, #1\n movs r2, #0\n")
+    registers = dict(ran.end.registers, r0=3)
+    recovery = Recovery(ran.history, State(registers, ran.end.read))
+    found = recovery.register(3, "r0")
+    assert (found.value, found.reason) == (None, "the facts contradict each other")
+    (finding,) = recovery.findings
+    assert finding.tier is Tier.EXACT and "contradict" in finding.text
+
+
+def test_a_halt_elsewhere_is_no_anchor() -> None:
+    ran = run(" movs r0, #1\n adds r5, #1\n movs r2, #0\n")
+    registers = dict(ran.end.registers, pc=0x400)
+    recovery = Recovery(ran.history, State(registers, ran.end.read))
+    assert recovery.register(2, "r0").value == 1
+    assert recovery.register(2, "r6").value is None
+    assert "the core halted" in recovery.findings[0].text
+
+
+def test_branches_tell_what_was_compared() -> None:
+    ran = run(" cmp r0, #40\n bhi 1f\n nop\n1: cmp r0, #40\n bcc 2f\n nop\n2:" + FORGET, {"r0": 40})
+    found = value(ran, 1, "r0")
+    assert (found.value, found.tier) == (40, Tier.EXACT)
+    assert any("branch at #" in text and "not taken" in text for text in texts(ran, 1, "r0"))
+
+
+def test_only_bounds_are_known() -> None:
+    ran = run(" cmp r0, #40\n bhi 1f\n nop\n1:" + FORGET, {"r0": 4})
+    found = value(ran, 1, "r0")
+    assert (found.value, found.low, found.high) == (None, 0, 39)  # the carry flag at the halt says so
+
+
+def test_equal_after_a_taken_branch() -> None:
+    ran = run(" cmp r0, r4\n beq 1f\n nop\n1:" + FORGET, {"r0": 77, "r4": 77})
+    assert value(ran, 1, "r0").value == 77
+
+
+def test_an_it_block_is_two_worlds() -> None:
+    # One step of a CRC backwards: the lowest bit of the result tells whether the polynomial was added.
+    source = " lsrs r0, r0, #1\n it cs\n eorcs r0, r0, #0x80000000\n"
+    for start in (0x12345678, 0x12345679):
+        ran = run(source, {"r0": start})
+        assert value(ran, 1, "r0").value == start
+
+
+def test_flags_nobody_reads() -> None:
+    ran = run(" movs r0, #5\n cmp r0, #5\n cmp r0, #6\n movs r1, #1\n")
+    recovery = ran.recovery()
+    assert [recovery.register(3, name).value for name in "nzcv"] == [0, 1, 1, 0]
+    assert [recovery.register(4, name).value for name in "nzcv"] == [1, 0, 0, 0]
+
+
+def test_forwards_from_the_beginning() -> None:
+    ran = run(" ldr r1, =0x%x\n ldr r0, [r1]\n adds r2, r0, #5\n str r1, [r1]\n" % X + FORGET)
+    recovery = ran.recovery(begin=True)
+    assert recovery.register(3, "r0").value == ran.before[2]["r0"]
+    assert recovery.register(3, "r0").reason == "loaded at #2: in memory when the run began"
+    assert recovery.register(1, "r7").reason in (
+        "read when the run began, not written until then",
+        "read at the halt, not written since",
+    )
+
+
+def test_memory_of_the_past() -> None:
+    ran = run(" ldr r1, =0x%x\n movs r0, #1\n str r0, [r1]\n movs r0, #2\n strb r0, [r1, #1]\n nop\n" % X)
+    recovery = ran.recovery()
+    assert [one.value for one in recovery.memory(4, X, 4)] == [1, 0, 0, 0]
+    assert [one.value for one in recovery.memory(7, X, 4)] == [1, 2, 0, 0]
+    assert recovery.memory(4, X, 1)[0].reason == "stored at #3"
+    assert recovery.memory(3, X, 1)[0].value is None
+    assert recovery.memory(1, X + 8, 1)[0].reason == "not written since, read at the halt"
+    assert [one.value for one in recovery.memory(1, CODE, 2)] == list(ran.history.program.read(CODE, 2))
+
+
+def test_memory_before_a_load_is_what_was_loaded() -> None:
+    ran = run(" ldr r1, =0x%x\n ldr r4, [r1]\n str r1, [r1]\n" % X + FORGET)
+    recovery = ran.recovery()
+    true = ran.before[-1]["r4"].to_bytes(4, "little")
+    assert bytes(one.value or 0 for one in recovery.memory(1, X, 4)) == true
+    assert recovery.memory(1, X, 1)[0].reason == "loaded at #2"
+
+
+def test_writes_newest_first() -> None:
+    source = " ldr r1, =0x%x\n movs r0, #1\n str r0, [r1]\n" % X
+    ran = run(source + ELSEWHERE + " movs r0, #2\n strb r0, [r1]\n" + ELSEWHERE, ram={DEVICE: P})
+    written = ran.recovery().writes(X, 4)
+    assert [(one.number, one.size, one.value.value, one.certain) for one in written.writes] == [
+        (8, 1, 2, True),
+        (3, 4, 1, True),
+    ]
+    assert [one.unknown_after for one in written.writes] == [0, 1]
+    assert written.unknown_before == 0
+
+
+def test_what_a_gap_hides() -> None:
+    path = built(" movs r0, #1\n movs r1, #2\n movs r2, #3\n")
+    gap = Gap(0, GapReason.OVERFLOW, "")
+    history = history_of(path, [CODE, gap, CODE + 2, CODE + 4], CODE + 6)
+    recovery = Recovery(history, State({"r0": 7, "r4": 4}, no_memory))
+    assert recovery.register(4, "r4").value == recovery.register(2, "r4").value == 4
+    assert recovery.register(2, "r0").value == 7
+    assert recovery.register(1, "r4").value is None
+    assert not recovery.findings
+
+
+def test_a_window() -> None:
+    ran = run(" movs r0, #1\n" + " nop\n b 1f\n1:\n" * 10 + " movs r1, #1\n")
+    recovery = ran.recovery(Rules(window=5))
+    assert recovery.register(1, "r4").reason == "before the window"
+    assert recovery.register(len(ran.history), "r4").value == ran.before[0]["r4"]
+
+
+def test_given_facts_are_used() -> None:
+    ran = run(" add r0, r1, r2\n" + FORGET)
+    facts = [Fact(1, "r1", ran.before[0]["r1"]), Fact(2, "r0", ran.before[1]["r0"])]
+    recovery = Recovery(ran.history, ran.end, facts=facts)
+    assert recovery.register(1, "r2").value == ran.before[0]["r2"]
+
+
+def test_it_can_be_interrupted() -> None:
+    ran = run(" movs r0, #1\n" + " adds r1, #1\n" * 30)
+
+    def stop(share: float) -> None:
+        assert 0 <= share <= 1
+        raise KeyboardInterrupt
+
+    recovery = Recovery(ran.history, ran.end, progress=stop)
+    with pytest.raises(KeyboardInterrupt):
+        recovery.solve()
+    with pytest.raises(KeyboardInterrupt):
+        recovery.register(1, "r1")
+
+
+def test_recovery_can_be_off() -> None:
+    ran = run(" movs r0, #1\n")
+    assert ran.recovery(Rules(limit=Tier.UNKNOWN)).register(2, "r0").reason == "recovery is off"
+
+
+def test_no_instructions() -> None:
+    recovery = Recovery(history_of(built(" nop\n"), []), State({"r0": 1}, no_memory))
+    assert recovery.register(1, "r0").value is None
