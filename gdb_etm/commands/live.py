@@ -204,7 +204,14 @@ class Live:
 
         :param in_full: With the identification fields that say what the unit has.
         """
-        return [self.title, *info_lines(self.discovery, self._trace, in_full)]
+        return [self.title, *self._profile_lines(), *info_lines(self.discovery, self._trace, in_full)]
+
+    def _profile_lines(self) -> List[str]:
+        if self.profile is None or not self.profile.title:
+            return []
+        inputs = ["%s %d" % row for row in sorted(self.profile.inputs.items(), key=lambda row: row[1])]
+        lines = ["Profile %s: %s" % (self.profile.name, self.profile.title)]
+        return lines + (["  external inputs by name: " + ", ".join(inputs)] if inputs else [])
 
     def status(self) -> List[str]:
         """Say what the hardware does at the moment."""

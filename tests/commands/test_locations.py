@@ -70,3 +70,13 @@ def test_no_such_place(locations: ElfLocations, text: str, message: str) -> None
 def test_without_a_program() -> None:
     with pytest.raises(CommandError, match='no symbols, so no function "main"; name the ELF file, or try .ADDRESS'):
         ElfLocations(OfflineDebugger()).entries("main")
+
+
+def test_variables_are_where_gdb_has_them(locations: ElfLocations) -> None:
+    output = run_gdb(["output/x (unsigned) &station", "echo \\n", "output sizeof(station)"], source=False,
+                     arguments=[str(DEMO)])
+    first, size = (int(word, 0) for word in output.split()[-2:])
+    assert list(locations.data("station")) == [(first, first + size - 1)]
+    assert list(locations.data("*0x20000000")) == [(0x20000000, 0x20000000)]
+    with pytest.raises(CommandError, match='no variable "statoin"; did you mean station?'):
+        locations.data("statoin")

@@ -45,12 +45,14 @@ def test_it_is_found_by_the_chips_id_and_put_back(tmp_path: Path) -> None:
     (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
     output = run_gdb([
         CONNECT, LOOK, "echo \\n", "monitor write32 0x20060000 0x11", "etm doctor", "etm doctor --fix", LOOK,
-        "echo \\n", "etm on input button do mark", "etm start", "continue", "etm history -1", "etm disconnect"], tmp_path)
+        "echo \\n", "etm on input button do mark",
+        "etm info", "etm start", "continue", "etm history -1", "etm disconnect"], tmp_path)
     assert "Profile mine: The board\n" in output and "note: it is only simulated" in output
     assert "-> funnel 0xe0042000 port 0 ->" in output
     assert output.count("0x5a") >= 2 and "vendor enable: wrote what the board profile wants" in output
     assert "bad  vendor enable        CLOCKS at 0x20060000 0x00000011" in output
     assert "Event 1: on input button do mark" in output
+    assert "\nProfile mine: The board\n  external inputs by name: button 2\n" in output
     assert "Traceback" not in output and "<finished>" in output
 
 
