@@ -73,7 +73,7 @@ def measure(job: Job) -> Measured:
     recovery = Recovery(history, run.end(), rules=rules)
     recovery.solve()
     seconds, after = time.process_time() - begun, _peak()
-    found = score(run, Uses(job.program), first, recovery)
+    found = score(run, Uses(run), first, recovery)
     texts = tuple("%s: %s" % (one.tier.name.lower(), one.text) for one in recovery.findings)
     return Measured(job, found, seconds * 10000 / len(history), (after - before) / 1024, texts)
 

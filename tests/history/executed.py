@@ -74,7 +74,7 @@ def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
     return items
 
 
-def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None) -> History:
+def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None, isa: Isa = Isa.T32) -> History:
     """Make the history that a trace of ``items`` decodes to."""
     images = load_elf(path)
     program = Program(images)
@@ -91,7 +91,7 @@ def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None
             else:
                 recorder.event(ExceptionReturn(0) if isinstance(item, Returned) else item)
             continue
-        insn = blocks.instruction(item, Isa.T32)
+        insn = blocks.instruction(item, isa)
         assert insn is not None
         start = start if count else item
         count += 1
@@ -110,7 +110,7 @@ def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None
             taken = insn.kind not in (Kind.OTHER, Kind.WAIT) and target != after
             if isinstance(following, Returned):
                 taken = True
-        executed = Range(start, after, count, Isa.T32, taken or insn.kind is Kind.OTHER)
+        executed = Range(start, after, count, isa, taken or insn.kind is Kind.OTHER)
         ranges = [executed]
         recorder.add(legs.setdefault(executed, Leg(tuple(ranges))), 0)
         count = 0

@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Sequence, Tuple
 
-from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
+from capstone import CS_ARCH_ARM, CS_MODE_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
 
 from gdb_etm.program.image import load_elf
+from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier
-from tests.firmware.recovery.build import elf
 from tests.history.executed import Taken
 from tests.recovery.truth import Run
 
@@ -68,12 +68,13 @@ class Score(NamedTuple):
 class Uses:
     """Which registers each instruction of a program reads and writes, by capstone.
 
-    :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
+    :param run: Of the program.
     """
 
-    def __init__(self, program: str) -> None:
-        self._images = load_elf(elf(program))
-        self._disassembler = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8)
+    def __init__(self, run: Run) -> None:
+        self._images = load_elf(run.elf)
+        mode = CS_MODE_ARM if run.isa is Isa.A32 else CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8
+        self._disassembler = Cs(CS_ARCH_ARM, mode)
         self._disassembler.detail = True
         self._known: Dict[int, Tuple[FrozenSet[str], FrozenSet[str]]] = {}
 

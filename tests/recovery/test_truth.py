@@ -15,9 +15,10 @@ from gdb_etm.recovery.values import Fact, State, Tier, no_memory
 from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
 from tests.history.executed import Taken, history_of
 from tests.recovery.score import NAMES, Score, Uses, mean, score
-from tests.recovery.truth import Run, prepare
+from tests.recovery.truth import Run, prepare, prepare_a9
 
 HALT, WINDOW, SEEDED = 20001, 4000, 2500
+A9_RAM = ((0x20000000, 0x20080000),)
 FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 
 
@@ -44,7 +45,7 @@ def score_of(program: str, folder: Path) -> Score:
     run = run_of(program, folder)
     first = run.start(WINDOW)
     rules = Rules(limit=Tier.LIKELY, window=WINDOW + 4, frames=load_frames([elf(program)]))
-    return score(run, Uses(program), first, Recovery(run.history(first), run.end(), rules=rules))
+    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -86,16 +87,20 @@ def test_enough_is_known(what: str, tier: Tier, folder: Path) -> None:
 
 def seeds(run: Run, first: int) -> Iterator[Fact]:
     """Tell the true value of every register wherever it may have been written."""
-    uses = Uses(run.program)
-    special = ("msp", "psp", "control", "fpscr", *("s%d" % number for number in range(32)))
-    changed = run.changes((*NAMES, *special))
-    written = frozenset((*NAMES, *special[:3]))
+    uses = Uses(run)
+    m_profile = run.core != "Cortex-A9"
+    special = ("msp", "psp", "control") if m_profile else ()
+    changed = run.changes((*NAMES, *special, "fpscr", *("s%d" % number for number in range(32))))
+    written = frozenset((*NAMES, *special))
     for index in range(first, len(run) + 1):
         number = index - first + 1
-        flags = run.value("xpsr", index)
-        process = run.value("control", index) & 2 and not flags & 0x1FF
-        # Of the two stack pointers a recovery knows by their names, one is r13 at the time.
-        for name in (written | changed.get(index, frozenset())) - {"psp" if process else "msp"}:
+        flags = run.value("xpsr" if m_profile else "cpsr", index)
+        names = written | changed.get(index, frozenset())
+        if m_profile:
+            # Of the two stack pointers a recovery knows by their names, one is r13 at the time.
+            process = run.value("control", index) & 2 and not flags & 0x1FF
+            names -= {"psp" if process else "msp"}
+        for name in names:
             yield Fact(number, name, run.value(name, index))
         for name, bit in FLAGS:
             yield Fact(number, name, flags >> bit & 1)
@@ -121,6 +126,18 @@ def test_every_register_with_its_true_value_contradicts_nothing(program: str, fo
     run = run_of(program, folder)
     first = run.start(SEEDED)
     assert contradictions(run, first, list(seeds(run, first))) == []
+
+
+@pytest.mark.parametrize("program", ["sort-a32", "steps-a32", "tables-a32", "sort-t32"])
+def test_nor_on_a_cortex_a9(program: str, folder: Path) -> None:
+    run = Run(prepare_a9(program, folder, HALT), program, "a9")
+    first = run.start(SEEDED)
+    assert len(run) - first > 500
+    assert contradictions(run, first, list(seeds(run, first))) == []
+    recovery = Recovery(run.history(first), run.end(), rules=Rules(limit=Tier.LIKELY, ram=A9_RAM))
+    found = score(run, Uses(run), first, recovery)
+    assert not [one for one in found.wrong if one.tier is not Tier.LIKELY]
+    assert found.instants.percent(Tier.EXACT) > 30
 
 
 @pytest.mark.parametrize("program", ["frames-O2", "kernel-Os", "floats-O0"])

@@ -9,19 +9,23 @@ from pathlib import Path
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.board.bus import RAM_BASE
+from gdb_etm.board.cortex_a_machine import CortexAMachine
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
+from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.capture import Core
 from gdb_etm.history.store import History
 from gdb_etm.program.image import load_elf
+from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.values import State
 from tests.board import witness
 from tests.firmware.build import symbol
+from tests.firmware.cortex_a import build as cortex_a
 from tests.firmware.recovery.build import elf
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.inputs import Inputs
 
-CORES = {"m33": "Cortex-M33", "m7": "Cortex-M7", "m4": "Cortex-M4"}
+CORES = {"m33": "Cortex-M33", "m7": "Cortex-M7", "m4": "Cortex-M4", "a9": "Cortex-A9"}
 _MOST = 1_000_000
 
 
@@ -63,6 +67,28 @@ def prepare(program: str, folder: Path, halt: Optional[int] = None, board: str =
     return files
 
 
+def prepare_a9(program: str, folder: Path, halt: int) -> Files:
+    """Run a program for the Cortex-A9, of one instruction set alone.
+
+    :param program: One of ``tests.firmware.cortex_a.build.PROGRAMS``.
+    :param halt: After about how many instructions it is halted.
+    """
+    files = Files(*(folder / ("a9-%s-%d%s" % (program, halt, suffix)) for suffix in (".truth", ".json", ".ram")))
+    options = BoardOptions("a9", cortex_a.elf(program), truth=str(files.truth), truth_registers=True)
+    machine = CortexAMachine(options, "CORTEX_A9", 0xF8F00000)
+    machine.core.reset()
+    while not machine.core.is_idle() and machine.clock.now() < halt:
+        machine.run(min(5000, halt - machine.clock.now()))
+    engine = machine.core.engine
+    registers = {name: engine.read(number) for name, number, _ in CORTEX_A.words}
+    registers["pc"] = engine.place & ~1
+    machine.halt(engine.place)
+    files.ram.write_bytes(machine.bus.ram)
+    files.state.write_text(json.dumps(registers))
+    machine.close()
+    return files
+
+
 def _registers(machine: Machine) -> Dict[str, int]:
     # What a debugger reads (DDI 0553, D1.2.34).
     numbers = {"r%d" % number: number for number in range(13)}
@@ -85,6 +111,8 @@ class Run:
 
     def __init__(self, files: Files, program: str, board: str = "m33") -> None:
         self.program = program
+        self.elf = cortex_a.elf(program) if board == "a9" else elf(program)
+        self.isa = Isa.A32 if program.endswith("a32") else Isa.T32
         self.core = CORES[board]
         self.items: List[Item] = []
         """Executed addresses, exceptions and returns, after the reset."""
@@ -154,7 +182,7 @@ class Run:
         """Return the index of the first instruction of a window: so many before the end, or some more if that is in an
         IT block."""
         first = max(0, len(self) - window)
-        code = {image.address: image for image in load_elf(elf(self.program))}
+        code = {image.address: image for image in load_elf(self.elf)} if self.isa is Isa.T32 else {}
         for back in range(1, min(4, first) + 1):
             address = self.items[self.places[first - back]]
             assert isinstance(address, int)
@@ -168,7 +196,7 @@ class Run:
 
     def history(self, first: int) -> History:
         """Return the history from an index on to the halt."""
-        history = history_of(elf(self.program), self.items[self.places[first] :], self.halted_at)
+        history = history_of(self.elf, self.items[self.places[first] :], self.halted_at, self.isa)
         history.source = history.source._replace(core=Core("cpu_0", self.core, {}))
         return history
 
