@@ -183,7 +183,11 @@ class Solver:
         for _ in range(_ROUNDS):
             try:
                 self._assume(dropped)
-                break
+                more = self._of_functions(self._refuted(dropped)) - dropped
+                if not more:
+                    break
+                dropped |= more
+                self._restore(saved)
             except Contradiction as contradiction:
                 blamed = {self.line.relations[cause][-1] for cause in self._blamed(contradiction, _is_kept)}
                 self._restore(saved)
@@ -191,7 +195,7 @@ class Solver:
                 self.fallen.append(Fallen(tuple([self._assumptions[number] for number in sorted(blamed)])))
                 dropped |= blamed
                 if len(blamed) == 1:
-                    dropped |= self._of_function(self._assumptions[min(blamed)])
+                    dropped |= self._of_functions(blamed)
         else:
             self._restore(saved)
         self.ends.append(len(self.line.domain.log.variable))
@@ -202,16 +206,25 @@ class Solver:
         unsure = {one for one in blamed if assumptions[one].kind <= HANDLER and assumptions[one].place != SP}
         return unsure or blamed
 
-    def _of_function(self, fallen: Assumption) -> Set[int]:
-        # What else is assumed of the function that did not keep a register.
-        if fallen.kind != CALL or fallen.place == SP:
-            return set()
-        entered = self._entered(fallen.number)
+    def _refuted(self, dropped: Set[int]) -> Set[int]:
+        return {number for number in dropped if self.is_refuted(self._assumptions[number])}
+
+    def _of_functions(self, refuted: Set[int]) -> Set[int]:
+        # What else is assumed of functions that did not keep a register.
+        fallen = [self._assumptions[number] for number in refuted]
+        entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.place != SP}
         return {
             number
             for number, one in enumerate(self._assumptions)
-            if one.kind == CALL and one.place != SP and self._entered(one.number) == entered
+            if one.kind == CALL and one.place != SP and self._entered(one.number) in entered
         }
+
+    def is_refuted(self, assumption: Assumption) -> bool:
+        """Tell whether it is known that an assumption does not hold."""
+        domain, one, other = self.line.domain, assumption.before, assumption.after
+        if assumption.kind > HANDLER:
+            return False
+        return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line

@@ -199,7 +199,7 @@ class StretchSolution:
     def _tell_fallen(self) -> None:
         names = {place: name for name, place in PLACES.items()}
         for fallen in self.solver.fallen:
-            sure = [one for one in fallen.assumptions if self._is_refuted(one.before, one.after)]
+            sure = [one for one in fallen.assumptions if self.solver.is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
                 where = self.address(one.number)
                 if one.kind == FRAME:
@@ -213,10 +213,6 @@ class StretchSolution:
                 if not sure and len(fallen.assumptions) > 1:
                     text += ", or one of %d others before it" % (len(fallen.assumptions) - 1)
                 self.findings.append(Finding(text, one.number, Tier.ASSUMED))
-
-    def _is_refuted(self, one: int, other: int) -> bool:
-        domain = self.line.domain
-        return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
 
     def _entered(self, number: int) -> int:
         return self.address(number + 1) if number < self.last else 0
