@@ -25,11 +25,13 @@ def options_of(session: Session, values: Values) -> TraceOptions:
 
     session.filters.renew(session.locations)
     filters = asked(session.filters.filters, lambda first, end: _is_padding(session, first, end))
-    ranges = chosen_ranges(session, values)
+    ranges, more = chosen_ranges(session, values), chosen(session, values)
     for name in ranges:
-        ranges[name] = ranges[name] + filters.pop(name, [])
+        found = filters.pop(name, [])
+        # Filters of loads and stores wait until these are traced.
+        ranges[name] = ranges[name] + (found if more["data"] != "off" or not name.startswith("data") else [])
     session.events.renew(session.locations)
-    events, more = session.events.now, chosen(session, values)
+    events = session.events.now
     more["timestamps"] = more["timestamps"] or asks_for_time(events)
     return options_from(
         ranges,
