@@ -9,7 +9,7 @@ from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.line import DEAD
 from gdb_etm.recovery.memory import BLOCKED, FIRST, LAST
-from gdb_etm.recovery.operations import CONTROL, FLAGS, HANDLER, MASK, MSP, PLACES, PSP, SP, N, Op, V
+from gdb_etm.recovery.operations import CONTROL, FLAGS, FPCA, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, N, Op, V
 from gdb_etm.recovery.reasons import Reasons, name_of
 from gdb_etm.recovery.stretch import StretchSolution
 from gdb_etm.recovery.template import Template
@@ -30,6 +30,7 @@ class Answers:
         self._domain = solution.line.domain
         self._reasons = Reasons(solution)
         self._numbers = [access.number for access in solution.line.accesses]
+        self._late: Optional[Dict[Tier, List[int]]] = None
         self._homes: Optional[Dict[int, Tuple[int, int]]] = None
 
     def register(self, number: int, name: str) -> Value:
@@ -44,11 +45,27 @@ class Answers:
         if variable is None:
             return self._unread(number, name)
         value = self.value(variable)
+        place = PLACES[name]
+        if place in MEANT:
+            return self._meant(number, place, value)
         if self._line.fixed[variable]:
-            place = PLACES[name]
             since = self._line.times[place][bisect_right(self._line.times[place], number) - 1] - 1
             return value._replace(reason="set by #{:,} to what the program says".format(since))
         return value
+
+    def _meant(self, number: int, place: int, value: Value) -> Value:
+        # Of some registers only some bits are followed; FPCA, in CONTROL, is a place of its own.
+        meant, known, bits = MEANT[place], value.known & MEANT[place], value.bits & MEANT[place]
+        tier = Tier.EXACT if known == meant and value.value is None else value.tier
+        if place == CONTROL:
+            fpca = self.solution.variable(number, FPCA)
+            meant |= 4
+            if fpca is not None and self._domain.mask[fpca] & 1:
+                known, bits = known | 4, bits | (self._domain.bits[fpca] & 1) << 2
+                tier = max(tier, self._tier(fpca))
+        if known == meant:
+            return _known(bits, value.reason, meant, tier)
+        return Value(None, Tier.UNKNOWN, value.reason, known, bits, bits, bits | meant & ~known)
 
     def _unread(self, number: int, name: str) -> Value:
         # A flag that no instruction reads has no variable: it is computed when somebody asks.
@@ -188,19 +205,38 @@ class Answers:
         if line.is_volatile(byte, 1):
             return Value(None, Tier.UNKNOWN, "memory that others write")
         memory = self.solution.solver.memory
-        before = self._found(memory.before(at, byte), byte)
+        older = memory.before(at, byte)
+        before = self._found(older, byte, self._missed(max(older[0], -1) + 1, at))
         if before.value is not None:
             return before
-        after = self._found(memory.after(at, byte), byte)
+        later = memory.after(at, byte)
+        after = self._found(later, byte, self._missed(at, later[0] if later[0] >= 0 else len(line.accesses)))
         return before if after.value is None else after
 
-    def _found(self, found: Tuple[int, int, bool], byte: int) -> Value:
+    def _missed(self, first: int, behind: int) -> Tier:
+        # What it rests on that the stores among some accesses wrote elsewhere: what their addresses rest on.
+        if self._late is None:
+            self._late = {
+                tier: [
+                    number
+                    for number, access in enumerate(self._line.accesses)
+                    if access.store and max(self._tier(access.address), self._tier(access.condition)) >= tier
+                ]
+                for tier in (Tier.ASSUMED, Tier.LIKELY)
+            }
+        for tier in (Tier.LIKELY, Tier.ASSUMED):
+            if bisect_left(self._late[tier], first) < bisect_left(self._late[tier], behind):
+                return tier
+        return Tier.EXACT
+
+    def _found(self, found: Tuple[int, int, bool], byte: int, missed: Tier) -> Value:
         source, distance, guessed = found
         line = self._line
         if source == BLOCKED:
             where = self.solution.address(line.accesses[distance].number)
-            return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose address is unknown" % where)
-        tier = Tier.LIKELY if guessed else Tier.EXACT
+            what = "condition" if self.solution.solver.memory.placed[distance] else "address"
+            return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose %s is unknown" % (where, what))
+        tier = Tier.LIKELY if guessed else missed
         if source in (FIRST, LAST):
             return self._anchored(source == FIRST, byte, tier)
         access = line.accesses[source]

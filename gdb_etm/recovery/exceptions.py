@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from gdb_etm.capture import Core
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
@@ -43,6 +44,7 @@ _FTYPE, _MODE, _STACK = 4, 3, 2
 # EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
 _FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 # Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
+_NO_FPU = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
 _ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
 
 
@@ -61,6 +63,11 @@ _FLOATS = re.compile(b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\
 def uses_floats(program: Program) -> bool:
     """Tell whether a program may hold floating-point instructions of T32; one without any never sets FPCA."""
     return any(not match.start() & 1 for _, data in program.pieces for match in _FLOATS.finditer(data))
+
+
+def may_have_fpu(core: Optional[Core]) -> bool:
+    """Tell whether a core may have a floating-point unit: all but Cortex-M0, M0+, M1, M3 and M23 may."""
+    return core is None or not _NO_FPU.search(core.type)
 
 
 # MSR to PSP, CONTROL, PSP_NS and CONTROL_NS.

@@ -99,6 +99,7 @@ class Flow:
         m_profile = is_m_profile(core)
         self._m_profile = m_profile
         self._psp = psp
+        self._fpu = fpu
         self._templates = Templates(history.program, line.constant, m_profile)
         self._items = list(_within(history, first, last))
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
@@ -134,6 +135,8 @@ class Flow:
             line.learn(self.current[place], 3, 0, Fact.MODE)
         if not self._psp:
             line.learn(self.current[CONTROL], 2, 0, Fact.MODE)
+        if not self._fpu:
+            line.learn(self.current[FPCA], 1, 0, Fact.MODE)
 
     def follow(self) -> Iterator[int]:
         """Add all instructions; gives the number of the next one now and then."""

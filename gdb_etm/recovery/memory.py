@@ -261,9 +261,13 @@ class Memory:
                 if BIT_BAND[0] <= address < BIT_BAND[1] and 0x20000000 + ((address - BIT_BAND[0]) >> 5) == byte:
                     return ~number, 0
                 continue
-            if not access.store or domain.mask[access.condition] == MASK:
+            if not access.store:
                 return number, distance
-            return ~number, 0
+            if domain.mask[access.condition] != MASK:
+                return ~number, 0
+            if domain.bits[access.condition]:
+                return number, distance
+            # It turned out after it was placed that it did not run.
         return _START, 0
 
     def _barrier(self, after: int, before: int, byte: int) -> Tuple[int, bool]:

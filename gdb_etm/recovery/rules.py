@@ -35,7 +35,8 @@ class Rules(NamedTuple):
     calls_keep: Tuple[int, ...] = (4, 5, 6, 7, 8, 9, 10, 11)
     """Registers besides SP that calls and handlers keep (AAPCS32, 6.1.1)."""
     fpu: Optional[bool] = None
-    """Whether exceptions may push a frame with floating-point registers; None when the anchors tell."""
+    """Whether exceptions may push a frame with floating-point registers; None when the core and the program
+    tell."""
     frames: Optional[FrameInformation] = None
     window: int = 50000
     """How many instructions before the end are worked on."""

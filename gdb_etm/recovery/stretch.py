@@ -10,7 +10,7 @@ from gdb_etm.protocols.elements import ExceptionReturn, Range
 from gdb_etm.recovery.calls import ALIGNED, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.domain import Contradiction
-from gdb_etm.recovery.exceptions import uses_floats, uses_process_stack
+from gdb_etm.recovery.exceptions import may_have_fpu, uses_floats, uses_process_stack
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.line import DEAD, Fact, Line
 from gdb_etm.recovery.memory import Memory, Reader
@@ -60,7 +60,7 @@ class StretchSolution:
         self.line = Line(rules, history.program)
         self.broken = False
         """Whether the facts contradict each other, so that nothing is told."""
-        fpu = rules.fpu if rules.fpu is not None else _has_fpu(begin, end)
+        fpu = rules.fpu if rules.fpu is not None else may_have_fpu(history.source.core)
         fpu = fpu and uses_floats(history.program)
         psp = _on_process_stack(begin, end) or uses_process_stack(history.program)
         self.flow = Flow(history, self.line, first, last, fpu, psp)
@@ -224,10 +224,6 @@ class StretchSolution:
 
 def _on_process_stack(*states: Optional[State]) -> bool:
     return any(state is not None and bool(state.registers.get("control", 0) & 2) for state in states)
-
-
-def _has_fpu(*states: Optional[State]) -> bool:
-    return any(state is not None and ("fpscr" in state.registers or "s0" in state.registers) for state in states)
 
 
 def _words(state: Optional[State]) -> Optional[Reader]:

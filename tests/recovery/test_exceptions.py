@@ -1,0 +1,123 @@
+"""What the core pushes and pops around handlers: cases worked by hand from the Armv8-M manual (PushStack, PopStack)."""
+
+from __future__ import annotations
+
+from typing import List
+
+from gdb_etm.capture import Core
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import State, Tier, no_memory
+from tests.history.executed import Item, Returned, Taken, history_of
+from tests.recovery.small import CODE, RAM, built
+
+TOP = RAM + 0x1000
+SOURCE = """
+    movs r0, #1
+    adds r0, r0, r4
+    nop
+    b end
+handler:
+    push {r4, lr}
+    movs r0, #9
+    movs r4, #3
+    pop {r4, pc}
+leaf:
+    movs r1, #7
+    bx lr
+supervisor:
+    ldr r0, [sp]
+    bx lr
+"""
+HANDLER, LEAF, SUPERVISOR = CODE + 8, CODE + 16, CODE + 20
+LEAVE = [HANDLER, HANDLER + 2, HANDLER + 4, HANDLER + 6]
+REGISTERS = {"r4": 5, "sp": TOP, "msp": TOP, "psp": 0x20000800, "control": 0, "xpsr": 0x01000000, "lr": 0x77}
+
+
+def recovered(items: List[Item], core: str = "Cortex-M4", **registers: int) -> Recovery:
+    """Recover a run that ends after its last item."""
+    halted = CODE + 6 if items[-1] == CODE + 4 else HANDLER + 4
+    history = history_of(built(SOURCE), items, halted)
+    history.source = history.source._replace(core=Core("cpu_0", core, {}))
+    return Recovery(history, State({**REGISTERS, **registers}, no_memory), rules=Rules(limit=Tier.EXACT))
+
+
+def run(handler: List[int], number: int = 16) -> List[Item]:
+    """An exception between the second and the third instruction."""
+    return [CODE, CODE + 2, Taken(number, CODE + 4), *handler, Returned(), CODE + 4]
+
+
+def test_a_frame_is_pushed_and_popped() -> None:
+    recovery = recovered(run(LEAVE), r0=6)
+    assert recovery.register(2, "r4")[:2] == (5, Tier.EXACT)
+    assert recovery.register(3, "sp").value == TOP - 32
+    assert recovery.register(4, "sp").value == TOP - 40
+    assert recovery.register(7, "sp").value == TOP
+    assert recovery.register(3, "lr").value == 0xFFFFFFF9
+    assert recovery.register(2, "lr").value == 0x77
+    assert recovery.register(7, "r0").value == 6
+    assert recovery.register(3, "r0").value is None
+    assert recovery.register(5, "r0").value == 9
+    assert not recovery.findings
+
+
+def test_what_is_pushed_is_in_memory() -> None:
+    recovery = recovered(run(LEAVE), r0=6)
+    frame = [recovery.memory(5, TOP - 32 + 4 * index, 4) for index in range(8)]
+    words = [[one.value for one in word] for word in frame]
+    assert words[0] == [6, 0, 0, 0]
+    assert words[5] == [0x77, 0, 0, 0]
+    assert words[6] == list((CODE + 4).to_bytes(4, "little"))
+
+
+def test_the_frame_is_aligned() -> None:
+    recovery = recovered(run(LEAVE), r0=6, sp=TOP - 4, msp=TOP - 4)
+    assert recovery.register(7, "sp").value == TOP - 4
+    assert recovery.register(2, "sp").value in (None, TOP - 4)
+    items: List[Item] = [CODE, CODE + 2, Taken(16, CODE + 4), HANDLER, HANDLER + 2]
+    halted = recovered(items, sp=TOP - 48, msp=TOP - 48, xpsr=16, lr=0xFFFFFFF9)
+    assert halted.register(3, "sp").value == TOP - 40
+    aligned = halted.register(2, "sp")
+    assert (aligned.known, aligned.bits) == (0xFFFFFFFB, TOP - 8)
+
+
+def test_a_tail_chain_pushes_once() -> None:
+    items: List[Item] = [CODE, CODE + 2, Taken(16, CODE + 4), *LEAVE, Returned(), Taken(17, 0xFFFFFFFE)]
+    recovery = recovered([*items, LEAF, LEAF + 2, Returned(), CODE + 4], r0=6)
+    assert recovery.register(7, "sp").value == TOP - 32
+    assert recovery.register(7, "lr").value == 0xFFFFFFF9
+    assert recovery.register(9, "r0").value == 6
+    assert recovery.register(2, "r4").value == 5
+    assert not recovery.findings
+
+
+def test_the_process_stack_is_used() -> None:
+    registers = {"sp": 0x20000800, "msp": TOP, "control": 2}
+    recovery = recovered(run([LEAF, LEAF + 2]), r0=6, **registers)
+    assert recovery.register(3, "lr").value == 0xFFFFFFFD
+    assert recovery.register(3, "sp").value == TOP
+    assert recovery.register(3, "psp").value == 0x20000800 - 32
+    assert recovery.register(2, "psp").value == 0x20000800
+    assert recovery.register(2, "msp").value == TOP
+    assert recovery.memory(4, 0x20000800 - 32, 1)[0].value == 6
+
+
+def test_a_handler_reads_its_frame() -> None:
+    recovery = recovered(run([SUPERVISOR, SUPERVISOR + 2], 11), r0=6)
+    assert recovery.register(4, "r0").value == 6
+
+
+def test_the_security_state_is_not_known() -> None:
+    recovery = recovered(run([LEAF, LEAF + 2]), "Cortex-M33", r0=6)
+    found = recovery.register(3, "lr")
+    assert (found.value, found.known, found.bits) == (None, 0xFFFFFF9E, 0xFFFFFF98)
+
+
+def test_a_halt_in_a_handler() -> None:
+    items: List[Item] = [CODE, CODE + 2, Taken(16, CODE + 4), HANDLER, HANDLER + 2]
+    registers = {"sp": TOP - 40, "msp": TOP - 40, "xpsr": 0x01000010, "r0": 9, "lr": 0xFFFFFFF9}
+    recovery = recovered(items, **registers)
+    assert recovery.register(3, "sp").value == TOP - 32
+    assert recovery.register(5, "psp").value == 0x20000800
+    assert recovery.register(2, "psp").value == 0x20000800
+    assert recovery.register(2, "control").value == 0
