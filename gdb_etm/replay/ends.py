@@ -26,7 +26,7 @@ class ServerLink:
     def __init__(self, wire: Wire, name: str) -> None:
         self.wire = wire
         self._name = name
-        self._link = Link(_MOST_PASSED)
+        self._link = Link(_MOST_PASSED, True)
 
     def ask(self, data: bytes) -> bytes:
         """Send a packet and give the reply, runs expanded.

@@ -17,15 +17,18 @@ class Link:
     """What came in, what is to go out, and whether packets are acknowledged.
 
     :param limit: Longest packet that is taken in, in bytes.
+    :param is_client: Whether a server is at the other end, and not GDB.
     """
 
-    def __init__(self, limit: int = MAX_PACKET) -> None:
+    def __init__(self, limit: int = MAX_PACKET, is_client: bool = False) -> None:
         self.acknowledges = True
         """Whether each packet is acknowledged; GDB ends that by QStartNoAckMode."""
         self.output = bytearray()
         """What is to be sent."""
         self._reader = Reader(limit)
         self._last = b""
+        self._is_client = is_client
+        self._is_missed = False
         self._repeats = 0
 
     def feed(self, data: bytes) -> List[Item]:
@@ -37,8 +40,12 @@ class Link:
         for item in self._reader.feed(data):
             if item.kind is Kind.NACK:
                 self._repeat()
-            elif item.kind in (Kind.PACKET, Kind.BAD) and self.acknowledges:
+            elif item.kind is Kind.ACK:
+                # A server that still acknowledges has missed that its reply to QStartNoAckMode was.
+                self._is_missed = self._is_client and not self.acknowledges
+            elif item.kind in (Kind.PACKET, Kind.BAD) and (self.acknowledges or self._is_missed):
                 self.output += ACK if item.kind is Kind.PACKET else NACK
+                self._is_missed = False
             if item.kind in (Kind.PACKET, Kind.NOTIFICATION, Kind.INTERRUPT):
                 found.append(item)
         return found

@@ -243,7 +243,7 @@ class Target:
         if name == "qSupported":
             yield (_SUPPORTED % (MAX_PACKET // 2)).encode()
         elif name == "qXfer" and text.startswith("qXfer:features:read:target.xml:"):
-            yield _piece(self.replay.layout.xml.encode(), *_pair(text.rpartition(":")[2]))
+            yield piece(self.replay.layout.xml.encode(), *_pair(text.rpartition(":")[2]))
         elif name.startswith("qRcmd,"):
             yield from self._monitor(bytes.fromhex(text.partition(",")[2]).decode("utf-8", "replace").strip())
         else:
@@ -285,6 +285,7 @@ def _point(text: str) -> Tuple[int, int, int]:
     return int(kind, 16), int(address, 16), int(size, 16)
 
 
-def _piece(data: bytes, offset: int, size: int) -> bytes:
+def piece(data: bytes, offset: int, size: int) -> bytes:
+    """Give a part of a document as the reply to a ``qXfer`` packet."""
     part = data[offset : offset + min(size, MAX_PACKET // 4)]
     return (b"m" if offset + len(part) < len(data) else b"l") + escape(part)

@@ -1,0 +1,150 @@
+"""One moment of a history as a trace frame: what GDB needs in order to print values of which some are unavailable.
+
+GDB asks a target with trace frames which memory is there (Debugging with GDB, appendix E, "Tracepoint Packets", E.6;
+"Traceframe Info Format", appendix H) and shows ``<unavailable>`` for the rest, as it does for registers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Dict, Iterator, List, Optional, Tuple
+
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import Tier, Value
+from gdb_etm.replay.past import Doubt
+from gdb_etm.replay.target import Replay, Reply, Target, piece
+
+_SPACE = 1 << 32
+_LONGEST = 1 << 30
+# What GDB keeps the size of a range of memory in is signed.
+_BYTES = 1 << 16
+# Values of bytes that are kept.
+_MOVES = "scbvZzD"
+# Packets for what can run.
+_STATUS = b"T0;tstop::0;tframes:1;tcreated:1;tsize:0;tfree:0;circular:0;disconn:0"
+
+
+class Sight:
+    """The :class:`~gdb_etm.replay.past.Past` of one moment, as a recovery tells it up to a tier.
+
+    Nobody can say beforehand what GDB will ask for, and to work out all of memory takes long: so everything counts as
+    there until it was asked for in vain.
+
+    :param recovery: Gives the values.
+    """
+
+    def __init__(self, recovery: Recovery) -> None:
+        self._recovery = recovery
+        self._number = 0
+        self._limit = Tier.EXACT
+        self._bytes: Dict[int, Value] = {}
+        self._absent: List[Tuple[int, int]] = []
+        self.worst = Tier.EXACT
+        """The worst tier of what was told since :meth:`look`."""
+        self.missed = False
+        """Whether unknown memory was asked for that :meth:`ranges` had called known; the caller clears it."""
+
+    def look(self, number: int, limit: Tier) -> None:
+        """Choose the moment before an instruction, and the worst tier that is told."""
+        if number != self._number:
+            self._bytes.clear()
+        self._number, self._limit = number, limit
+        self._absent = []
+        self.worst = Tier.EXACT
+
+    def prepare(self) -> None:
+        """Do nothing: what takes long is done before."""
+
+    def register(self, number: int, name: str) -> Optional[int]:
+        """Give a register."""
+        return self._told(self._recovery.register(self._number, name))
+
+    def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
+        """Give memory, and take note of what of it is not known."""
+        found = bytearray()
+        for at in range(address, min(address + size, _SPACE)):
+            byte = self._told(self._byte(at, address + size - at))
+            if byte is None:
+                self._lack(at)
+            else:
+                found.append(byte)
+        return bytes(found) if len(found) == size else None
+
+    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
+        """Tell nothing: there are no watchpoints."""
+        return None
+
+    def ranges(self) -> Iterator[Tuple[int, int]]:
+        """Go through the memory that is not known to be unknown, as first addresses and sizes."""
+        start = 0
+        for first, end in [*self._absent, (_SPACE, _SPACE)]:
+            while start < first:
+                size = min(first - start, _LONGEST)
+                yield start, size
+                start += size
+            start = end
+
+    def _byte(self, at: int, size: int) -> Value:
+        if at not in self._bytes:
+            if len(self._bytes) > _BYTES:
+                self._bytes.clear()
+            values = self._recovery.memory(self._number, at, min(size, _SPACE - at))
+            self._bytes.update(enumerate(values, at))
+        return self._bytes[at]
+
+    def _told(self, value: Value) -> Optional[int]:
+        if value.value is None or value.tier > self._limit:
+            return None
+        self.worst = max(self.worst, value.tier)
+        return value.value
+
+    def _lack(self, at: int) -> None:
+        index = bisect_right(self._absent, (at, _SPACE)) - 1
+        if index >= 0 and at < self._absent[index][1]:
+            return
+        self.missed = True
+        if index >= 0 and self._absent[index][1] == at:
+            self._absent[index] = self._absent[index][0], at + 1
+        else:
+            self._absent.insert(index + 1, (at, at + 1))
+
+
+class View(Target):
+    """Answers GDB's questions about one moment; nothing runs, nothing can be written.
+
+    :param replay: The history.
+    :param sight: Its past.
+    """
+
+    def __init__(self, replay: Replay, sight: Sight) -> None:
+        super().__init__(replay)
+        self.sight = sight
+        for letter in _MOVES:
+            self._packets.pop(letter, None)
+        self._packets["Q"] = self._set
+
+    def _set(self, text: str) -> Iterator[Reply]:
+        name, _, number = text.partition(":")
+        if name != "QTFrame":
+            yield b""
+        elif int(number, 16) == 0xFFFFFFFF:
+            yield b"F-1"
+        else:
+            # Whatever its number, it is the moment that the sight is of: a new one has GDB forget the one before.
+            yield b"F%xT1" % int(number, 16)
+
+    def _query(self, text: str) -> Iterator[Reply]:
+        if text == "qTStatus":
+            yield _STATUS
+        elif text.startswith("qXfer:traceframe-info:read::"):
+            offset, _, size = text.rpartition(":")[2].partition(",")
+            yield piece(self._info().encode("ascii"), int(offset, 16), int(size, 16))
+        elif text.startswith("qSupported"):
+            for reply in super()._query(text):
+                yield None if reply is None else reply + b";qXfer:traceframe-info:read+"
+        else:
+            yield from super()._query(text)
+
+    def _info(self) -> str:
+        pieces = ['<memory start="0x%x" length="0x%x"/>' % one for one in self.sight.ranges()]
+        return '<?xml version="1.0"?>\n<traceframe-info>%s</traceframe-info>\n' % "".join(pieces)
