@@ -85,6 +85,19 @@ def test_enough_is_known(what: str, tier: Tier, folder: Path) -> None:
     assert mean(scores, what, tier) >= FLOORS[what, tier]
 
 
+@pytest.mark.parametrize("program", [one for one in PROGRAMS if one.startswith(KEEPING)])
+def test_from_when_the_run_began_only_inputs_stay_unknown(program: str, folder: Path) -> None:
+    board = board_of(program)
+    run = Run(prepare(program, folder, HALT, board, begin=HALT - SEEDED), program, board)
+    recovery = Recovery(run.history(run.begun), run.end(), run.begin(), Rules(limit=Tier.EXACT))
+    found = score(run, Uses(run), run.begun, recovery)
+    assert not found.wrong
+    assert recovery.findings == ()
+    has_inputs = program.startswith(("frames", "control", "kernel"))
+    assert found.live.percent(Tier.EXACT) > (50 if has_inputs else 95)
+    assert found.sp.percent(Tier.EXACT) > 99
+
+
 def seeds(run: Run, first: int) -> Iterator[Fact]:
     """Tell the true value of every register wherever it may have been written."""
     uses = Uses(run)

@@ -36,35 +36,54 @@ class Files(NamedTuple):
     state: Path
     """Registers at the halt, by name, as JSON."""
     ram: Path
+    """At the halt."""
+    before: Optional[Path] = None
+    """RAM some instructions before the halt; how many had run is ``begun`` in ``state``."""
 
 
-def prepare(program: str, folder: Path, halt: Optional[int] = None, board: str = "m33") -> Files:
+def prepare(
+    program: str, folder: Path, halt: Optional[int] = None, board: str = "m33", begin: Optional[int] = None
+) -> Files:
     """Run a program, and keep what it did; what is there already and no older than the program is left.
 
     :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
     :param halt: After about how many instructions it is halted; None lets it run to its end.
+    :param begin: After about how many instructions its RAM is saved, too.
     """
     name = "%s-%s-%s" % (board, program, "end" if halt is None else halt)
+    if begin is not None:
+        name += "-%d" % begin
     files = Files(*(folder / (name + suffix) for suffix in (".truth", ".json", ".ram")))
+    if begin is not None:
+        files = files._replace(before=folder / (name + ".before"))
     newest = Path(elf(program)).stat().st_mtime
-    if all(file.exists() and file.stat().st_mtime > newest for file in files):
+    if all(file is None or file.exists() and file.stat().st_mtime > newest for file in files):
         return files
     machine = Machine(BoardOptions(board, elf(program), truth=str(files.truth), truth_registers=True))
     machine.add_device(Inputs())
     machine.core.reset()
     machine.write(witness.DHCSR, 4, witness.RUN)
-    while not machine.core.halted and machine.clock.now() < (halt or _MOST):
-        machine.run(min(5000, (halt or _MOST) - machine.clock.now()))
+    begun = 0
+    if files.before is not None and begin is not None:
+        begun = _run(machine, begin)
+        files.before.write_bytes(machine.bus.ram)
+    _run(machine, halt or _MOST)
     if not machine.core.halted:
         assert halt is not None, program + " does not end"
         machine.write(witness.DHCSR, 4, witness.HALT)
     files.ram.write_bytes(machine.bus.ram)
-    files.state.write_text(json.dumps(_registers(machine)))
+    files.state.write_text(json.dumps(dict(_registers(machine), begun=begun)))
     if halt is None:
         finished = symbol(elf(program), "finished")
         assert finished <= machine.core.engine.pc < finished + 8, program + " failed"
     machine.close()
     return files
+
+
+def _run(machine: Machine, until: int) -> int:
+    while not machine.core.halted and machine.clock.now() < until:
+        machine.run(min(5000, until - machine.clock.now()))
+    return machine.clock.now()
 
 
 def prepare_a9(program: str, folder: Path, halt: int) -> Files:
@@ -123,7 +142,10 @@ class Run:
         self._changes: Dict[str, Tuple[List[int], List[int]]] = {}
         self.halted_at = 0
         self.registers: Dict[str, int] = json.loads(files.state.read_text())
+        self.begun: int = self.registers.pop("begun", 0)
+        """Index of the instruction before which the RAM was saved."""
         self._ram = files.ram.read_bytes()
+        self._before = files.before.read_bytes() if files.before is not None else b""
         with open(files.truth, encoding="ascii") as file:
             for line in file:
                 self._take(line)
@@ -204,7 +226,23 @@ class Run:
         """Return the state at the halt."""
         return State(self.registers, self.read)
 
+    def begin(self) -> State:
+        """Return the state before the instruction at :attr:`begun`."""
+        registers = {name: self.value(name, self.begun) for name in self._changes}
+        registers["xpsr"] |= 1 << 24
+        address = self.items[self.places[self.begun]]
+        assert isinstance(address, int)
+        return State(dict(registers, pc=address), self.read_before)
+
     def read(self, address: int, size: int) -> Optional[bytes]:
         """Read RAM as it was at the halt."""
-        offset = address - RAM_BASE
-        return self._ram[offset : offset + size] if 0 <= offset <= len(self._ram) - size else None
+        return _part(self._ram, address, size)
+
+    def read_before(self, address: int, size: int) -> Optional[bytes]:
+        """Read RAM as it was before the instruction at :attr:`begun`."""
+        return _part(self._before, address, size)
+
+
+def _part(ram: bytes, address: int, size: int) -> Optional[bytes]:
+    offset = address - RAM_BASE
+    return ram[offset : offset + size] if 0 <= offset <= len(ram) - size else None
