@@ -19,8 +19,11 @@ from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage,
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.ini import Entry, IniFile, Section, parse_ini
 
-STATE_KEY = "state", "capture"
-"""Key and value of a dump that holds what the program had changed by the time of the capture; others pass over it."""
+STATE_KEY = "state", "dumps"
+"""Section, and key in it, that names the dumps that hold what the program had changed by the time of the capture.
+
+Others pass over it; OpenCSD reads no snapshot with a key that it does not know in the section of a dump.
+"""
 
 MAX_BYTES = 1 << 30
 """The most that is read from one folder, in bytes: far more than any trace buffer with its program."""
@@ -174,14 +177,16 @@ def _read_dumps(
     images: List[MemoryImage] = []
     memory: List[MemoryImage] = []
     notes: List[str] = []
+    told = ini.get(STATE_KEY[0])
+    states = None if told is None else told.get(STATE_KEY[1])
+    changed = () if states is None else tuple(word.lower() for word in states.words())
     for section in ini.select(lambda name: name.startswith("dump")):
         try:
             images.append(_read_dump(folder, section))
         except _Missing as error:
             notes.append(str(error))
             continue
-        state = section.get(STATE_KEY[0])
-        if state is not None and state.value == STATE_KEY[1]:
+        if section.name.lower() in changed:
             memory.append(images[-1])
     return tuple(images), tuple(memory), tuple(notes)
 

@@ -127,8 +127,9 @@ def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[_Memor
     for number, image in enumerate(images, 1):
         lines += ["", "[dump%d]" % number, "file=%s" % names[image.address, image.data]]
         lines += ["address=0x%08X" % image.address, "length=0x%X" % len(image.data)]
-        if image in core.memory:
-            lines.append("%s=%s" % STATE_KEY)
+    changed = ["dump%d" % number for number, image in enumerate(images, 1) if image in core.memory]
+    if changed:
+        lines += ["", "[%s]" % STATE_KEY[0], "%s=%s" % (STATE_KEY[1], ",".join(changed))]
     return _text(lines)
 
 
