@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.util
 import sys
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import pyocd
 from pyocd.core import exceptions
@@ -81,11 +81,68 @@ class _AccessPortsOnly:
         return discovery
 
 
-class _GdbServer(GDBServer):  # pyOCD's, with one promise more
-    """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died."""
+class Between(Protocol):
+    """Stands between one GDB and pyOCD's server."""
+
+    def answer(
+        self, data: bytes, ask: Callable[[bytes], bytes], tell: Callable[[bytes], None], stop: Callable[[], bool]
+    ) -> Optional[bytes]:
+        """Answer a packet.
+
+        :param data: What stands in it, as on the wire.
+        :param ask: Has pyOCD answer a packet; empty when it gives no reply.
+        :param tell: Sends GDB a packet before the reply.
+        :param stop: Whether GDB has asked for an interrupt since this was asked last.
+        :returns: The reply; None when there is none.
+        """
+
+    def leave(self) -> None:
+        """Take note that GDB is gone."""
+
+
+class _GdbServer(GDBServer):  # pyOCD's, with two promises more
+    """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died, and lets somebody stand before it.
+
+    :param between: Makes who stands before it, for each GDB; None lets nobody.
+    """
+
+    def __init__(self, session: Session, core: int, between: Optional[Callable[[], Between]]) -> None:
+        self._make_between = between
+        self._between: Dict[Any, Between] = {}
+        super().__init__(session, core=core)
+
+    def handle_message(self, client: Any, msg: bytes) -> Optional[bytes]:
+        """Answer one packet of one GDB."""
+        if self._make_between is None:
+            return self._handle(client, msg)
+        if client not in self._between:
+            self._between[client] = self._make_between()
+
+        def ask(data: bytes) -> bytes:
+            reply = self._handle(client, self.create_rsp_packet(data))
+            return b"" if reply is None else reply[1:-3]
+
+        def tell(data: bytes) -> None:
+            client.send(self.create_rsp_packet(data))
+
+        def stop() -> bool:
+            asked = bool(client.is_interrupted())
+            if asked:
+                client.clear_interrupt()
+            return asked
+
+        reply = self._between[client].answer(bytes(msg[1:-3]), ask, tell, stop)
+        return None if reply is None else bytes(self.create_rsp_packet(reply))
+
+    def _handle(self, client: Any, msg: bytes) -> Optional[bytes]:
+        reply: Optional[bytes] = super().handle_message(client, msg)
+        return reply
 
     def notify_client_detached(self, client: Any) -> None:
         """Let the program run freely when the last GDB has gone, with or without saying so."""
+        between = self._between.pop(client, None)
+        if between is not None:
+            between.leave()
         with self.lock:
             with self.client_sessions_lock:
                 others = any(c.is_attached_to_target for c in self.client_sessions if c is not client)
@@ -103,10 +160,12 @@ class PyocdSession:
     """An open pyOCD session that serves GDB and hands out access ports.
 
     :param options: How to open it.
+    :param between: Makes who stands between a GDB and the server, for each GDB.
     :raises ConnectError: No session could be opened; the message says what to try.
     """
 
-    def __init__(self, options: SessionOptions) -> None:
+    def __init__(self, options: SessionOptions, between: Optional[Callable[[], Between]] = None) -> None:
+        self._make_between = between
         self._session = _make_session(options)
         self._was_running = True
         self._server: Optional[GDBServer] = None
@@ -131,16 +190,6 @@ class PyocdSession:
     def hello(self) -> Hello:
         """Describe the session, as it was when it opened."""
         return self._hello
-
-    def put_in_front(self, port: int, operations: Mapping[str, Callable[[Message], Message]]) -> None:
-        """Have GDB come by another port, behind which somebody stands between it and pyOCD's server.
-
-        :param port: TCP port on localhost.
-        :param operations: What clients may ask of it, by name.
-        """
-        cores = [core._replace(gdb_port=port) if core.gdb_port else core for core in self._hello.cores]
-        self._hello = self._hello._replace(gdb_port=port, cores=tuple(cores), reverse=True)
-        self.operations.update(operations)
 
     def aps(self) -> Tuple[ApInfo, ...]:
         """List the memory access ports."""
@@ -214,10 +263,14 @@ class PyocdSession:
         """Serve GDB on the core that is meant, and describe what was found."""
         core = self._choose_core(options.core)
         self._was_running = options.connect_mode != "attach" or core.get_state() is not Target.State.HALTED
-        self._server = _serve_gdb(self._session, core)
+        self._server = _serve_gdb(self._session, core, self._make_between)
         cores = tuple(self._describe(each, self.gdb_port if each is core else 0) for each in _cores(self._session))
         return self._describe_ports()._replace(
-            gdb_port=self.gdb_port, core=int(core.core_number), running=self._was_running, cores=cores
+            gdb_port=self.gdb_port,
+            core=int(core.core_number),
+            running=self._was_running,
+            cores=cores,
+            reverse=self._make_between is not None,
         )
 
     def _describe_ports(self) -> Hello:
@@ -357,13 +410,13 @@ def _open(session: Session) -> None:
         ) from None
 
 
-def _serve_gdb(session: Session, core: CortexM) -> GDBServer:
+def _serve_gdb(session: Session, core: CortexM, between: Optional[Callable[[], Between]]) -> GDBServer:
     """Start pyOCD's GDB server for one core."""
     port = session.options.get("gdbserver_port")
     # GDBServer adds the core's number to the port; what was asked for is this very port.
     session.options["gdbserver_port"] = port - core.core_number if port else 0
     try:
-        server = _GdbServer(session, core=core.core_number)
+        server = _GdbServer(session, core.core_number, between)
     except OSError as error:
         raise ConnectError("cannot serve GDB on localhost:%d (%s); try another --gdb-port" % (port, error)) from None
     session.gdbservers[core.core_number] = server

@@ -19,7 +19,7 @@ from gdb_etm.access.wire import Message, describe, encode_line, error_message
 from gdb_etm.errors import ConnectError
 
 if TYPE_CHECKING:
-    from gdb_etm.access.pyocd_session import PyocdSession
+    from gdb_etm.access.pyocd_session import Between, PyocdSession
 
 DEFAULT_CONTROL_PORT = 3344
 """Where ``gdb-etm serve`` listens for ``etm connect localhost:3344``."""
@@ -28,11 +28,10 @@ _CLOSING_SECONDS = 5.0
 
 
 class Front(Protocol):
-    """Stands between GDB and pyOCD's server."""
+    """Gives each GDB somebody who stands between it and pyOCD's server."""
 
-    @property
-    def port(self) -> int:
-        """The TCP port on localhost where GDB comes."""
+    def between(self) -> Between:
+        """Make who stands there."""
 
     @property
     def operations(self) -> Mapping[str, Callable[[Message], Message]]:
@@ -43,11 +42,11 @@ class _Stop(BaseException):
     """Raised in the main thread by a signal that asks the process to end."""
 
 
-def main(argv: Optional[Sequence[str]] = None, front: Optional[Callable[[int], Front]] = None) -> int:
+def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) -> int:
     """Run until the client is gone or a signal ends the process.
 
     :param argv: Arguments after the program's name; None takes the process's.
-    :param front: Makes what stands between GDB and pyOCD's server, whose TCP port it is given; None leaves them alone.
+    :param front: Whom to put between GDB and pyOCD's server; None leaves them alone.
     :returns: The exit status: 0, or 1 when no session could be opened.
     """
     parser = _parser()
@@ -59,10 +58,7 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Callable[[int], F
     session: Optional[PyocdSession] = None
     try:
         _install_signals(ignore_interrupt=arguments.stdio)
-        session = _open(arguments)
-        if front is not None and session.gdb_port:
-            before = front(session.gdb_port)
-            session.put_in_front(before.port, before.operations)
+        session = _open(arguments, front)
         if streams is not None:
             _serve_stdio(session, log, streams)
         else:
@@ -127,7 +123,7 @@ def _port(text: str) -> int:
     return value
 
 
-def _open(arguments: argparse.Namespace) -> PyocdSession:
+def _open(arguments: argparse.Namespace, front: Optional[Front]) -> PyocdSession:
     """Open the session; pyOCD is imported only here, so that its absence has a message of its own."""
     try:
         from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
@@ -135,7 +131,7 @@ def _open(arguments: argparse.Namespace) -> PyocdSession:
         raise ConnectError(
             "%s cannot import %s; try: %s -m pip install pyocd" % (sys.executable, error.name, sys.executable)
         ) from None
-    return PyocdSession(
+    session = PyocdSession(
         SessionOptions(
             probe=arguments.probe,
             target=arguments.target,
@@ -145,8 +141,11 @@ def _open(arguments: argparse.Namespace) -> PyocdSession:
             gdb_port=arguments.gdb_port,
             core=arguments.core,
             dap_only=arguments.dap_only,
-        )
+        ),
+        None if front is None else front.between,
     )
+    session.operations.update(front.operations if front is not None else {})
+    return session
 
 
 def _serve_stdio(session: PyocdSession, log: LogKeeper, streams: Tuple[BinaryIO, BinaryIO]) -> None:

@@ -9,51 +9,87 @@ from __future__ import annotations
 import base64
 import binascii
 import sys
-import threading
 from typing import Callable, Mapping, Optional, Sequence
 
 from gdb_etm.access import server
 from gdb_etm.access.wire import Message
 from gdb_etm.commands.handing import begin_of, capture_of
 from gdb_etm.commands.proxying import HandedSource
-from gdb_etm.commands.remote import front
 from gdb_etm.errors import EtmError
-from gdb_etm.replay.wires import Door
+from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.proxy import Proxy
 
 _LARGEST = 1 << 26
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the process; see :func:`gdb_etm.access.server.main`."""
-    return server.main(argv, _Front)
+    return server.main(argv, _Front())
+
+
+class _Here:
+    # pyOCD's server as the proxy sees it: in this very process.
+
+    def __init__(self) -> None:
+        self.ask_pyocd: Callable[[bytes], bytes] = lambda data: b""
+        self.passed: Optional[bytes] = None
+
+    def ask(self, data: bytes) -> bytes:
+        return self.ask_pyocd(data)
+
+    def send(self, data: bytes) -> None:
+        self.passed = data
+
+    def interrupt(self) -> None:
+        pass  # pyOCD looks for interrupts itself while the target runs
+
+
+class _Between:
+    # One GDB's conversation.
+
+    def __init__(self, source: HandedSource) -> None:
+        self._source = source
+        self._server = _Here()
+        self._proxy: Optional[Proxy] = None
+
+    def answer(
+        self, data: bytes, ask: Callable[[bytes], bytes], tell: Callable[[bytes], None], stop: Callable[[], bool]
+    ) -> Optional[bytes]:
+        self._server.ask_pyocd = ask
+        if self._proxy is None:
+            self._proxy = Proxy(self._server, self._source)
+        found: Optional[bytes] = None
+        for reply in self._proxy.from_gdb(Item(Kind.PACKET, data)):
+            if reply is None:
+                if stop():
+                    return self._proxy.interrupted()
+                continue
+            if found is not None:
+                tell(found)
+            found = reply
+        passed, self._server.passed = self._server.passed, None
+        if passed is None:
+            return found
+        return self._proxy.from_server(Item(Kind.PACKET, ask(passed)))
+
+    def leave(self) -> None:
+        if self._proxy is not None:
+            self._proxy.leave()
 
 
 class _Front:
-    # Lets one GDB at a time through to pyOCD's server.
+    # All GDBs look at the same captures.
 
-    def __init__(self, gdb_port: int) -> None:
-        self._gdb_port = gdb_port
-        self._door = Door()
+    def __init__(self) -> None:
         self._source = HandedSource()
         self._received = bytearray()
-        threading.Thread(target=self._serve, daemon=True).start()
 
-    @property
-    def port(self) -> int:
-        return self._door.number
+    def between(self) -> _Between:
+        return _Between(self._source)
 
     @property
     def operations(self) -> Mapping[str, Callable[[Message], Message]]:
         return {"capture": self._take, "past": self._tell}
-
-    def _serve(self) -> None:
-        while True:
-            wire = self._door.admit()
-            if wire is not None:
-                try:
-                    front(wire, "127.0.0.1", self._gdb_port, "pyOCD", self._source, self._door)
-                except EtmError as error:
-                    print("error: %s" % error, file=sys.stderr)
 
     def _tell(self, request: Message) -> Message:
         return {"past": self._source.in_the_past, "runs": self._source.runs}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.history.lines import Places
 
@@ -33,6 +33,16 @@ class Locations(Protocol):
         """List the locations that begin so."""
 
 
+class SymbolFile(NamedTuple):
+    """A file that the debugger has symbols of."""
+
+    path: str
+    offset: int
+    """What is added to the addresses in it."""
+    is_main: bool
+    """Whether it is the program rather than what was added to it."""
+
+
 class ReplayPlaces(Places, Locations, Protocol):
     """Line tables, locations, breakpoints and source text."""
 
@@ -56,3 +66,12 @@ class ReplayPlaces(Places, Locations, Protocol):
 
     def publish(self, values: Mapping[str, Optional[int]]) -> None:
         """Set convenience variables; None makes one void."""
+
+    def gdb(self) -> str:
+        """Name the debugger's own executable.
+
+        :raises ConnectError: It cannot be found.
+        """
+
+    def symbol_files(self) -> Sequence[SymbolFile]:
+        """List what the debugger has symbols of."""

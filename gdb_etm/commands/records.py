@@ -21,7 +21,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.views.text import plural
 
 if TYPE_CHECKING:
-    from gdb_etm.commands.walk import Walk  # which needs this module
+    from gdb_etm.commands.recovered import Recovered  # these need this module
+    from gdb_etm.commands.walk import Walk
 
 ReadMemory = Callable[[int, int], bytes]
 """Reads the target's memory: address, size in bytes."""
@@ -59,6 +60,8 @@ class Decoded:
         """What ``etm functions`` showed last."""
         self.walk: Optional[Walk] = None
         """The user's walk through it, see :mod:`gdb_etm.commands.walk`."""
+        self.recovered: Optional[Recovered] = None
+        """Its registers and memory as they were asked for last, see :mod:`gdb_etm.commands.recovered`."""
         self._calls: Optional[CallHistory] = None
         self._clock: Optional[Clock] = None
 
@@ -78,7 +81,7 @@ class Decoded:
 
     def forget_symbols(self) -> None:
         """Make the call history anew at the next look: the symbols have changed."""
-        self._calls = None
+        self._calls = self.recovered = None
         if self.walk is not None:
             self.walk.cursor.forget()
 

@@ -23,6 +23,7 @@ from gdb_etm.views.captures import counts_text, size_text
 
 if TYPE_CHECKING:
     from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
+    from gdb_etm.commands.shadow import Shadow  # imported when it is started
 
 KEPT = 16
 """Captures that stay at hand."""
@@ -66,6 +67,8 @@ class Session:
         """What the trace unit does when events happen."""
         self.asked = Values()
         """What was typed at the last ``etm start``."""
+        self.shadow: Optional[Shadow] = None
+        """The second GDB, which prints values of the past; None until it is needed."""
         self._anchors = Anchors(debugger)
         self._due: Optional[Callable[[], None]] = None
         # Programs the trace unit anew at the next halt.
@@ -180,10 +183,17 @@ class Session:
     def forget_program(self) -> None:
         """Read ELF files and symbols anew when they are next needed: the debugger has others now."""
         self._images.clear()
+        self.end_shadow()
         self.filters.forget_places()
         self.events.forget_places()
         for record in self.records:
             record.forget_symbols()
+
+    def end_shadow(self) -> None:
+        """End the second GDB; another one is started when it is needed."""
+        shadow, self.shadow = self.shadow, None
+        if shadow is not None:
+            shadow.close()
 
     def on_halt(self) -> Iterator[str]:
         """React to a halt of the target: drain, unless the user wants that later.
@@ -298,6 +308,7 @@ class Session:
 
         :raises EtmError: The target could not be put back as it was.
         """
+        self.end_shadow()
         self.settle()
         live = self._let_go()
         if live is not None and (live.has_process or not self.debugger.is_running()):

@@ -8,6 +8,7 @@ from typing import Iterable, Iterator, List, Tuple
 from gdb_etm.commands.declare import Argument, Command, Setting, Values
 from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.commands.parse import count
+from gdb_etm.commands.recovered import RECOVERY_SETTINGS
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.views.text import align
@@ -30,6 +31,7 @@ SETTINGS: Tuple[Setting, ...] = (
         "off",
         ("off", "on"),
     ),
+    *RECOVERY_SETTINGS,
     Setting(
         "reverse",
         'whether "etm connect" gives GDB reverse execution',

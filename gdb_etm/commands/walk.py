@@ -6,6 +6,7 @@ from typing import FrozenSet, Iterator, List, Optional, Tuple
 
 from gdb_etm.commands.places import ReplayPlaces
 from gdb_etm.commands.records import Decoded
+from gdb_etm.commands.recovered import Variables
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.history.cursor import Cursor
@@ -24,15 +25,17 @@ class Walk:
     :param decoded: The history.
     :param places: The debugger's symbols.
     :param is_live: Whether the end of the history is where the target is halted.
+    :param variables: Gives the registers at a position.
     """
 
-    def __init__(self, decoded: Decoded, places: ReplayPlaces, is_live: bool) -> None:
+    def __init__(self, decoded: Decoded, places: ReplayPlaces, is_live: bool, variables: Variables) -> None:
         self.places = places
         self.cursor = Cursor(decoded.history, lambda: decoded.calls(places.function_at), places)
         self.listed: Optional[Tuple[str, int]] = None
         """File and line of the last source line that ``etm list`` showed since the last move."""
         self._decoded = decoded
         self._is_live = is_live
+        self._variables = variables
 
     def where(self) -> Iterator[str]:
         """Print the position with its frame and its number."""
@@ -88,6 +91,7 @@ class Walk:
         """
         self.listed = None
         cursor = self.cursor
+        yield from self._variables.news()
         yield from self._reason(stop)
         if cursor.address is None and cursor.position.number == cursor.end:
             if stop.reason is not Reason.NO_HISTORY:
@@ -117,10 +121,10 @@ class Walk:
         return frozenset(self.places.locate(text))
 
     def publish(self) -> None:
-        """Set ``$etm_pc``, ``$etm_index`` and ``$etm_count``."""
+        """Set ``$etm_pc``, ``$etm_index``, ``$etm_count``, and the registers: ``$etm_r0`` and so on."""
         cursor = self.cursor
         values = {"etm_pc": cursor.address, "etm_index": cursor.position.number, "etm_count": cursor.end - 1}
-        self.places.publish(values)
+        self.places.publish({**values, **self._variables.at(cursor.position.number)})
 
     def row(self, level: int) -> FrameRow:
         """Describe a frame; the innermost needs no call history unless a callee is about to be entered."""
@@ -174,5 +178,5 @@ def walk(session: Session) -> Walk:
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
     if decoded.walk is None:
-        decoded.walk = Walk(decoded, session.places, record.is_live)
+        decoded.walk = Walk(decoded, session.places, record.is_live, Variables(session, record, decoded))
     return decoded.walk

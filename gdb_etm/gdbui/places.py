@@ -10,11 +10,14 @@ from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 import gdb
 
 from gdb_etm.commands.parse import count
+from gdb_etm.commands.places import SymbolFile
+from gdb_etm.commands.recovered import VARIABLES
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions, decoded
+from gdb_etm.gdbui.symbol_files import executable, symbol_files
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
 from gdb_etm.history.reader import Entered
@@ -132,6 +135,14 @@ class GdbPlaces:
         for name, value in values.items():
             gdb.set_convenience_variable(name, value)
 
+    def gdb(self) -> str:
+        """Name the process's executable."""
+        return executable()
+
+    def symbol_files(self) -> Sequence[SymbolFile]:
+        """List GDB's object files."""
+        return symbol_files()
+
     def _addresses(self, breakpoint_: gdb.Breakpoint) -> Sequence[int]:
         locations = getattr(breakpoint_, "locations", None)  # new in GDB 13
         if locations is not None:
@@ -205,7 +216,7 @@ def publish(session: Session) -> None:
     except EtmError:
         pass  # nothing was captured, which the line after the halt has said
     if session.places is not None:
-        session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None})
+        session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None, **VARIABLES})
 
 
 def _block(address: int) -> Optional[gdb.Block]:

@@ -85,6 +85,13 @@ class CallFrames:
         place = bisect_right(starts, address) - 1
         return rows[place] if place >= 0 else None
 
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        """Give where the function with an address begins, and where it ends; None when nothing is told of any."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._functions[at].end:
+            return None
+        return self._starts[at], self._functions[at].end
+
     def _decode(self, function: _Function) -> Tuple[List[int], List[Optional[FrameRow]]]:
         from elftools.common.exceptions import DWARFError, ELFError
 

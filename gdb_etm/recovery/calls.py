@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.frames import Place
+from gdb_etm.recovery.hoisted import Constant
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import MASK, SP
 
@@ -16,7 +17,7 @@ _DEEP = 4
 # Calls that one return may leave at once, by tail calls that are not told from calls.
 
 
-CALL, HANDLER, ALIGNED, FRAME = range(4)
+CALL, HANDLER, ALIGNED, FRAME, CONSTANT = range(5)
 """What assumptions are about."""
 
 
@@ -59,6 +60,8 @@ class Calls:
         self._places = (SP,) + line.rules.calls_keep
         self.frame = NO_FRAME
         """Variable of the canonical frame address of the function that runs."""
+        self.entered = True
+        """Whether a function goes on of which nothing was seen before."""
         self.stack: List[Call] = []
         """Calls that have not returned."""
         self.assumptions: List[Assumption] = []
@@ -77,8 +80,11 @@ class Calls:
         self.stack.append(Call(returns_to, number, self.values(current), self.frame))
         self.frame = current[SP]
 
-    def arrive(self, number: int, address: int, current: Sequence[int]) -> None:
-        """Take an indirect branch that is no call, to see whether it is a return."""
+    def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
+        """Take an indirect branch that is no call, to see whether it is a return.
+
+        :param within: Whether it stays in a function.
+        """
         stack = self.stack
         for deep in range(1, min(len(stack), _DEEP) + 1):
             if stack[-deep].returns_to == address:
@@ -87,7 +93,17 @@ class Calls:
                 self.frame = call.frame
                 self.assume(call.number, self._places, call.kept, current, CALL)
                 return
-        self.frame = NO_FRAME
+        if not within:
+            self.frame = NO_FRAME
+            self.entered = True
+
+    def set_by_function(self, constants: Sequence[Constant], current: Sequence[int]) -> None:
+        """Assume that registers have what the function that goes on has set them to."""
+        number = self._line.number
+        for place, value, _ in constants:
+            constant = self._line.constant(value)
+            if current[place] != constant:
+                self.assumptions.append(Assumption(CONSTANT, place, constant, current[place], number, number))
 
     def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
         """Take what call frame information tells of the moment before an instruction."""

@@ -149,7 +149,7 @@ class Exceptions:
         else:
             self._forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
-        calls.stack, calls.frame = [], NO_FRAME
+        calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
             places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places

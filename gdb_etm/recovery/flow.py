@@ -13,6 +13,7 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
+from gdb_etm.recovery.hoisted import Hoisted
 from gdb_etm.recovery.line import DEAD, START, Access, Fact, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, PSP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
@@ -114,6 +115,9 @@ class Flow:
         self._traced = history if history.tells_transfers else None
         frames = line.rules.frames
         self._frames = None if frames is None else Frames(frames, self._templates.like)
+        bits = line.domain.bits
+        like = self._templates.like
+        self._hoisted = None if frames is None else Hoisted(frames, like, bits.__getitem__, line.read_constant)
         self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
         self.executed: List[Template] = []
@@ -213,6 +217,7 @@ class Flow:
             self._moved = template.moves
             if self._frames is not None:
                 self.calls.locate(self._frames.at(template), current)
+                self._settle(template)
         elif template.moves:
             self._moved = True
         executed = True
@@ -323,6 +328,23 @@ class Flow:
             if one.address == (known[0].address or 0) + 4 * known.index(one):
                 self._measured(access, one)
 
+    def _settle(self, template: Template) -> None:
+        # Where a function goes on of which the beginning was not seen.
+        if self.calls.entered and self._hoisted is not None:
+            self.calls.set_by_function(self._hoisted.at(template), self.current)
+        self.calls.entered = False
+
+    def _stays(self, number: int, address: int) -> bool:
+        # Whether a branch leads into the midst of the function that it is in.
+        frames = self.line.rules.frames
+        if frames is None:
+            return False
+        bounds = frames.function(address)
+        return bounds is not None and bounds[0] < address and bounds[0] <= self._address(number) < bounds[1]
+
+    def _address(self, number: int) -> int:
+        return self.executed[number - self.first].address
+
     def _goes_to(self, address: int, isa: Isa) -> None:
         # The next instruction's address is what the last one computed, if it did.
         branch = self._branch
@@ -334,7 +356,7 @@ class Flow:
             self.line.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
         if not branch.call:
             self._moved = True
-            self.calls.arrive(branch.number, address, self.current)
+            self.calls.arrive(branch.number, address, self._stays(branch.number, address), self.current)
 
     def _event(self, event: Union[Exception_, ExceptionReturn, _Chained]) -> None:
         self._world_of = -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import FRAME, HANDLER
+from gdb_etm.recovery.calls import CONSTANT, FRAME, HANDLER
 from gdb_etm.recovery.line import INPUT, START, UNMODELLED, Fact
 from gdb_etm.recovery.operations import MASK, PLACES
 from gdb_etm.recovery.relations import Kind, variables
@@ -61,6 +61,9 @@ class Reasons:
             return self._fact(relation[2], number)
         if kind == Kind.KEPT:
             one = self._solution.flow.calls.assumptions[relation[-1]]
+            if one.kind == CONSTANT:
+                where = self._solution.address(max(number, self._solution.first))
+                return "the function at %#x sets %s to nothing else" % (where, _NAMES[one.place])
             if one.kind == FRAME:
                 return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
             what = "exception after" if one.kind == HANDLER else "call at"

@@ -19,6 +19,9 @@ class FrameInformation(Protocol):
     def row(self, address: int) -> Optional[FrameRow]:
         """Give what is told of the moment before the instruction at ``address`` runs; None when nothing is."""
 
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        """Give where the function with an address begins, and where it ends; None when nothing is told of any."""
+
 
 class Rules(NamedTuple):
     """What a recovery may rely on."""

@@ -7,7 +7,7 @@ from typing import Callable, Dict, Iterable, List, Optional
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import ExceptionReturn, Range
-from gdb_etm.recovery.calls import ALIGNED, FRAME
+from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.exceptions import may_have_fpu, uses_floats, uses_process_stack
@@ -202,7 +202,9 @@ class StretchSolution:
             sure = [one for one in fallen.assumptions if self.solver.is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
                 where = self.address(one.number)
-                if one.kind == FRAME:
+                if one.kind == CONSTANT:
+                    text = "%s at %#x is not what the function sets it to" % (names[one.place], where)
+                elif one.kind == FRAME:
                     text = "the call frame information at %#x does not hold" % where
                 elif one.kind == ALIGNED:
                     what = "the frame address" if one.distance == 7 else "what SP is set to"

@@ -6,6 +6,7 @@ GDB asks a target with trace frames which memory is there (Debugging with GDB, a
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from typing import Dict, Iterator, List, Optional, Tuple
 
@@ -19,6 +20,7 @@ _LONGEST = 1 << 30
 # What GDB keeps the size of a range of memory in is signed.
 _BYTES = 1 << 16
 # Values of bytes that are kept.
+_DOUBLE = re.compile(r"d\d+\Z")
 _MOVES = "scbvZzD"
 # Packets for what can run.
 _STATUS = b"T0;tstop::0;tframes:1;tcreated:1;tsize:0;tfree:0;circular:0;disconn:0"
@@ -57,6 +59,10 @@ class Sight:
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
+        if _DOUBLE.match(name):
+            halves = [self.register(number, "s%d" % (2 * int(name[1:]) + half)) for half in range(2)]
+            low, high = halves
+            return None if low is None or high is None else low | high << 32
         return self._told(self._recovery.register(self._number, name))
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
@@ -118,10 +124,14 @@ class View(Target):
 
     def __init__(self, replay: Replay, sight: Sight) -> None:
         super().__init__(replay)
-        self.sight = sight
+        self._sight = sight
         for letter in _MOVES:
             self._packets.pop(letter, None)
         self._packets["Q"] = self._set
+
+    def turn(self, replay: Replay, sight: Sight) -> None:
+        """Show another history of a core with the same registers."""
+        self.replay, self.motion, self._sight = replay, replay.motion, sight
 
     def _set(self, text: str) -> Iterator[Reply]:
         name, _, number = text.partition(":")
@@ -146,5 +156,5 @@ class View(Target):
             yield from super()._query(text)
 
     def _info(self) -> str:
-        pieces = ['<memory start="0x%x" length="0x%x"/>' % one for one in self.sight.ranges()]
+        pieces = ['<memory start="0x%x" length="0x%x"/>' % one for one in self._sight.ranges()]
         return '<?xml version="1.0"?>\n<traceframe-info>%s</traceframe-info>\n' % "".join(pieces)

@@ -1,0 +1,216 @@
+"""What GDB itself prints of a moment of the past: a second GDB asked once for each tier, so that doubts can be marked."""
+
+from __future__ import annotations
+
+import re
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.commands.declare import Argument, Values
+from gdb_etm.commands.history import TRACE_ID
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.records import Decoded, Record
+from gdb_etm.commands.recovered import Recovered, recovered
+from gdb_etm.commands.session import Session
+from gdb_etm.commands.shadow import Answer, Shadow
+from gdb_etm.errors import CommandError
+from gdb_etm.history.activations import Activations
+from gdb_etm.history.path import Path
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import Tier
+from gdb_etm.replay.layout import Layout, a_profile, m_profile
+from gdb_etm.replay.motion import Motion
+from gdb_etm.replay.target import Replay
+from gdb_etm.replay.view import Sight, View
+
+AT = Argument("--at", count, "before this instruction instead of at the position", "N")
+
+_ROUNDS = 200
+# Each finds more memory that is not known; a list whose links are not known ends at the first.
+_NO_MEMORY = re.compile(r"<error: Cannot access memory at address 0x[0-9a-f]+>")
+_UNAVAILABLE = "<unavailable>"
+
+
+class Marked(NamedTuple):
+    """A line, and what it rests on."""
+
+    text: str
+    tier: Tier
+
+
+class Moment(NamedTuple):
+    """A moment of a history: the state before an instruction."""
+
+    session: Session
+    record: Record
+    decoded: Decoded
+    known: Recovered
+    number: int
+    level: int = 0
+    """Of the selected frame."""
+    address: Optional[int] = None
+    """Where execution goes on in that frame, when it is not the innermost."""
+
+    @property
+    def recovery(self) -> Recovery:
+        """What is worked out about it."""
+        return self.known.recovery
+
+    def news(self) -> List[str]:
+        """Tell what the user should know, and was not told yet."""
+        return self.known.news(self.session.debugger)
+
+
+def moment(session: Session, values: Values) -> Moment:
+    """Give the moment that a command is about: where the cursor is, or what ``--at`` says; what leads to it is solved.
+
+    :raises CommandError: There is none.
+    """
+    record = session.look()
+    decoded = session.decode(record, values.get(TRACE_ID))
+    at = values.get(AT)
+    known = recovered(session, record, decoded)
+    found = _at_cursor(session, record, decoded, known) if at is None else None
+    if found is None:
+        last = len(decoded.history)
+        if at is not None and not 1 <= at <= last:
+            raise CommandError("--at %d: the instructions are numbered 1 to %d" % (at, last))
+        found = Moment(session, record, decoded, known, last + 1 if at is None else at)
+    known.solve(found.number, session.meter)
+    return found
+
+
+def _at_cursor(session: Session, record: Record, decoded: Decoded, known: Recovered) -> Optional[Moment]:
+    if session.places is None:
+        raise CommandError('without GDB there is no position; "--at N" says before which instruction')
+    if decoded.walk is None:
+        return None
+    cursor = decoded.walk.cursor
+    address = cursor.stack()[cursor.selected].address if cursor.selected else None
+    return Moment(session, record, decoded, known, cursor.position.number, cursor.selected, address)
+
+
+def printed(at: Moment, command: str) -> List[Marked]:
+    """Have the second GDB carry out a command at a moment.
+
+    :raises CommandError: It could not; in its words.
+    :raises ConnectError: There is none.
+    """
+    viewer = _Viewer(at)
+    final = viewer.ask(command, at.known.recovery.rules.limit)
+    worst = viewer.sight.worst
+    if final.error is not None:
+        raise CommandError(final.error.rstrip("."))
+    tiers = [worst] * len(final.lines)
+    for tier in reversed([one for one in (Tier.EXACT, Tier.ASSUMED) if one < worst]):
+        weaker = viewer.ask(command, tier)
+        lines = weaker.lines if weaker.error is None else []
+        for index, line in enumerate(lines[: len(tiers)]):
+            if _body(line) == _body(final.lines[index]):
+                tiers[index] = tier
+    return [Marked(_body(line), tier) for line, tier in zip(final.lines, tiers)]
+
+
+def backtrace(at: Moment) -> List[Marked]:
+    """Have the second GDB print the call stack."""
+    return printed(at._replace(level=0, address=None), "backtrace")
+
+
+class _Viewer:
+    # The second GDB, turned to one moment.
+
+    def __init__(self, at: Moment) -> None:
+        history = at.decoded.history
+        if at.number <= len(history) and history.instruction(at.number).isa is Isa.A64:
+            raise CommandError("values of the past are worked out for 32-bit cores only")
+        if at.recovery.register(at.number, "pc").value is None:
+            raise CommandError('where the capture ends is not known; "etm goto -1" is the last instruction before')
+        self._at = at
+        self.sight = Sight(at.recovery)
+        layout = _layout(at)
+        path = Path(history)
+        if at.number > len(history):
+            path.halted_at = at.recovery.register(at.number, "pc").value
+        motion = Motion(path, lambda: Activations(at.decoded.calls(at.session.debugger.function_at), len(history)), _none)
+        motion.number = at.number
+        self._shadow = _shadow(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
+
+    def ask(self, command: str, limit: Tier) -> Answer:
+        """Carry out a command until all that it asks for is known to be there or not."""
+        self.sight.look(self._at.number, limit)
+        answer = Answer([])
+        for _ in range(_ROUNDS):
+            self.sight.missed = False
+            self._shadow.show()
+            answer = self._select() or self._shadow.run(command)
+            if not self.sight.missed:
+                break
+        return answer
+
+    def _select(self) -> Optional[Answer]:
+        # The selected frame; what went wrong where it is not this one.
+        if not self._at.level:
+            return None
+        frames = self._shadow.run("backtrace %d" % (self._at.level + _SPARE)).lines
+        for number in range(self._at.level, len(frames)):
+            chosen = self._shadow.run("frame %d" % number)
+            found = self._shadow.run("output/x (unsigned long) $pc")
+            if chosen.error is None and found.lines == ["0x%x" % (self._at.address or 0)]:
+                return None
+        return Answer([], "the registers of frame %d are not known here" % self._at.level)
+
+
+_SPARE = 4
+# Frames that GDB makes of a wild jump, and the history does not.
+
+
+def _none(kind: int, address: int, size: int) -> List[int]:
+    return []
+
+
+def _layout(at: Moment) -> Layout:
+    if not is_m_profile(at.decoded.history.source.core):
+        return a_profile()
+    anchored = at.record.anchored
+    ends = [anchor.registers for anchor in (anchored.begin, anchored.end) if anchor is not None]
+    return m_profile(has_floats=any("fpscr" in registers for registers in ends))
+
+
+def _shadow(session: Session, replay: Replay, sight: Sight) -> Shadow:
+    shadow = session.shadow
+    if shadow is not None and shadow.is_alive and shadow.view.replay.layout.xml == replay.layout.xml:
+        shadow.view.turn(replay, sight)
+        return shadow
+    session.end_shadow()
+    places = session.places
+    if places is None:
+        raise CommandError("this needs GDB: its types and its symbols")
+    session.shadow = Shadow(places.gdb(), places.symbol_files(), View(replay, sight))
+    return session.shadow
+
+
+def _body(line: str) -> str:
+    return _NO_MEMORY.sub(_UNAVAILABLE, line)
+
+
+def marks(lines: Sequence[Marked]) -> List[str]:
+    """Write lines with what they rest on behind them, where that is not everything exact."""
+    return [one.text + mark(one.tier) for one in lines]
+
+
+def mark(tier: Tier) -> str:
+    """Write what a value rests on: nothing where it is exact, else ``" (assumed)"`` or ``" (likely)"``."""
+    return " (%s)" % tier.name.lower() if tier in (Tier.ASSUMED, Tier.LIKELY) else ""
+
+
+def frames(lines: Sequence[Marked]) -> List[Tuple[str, str]]:
+    """Take a backtrace of GDB's apart: names of functions and their arguments, with marks."""
+    found = []
+    for line in lines:
+        match = _FRAME.match(line.text)
+        found.append((match.group(1), match.group(2) + mark(line.tier)) if match is not None else ("", ""))
+    return found
+
+
+_FRAME = re.compile(r"#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \((.*)\)(?: at \S.*:\d+| from .*)?$")

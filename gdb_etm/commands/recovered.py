@@ -1,0 +1,207 @@
+"""The past's registers and memory of a capture, worked out at the first look and kept with it."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, Mapping, Optional, Set, Tuple
+
+from gdb_etm.commands.debugger import Debugger
+from gdb_etm.commands.declare import Setting
+from gdb_etm.commands.parse import count
+from gdb_etm.commands.progress import Interrupted, Meter, Task
+from gdb_etm.commands.records import Decoded, Record
+from gdb_etm.commands.recovering import recovery_of
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+from gdb_etm.program.ram import Piece
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.values import Finding, Tier
+from gdb_etm.views.text import plural
+
+LIMITS = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN}
+"""What ``set etm recovery`` may say."""
+NO_REGIONS = "none"
+_SPACE = 1 << 32
+_PARTS = 1000
+_UNASKED = 20000
+# Instructions for which values are worked out before somebody asks for one; it takes a second for each ten thousand.
+_REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
+VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
+"""The convenience variables for registers, void."""
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
+
+
+def volatile_pieces(text: str) -> Tuple[Piece, ...]:
+    """Read ``ADDRESS,SIZE ADDRESS,SIZE...``, or none.
+
+    :raises CommandError: It is neither.
+    """
+    pieces: List[Piece] = []
+    for word in text.split() if text.strip() != NO_REGIONS else ():
+        first, comma, size = word.partition(",")
+        if not comma:
+            raise CommandError('"%s" is no region: ADDRESS,SIZE, such as 0x20000400,64' % word)
+        start, end = count(first), count(first) + count(size)
+        if not start < end <= _SPACE:
+            raise CommandError("%s: a region has at least 1 byte, and ends at 0x100000000 or before" % word)
+        pieces.append((start, end))
+    return tuple(pieces)
+
+
+RECOVERY_SETTINGS: Tuple[Setting, ...] = (
+    Setting(
+        "recovery",
+        "how far the past's registers and memory are worked out",
+        "exact: what follows from the trace, the program and the halted core.  assumed: also what holds if calls and\n"
+        "handlers keep SP and r4 to r11, and if call frame information is right.  likely: also what holds if stores to\n"
+        "addresses of which nothing is known wrote somewhere else.  off: nothing.  What is not exact is marked.",
+        "assumed",
+        tuple(LIMITS),
+    ),
+    Setting(
+        "volatile",
+        "pieces of RAM that others write too, such as DMA",
+        "none, or ADDRESS,SIZE of each, such as 0x20000400,64: what the past holds there is never told.",
+        NO_REGIONS,
+        (NO_REGIONS,),
+        volatile_pieces,
+    ),
+)
+
+
+class Recovered:
+    """The recovery of one history, with how far the user was told of it.
+
+    :param recovery: It.
+    :param asked: The settings and the program that it was made with.
+    :param watch: Is told how far the work is.
+    """
+
+    def __init__(self, recovery: Recovery, asked: object, watch: _Watch) -> None:
+        self.recovery = recovery
+        self.asked = asked
+        self.is_refused = False
+        """Whether the user has ended the work before it was done."""
+        self.is_begun = False
+        """Whether something of it is worked out."""
+        self._watch = watch
+        self._told: Set[Finding] = set()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it takes so long that nobody wants it unasked."""
+        return min(len(self.recovery.history), self.recovery.rules.window) > _UNASKED
+
+    def solve(self, number: int, meter: Meter) -> None:
+        """Work out what leads to an instruction, unless that is done already.
+
+        :raises Interrupted: By Ctrl-C; it begins again when it is asked for.
+        """
+        size = min(len(self.recovery.history), self.recovery.rules.window)
+        what = "working out the registers and memory of %s" % plural(size, "instruction")
+        with meter.task(what, _PARTS) as task:
+            self._watch.begin(task)
+            try:
+                self.recovery.register(number, "r0")
+            except KeyboardInterrupt:
+                self.is_refused = True
+                raise
+            finally:
+                self._watch.begin(None)
+        self.is_begun = True
+
+    def news(self, debugger: Debugger) -> List[str]:
+        """Tell what the user should know of it and was not told yet."""
+        found = [one for one in self.recovery.findings if one not in self._told]
+        self._told.update(found)
+        return ["etm: " + _finding_text(debugger, one) for one in found]
+
+
+class _Watch:
+    # Where the recovery's progress goes: to the task of the moment.
+
+    def __init__(self) -> None:
+        self._task: Optional[Task] = None
+        self._done = 0
+
+    def begin(self, task: Optional[Task]) -> None:
+        self._task, self._done = task, 0
+
+    def __call__(self, share: float) -> None:
+        if self._task is not None:
+            now = int(share * _PARTS)
+            self._task.advance(now - self._done)
+            self._done = now
+
+
+def _finding_text(debugger: Debugger, finding: Finding) -> str:
+    where = "" if finding.number is None else " (instruction {:,})".format(finding.number)
+    return named(debugger, finding.text) + where
+
+
+def recovered(session: Session, record: Record, decoded: Decoded) -> Recovered:
+    """Give the recovery of a history; it works when it is asked.
+
+    :raises CommandError: It is off, or there is nothing in the history.
+    """
+    limit = LIMITS[session.settings.get("recovery", "assumed")]
+    if limit is Tier.UNKNOWN:
+        raise CommandError('the past\'s registers and memory are not worked out: "set etm recovery assumed" has them')
+    if not len(decoded.history):
+        raise CommandError("the history holds no instructions")
+    volatile = volatile_pieces(session.settings.get("volatile", NO_REGIONS))
+    files = tuple(session.debugger.program_files())
+    asked = limit, volatile, files
+    known = decoded.recovered
+    if known is None or known.asked != asked:
+        watch = _Watch()
+        recovery = recovery_of(record, decoded, files, limit, volatile, watch)
+        decoded.recovered = known = Recovered(recovery, asked, watch)
+    return known
+
+
+class Variables:
+    """The registers at a walk's position, for convenience variables.
+
+    :param session: Its settings say how far to go.
+    :param record: The capture.
+    :param decoded: The history of the walk.
+    """
+
+    def __init__(self, session: Session, record: Record, decoded: Decoded) -> None:
+        self._session = session
+        self._record = record
+        self._decoded = decoded
+
+    def at(self, number: int) -> Dict[str, Optional[int]]:
+        """Give them before an instruction; what is not known is None, and so is all that would take long."""
+        values: Dict[str, Optional[int]] = dict(VARIABLES)
+        history = self._decoded.history
+        if number > len(history):
+            end = self._record.anchored.after(history)
+            values.update({"etm_" + name: end.registers.get(name) for name in _REGISTERS} if end is not None else {})
+            return values
+        try:
+            found = recovered(self._session, self._record, self._decoded)
+            if not found.is_begun and (found.is_long or found.is_refused):
+                return values
+            found.solve(number, self._session.meter)
+        except (CommandError, Interrupted):
+            return values
+        values.update({"etm_" + name: found.recovery.register(number, name).value for name in _REGISTERS})
+        return values
+
+    def news(self) -> List[str]:
+        """Tell what the user should know of how they were worked out."""
+        found = self._decoded.recovered
+        return found.news(self._session.debugger) if found is not None else []
+
+
+def named(debugger: Debugger, text: str) -> str:
+    """Put names behind the addresses in a reason: ``the call at 0x1dc <main+24> kept r4``."""
+
+    def name(found: "re.Match[str]") -> str:
+        symbol = debugger.symbol_at(int(found.group(), 16))
+        return "%s <%s>" % (found.group(), symbol) if symbol else found.group()
+
+    return _ADDRESS.sub(name, text)

@@ -1,0 +1,231 @@
+"""A second GDB with the same symbols: it prints values of the past while the user's own stays on the live target.
+
+It is connected to nothing but this process, which answers it from a history.  It reads no start-up files and loads no
+scripts; in it nothing runs and nothing can be written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from itertools import count
+from typing import List, NamedTuple, Optional, Sequence
+
+from gdb_etm.commands.places import SymbolFile
+from gdb_etm.errors import CommandError, ConnectError
+from gdb_etm.replay.ends import Host
+from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.view import View
+from gdb_etm.replay.wires import Door, Wire, wait
+
+_SECONDS = 20.0
+# More than any command takes: what is slow is done before.
+_EMPTY = frozenset(("DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONHOME", "GDBHISTFILE"))
+_SETTINGS = (
+    "set confirm off",
+    "set width 0",
+    "set height 0",
+    "set pagination off",
+    "set may-call-functions off",
+    "set may-write-registers off",
+    "set may-write-memory off",
+    "set may-insert-breakpoints off",
+    "set code-cache off",
+    "set stack-cache off",
+    "set backtrace past-main off",
+    "set print entry-values no",
+    "set python print-stack none",
+    "set architecture arm",
+    "set tcp connect-timeout 5",
+)
+_RESULT = re.compile(r"(\d+)\^(done|running|connected|error|exit)(?:,(.*))?\Z")
+_MESSAGE = re.compile(r'msg="((?:[^"\\]|\\.)*)"')
+_STRING = re.compile(r'[~@]"((?:[^"\\]|\\.)*)"\Z')
+_ESCAPE = re.compile(r"\\([0-7]{3}|.)")
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "e": "\x1b", "v": "\v"}
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_RUNS_PROGRAMS = re.compile(r"\$_shell\b")
+# A convenience function of GDB 14's.
+
+
+class Answer(NamedTuple):
+    """What a command printed."""
+
+    lines: List[str]
+    error: Optional[str] = None
+    """What went wrong, in GDB's words; None when nothing did."""
+
+
+class Shadow:
+    """The second GDB.
+
+    :param gdb: Its executable.
+    :param files: What it reads symbols from.
+    :param view: What it sees.
+    :raises ConnectError: It does not start.
+    """
+
+    def __init__(self, gdb: str, files: Sequence[SymbolFile], view: View) -> None:
+        self.view = view
+        self._tokens = count(1)
+        self._frames = count(0)
+        self._output = bytearray()
+        self._wire: Optional[Wire] = None
+        self._host: Optional[Host] = None
+        door = Door()
+        self._process = _start(gdb)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._pipe = Wire(self._process.stdout, self._process.stdin)
+        try:
+            self._prepare(files, door)
+        except EOFError:
+            raise ConnectError("the second GDB, %s, does not start" % gdb) from None
+        finally:
+            door.close()
+            if self._host is None:
+                self.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be asked."""
+        return self._host is not None and self._process.poll() is None
+
+    def close(self) -> None:
+        """End it."""
+        self._host = None
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+        if self._wire is not None:
+            self._wire.close()
+
+    def show(self) -> None:
+        """Have it forget the moment that it saw before: the view shows another one, or knows more of it.
+
+        :raises ConnectError: It has ended.
+        """
+        self._ask("-trace-find frame-number %d" % (next(self._frames) % (1 << 30)))
+
+    def run(self, command: str) -> Answer:
+        """Run one of its commands.
+
+        :param command: One line.
+        :raises CommandError: It holds what no line does, or would start a program.
+        :raises ConnectError: It has ended.
+        """
+        if _CONTROL.search(command):
+            raise CommandError("an expression is one line without control characters")
+        if _RUNS_PROGRAMS.search(command):
+            raise CommandError("$_shell does not work here")
+        return self._ask("-interpreter-exec console %s" % _quoted(command))
+
+    def _prepare(self, files: Sequence[SymbolFile], door: Door) -> None:
+        for command in _SETTINGS:
+            self.run(command)  # older ones do not have all of them
+        for one in files:
+            path = _quoted(one.path)
+            if one.is_main:
+                self.run("file %s" % path)
+            if one.offset or not one.is_main:
+                verb = "symbol-file" if one.is_main else "add-symbol-file"
+                self.run("%s -o %#x %s" % (verb, one.offset, path))
+        token = self._send('-interpreter-exec console "target remote localhost:%d"' % door.number)
+        self._wire = door.admit(_SECONDS)
+        if self._wire is None:
+            raise EOFError
+        host = Host(self._wire, self._reply, self.view.interrupted)
+        self._host = host
+        answer = self._wait(token)
+        if answer.error is not None:
+            self._host = None
+            raise ConnectError("the second GDB does not connect: %s" % answer.error)
+
+    def _reply(self, item: Item) -> "object":
+        return self.view.answer(item.data) if item.kind is Kind.PACKET else iter(())
+
+    def _ask(self, command: str) -> Answer:
+        try:
+            return self._wait(self._send(command))
+        except EOFError:
+            self.close()
+            raise ConnectError("the second GDB, which prints values of the past, has ended; try again") from None
+        except BaseException:
+            self.close()  # it may still be at work
+            raise
+
+    def _send(self, command: str) -> int:
+        token = next(self._tokens)
+        self._pipe.write(("%d%s\n" % (token, command)).encode("utf-8", "surrogateescape"))
+        return token
+
+    def _wait(self, token: int) -> Answer:
+        # It asks while it answers.
+        printed = ""
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline:
+            ends: List[Wire] = [self._pipe]
+            if self._host is not None:
+                ends.append(self._host.wire)
+            ready = wait(ends, _SECONDS)
+            if self._host is not None and self._host.wire in ready:
+                for _ in self._host.receive():
+                    pass
+            if self._pipe not in ready:
+                continue
+            for line in self._lines():
+                text = _STRING.match(line)
+                if text is not None:
+                    printed += _plain(text.group(1))
+                result = _RESULT.match(line)
+                if result is not None and int(result.group(1)) == token:
+                    return Answer(printed.splitlines(), _error(result.group(2), result.group(3) or ""))
+        raise EOFError
+
+    def _lines(self) -> List[str]:
+        self._output += self._pipe.read()
+        *whole, rest = bytes(self._output).split(b"\n")
+        self._output[:] = rest
+        return [line.rstrip(b"\r").decode("utf-8", "surrogateescape") for line in whole]
+
+
+def _start(gdb: str) -> "subprocess.Popen[bytes]":
+    words = [gdb, "-q", "-nx", "--interpreter=mi2", "-iex", "set auto-load off"]
+    try:
+        return subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            env={name: value for name, value in os.environ.items() if name not in _EMPTY},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ConnectError("cannot start a second GDB, %s: %s" % (gdb, error.strerror)) from None
+
+
+def _error(kind: str, rest: str) -> Optional[str]:
+    if kind != "error":
+        return None
+    found = _MESSAGE.search(rest)
+    return _plain(found.group(1)).strip() if found is not None else "error"
+
+
+def _quoted(text: str) -> str:
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _plain(text: str) -> str:
+    # A C string's contents; GDB writes bytes that are not ASCII as octal numbers.
+    def letter(found: "re.Match[str]") -> str:
+        what = found.group(1)
+        return chr(int(what, 8)) if len(what) == 3 else _LETTERS.get(what, what)
+
+    plain = _ESCAPE.sub(letter, text)
+    try:
+        return plain.encode("latin-1").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return plain

@@ -1,0 +1,168 @@
+"""``etm print``, ``etm x`` and ``etm info``: registers, variables and memory at the position in the history."""
+
+from __future__ import annotations
+
+import re
+from typing import Iterator, List
+
+from gdb_etm.commands.connect import run_info
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.evaluation import AT, Moment, marks, moment, printed
+from gdb_etm.commands.history import TRACE_ID
+from gdb_etm.commands.session import Session
+from gdb_etm.errors import CommandError
+from gdb_etm.recovery.values import Tier, Value
+from gdb_etm.views.text import align
+from gdb_etm.views.values import RegisterRow, register_cells
+
+EXPRESSION = Argument("EXPR", str, "an expression, as for GDB's print", required=True)
+ADDRESS = Argument("ADDRESS", str, "an expression for the address, as for GDB's x", required=True)
+
+CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
+NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
+_ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", "ip": "r12"}
+_HISTORY = re.compile(r"\A\$\d+ = ")
+_TOPICS = ("registers", "locals", "args")
+
+
+def run_print(session: Session, values: Values) -> Iterator[str]:
+    """Print an expression."""
+    text = values.get(EXPRESSION) or ""
+    at = moment(session, values)
+    yield from at.news()
+    lines = printed(at, "print%s -- %s" % (_format(values), text))
+    for index, line in enumerate(marks(lines)):
+        yield "%s = %s" % (text, _HISTORY.sub("", line)) if not index else line
+
+
+def run_x(session: Session, values: Values) -> Iterator[str]:
+    """Print memory."""
+    at = moment(session, values)
+    yield from at.news()
+    yield from marks(printed(at, "x%s %s" % (_format(values), values.get(ADDRESS))))
+
+
+def _format(values: Values) -> str:
+    return "/" + values.modifiers if values.modifiers else ""
+
+
+def run_about(session: Session, values: Values) -> Iterator[str]:
+    """Describe the trace unit, or what is known at the position."""
+    topic = values.get(TOPIC)
+    if topic is None:
+        yield from run_info(session, values)
+        return
+    names = values.all(WHICH)
+    if values.modifiers:
+        raise CommandError("/%s is for the trace unit: etm info /%s" % (values.modifiers, values.modifiers))
+    if topic != "registers" and names:
+        raise CommandError("etm info %s takes no names: etm print %s" % (topic, names[0]))
+    chosen = [_register(name) for name in names]
+    at = moment(session, values)
+    yield from at.news()
+    if topic == "registers":
+        yield from registers(at, chosen)
+    else:
+        yield from marks(printed(at, "info " + topic))
+
+
+def _topic(text: str) -> str:
+    found = [topic for topic in _TOPICS if topic.startswith(text)]
+    if len(found) != 1:
+        raise CommandError('"%s" is none of: %s' % (text, ", ".join(_TOPICS)))
+    return found[0]
+
+
+def _register(text: str) -> str:
+    name = text.lstrip("$").lower()
+    name = _ALIASES.get(name, name)
+    if name not in NAMES:
+        raise CommandError('no register "%s"; there are r0 to r12, sp, lr, %s' % (text, ", ".join(NAMES[15:22])))
+    return name
+
+
+REGISTER = Argument("REG", _register, "a register, such as r3, sp or xpsr", choices=tuple(CORE))
+
+
+def registers(at: Moment, names: List[str]) -> Iterator[str]:
+    """List registers at a moment; with names also why their values are known.
+
+    :param names: Which; none: all of the core's.
+    """
+    rows = []
+    for name in names or CORE:
+        value = at.recovery.register(at.number, name)
+        if name == "xpsr" and at.number > len(at.recovery.history):
+            value = _at_end(at, value)
+        symbol = ""
+        if name in ("sp", "lr", "pc") and value.value is not None:
+            symbol = at.session.debugger.symbol_at(value.value & ~(name == "lr"))
+        reason = value.reason if names or value.value is None else ""
+        rows.append(register_cells(RegisterRow(name, value, symbol, _named(at, reason))))
+    return iter(align(rows))
+
+
+def _at_end(at: Moment, value: Value) -> Value:
+    # The halted core's own.
+    end = at.record.anchored.after(at.decoded.history)
+    found = end.registers.get("xpsr", end.registers.get("cpsr")) if end is not None else None
+    return value if found is None else Value(found, Tier.EXACT, "read at the halt")
+
+
+def _named(at: Moment, text: str) -> str:
+    from gdb_etm.commands.recovered import named
+
+    return named(at.session.debugger, text)
+
+
+TOPIC = Argument("TOPIC", _topic, "registers, locals or args at the position; none: the trace unit", choices=_TOPICS)
+WHICH = Argument("REG", str, "registers, such as r3, sp or xpsr; none: all of the core's", many=True,
+                 suggest=lambda session, before, word: CORE if before[:1] == ["registers"] else ())
+
+_POSITION = (
+    "The position is where \"etm goto\", \"etm reverse-step\" and their kin have come to, in the selected frame.\n"
+    "<unavailable> is what nothing tells; what is not exact is marked: (assumed) or (likely), see\n"
+    '"help set etm recovery".'
+)
+
+PRINT = Command(
+    "print",
+    "Print the value of an expression at the position in the history.",
+    run_print,
+    details=_POSITION + "\nNothing of the target is read, and nothing is changed: functions cannot be called.",
+    arguments=(AT, TRACE_ID, EXPRESSION),
+    modifiers={"FMT": "how, as for GDB's print, such as /x"},
+    examples=(
+        ("print station.table[0]", "what it held then"),
+        ("print /x $r3", "a register in hexadecimal"),
+        ("print --at 18204 *message", "before another instruction"),
+    ),
+    is_raw=True,
+)
+
+X = Command(
+    "x",
+    "Print memory at the position in the history.",
+    run_x,
+    details=_POSITION,
+    arguments=(AT, TRACE_ID, ADDRESS),
+    modifiers={"FMT": "how much and how, as for GDB's x, such as /4xw"},
+    examples=(("x /8xw $sp", "eight words of the stack"), ("x /s sentence", "a string")),
+    is_raw=True,
+)
+
+INFO = Command(
+    "info",
+    "Describe the target's trace unit and buffer, or what is known at the position in the history.",
+    run_about,
+    details=_POSITION,
+    arguments=(TOPIC, WHICH, AT, TRACE_ID),
+    modifiers={"v": "with the identification fields that say what the unit has"},
+    examples=(
+        ("info", "what the unit can do, by its identification registers"),
+        ("info /v", "and which of their fields say so"),
+        ("info registers", "those of the core at the position"),
+        ("info registers r3 lr", "two of them, and why they are known"),
+        ("info locals", "the local variables of the selected frame"),
+    ),
+)

@@ -1,0 +1,63 @@
+"""What it takes to have a second GDB with the same symbols: this one's executable, and its files with their offsets."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import Dict, List
+
+import gdb
+
+from gdb_etm.commands.places import SymbolFile
+from gdb_etm.errors import ConnectError
+
+_SECTION = re.compile(r"\s*0x([0-9a-f]+) - 0x[0-9a-f]+ is (\S+)(?: in (.+))?$")
+_SELF = "/proc/self/exe"
+_NAMES = ("gdb-multiarch", "arm-none-eabi-gdb", "gdb")
+
+
+def executable() -> str:
+    """Find GDB's own executable.
+
+    :raises ConnectError: It cannot be found.
+    """
+    if os.path.exists(_SELF):
+        return os.path.realpath(_SELF)
+    for name in _NAMES:
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    raise ConnectError("found no GDB to print values of the past with; there was none of: %s" % ", ".join(_NAMES))
+
+
+def symbol_files() -> List[SymbolFile]:
+    """List the files that GDB has symbols of, without separate debug files."""
+    program = gdb.current_progspace().filename
+    found = [one.filename for one in gdb.objfiles() if one.owner is None and os.path.isfile(one.filename or "")]
+    now = _first_sections(program or "")
+    return [SymbolFile(path, _offset(path, now.get(path, {})), path == program) for path in found]
+
+
+def _first_sections(program: str) -> Dict[str, Dict[str, int]]:
+    # Where sections are, by file and name: GDB's Python does not tell.
+    found: Dict[str, Dict[str, int]] = {}
+    for line in gdb.execute("info files", False, True).splitlines():
+        row = _SECTION.match(line)
+        if row is not None:
+            found.setdefault(row.group(3) or program, {}).setdefault(row.group(2), int(row.group(1), 16))
+    return found
+
+
+def _offset(path: str, sections: Dict[str, int]) -> int:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with open(path, "rb") as stream:
+            for section in ELFFile(stream).iter_sections():
+                if section.name in sections and section["sh_addr"] is not None:
+                    return int(sections[section.name] - section["sh_addr"]) & 0xFFFFFFFF
+    except (OSError, ELFError):
+        pass  # GDB could read it; its own addresses are then the best there is
+    return 0
