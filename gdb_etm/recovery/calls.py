@@ -26,7 +26,8 @@ class Assumption(NamedTuple):
 
     kind: int
     """CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
-    frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance."""
+    frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
+    CONSTANT: ``after`` is the constant that the function sets the register to."""
     place: int
     before: int
     """Variable."""

@@ -15,7 +15,7 @@ from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
 from gdb_etm.recovery.hoisted import Hoisted
 from gdb_etm.recovery.line import DEAD, START, Access, Fact, Line
-from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, PSP
+from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 
 _BIT = 0xFFFFFFFE
@@ -78,6 +78,8 @@ class _Branch(NamedTuple):
     """Bits of what it computes that do not matter."""
     interworks: bool
     call: bool
+    returns: bool
+    """Whether it has the form of a return."""
     number: int
 
 
@@ -237,7 +239,8 @@ class Flow:
             target = template.target
             ignored = 0 if template.interworks else 1 if template.isa is Isa.T32 else 3
             variable = current[target] if target >= 0 else None
-            self._branch = _Branch(variable, ignored, template.interworks, template.call, number)
+            returns = target == LR or SP in template.writes
+            self._branch = _Branch(variable, ignored, template.interworks, template.call, returns, number)
 
     def _run(self, template: Template, flags: int, current: List[int], taken: Optional[bool]) -> None:
         line = self.line
@@ -356,7 +359,8 @@ class Flow:
             self.line.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
         if not branch.call:
             self._moved = True
-            self.calls.arrive(branch.number, address, self._stays(branch.number, address), self.current)
+            stays = not branch.returns and self._stays(branch.number, address)
+            self.calls.arrive(branch.number, address, stays, self.current)
 
     def _event(self, event: Union[Exception_, ExceptionReturn, _Chained]) -> None:
         self._world_of = -1
@@ -377,7 +381,7 @@ class Flow:
             accesses = len(self.line.accesses)
             loaded = self._exceptions.leave(target, self.current, self._m_profile)
             self._take_frame(event, accesses)
-            self._branch = _Branch(loaded, 1, False, True, self.line.number)
+            self._branch = _Branch(loaded, 1, False, True, True, self.line.number)
 
 
 def _within(history: History, first: int, last: int) -> Iterator[Item]:

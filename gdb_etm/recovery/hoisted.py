@@ -9,7 +9,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Kind
-from gdb_etm.recovery.operations import SP, Op
+from gdb_etm.recovery.evaluate import IMPURE, apply
+from gdb_etm.recovery.operations import LR, SP, Op
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.template import Template
 
@@ -73,52 +74,78 @@ class Hoisted:
     def _look(self, start: int, end: int, like: Template) -> _Function:
         if end - start > _LONG:
             return _NOTHING
-        decoded: Set[int] = set()
-        values: Dict[int, Optional[Constant]] = {}
-        straight, at = True, start
+        code: List[Template] = []
+        at = start
         while at < end:
             template = self._template(at, like)
             if template is None:
-                return _NOTHING
-            decoded.add(at)
+                break
+            code.append(template)
+            at += template.size
+        code = _reached(code)
+        known: Dict[int, int] = {}
+        found: Dict[int, Optional[Constant]] = {}
+        behind = _joined(code, end)
+        for template in code:
+            straight = template.address < behind
+            if straight:
+                self._execute(template, known)
             for place in template.writes:
                 if place in _KEPT and not self._is_restored(template, place):
-                    self._set(values, place, template, straight)
-            straight = straight and template.kind is Kind.OTHER
-            at += template.size
-        return _Function(decoded, tuple([one for one in values.values() if one is not None]))
+                    constant = Constant(place, known[place], template.address) if straight and place in known else None
+                    found[place] = constant if place not in found or straight else None
+        constants = tuple([one for one in found.values() if one is not None])
+        return _Function({template.address for template in code}, constants)
 
     @staticmethod
     def _is_restored(template: Template, place: int) -> bool:
         # It is popped: the function is left.
         return SP in template.writes and any(op == Op.LOAD and place in outputs for op, outputs, _, _ in template.steps)
 
-    def _set(self, values: Dict[int, Optional[Constant]], place: int, template: Template, straight: bool) -> None:
-        found = self._constant(template, place, values.get(place))
-        if place not in values:
-            values[place] = Constant(place, found, template.address) if straight and found is not None else None
-            return
-        before = values[place]
-        if before is None or found is None:
-            values[place] = None
-        elif straight:
-            values[place] = Constant(place, found, template.address)
-        elif found != before.value:
-            values[place] = None
+    def _execute(self, template: Template, known: Dict[int, int]) -> None:
+        # Compute what follows from constants, literals among them.
+        for op, outputs, inputs, detail in template.steps:
+            read = [known.get(place) if place >= 0 else self._value(~place) for place in inputs]
+            values = [value for value in read if value is not None]
+            result: Optional[int] = None
+            if len(values) == len(read) and template.condition == ALWAYS:
+                if op == Op.LOAD:
+                    result = self._read(values[0], detail[0])
+                elif op not in IMPURE:
+                    result = apply(Op(op), detail, values)
+            for place in outputs:
+                known.pop(place, None)
+                if result is not None:
+                    known[place] = result
+        if template.call:
+            for place in set(known) - set(_KEPT):
+                del known[place]
 
-    def _constant(self, template: Template, place: int, before: Optional[Constant]) -> Optional[int]:
-        # What an instruction sets a register to: a constant, a literal, or the other half of one (MOVT).
-        if template.condition != ALWAYS:
-            return None
-        steps = [step for step in template.steps if place in step[1]]
-        if len(steps) != 1:
-            return None
-        op, _, inputs, detail = steps[0]
-        if op == Op.COPY and inputs[0] < 0:
-            return self._value(~inputs[0])
-        if op == Op.LOAD and inputs[0] < 0:
-            return self._read(self._value(~inputs[0]), detail[0])
-        if op == Op.BITS and inputs[0] < 0 and inputs[1] == place and before is not None:
-            mask = ((1 << detail[2]) - 1) << detail[0]
-            return before.value & ~mask | self._value(~inputs[0]) >> detail[1] << detail[0] & mask
-        return None
+
+def _reached(code: List[Template]) -> List[Template]:
+    # Without what no branch leads to, such as literals; all where a branch's targets are not known.
+    at = {template.address: template for template in code}
+    found: Set[int] = set()
+    todo = [code[0].address] if code else []
+    while todo:
+        template = at.get(todo.pop())
+        if template is None or template.address in found:
+            continue
+        found.add(template.address)
+        leaves = template.kind is Kind.INDIRECT and not template.call
+        if leaves and template.target != LR and SP not in template.writes:
+            return code
+        if template.kind is Kind.DIRECT and not template.call:
+            todo.append(template.goes_to)
+            leaves = template.taken is None and template.condition == ALWAYS
+        if not leaves or template.condition != ALWAYS:
+            todo.append(template.address + template.size)
+    return [template for template in code if template.address in found]
+
+
+def _joined(code: List[Template], end: int) -> int:
+    # Up to where a function is one straight line: to its first branch but calls, or to where any branch leads.
+    branches = [template for template in code if template.kind is not Kind.OTHER and not template.call]
+    places = [template.address for template in branches[:1]]
+    places += [one.goes_to for one in branches if one.kind is Kind.DIRECT and code[0].address <= one.goes_to]
+    return min(places, default=end)
