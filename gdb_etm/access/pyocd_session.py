@@ -128,7 +128,7 @@ class _GdbServer(GDBServer):  # pyOCD's, with two promises more
         def stop() -> bool:
             asked = bool(client.is_interrupted())
             if asked:
-                client.clear_interrupt()
+                client.interrupt_clear()
             return asked
 
         reply = self._between[client].answer(bytes(msg[1:-3]), ask, tell, stop)

@@ -70,7 +70,9 @@ class _Between:
         passed, self._server.passed = self._server.passed, None
         if passed is None:
             return found
-        return self._proxy.from_server(Item(Kind.PACKET, ask(passed)))
+        reply = ask(passed)
+        # Kill and restart have no reply.
+        return None if passed[:1] in (b"k", b"R") else self._proxy.from_server(Item(Kind.PACKET, reply))
 
     def leave(self) -> None:
         if self._proxy is not None:
