@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional, Tuple
 
 import pytest
 
+from gdb_etm.program.cfi import FrameRow
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -306,3 +307,45 @@ def test_recovery_can_be_off() -> None:
 def test_no_instructions() -> None:
     recovery = Recovery(history_of(built(" nop\n"), []), State({"r0": 1}, no_memory))
     assert recovery.register(1, "r0").value is None
+
+
+class Bounds:
+    """Call frame information of one function, of which nothing is told but where it is."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self._bounds = start, end
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        return None
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        return self._bounds if self._bounds[0] <= address < self._bounds[1] else None
+
+
+HOISTED = """
+    ldr r5, =0x20000040
+    sub r4, r5, #0x30
+    movs r6, #1
+1:  adds r6, r6, #1
+    ldr r0, [r4]
+    cmp r6, #4
+    bne 1b
+    ldr r4, =0x1234
+    movs r5, #0
+"""
+
+
+def test_constants_that_a_function_keeps_in_registers() -> None:
+    ran = run(HOISTED)
+    late = ran.number(CODE + 10)
+    addresses = [one["pc"] for one in ran.before[late - 1 : -3]]
+    history = history_of(built(HOISTED), addresses, ran.before[-3]["pc"])
+    history.source = ran.history.source
+    end = State({"r6": 4, "r4": 0x20000010}, no_memory)
+    whole = Recovery(history, end, rules=Rules(frames=Bounds(CODE, CODE + 0x12)))
+    found = whole.register(1, "r5")
+    assert found[:3] == (0x20000040, Tier.ASSUMED, "the function at 0x10a sets r5 to nothing else")
+    assert whole.register(1, "r6").value != 1
+    longer = Recovery(history, end, rules=Rules(frames=Bounds(CODE, CODE + 0x20)))
+    assert longer.register(1, "r5").value is None
+    assert Recovery(history, end).register(1, "r5").value is None
