@@ -282,9 +282,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
         return install.main(words[1:])
     if words[:1] == ["serve"]:
-        from gdb_etm.access import server
+        from gdb_etm.commands import beside
 
-        return server.main(words[1:])
+        return beside.main(words[1:])
     if words[:1] in (["replay"], ["proxy"]):
         from gdb_etm.commands import remote
 

@@ -24,6 +24,7 @@ _ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 _REGISTERS = re.compile(r"(?<=^```\n)\(gdb\) etm diff.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _FILTERS = re.compile(r"(?<=^```\n)\(gdb\) etm filter.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _EVENTS = re.compile(r"(?<=^```\n)\(gdb\) etm on.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_REVERSE = re.compile(r"(?<=^```\n)\(gdb\) reverse-stepi\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -75,11 +76,19 @@ def events(shown: str) -> str:
     return _session(shown, "m33 --option board.resources=full", [])
 
 
+def reverse(shown: str) -> str:
+    """Give the README's reverse execution as GDB prints it on the board m33 at the demo's fault.
+
+    :param shown: The text with its command lines.
+    """
+    return _session(shown, "m33", ["etm start", "set print frame-arguments none", "continue"])
+
+
 def _session(shown: str, board: str, begin: List[str]) -> str:
     commands = [line[len("(gdb) ") :] for line in shown.splitlines() if line.startswith("(gdb) ")]
     connect = "etm connect board:%s --elf %s" % (board, _ELF)
     asked = [line for command in commands for line in ("echo (gdb) %s\\n" % command, command)]
-    output = run_gdb([connect, *begin, *asked, "echo (gdb) end\\n"])
+    output = run_gdb([connect, *begin, *asked, "echo (gdb) end\\n"], cwd=_ELF.parent)
     return output[output.index("(gdb) ") : output.index("(gdb) end")]
 
 
@@ -154,6 +163,14 @@ def test_events_are_what_gdb_prints() -> None:
     assert shown.group() == events(shown.group())
 
 
+def test_reverse_execution_is_what_gdb_prints() -> None:
+    """The README's reverse execution is GDB's output."""
+    pytest.importorskip("unicorn")
+    shown = _REVERSE.search(README.read_text())
+    assert shown is not None, "README.md has no reverse execution"
+    assert shown.group() == reverse(shown.group())
+
+
 if __name__ == "__main__":
     text, ill, spent = demo(), verdict(), budget()
     README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
@@ -163,3 +180,4 @@ if __name__ == "__main__":
     README.write_text(_FILTERS.sub(lambda found: filters(found.group()), README.read_text()))
     README.write_text(_EVENTS.sub(lambda found: events(found.group()), README.read_text()))
     README.write_text(_REGISTERS.sub(lambda found: registers(found.group()), README.read_text()))
+    README.write_text(_REVERSE.sub(lambda found: reverse(found.group()), README.read_text()))
