@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 import pytest
 
@@ -97,23 +97,23 @@ def run(source: str, registers: Mapping[str, int] = {}, ram: Mapping[int, int] =
     return _followed(uc, path, program.pieces[0])
 
 
-def _followed(uc: object, path: str, code: Tuple[int, bytes]) -> Ran:
+def _followed(uc: Any, path: str, code: Tuple[int, bytes]) -> Ran:
     before: List[Dict[str, int]] = []
     memory: List[bytes] = []
 
-    def told(engine: object, address: int, size: int, data: object) -> None:
+    def told(engine: Any, address: int, size: int, data: object) -> None:
         fill = before[-1]["pc"] + _size(code, before[-1]["pc"]) if before else address
         while before and fill < address and address - fill < 16 and not _branches(code, before[-1]["pc"]):
             before.append({**_registers(uc), "pc": fill})  # the condition of an instruction in an IT block failed
             memory.append(memory[-1])
             fill += _size(code, fill)
         before.append({**_registers(uc), "pc": address})
-        memory.append(bytes(uc.mem_read(RAM, 0x2000)))  # type: ignore[attr-defined]
+        memory.append(bytes(uc.mem_read(RAM, 0x2000)))
         if _half(code, address) == 0xBE00:
-            uc.emu_stop()  # type: ignore[attr-defined]
+            uc.emu_stop()
 
-    uc.hook_add(const.UC_HOOK_CODE, told)  # type: ignore[attr-defined]
-    uc.emu_start(CODE | 1, 0xFFFFFFFF, count=_LONG)  # type: ignore[attr-defined]
+    uc.hook_add(const.UC_HOOK_CODE, told)
+    uc.emu_start(CODE | 1, 0xFFFFFFFF, count=_LONG)
     assert _half(code, before[-1]["pc"]) == 0xBE00, "the program does not end"
     history = history_of(path, [one["pc"] for one in before[:-1]], before[-1]["pc"])
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M33", {}))
@@ -134,9 +134,9 @@ def _branches(code: Tuple[int, bytes], address: int) -> bool:
     return bool(half >> 12 in (0xD, 0xE) and half < 0xE800 or wide or half & 0xF500 == 0xB100 or half >> 8 == 0x47)
 
 
-def _registers(uc: object) -> Dict[str, int]:
-    found = {name: uc.reg_read(number) for name, number in zip(NAMES, _NUMBERS)}  # type: ignore[attr-defined]
-    found["xpsr"] = uc.reg_read(arm_const.UC_ARM_REG_XPSR) & 0xF80F0000  # type: ignore[attr-defined]
+def _registers(uc: Any) -> Dict[str, int]:
+    found = {name: uc.reg_read(number) for name, number in zip(NAMES, _NUMBERS)}
+    found["xpsr"] = uc.reg_read(arm_const.UC_ARM_REG_XPSR) & 0xF80F0000
     return {**found, "control": 0, "msp": found["sp"], "psp": 0}
 
 
