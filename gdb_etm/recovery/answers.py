@@ -7,7 +7,7 @@ from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.evaluate import IMPURE, apply
-from gdb_etm.recovery.line import DEAD
+from gdb_etm.recovery.graph import DEAD
 from gdb_etm.recovery.memory import BLOCKED, FIRST, LAST
 from gdb_etm.recovery.operations import CONTROL, FLAGS, FPCA, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, N, Op, V
 from gdb_etm.recovery.reasons import Reasons, name_of

@@ -14,7 +14,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import NO_FRAME, Call, Calls
-from gdb_etm.recovery.line import INPUT, UNMODELLED, Fact, Line
+from gdb_etm.recovery.graph import INPUT, UNMODELLED, Fact
+from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import (
     CONTROL,
     FAULTMASK,

@@ -13,8 +13,9 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
+from gdb_etm.recovery.graph import DEAD, START, Fact
 from gdb_etm.recovery.hoisted import Hoisted
-from gdb_etm.recovery.line import DEAD, START, Access, Fact, Line
+from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 

@@ -10,19 +10,14 @@ from array import array
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.evaluate import apply
+from gdb_etm.recovery.graph import ABOVE_BIT, DEAD, UNMODELLED, Graph
 from gdb_etm.recovery.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, Op, V, Z
-from gdb_etm.recovery.products import Products
-from gdb_etm.recovery.relations import Kind, Relation, variables
+from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.template import Step
 
-START, UNMODELLED, INPUT, DEAD = -1, -2, -3, -4
-"""What made a variable, when no relation did: it is from before; an instruction without a model; a load or what else
-comes from outside.  DEAD stands for a flag that nobody reads."""
 PLACES = TEMPORARY
-_BIT = MASK & ~1
 _ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 # Bits that are 0 in what these operations give.
 
@@ -43,32 +38,7 @@ class Access(NamedTuple):
     """Variable, a bit: whether it ran at all."""
 
 
-class Fact:
-    """Why something is known that no instruction computes; the text of a step of a proof."""
-
-    HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
-    OUTCOME, MODE, DATA, MEMORY, GUESSED, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 16)
-    TEXTS = (
-        "read at the halt",
-        "read when the run began",
-        "told",
-        "this branch was taken",
-        "this branch was not taken",
-        "the next instruction's address",
-        "an address that must be aligned",
-        "the trace tells whether this ran",
-        "so by the architecture",
-        "traced data",
-        "in memory when the run began",
-        "in memory when the run began, if stores to unknown addresses missed it",
-        "still in RAM at the halt",
-        "still in RAM at the halt",
-        "still in RAM at the halt if stores to unknown addresses missed it",
-        "still in RAM at the halt if stores to unknown addresses missed it",
-    )
-
-
-class Line:
+class Line(Graph):
     """Variables, relations and accesses of a line of instructions.
 
     :param rules: What may be relied on.
@@ -76,39 +46,23 @@ class Line:
     """
 
     def __init__(self, rules: Rules, program: Program) -> None:
+        super().__init__()
         self.rules = rules
         self.program = program
-        self.domain = Domain()
-        self.fixed = bytearray()
-        """Of each variable, whether it is a constant."""
-        self.relations: List[Relation] = []
-        self.numbers = array("I")
-        """The instruction that each relation comes from; 0 for none."""
-        self.made = array("i")
-        """The relation that computes each variable; ~access number - 16 for a load; or why there is none."""
         self.accesses: List[Access] = []
         self.times: List[array[int]] = [array("I") for _ in range(PLACES)]
         """For each place the instructions before which it got a new variable."""
         self.held: List[array[int]] = [array("i") for _ in range(PLACES)]
         """The variables, or DEAD."""
-        self.number = 0
-        """The instruction that is being added."""
         # Of flags that a comparison has set: the flag's place and the two that it compared.
         self._origin: Dict[int, Tuple[int, ...]] = {}
         self._compared: Optional[Tuple[int, int]] = None
         # What the instruction that is being added compares.
-        self._compares: Dict[int, Tuple[int, int, int]] = {}
-        # Of bits that compare: what, and the bias.
-        self._products = Products(self.domain, self.fixed)
-        self._derived: Dict[Tuple[int, int], int] = {}
-        self._base: Dict[int, Tuple[int, int]] = {}
-        self._inverse: Dict[int, int] = {}
-        self.one = self.constant(1)
         self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
             Op.ADD: self._add,
             Op.SUB: self._subtract,
-            Op.AND: lambda i, d: self._logic(Kind.AND, i),
-            Op.OR: lambda i, d: self._logic(Kind.OR, i),
+            Op.AND: lambda i, d: self.logic(Kind.AND, i),
+            Op.OR: lambda i, d: self.logic(Kind.OR, i),
             Op.XOR: lambda i, d: self.exclusive(i[0], i[1]),
             Op.NOT: lambda i, d: self.exclusive(i[0], self.constant(MASK)),
             Op.BITS: self._bits,
@@ -129,77 +83,6 @@ class Line:
             self._makers[op] = self._shifter(op)
         for op in (Op.UMULH, Op.SMULH, Op.SDIV, Op.CLZ) + FLOAT_OPS:
             self._makers[op] = self._computer(op)
-
-    def constant(self, value: int) -> int:
-        """Give the variable of a constant."""
-        number = self.domain.constant(value)
-        if number == len(self.made):
-            self.made.append(START)
-            self.fixed.append(1)
-        return number
-
-    def new(self, maker: int, known: int = 0, bits: int = 0) -> int:
-        """Make a variable.
-
-        :param maker: As in :attr:`made`.
-        """
-        self.made.append(maker)
-        self.fixed.append(0)
-        return self.domain.new(known, bits)
-
-    def relate(self, relation: Relation) -> int:
-        """Add a relation and give its number."""
-        number = len(self.relations)
-        self.relations.append(relation)
-        self.numbers.append(self.number)
-        domain = self.domain
-        domain.queued.append(0)
-        for variable in variables(relation):
-            domain.watch(variable, number)
-        return number
-
-    def make(self, kind: int, *inputs: int) -> int:
-        """Make the variable that a relation computes."""
-        made = self.new(len(self.relations))
-        self.relate((kind, made) + inputs)
-        return made
-
-    def make_bit(self, kind: int, *inputs: int) -> int:
-        """Make the variable of one bit that a relation computes."""
-        made = self.new(len(self.relations), _BIT)
-        self.relate((kind, made) + inputs)
-        return made
-
-    def learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...] = ()) -> None:
-        """Take bits of a variable as a fact.
-
-        :param why: One of :class:`Fact`.
-        :param pair: Of a guess, the accesses that it links.
-        """
-        domain = self.domain
-        if known & (~domain.mask[variable] | (domain.bits[variable] ^ bits)):
-            domain.cause = len(self.relations)
-            self.relations.append((Kind.FACT, variable, why) + pair)
-            self.numbers.append(self.number)
-            domain.queued.append(0)
-            domain.learn(variable, known, bits)
-
-    def offset(self, variable: int, distance: int) -> int:
-        """Give the variable that is another one plus a constant."""
-        base, already = self._base.get(variable, (variable, 0))
-        distance = (already + distance) & MASK
-        if not distance:
-            return base
-        found = self._derived.get((base, distance))
-        if found is None:
-            domain = self.domain
-            if self.fixed[base]:
-                return self.constant((domain.bits[base] + distance) & MASK)
-            found = self._derived[base, distance] = self.new(len(self.relations))
-            self._base[found] = (base, distance)
-            domain.cause = self.relate((Kind.SUM, found, base, self.constant(distance), 0))
-            domain.merge(base, found, distance)
-        return found
 
     def run(self, steps: Sequence[Step], current: List[int], condition: int) -> None:
         """Do what an instruction does.
@@ -230,7 +113,7 @@ class Line:
                 current[outputs[0]] = self.condition(detail[0], read)
             elif op == Op.UNKNOWN:
                 for place in outputs:
-                    current[place] = self.new(UNMODELLED, _BIT if 16 <= place < 20 else 0)
+                    current[place] = self.new(UNMODELLED, ABOVE_BIT if 16 <= place < 20 else 0)
             else:
                 self.access(True, self.new(UNMODELLED), self.new(UNMODELLED), 0, condition)
         self._note_comparison(steps, current)
@@ -295,54 +178,6 @@ class Line:
         times.append(self.number + 1)
         held.append(variable)
 
-    def select(self, condition: int, one: int, other: int) -> int:
-        """Make a variable that is ``one`` if a bit is 1, else ``other``."""
-        if self.fixed[condition]:
-            return one if self.domain.bits[condition] else other
-        if one == other:
-            return one
-        mask, bits = self.domain.mask, self.domain.bits
-        if mask[one] & mask[other] & _BIT == _BIT and not (bits[one] | bits[other]) & _BIT:
-            return self.make_bit(Kind.SELECT, condition, one, other)
-        for sense, bit in ((1, condition), (0, self._inverse.get(condition))):
-            compared = self._compares.get(bit) if bit is not None else None
-            if compared is not None:
-                return self.make(Kind.CHOOSE, condition, one, other, *compared, sense)
-        return self.make(Kind.SELECT, condition, one, other)
-
-    def invert(self, bit: int) -> int:
-        """Make the opposite of a bit."""
-        found = self._inverse.get(bit)
-        if found is None:
-            if self.fixed[bit]:
-                return self.constant(self.domain.bits[bit] ^ 1)
-            found = self._inverse[bit] = self.make_bit(Kind.XOR, bit, self.one)
-            self._inverse[found] = bit
-        return found
-
-    def exclusive(self, one: int, other: int) -> int:
-        """Make the exclusive or of two variables."""
-        if self.fixed[one] and self.fixed[other]:
-            return self.constant(self.domain.bits[one] ^ self.domain.bits[other])
-        if one == other:
-            return self.constant(0)
-        if other == self.one and self._is_bit(one):
-            return self.invert(one)
-        return self._logic(Kind.XOR, (one, other))
-
-    def _is_bit(self, variable: int) -> bool:
-        return self.domain.mask[variable] & _BIT == _BIT and not self.domain.bits[variable] & _BIT
-
-    def _logic(self, kind: int, inputs: Sequence[int]) -> int:
-        if self._is_bit(inputs[0]) and self._is_bit(inputs[1]):
-            return self.make_bit(kind, inputs[0], inputs[1])
-        if inputs[0] == inputs[1]:
-            return inputs[0]
-        made = self.make(kind, inputs[0], inputs[1])
-        if kind == Kind.AND and self.fixed[inputs[1]]:
-            self._products.mask(made, inputs[0], self.domain.bits[inputs[1]])
-        return made
-
     def _add(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
         fixed, bits = self.fixed, self.domain.bits
@@ -354,7 +189,7 @@ class Line:
             return self.offset(other, bits[one] + bits[carry])
         made = self.make(Kind.SUM, one, other, bits[carry])
         if not bits[carry]:
-            self._products.add(made, one, other)
+            self.products.add(made, one, other)
         return made
 
     def _subtract(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
@@ -372,7 +207,7 @@ class Line:
             return self.constant((bits[carry] - 1) & MASK)
         made = self.new(len(self.relations))
         self.relate((Kind.SUM, one, made, other, 1 - bits[carry]))
-        divisor = self._products.divisor(one, other) if bits[carry] else 0
+        divisor = self.products.divisor(one, other) if bits[carry] else 0
         if divisor:
             self.relate((Kind.REMAINDER, made, one, divisor))
         return made
@@ -384,17 +219,17 @@ class Line:
         made = self.new(len(self.relations), known, self.domain.bits[into] & known)
         self.relate((Kind.BITS, made, into, source) + detail)
         if known and not self.domain.bits[into]:
-            self._products.shift(made, source, detail)
+            self.products.shift(made, source, detail)
         return made
 
     def _multiply(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         made = self.make(Kind.MULTIPLY, inputs[0], inputs[1])
-        self._products.multiply(made, inputs[0], inputs[1])
+        self.products.multiply(made, inputs[0], inputs[1])
         return made
 
     def _divide(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         made = self.make(Kind.DIVIDE, inputs[0], inputs[1])
-        self._products.divide(made, inputs[0], inputs[1])
+        self.products.divide(made, inputs[0], inputs[1])
         return made
 
     def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
@@ -405,18 +240,18 @@ class Line:
             made = self.new(len(self.relations), _ABOVE.get(op, 0))
             self.relate((Kind.COMPUTE, made, int(op)) + tuple(inputs))
             if op is Op.UMULH:
-                self._products.high(made, inputs[0], inputs[1])
+                self.products.high(made, inputs[0], inputs[1])
             return made
 
         return compute
 
     def _zero(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
-        if self._is_bit(inputs[0]):
+        if self.is_bit(inputs[0]):
             return self.invert(inputs[0])
         return self.make_bit(Kind.ZERO, inputs[0])
 
     def _bit(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
-        made = self.new(len(self.relations), _BIT)
+        made = self.new(len(self.relations), ABOVE_BIT)
         self.relate((Kind.FIELD, made, inputs[0], 0, detail[0], 1))
         return made
 
@@ -425,14 +260,9 @@ class Line:
         if not self.fixed[carry] or not self.domain.bits[carry]:
             return self.make_bit(Kind.CARRY, one, other, carry, 1)
         self._compared = (one, other)
-        made = self.make_bit(Kind.COMPARE, one, other, 0)
-        self._compares[made] = (one, other, 0)
+        made = self.new(len(self.relations), ABOVE_BIT)
+        self.compare(made, one, other, 0)
         return made
-
-    def _compare(self, bit: int, one: int, other: int, bias: int) -> None:
-        # A bit that tells whether one >= other.
-        self.relate((Kind.COMPARE, bit, one, other, bias))
-        self._compares.setdefault(bit, (one, other, bias))
 
     def _subtract_overflow(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
@@ -453,7 +283,7 @@ class Line:
             held = self._both(carry, self.invert(zero))
             compared = self._comparison((C, carry), (Z, zero))
             if compared is not None:
-                self._compare(self.invert(held), compared[1], compared[0], 0)
+                self.compare(self.invert(held), compared[1], compared[0], 0)
         else:
             held = self._signed(code, negative, zero, overflow)
         return self.invert(held) if code & 1 else held
@@ -463,13 +293,13 @@ class Line:
         held = self.invert(self.exclusive(negative, overflow))
         compared = self._comparison((N, negative), (V, overflow))
         if compared is not None:
-            self._compare(held, compared[0], compared[1], 0x80000000)
+            self.compare(held, compared[0], compared[1], 0x80000000)
         if code < 12:
             return held
         held = self._both(held, self.invert(zero))
         compared = self._comparison((N, negative), (V, overflow), (Z, zero))
         if compared is not None:
-            self._compare(self.invert(held), compared[1], compared[0], 0x80000000)
+            self.compare(self.invert(held), compared[1], compared[0], 0x80000000)
         return held
 
     def _both(self, one: int, other: int) -> int:

@@ -10,7 +10,8 @@ from bisect import bisect_left, insort
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.domain import Domain
-from gdb_etm.recovery.line import Access, Fact, Line
+from gdb_etm.recovery.graph import Fact
+from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import MASK
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import BIT_BAND

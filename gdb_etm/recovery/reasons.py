@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Optional, Set, Tuple
 
 from gdb_etm.recovery.calls import CONSTANT, FRAME, HANDLER
-from gdb_etm.recovery.line import INPUT, START, UNMODELLED, Fact
+from gdb_etm.recovery.graph import INPUT, START, UNMODELLED, Fact
 from gdb_etm.recovery.operations import MASK, PLACES
 from gdb_etm.recovery.relations import Kind, variables
 from gdb_etm.recovery.stretch import StretchSolution

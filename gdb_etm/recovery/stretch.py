@@ -12,7 +12,8 @@ from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.exceptions import may_have_fpu, uses_floats, uses_process_stack
 from gdb_etm.recovery.flow import Flow
-from gdb_etm.recovery.line import DEAD, Fact, Line
+from gdb_etm.recovery.graph import DEAD, Fact
+from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory, Reader
 from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
 from gdb_etm.recovery.rules import Rules
