@@ -13,7 +13,9 @@ OpenCSD's ``trc_pkt_lister`` reads it::
 from __future__ import annotations
 
 import os
+import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
+from urllib.parse import unquote
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
@@ -25,10 +27,20 @@ STATE_KEY = "state", "dumps"
 Others pass over it; OpenCSD reads no snapshot with a key that it does not know in the section of a dump.
 """
 
+EVENTS = "events"
+"""Section of a trace source's file with what the numbers of the events in its trace mean, percent-encoded.
+
+Others pass over it, too.
+"""
+
 MAX_BYTES = 1 << 30
 """The most that is read from one folder, in bytes: far more than any trace buffer with its program."""
 
 _MAX_INI_BYTES = 1 << 24
+
+_EVENT = re.compile(r"[0-9]\Z")
+# A snapshot comes from somebody else, and these words reach a terminal.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 # Device types of trace sources are a protocol name and, mostly, a version: "ETM4.2", "PTM1.1".
 _PROTOCOLS = (("etm4", "etmv4"), ("etm3", "etmv3"), ("ptm1", "ptm"), ("pft1", "ptm"))
@@ -43,6 +55,7 @@ class _Device(NamedTuple):
     images: Tuple[MemoryImage, ...]
     memory: Tuple[MemoryImage, ...]
     notes: Tuple[str, ...]
+    marks: Tuple[Tuple[int, str], ...]
 
 
 class _Missing(SnapshotError):
@@ -157,7 +170,9 @@ def _read_device(folder: _Folder, origin: Entry) -> _Device:
     images, memory, notes = _read_dumps(folder, ini)
     # Of other devices, such as cross triggers, nothing more is asked.
     product = header.require("type").value if kind in ("core", "trace_source") else ""
-    return _Device(header.require("name").value, kind, product, registers, images, memory, notes)
+    marks = tuple((int(entry.key), _CONTROL.sub("?", unquote(entry.value)))
+                  for section in ini.select(EVENTS.__eq__) for entry in section.entries if _EVENT.match(entry.key))
+    return _Device(header.require("name").value, kind, product, registers, images, memory, notes, marks)
 
 
 def _register_name(entry: Entry, kind: str) -> str:
@@ -221,7 +236,8 @@ def _read_sources(trace: IniFile, devices: Dict[str, _Device]) -> Dict[str, Trac
         owner = cores.get(device.name)
         core_value = Core(owner.name, owner.type, owner.registers, owner.memory) if owner else None
         images = owner.images if owner else ()
-        sources[device.name] = TraceSource(device.name, _protocol(device.type), device.registers, core_value, images)
+        sources[device.name] = TraceSource(
+            device.name, _protocol(device.type), device.registers, core_value, images, device.marks)
     return sources
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 from typing import Dict, Iterable, List, Mapping, Tuple
+from urllib.parse import quote
 
 from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
-from gdb_etm.snapshot.reader import STATE_KEY
+from gdb_etm.snapshot.reader import EVENTS, STATE_KEY
 
 _BUFFER = "ETB_0"
 _Memory = Tuple[int, bytes]
@@ -17,6 +18,9 @@ _PAGES = {"etmv4": etmv4_page.PAGE, "etmv3": etmv3_page.PAGE, "ptm": ptm.PAGE}
 
 # What could be taken for part of the ini syntax, and blanks at the ends, which are stripped when read.
 _UNSAFE = re.compile(r"[\x00-\x1f;#=,()\[\]\"']|^$|^\s|\s$")
+
+# Of what is percent-encoded elsewhere, what can stand in a value.
+_PLAIN = " !$&()*+,/:<=>?@[]^{|}"
 
 
 def write_snapshot(capture: Capture, path: str) -> List[str]:
@@ -138,6 +142,8 @@ def _source_ini(source: TraceSource) -> bytes:
     if source.registers:
         lines += ["", "[regs]"]
         lines += ["%s=0x%08X" % (_register_key(source, name), value) for name, value in source.registers.items()]
+    if source.marks:
+        lines += ["", "[%s]" % EVENTS, *("%d=%s" % (number, quote(text, safe=_PLAIN)) for number, text in source.marks)]
     return _text(lines)
 
 

@@ -20,6 +20,8 @@ _ETMV4_REGISTERS = st.dictionaries(
     st.sampled_from(["TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR12", "TRCACVR3", "TRCNOSUCHR"]),
     st.integers(0, 2**64 - 1),
 )
+_MARKS = st.dictionaries(
+    st.integers(0, 3), st.text("ab0 %;#=,()[]\"'<\u00e9", max_size=12).filter(lambda text: text == text.strip()))
 _CORE_REGISTERS = st.dictionaries(st.sampled_from(["pc", "sp", "xpsr", "q0"]), st.integers(0, 2**128 - 1))
 # Apart from each other, because overlapping images are cut (below); far up, to reach 64-bit addresses.
 _IMAGES = st.dictionaries(st.integers(0, 2**44 - 1), st.binary(min_size=1, max_size=40), max_size=3)
@@ -39,7 +41,8 @@ def captures(draw: st.DrawFn) -> Capture:
             images = tuple(MemoryImage(page << 20, data, "") for page, data in draw(_IMAGES).items())
             cores[which] = (Core(next(names), "Cortex-M33", draw(_CORE_REGISTERS)), images)
         core, images = cores[which] if which else (None, ())
-        sources.append(TraceSource(next(names), protocol, registers, core, images))
+        marks = tuple(draw(_MARKS).items())
+        sources.append(TraceSource(next(names), protocol, registers, core, images, marks))
     return Capture(
         draw(st.binary(max_size=64)),
         draw(st.sampled_from(list(BufferFormat))),
@@ -110,6 +113,12 @@ def test_sources_that_disagree_are_refused(tmp_path: Path) -> None:
         write_snapshot(one_source()._replace(sources=(first, second)), str(tmp_path))
     with pytest.raises(SnapshotError, match="two trace sources of name 'ETM_0'"):
         write_snapshot(one_source()._replace(sources=(first, first)), str(tmp_path))
+
+
+def test_words_of_events_send_nothing_to_a_terminal(tmp_path: Path) -> None:
+    write_snapshot(one_source(marks=((1, "exec \x1b[2J\u009bmain\n"),)), str(tmp_path))
+    (capture,) = read_snapshot(str(tmp_path))
+    assert capture.sources[0].marks == ((1, "exec ?[2J?main?"),)
 
 
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
