@@ -40,13 +40,13 @@ def run_budget(session: Session, values: Values) -> Iterator[str]:
     yield from stream_lines(budgets, size, sum(len(stream.data) for stream in found if stream not in streams))
     for budget in budgets:
         history = histories.get(budget.trace_id)
-        if history is None:
+        if not history:
             continue
         with session.meter.task("following the branches", len(history)) as task:
             branches = count_branches(history, STACK_DEPTHS.get(history.source.protocol, 0), task.advance)
         yield ""
         yield "options of ID 0x%02x, %.3g bytes an instruction:" % (
-            budget.trace_id, budget.size / len(history) if len(history) else 0)
+            budget.trace_id, budget.size / len(history))
         yield from worth_lines(worths(budget, history, branches), size)
 
 

@@ -42,12 +42,13 @@ def run_counter(session: Session, values: Values) -> Iterable[str]:
     word, value = values.get(NUMBER) or "list", values.get(VALUE)
     if word == "list":
         return _list_counters(session.events.now)
+    number = None if word == "delete" else count(word)
     if value is None:
         raise CommandError("etm counter %s needs %s" % (
-            word, "a counter, or all" if word == "delete" else "a value: how many counts until it is at zero"))
-    if word == "delete":
+            word, "a counter, or all" if number is None else "a value: how many counts until it is at zero"))
+    if number is None:
         return _delete_counter(session, value)
-    return _set_counter(session, count(word), count(value), values)
+    return _set_counter(session, number, count(value), values)
 
 
 def _set_counter(session: Session, number: int, value: int, values: Values) -> Iterator[str]:

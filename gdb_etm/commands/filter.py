@@ -120,9 +120,7 @@ def _needed(kind: str) -> str:
 
 def _change(session: Session, filters: Sequence[Filter]) -> str:
     # The unit is asked first, so that what does not fit changes nothing.
-    before = session.filters.filters
-    session.filters.keep(filters)
-    return carry_over(session, lambda: session.filters.keep(before))
+    return carry_over(session, session.filters.keep(filters))
 
 
 def _takes(found: Filter, taken: Sequence[Taken]) -> str:

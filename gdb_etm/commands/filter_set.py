@@ -79,10 +79,19 @@ class FilterSet:
         """All of them in a line."""
         return "; ".join(str(each) for each in self.filters)
 
-    def keep(self, filters: Sequence[Filter]) -> None:
-        """Make these the session's filters."""
+    def keep(self, filters: Sequence[Filter]) -> Callable[[], None]:
+        """Make these the session's filters.
+
+        :returns: What takes that back: the number of a filter that was refused is given to the next.
+        """
+        before, last = self.filters, self._last
+
+        def undo() -> None:
+            self.filters, self._last = before, last
+
         self.filters = list(filters)
-        self._last = max([self._last, *(each.number for each in filters)])
+        self._last = max([last, *(each.number for each in filters)])
+        return undo
 
     def forget_places(self) -> None:
         """Look the locations up anew when they are next needed: the debugger has other symbols now."""

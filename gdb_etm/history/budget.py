@@ -183,7 +183,7 @@ def worths(stream: StreamBudget, history: History, branches: Branches) -> List[W
                ("synchronisation", _SYNC, None))
     for option, names, is_on in counted:
         found = stream.of(names)
-        how = "counted: %d packets" % found.packets
+        how = "counted: %d packet%s" % (found.packets, "" if found.packets == 1 else "s")
         inside = option == "cycle counts" and protocol != "etmv4" and is_on
         if inside:
             how = "inside atoms and addresses, whose packets are other ones without it"

@@ -117,7 +117,7 @@ def _armv7(unit: Armv7Capabilities) -> Iterator[Feature]:
         ("ETMCCR.AddrPairs", "ETMCCR.StartStop", "ETMCCER.WatchStartStop"))
     counters = _several(min(field("ETMCCR.Counters"), 4), "counter of 16 bits", "", "counters of 16 bits")
     if counters and field("ETMCCER.ReducedCounter"):
-        counters += "; counter 1 only counts cycles"
+        counters += "; counter 0 only counts cycles"
     yield Feature("counters", counters or "none", ("ETMCCR.Counters", "ETMCCER.ReducedCounter"))
     yield Feature("sequencer", "3 states" if field("ETMCCR.Sequencer") else "none", ("ETMCCR.Sequencer",))
     external = _listed(_several(field("ETMCCR.ExtIn"), "input"), _several(field("ETMCCR.ExtOut"), "output"),

@@ -201,7 +201,7 @@ def _check_places(options: TraceOptions) -> None:
         if not 0 <= pair.first <= pair.last:
             raise ValueError("address range %s ends before it starts" % (pair,))
     if data and not options.data:
-        raise ValueError("address ranges of loads and stores: data trace is off")
+        raise ValueError("address ranges of loads and stores: data trace is off; set data to addresses, values or both")
     if options.broadcast_ranges and not options.branch_broadcast:
         raise ValueError("address ranges of branch broadcast: it is off")
     if any(address < 0 for address in options.start_at + options.stop_at):

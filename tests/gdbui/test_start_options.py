@@ -36,7 +36,7 @@ def test_everything_at_once_in_words(tmp_path: Path) -> None:
     output = run(tmp_path, ["etm start " + wishes, "etm start --data-range 0-4", "etm start --data-range 0"])
     assert ("Tracing everything but 0x00000060-0x00000063 until 0x00000070: return stack off, a sync every 512 bytes,"
             " timestamps, branch broadcast, stalling, 4 KiB circular.\n") in output
-    assert "address ranges of loads and stores: data trace is off\n" in output
+    assert "address ranges of loads and stores: data trace is off; set data to addresses, values or both\n" in output
     assert '--data-range: "0" is no range of addresses' in output
 
 
