@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import List
+from typing import List, Optional
 
 import pytest
 
@@ -81,14 +81,14 @@ def reverse(shown: str) -> str:
 
     :param shown: The text with its command lines.
     """
-    return _session(shown, "m33", ["etm start", "set print frame-arguments none", "continue"])
+    return _session(shown, "m33", ["etm start", "set print frame-arguments none", "continue"], _ELF.parent)
 
 
-def _session(shown: str, board: str, begin: List[str]) -> str:
+def _session(shown: str, board: str, begin: List[str], cwd: Optional[Path] = None) -> str:
     commands = [line[len("(gdb) ") :] for line in shown.splitlines() if line.startswith("(gdb) ")]
     connect = "etm connect board:%s --elf %s" % (board, _ELF)
     asked = [line for command in commands for line in ("echo (gdb) %s\\n" % command, command)]
-    output = run_gdb([connect, *begin, *asked, "echo (gdb) end\\n"], cwd=_ELF.parent)
+    output = run_gdb([connect, *begin, *asked, "echo (gdb) end\\n"], cwd=cwd)
     return output[output.index("(gdb) ") : output.index("(gdb) end")]
 
 
