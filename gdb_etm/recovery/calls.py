@@ -101,7 +101,7 @@ class Calls:
     def set_by_function(self, constants: Sequence[Constant], current: Sequence[int]) -> None:
         """Assume that registers have what the function that goes on has set them to."""
         number = self._line.number
-        for place, value, _ in constants:
+        for place, value in constants:
             constant = self._line.constant(value)
             if current[place] != constant:
                 self.assumptions.append(Assumption(CONSTANT, place, constant, current[place], number, number))

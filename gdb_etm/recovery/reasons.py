@@ -63,7 +63,7 @@ class Reasons:
             one = self._solution.flow.calls.assumptions[relation[-1]]
             if one.kind == CONSTANT:
                 where = self._solution.address(max(number, self._solution.first))
-                return "the function at %#x sets %s to nothing else" % (where, _NAMES[one.place])
+                return "whichever way the function came to %#x, it has set %s so" % (where, _NAMES[one.place])
             if one.kind == FRAME:
                 return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
             what = "exception after" if one.kind == HANDLER else "call at"

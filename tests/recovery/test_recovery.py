@@ -344,7 +344,7 @@ def test_constants_that_a_function_keeps_in_registers() -> None:
     end = State({"r6": 4, "r4": 0x20000010}, no_memory)
     whole = Recovery(history, end, rules=Rules(frames=Bounds(CODE, CODE + 0x12)))
     found = whole.register(1, "r5")
-    assert found[:3] == (0x20000040, Tier.ASSUMED, "the function at 0x10a sets r5 to nothing else")
+    assert found[:3] == (0x20000040, Tier.ASSUMED, "whichever way the function came to 0x10a, it has set r5 so")
     assert whole.register(1, "r6").value != 1
     longer = Recovery(history, end, rules=Rules(frames=Bounds(CODE, CODE + 0x20)))
     assert longer.register(1, "r5").value is None
