@@ -249,14 +249,3 @@ DISCONNECT = Command(
     run_disconnect,
     examples=(("disconnect", "the program goes on as its server lets it"),),
 )
-
-INFO = Command(
-    "info",
-    "Describe the target's trace unit and buffer.",
-    run_info,
-    modifiers={"v": "with the identification fields that say what the unit has"},
-    examples=(
-        ("info", "what the unit can do, by its identification registers"),
-        ("info /v", "and which of their fields say so"),
-    ),
-)

@@ -93,6 +93,8 @@ class Command:
     """Letters that may follow ``/``, and what each does."""
     examples: Tuple[Tuple[str, str], ...] = ()
     """Command line after ``etm``, and what it does."""
+    is_raw: bool = False
+    """Whether what follows modifiers and options is one argument, quotes and all; any letters may follow ``/``."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
-"""What GDB itself prints of a moment of the past: a second GDB asked once for each tier, so that doubts can be marked."""
+"""What GDB prints of a moment of the past: a second GDB is asked once for each tier, to mark what is not exact."""
 
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence
 
 from gdb_etm.commands.declare import Argument, Values
 from gdb_etm.commands.history import TRACE_ID
@@ -12,6 +12,7 @@ from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.commands.recovered import Recovered, recovered
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.shadow import Answer, Shadow
+from gdb_etm.commands.walk import Arguments
 from gdb_etm.errors import CommandError
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
@@ -23,6 +24,7 @@ from gdb_etm.replay.layout import Layout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.target import Replay
 from gdb_etm.replay.view import Sight, View
+from gdb_etm.views.values import mark
 
 AT = Argument("--at", count, "before this instruction instead of at the position", "N")
 
@@ -112,11 +114,6 @@ def printed(at: Moment, command: str) -> List[Marked]:
     return [Marked(_body(line), tier) for line, tier in zip(final.lines, tiers)]
 
 
-def backtrace(at: Moment) -> List[Marked]:
-    """Have the second GDB print the call stack."""
-    return printed(at._replace(level=0, address=None), "backtrace")
-
-
 class _Viewer:
     # The second GDB, turned to one moment.
 
@@ -128,11 +125,16 @@ class _Viewer:
             raise CommandError('where the capture ends is not known; "etm goto -1" is the last instruction before')
         self._at = at
         self.sight = Sight(at.recovery)
+        self.sight.look(at.number, Tier.EXACT)
         layout = _layout(at)
         path = Path(history)
         if at.number > len(history):
             path.halted_at = at.recovery.register(at.number, "pc").value
-        motion = Motion(path, lambda: Activations(at.decoded.calls(at.session.debugger.function_at), len(history)), _none)
+
+        def activations() -> Activations:
+            return Activations(at.decoded.calls(at.session.debugger.function_at), len(history))
+
+        motion = Motion(path, activations, _none)
         motion.number = at.number
         self._shadow = _shadow(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
 
@@ -186,7 +188,7 @@ def _shadow(session: Session, replay: Replay, sight: Sight) -> Shadow:
     places = session.places
     if places is None:
         raise CommandError("this needs GDB: its types and its symbols")
-    session.shadow = Shadow(places.gdb(), places.symbol_files(), View(replay, sight))
+    session.shadow = Shadow(places.executable(), places.symbol_files(), View(replay, sight))
     return session.shadow
 
 
@@ -196,21 +198,14 @@ def _body(line: str) -> str:
 
 def marks(lines: Sequence[Marked]) -> List[str]:
     """Write lines with what they rest on behind them, where that is not everything exact."""
-    return [one.text + mark(one.tier) for one in lines]
+    return [("%s %s" % (one.text, mark(one.tier))).rstrip() for one in lines]
 
 
-def mark(tier: Tier) -> str:
-    """Write what a value rests on: nothing where it is exact, else ``" (assumed)"`` or ``" (likely)"``."""
-    return " (%s)" % tier.name.lower() if tier in (Tier.ASSUMED, Tier.LIKELY) else ""
-
-
-def frames(lines: Sequence[Marked]) -> List[Tuple[str, str]]:
-    """Take a backtrace of GDB's apart: names of functions and their arguments, with marks."""
-    found = []
-    for line in lines:
-        match = _FRAME.match(line.text)
-        found.append((match.group(1), match.group(2) + mark(line.tier)) if match is not None else ("", ""))
-    return found
+def arguments(at: Moment) -> List[Arguments]:
+    """List the arguments of the frames at a moment, innermost first."""
+    lines = printed(at._replace(level=0, address=None), "backtrace")
+    found = [(_FRAME.match(line.text), line.tier) for line in lines]
+    return [Arguments(one.group(1), one.group(2), mark(tier)) for one, tier in found if one is not None]
 
 
 _FRAME = re.compile(r"#\d+ +(?:0x[0-9a-f]+ in )?(\S+) \((.*)\)(?: at \S.*:\d+| from .*)?$")

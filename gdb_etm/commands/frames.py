@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable
+from typing import Callable, Iterable, List, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.evaluation import arguments, moment
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.session import Session
-from gdb_etm.commands.walk import walk
-from gdb_etm.errors import CommandError
+from gdb_etm.commands.walk import Arguments, walk
+from gdb_etm.errors import CommandError, EtmError
 
 LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
 LEVELS = Argument("COUNT", count, "how many frames; 1 when absent")
@@ -23,7 +24,22 @@ def run_where(session: Session, values: Values) -> Iterable[str]:
 
 def run_backtrace(session: Session, values: Values) -> Iterable[str]:
     """Print the stack."""
-    return walk(session).backtrace(values.get(LIMIT))
+    walked = walk(session)
+    found, news = _arguments(session)
+    yield from news
+    yield from walked.backtrace(values.get(LIMIT), found)
+
+
+def _arguments(session: Session) -> Tuple[List[Arguments], List[str]]:
+    # The call stack does not depend on what is worked out; who ended that before gets it without arguments.
+    decoded = session.decode(session.look())
+    if decoded.recovered is not None and decoded.recovered.is_refused:
+        return [], []
+    try:
+        at = moment(session, Values())
+        return arguments(at), at.news()
+    except EtmError:
+        return [], []
 
 
 def run_list(session: Session, values: Values) -> Iterable[str]:
@@ -56,7 +72,8 @@ FRAME_COMMANDS = (
         "backtrace",
         "Print the call stack at the position, as far as the history shows it.",
         run_backtrace,
-        "Callers are known by the calls and returns that were traced; exceptions take a line.",
+        "Callers are known by the calls and returns that were traced; exceptions take a line.  Arguments are worked\n"
+        'out as "etm print" does; dots stand for those of frames that cannot be unwound.',
         (LIMIT,),
         examples=(("backtrace", "all of it"), ("backtrace 3", "the three innermost frames")),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
 
@@ -11,6 +12,9 @@ from gdb_etm.errors import CommandError
 
 if TYPE_CHECKING:
     from gdb_etm.commands.session import Session
+
+
+_FORMAT = re.compile(r"(-?[0-9]+)?[a-z]*\Z")
 
 
 def split(text: str) -> List[str]:
@@ -24,6 +28,24 @@ def split(text: str) -> List[str]:
         raise CommandError("%s in: %s" % (str(error).lower(), text))
 
 
+def words_of(command: Command, text: str) -> List[str]:
+    """Split what follows a command's name into words; an expression stays whole.
+
+    :raises CommandError: A quote is not closed.
+    """
+    if not command.is_raw:
+        return split(text)
+    words: List[str] = []
+    rest = text.strip()
+    while rest.startswith("/") or _names_option(command, rest):
+        takes_next = rest.startswith("--") and "=" not in rest.split(None, 1)[0]
+        parts = rest.split(None, 2 if takes_next else 1)
+        taken = 2 if takes_next else 1
+        words += parts[:taken]
+        rest = parts[taken] if len(parts) > taken else ""
+    return words + ([rest] if rest else [])
+
+
 def parse(command: Command, words: Sequence[str]) -> Values:
     """Check and convert the words after a command's name.
 
@@ -34,7 +56,7 @@ def parse(command: Command, words: Sequence[str]) -> Values:
     positions = [argument for argument in command.arguments if not argument.is_option]
     while rest:
         word = rest.pop(0)
-        if word.startswith("--"):
+        if word.startswith("--") and (not command.is_raw or _names_option(command, word)):
             name, equals, text = word.partition("=")
             option = _option(command, name)
             if option.flag and equals:
@@ -68,7 +90,7 @@ def complete(session: Session, command: Command, text: str, word: str) -> Tuple[
     :returns: The words that fit, and whether a file name fits too.
     """
     before = text[: len(text) - len(word)].split()
-    if word.startswith("/") and command.modifiers and all(one.startswith("/") for one in before):
+    if word.startswith("/") and command.modifiers and not command.is_raw and all(one.startswith("/") for one in before):
         return [word + letter for letter in command.modifiers if letter not in word + "".join(before)], False
     argument = _expected(command, before)
     offers: List[str] = []
@@ -142,10 +164,20 @@ def _modifiers(command: Command, rest: List[str]) -> str:
     letters = ""
     while command.modifiers and rest and rest[0].startswith("/"):
         letters += rest.pop(0)[1:]
+    if command.is_raw:
+        if not _FORMAT.match(letters):
+            raise CommandError("/%s is no format. Usage: %s" % (letters, usage(command)))
+        return letters
     for letter in letters:
         if letter not in command.modifiers:
             raise CommandError("/%s is unknown here. Usage: %s" % (letter, usage(command)))
     return letters
+
+
+def _names_option(command: Command, text: str) -> bool:
+    # In an expression "--" is an operator.
+    name = text.split(None, 1)[0].partition("=")[0] if text else ""
+    return any(argument.name == name for argument in command.arguments if argument.is_option)
 
 
 def _option(command: Command, name: str) -> Argument[Any]:

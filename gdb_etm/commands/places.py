@@ -67,11 +67,14 @@ class ReplayPlaces(Places, Locations, Protocol):
     def publish(self, values: Mapping[str, Optional[int]]) -> None:
         """Set convenience variables; None makes one void."""
 
-    def gdb(self) -> str:
+    def executable(self) -> str:
         """Name the debugger's own executable.
 
         :raises ConnectError: It cannot be found.
         """
+
+    def expressions(self, text: str) -> List[str]:
+        """List the expressions that begin so."""
 
     def symbol_files(self) -> Sequence[SymbolFile]:
         """List what the debugger has symbols of."""

@@ -64,6 +64,7 @@ class Decoded:
         """Its registers and memory as they were asked for last, see :mod:`gdb_etm.commands.recovered`."""
         self._calls: Optional[CallHistory] = None
         self._clock: Optional[Clock] = None
+        self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None
 
     @property
     def program(self) -> Program:
@@ -95,12 +96,7 @@ class Decoded:
 
     def compare(self, read: ReadMemory) -> None:
         """Compare the code that ran with the target's memory, and keep what differs as :attr:`doubt`."""
-        ranges = {
-            (item.range.start, item.range.end)
-            for item in self.history.spans(1, len(self.history))
-            if isinstance(item, Span)
-        }
-        pieces = [(at, min(_PIECE, end - at)) for start, end in _joined(ranges) for at in range(start, end, _PIECE)]
+        pieces = self._code()
         different: Set[int] = set()
         try:
             with self._meter.task("comparing the code that ran with the target's", len(pieces)) as task:
@@ -114,6 +110,25 @@ class Decoded:
             self.doubt = Doubt(different, str(error))
         else:
             self.doubt = Doubt(different, None)
+
+    def is_of(self, program: Program) -> bool:
+        """Tell whether the code that ran is a program's, whatever else of it there is."""
+        key = program.identity()
+        if key == self.program.identity():
+            return True
+        if self._likened is None or self._likened[0] != key:
+            found = all(self.program.read(at, size) == program.read(at, size) for at, size in self._code())
+            self._likened = key, found
+        return self._likened[1]
+
+    def _code(self) -> List[Tuple[int, int]]:
+        # Addresses and sizes of pieces of the code that ran.
+        ranges = {
+            (item.range.start, item.range.end)
+            for item in self.history.spans(1, len(self.history))
+            if isinstance(item, Span)
+        }
+        return [(at, min(_PIECE, end - at)) for start, end in _joined(ranges) for at in range(start, end, _PIECE)]
 
 
 class Record:

@@ -24,7 +24,7 @@ NO_REGIONS = "none"
 _SPACE = 1 << 32
 _PARTS = 1000
 _UNASKED = 20000
-# Instructions for which values are worked out before somebody asks for one; it takes a second for each ten thousand.
+# Instructions for which values are worked out before somebody asks for one; it takes a second for each 10,000.
 _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
 VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 """The convenience variables for registers, void."""
@@ -52,9 +52,10 @@ RECOVERY_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "recovery",
         "how far the past's registers and memory are worked out",
-        "exact: what follows from the trace, the program and the halted core.  assumed: also what holds if calls and\n"
-        "handlers keep SP and r4 to r11, and if call frame information is right.  likely: also what holds if stores to\n"
-        "addresses of which nothing is known wrote somewhere else.  off: nothing.  What is not exact is marked.",
+        "exact: what follows from the trace, the program and the halted core.\n"
+        "assumed: also what holds if calls and handlers keep SP and r4 to r11, and call frame information is right.\n"
+        "likely: also what holds if stores to addresses of which nothing is known wrote somewhere else.\n"
+        "off: nothing.  What is not exact is marked.",
         "assumed",
         tuple(LIMITS),
     ),

@@ -6,7 +6,7 @@ from typing import Tuple
 
 from gdb_etm.commands.budget import BUDGET
 from gdb_etm.commands.captures import CAPTURES, LOAD, SAVE
-from gdb_etm.commands.connect import CONNECT, DISCONNECT, INFO
+from gdb_etm.commands.connect import CONNECT, DISCONNECT
 from gdb_etm.commands.counter import COUNTER, SEQUENCER, TRIGGER
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.doctor import DOCTOR
@@ -20,6 +20,8 @@ from gdb_etm.commands.replay import REPLAY_COMMANDS
 from gdb_etm.commands.reverse import REPLAY
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.trace import START, STATUS, STOP
+from gdb_etm.commands.values import INFO, PRINT, X
+from gdb_etm.commands.why import WHY, WRITES
 
 __all__ = ["COMMANDS", "SETTINGS"]
 
@@ -49,6 +51,10 @@ COMMANDS: Tuple[Command, ...] = (
     SAVE,
     LOAD,
     REPLAY,
+    PRINT,
+    X,
+    WHY,
+    WRITES,
     *FRAME_COMMANDS,
     *REPLAY_COMMANDS,
 )

@@ -11,12 +11,13 @@ import re
 import subprocess
 import time
 from itertools import count
-from typing import List, NamedTuple, Optional, Sequence
+from typing import Iterator, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.commands.places import SymbolFile
 from gdb_etm.errors import CommandError, ConnectError
 from gdb_etm.replay.ends import Host
 from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.target import Reply
 from gdb_etm.replay.view import View
 from gdb_etm.replay.wires import Door, Wire, wait
 
@@ -143,7 +144,7 @@ class Shadow:
             self._host = None
             raise ConnectError("the second GDB does not connect: %s" % answer.error)
 
-    def _reply(self, item: Item) -> "object":
+    def _reply(self, item: Item) -> Iterator[Reply]:
         return self.view.answer(item.data) if item.kind is Kind.PACKET else iter(())
 
     def _ask(self, command: str) -> Answer:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import Iterator, List
+from typing import Iterable, Iterator, List
 
 from gdb_etm.commands.connect import run_info
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.evaluation import AT, Moment, marks, moment, printed
 from gdb_etm.commands.history import TRACE_ID
+from gdb_etm.commands.recovered import named
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.views.text import align
 from gdb_etm.views.values import RegisterRow, register_cells
 
-EXPRESSION = Argument("EXPR", str, "an expression, as for GDB's print", required=True)
-ADDRESS = Argument("ADDRESS", str, "an expression for the address, as for GDB's x", required=True)
+
+def _expressions(session: Session, before: List[str], word: str) -> Iterable[str]:
+    return session.places.expressions(word) if session.places is not None else ()
+
+
+EXPRESSION = Argument("EXPR", str, "an expression, as for GDB's print", required=True, suggest=_expressions)
+ADDRESS = Argument(
+    "ADDRESS", str, "an expression for the address, as for GDB's x", required=True, suggest=_expressions
+)
 
 CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
 NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
@@ -30,7 +38,7 @@ def run_print(session: Session, values: Values) -> Iterator[str]:
     text = values.get(EXPRESSION) or ""
     at = moment(session, values)
     yield from at.news()
-    lines = printed(at, "print%s -- %s" % (_format(values), text))
+    lines = printed(at, "print -- %s %s" % (_format(values), text))
     for index, line in enumerate(marks(lines)):
         yield "%s = %s" % (text, _HISTORY.sub("", line)) if not index else line
 
@@ -57,7 +65,7 @@ def run_about(session: Session, values: Values) -> Iterator[str]:
         raise CommandError("/%s is for the trace unit: etm info /%s" % (values.modifiers, values.modifiers))
     if topic != "registers" and names:
         raise CommandError("etm info %s takes no names: etm print %s" % (topic, names[0]))
-    chosen = [_register(name) for name in names]
+    chosen = [register_name(name) for name in names]
     at = moment(session, values)
     yield from at.news()
     if topic == "registers":
@@ -73,15 +81,16 @@ def _topic(text: str) -> str:
     return found[0]
 
 
-def _register(text: str) -> str:
+def register_name(text: str) -> str:
+    """Give a register's name as a recovery knows it: ``$R3`` is r3, r13 is sp.
+
+    :raises CommandError: There is no such register.
+    """
     name = text.lstrip("$").lower()
     name = _ALIASES.get(name, name)
     if name not in NAMES:
         raise CommandError('no register "%s"; there are r0 to r12, sp, lr, %s' % (text, ", ".join(NAMES[15:22])))
     return name
-
-
-REGISTER = Argument("REG", _register, "a register, such as r3, sp or xpsr", choices=tuple(CORE))
 
 
 def registers(at: Moment, names: List[str]) -> Iterator[str]:
@@ -98,7 +107,7 @@ def registers(at: Moment, names: List[str]) -> Iterator[str]:
         if name in ("sp", "lr", "pc") and value.value is not None:
             symbol = at.session.debugger.symbol_at(value.value & ~(name == "lr"))
         reason = value.reason if names or value.value is None else ""
-        rows.append(register_cells(RegisterRow(name, value, symbol, _named(at, reason))))
+        rows.append(register_cells(RegisterRow(name, value, symbol, named(at.session.debugger, reason))))
     return iter(align(rows))
 
 
@@ -107,12 +116,6 @@ def _at_end(at: Moment, value: Value) -> Value:
     end = at.record.anchored.after(at.decoded.history)
     found = end.registers.get("xpsr", end.registers.get("cpsr")) if end is not None else None
     return value if found is None else Value(found, Tier.EXACT, "read at the halt")
-
-
-def _named(at: Moment, text: str) -> str:
-    from gdb_etm.commands.recovered import named
-
-    return named(at.session.debugger, text)
 
 
 TOPIC = Argument("TOPIC", _topic, "registers, locals or args at the position; none: the trace unit", choices=_TOPICS)
@@ -153,7 +156,7 @@ X = Command(
 
 INFO = Command(
     "info",
-    "Describe the target's trace unit and buffer, or what is known at the position in the history.",
+    "Describe the trace unit and buffer, or registers and variables of the past.",
     run_about,
     details=_POSITION,
     arguments=(TOPIC, WHICH, AT, TRACE_ID),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Iterator, List, Optional, Tuple
+from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.commands.places import ReplayPlaces
 from gdb_etm.commands.records import Decoded
@@ -17,6 +17,16 @@ from gdb_etm.views.text import end_text, gap_text
 
 LIVE_END = "[the live end: here the target is halted]"
 CAPTURE_END = "[the capture ends here]"
+
+
+class Arguments(NamedTuple):
+    """A function's arguments in one of its frames."""
+
+    function: str
+    text: str
+    """Names and values."""
+    mark: str
+    """What they rest on, where that is not everything exact."""
 
 
 class Walk:
@@ -49,12 +59,21 @@ class Walk:
         else:
             yield "instruction {:,} of {:,}".format(cursor.position.number, cursor.end - 1)
 
-    def backtrace(self, limit: Optional[int]) -> Iterator[str]:
-        """Print the call stack."""
+    def backtrace(self, limit: Optional[int], worked_out: Sequence[Arguments] = ()) -> Iterator[str]:
+        """Print the call stack.
+
+        :param worked_out: The arguments of as many frames as are known, innermost first; others may be among them.
+        """
         levels = self.cursor.stack()
         shown = levels if limit is None else levels[:limit]
+        known = iter(worked_out)
         for number, level in enumerate(shown):
-            yield level_text(number, self._row(level))
+            row = self._row(level)
+            if row.name is not None:
+                found = next((one for one in known if one.function == row.name.partition("(")[0]), None)
+                if found is not None:
+                    row = row._replace(arguments=found.text, mark=found.mark if found.text else "")
+            yield level_text(number, row)
         if len(shown) < len(levels):
             yield "(More stack frames follow...)"
 

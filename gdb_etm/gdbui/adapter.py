@@ -8,7 +8,7 @@ import gdb
 
 from gdb_etm.commands.declare import Command, Setting, help_text
 from gdb_etm.commands.overview import INTRODUCTION
-from gdb_etm.commands.parse import complete, file_names, parse, split
+from gdb_etm.commands.parse import complete, file_names, parse, words_of
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import CommandError, EtmError
@@ -46,7 +46,8 @@ class _GdbCommand(gdb.Command):
         super().__init__("%s %s" % (_PREFIX, command.name), gdb.COMMAND_RUNNING)
 
     def invoke(self, text: str, from_tty: bool) -> None:
-        _show(self._session, lambda: self._command.run(self._session, parse(self._command, split(text))))
+        command = self._command
+        _show(self._session, lambda: command.run(self._session, parse(command, words_of(command, text))))
 
     def complete(self, text: str, word: str) -> List[str]:
         # GDB breaks words at ":" and more; our words end at blanks only.

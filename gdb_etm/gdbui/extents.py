@@ -95,9 +95,9 @@ def decoded(text: str) -> "Sequence[gdb.Symtab_and_line]":
     return _some(text, [place for place in found or () if place.pc])
 
 
-def completions(text: str) -> List[str]:
-    """List what GDB offers for ``break``."""
-    prefix = "break "
+def completions(text: str, command: str = "break") -> List[str]:
+    """List what GDB offers for a command, ``break`` if no other."""
+    prefix = command + " "
     try:
         lines = gdb.execute("complete %s%s" % (prefix, text), False, True).splitlines()
     except gdb.error:

@@ -17,7 +17,7 @@ from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions, decoded
-from gdb_etm.gdbui.symbol_files import executable, symbol_files
+from gdb_etm.gdbui.symbol_files import gdb_executable, symbol_files
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
 from gdb_etm.history.reader import Entered
@@ -135,9 +135,13 @@ class GdbPlaces:
         for name, value in values.items():
             gdb.set_convenience_variable(name, value)
 
-    def gdb(self) -> str:
+    def executable(self) -> str:
         """Name the process's executable."""
-        return executable()
+        return gdb_executable()
+
+    def expressions(self, text: str) -> List[str]:
+        """List what GDB offers for ``print``."""
+        return completions(text, "print") if text else []
 
     def symbol_files(self) -> Sequence[SymbolFile]:
         """List GDB's object files."""

@@ -17,7 +17,7 @@ _SELF = "/proc/self/exe"
 _NAMES = ("gdb-multiarch", "arm-none-eabi-gdb", "gdb")
 
 
-def executable() -> str:
+def gdb_executable() -> str:
     """Find GDB's own executable.
 
     :raises ConnectError: It cannot be found.

@@ -26,16 +26,22 @@ class FrameRow(NamedTuple):
     exception: Optional[Exception_] = None
     called_before: bool = False
     """Whether its call lies before the history."""
+    arguments: Optional[str] = None
+    """Names and values of its arguments; None where they were not worked out."""
+    mark: str = ""
+    """What the arguments rest on, where that is not everything exact."""
 
 
 def frame_text(row: FrameRow) -> str:
-    """Write a frame: ``dispatch (...) at rx.c:121``.  Arguments were not traced, so dots stand for them."""
+    """Write a frame: ``dispatch (...) at rx.c:121``.  Dots stand for arguments that were not worked out."""
     if row.exception is not None:
         return "<%s>" % exception_text(row.exception)
-    words = "%s (%s)" % (row.name or "??", "..." if row.has_arguments else "")
+    dots = "..." if row.has_arguments else ""
+    words = "%s (%s)" % (row.name or "??", dots if row.arguments is None else row.arguments)
     if row.address is not None and not (row.is_exact and row.path):
         words = "0x%08x in %s" % (row.address, words)
-    return words + (" at %s:%d" % (row.path, row.line) if row.path else "")
+    place = " at %s:%d" % (row.path, row.line) if row.path else ""
+    return ("%s%s %s" % (words, place, row.mark)).rstrip()
 
 
 def level_text(level: int, row: FrameRow) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import List, NamedTuple
 
-from gdb_etm.recovery.operations import FLAGS, MASK
 from gdb_etm.recovery.values import Tier, Value
 
 _SMALL = 1 << 16

@@ -150,6 +150,9 @@ def test_settings_are_those_that_commands_read() -> None:
         "drain",
         "history-size",
         "function-call-history-size",
+        "recovery",
+        "reverse",
+        "volatile",
         *(setting.name for setting in OPTION_SETTINGS),
     }
 

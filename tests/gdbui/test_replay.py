@@ -68,7 +68,7 @@ def test_backtrace_goes_through_the_exception(session: Dict[str, List[str]]) -> 
     assert session["etm backtrace"] == [
         "#0  HardFault_Handler () at faults.c:4",
         "#1  <HardFault (exception 3)>",
-        "#2  dispatch (...) at rx.c:121",
+        "#2  dispatch (message=0x2007ffe4) at rx.c:121",
         "#3  0x000000da in main () at main.c:22   [called before the history begins]",
     ]
 
