@@ -7,7 +7,7 @@ than it needs.  An assumption in the proof of a contradiction is dropped, and it
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, Assumption
 from gdb_etm.recovery.domain import Contradiction, Domain
@@ -252,10 +252,8 @@ class Solver:
             try:
                 self._run()
             except Contradiction as contradiction:
-                guesses = self._blamed(contradiction, _is_guess)
-                pairs = {self.line.relations[cause][-2:] for cause in guesses}
+                fresh = self._pairs(self._blamed(contradiction, _is_guess)) - forbidden
                 self._restore(saved)
-                fresh = {(pair[0], pair[1]) for pair in pairs} - forbidden
                 if not fresh:
                     break
                 forbidden = forbidden | fresh
@@ -269,6 +267,11 @@ class Solver:
         else:
             self._restore(saved)
         self.ends.append(len(self.line.domain.log.variable))
+
+    def _pairs(self, guesses: Iterable[int]) -> Set[Tuple[int, int]]:
+        # The accesses that guesses link.
+        relations = self.line.relations
+        return {(relations[number][-2], relations[number][-1]) for number in guesses}
 
     def _activate(self, relation: int) -> None:
         domain = self.line.domain
@@ -296,7 +299,7 @@ class Solver:
     def _link_stack(self) -> bool:
         # Links by offset; tells whether there are new ones.
         line = self.line
-        links = self.symbolic.find(self.memory.guessing)
+        links = self.symbolic.find(self.memory.guessing, self.memory.forbidden)
         for link in links:
             line.number = line.accesses[link[0]].number
             self._activate(line.relate(relation_of(line, link)))
@@ -373,6 +376,17 @@ class Solver:
         todo = [log.last.get(contradiction.variable, -1)]
         if contradiction.cause >= 0:
             todo += self._inputs(contradiction.cause, len(log.variable), found, wanted)
+        self._trace(todo, seen, found, wanted)
+        if not found:
+            # An interval may have come from any member of a class.
+            parts = variables(line.relations[contradiction.cause]) if contradiction.cause >= 0 else ()
+            for variable in (contradiction.variable,) + parts:
+                todo += self._of_class(variable, found, wanted)
+            self._trace(todo, seen, found, wanted)
+        return found
+
+    def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: _Wanted) -> None:
+        log = self.line.domain.log
         while todo:
             entry = todo.pop()
             if entry < 0 or entry in seen:
@@ -380,7 +394,16 @@ class Solver:
             seen.add(entry)
             todo.append(log.before[entry])
             todo += self.premises(entry, found, wanted)
-        return found
+
+    def _of_class(self, variable: int, found: Set[int], wanted: _Wanted) -> List[int]:
+        # The newest entries of all that differ from a variable by constants, and of what made them so.
+        domain = self.line.domain
+        members = set(domain.members.get(domain.root[variable], ()))
+        entries = [domain.log.last.get(member, -1) for member in members]
+        for one, _, cause, until in domain.log.merged:
+            if one in members and cause >= 0:
+                entries += self._inputs(cause, until, found, wanted)
+        return entries
 
     def premises(self, entry: int, found: Set[int], wanted: _Wanted) -> List[int]:
         """List the entries that an entry of the log rests on.

@@ -6,7 +6,7 @@ to an address of another class is a barrier.  The stack is taken to be in RAM th
 
 from __future__ import annotations
 
-from typing import Dict, List, Set, Tuple
+from typing import Collection, Dict, List, Set, Tuple
 
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import MASK, MSP, PSP, SP
@@ -37,10 +37,11 @@ class Symbolic:
         made._linked = bytearray(self._linked)
         return made
 
-    def find(self, guessing: bool) -> List[Link]:
+    def find(self, guessing: bool, forbidden: Collection[Tuple[int, int]]) -> List[Link]:
         """Go through all accesses once and give the links that are new.
 
         :param guessing: Whether stores to addresses of other classes are taken to miss.
+        :param forbidden: Pairs of accesses that are not linked.
         """
         domain = self._line.domain
         mask, root, offset = domain.mask, domain.root, domain.offset
@@ -68,7 +69,7 @@ class Symbolic:
                 if of_newest != group or not access.size:
                     other, of_newest = newest, group
                 newest = number
-        return found
+        return [link for link in found if (link[1], link[0]) not in forbidden]
 
     def _stacks(self) -> Set[int]:
         # The classes of stack pointers that are not known.
