@@ -258,6 +258,12 @@ def test_a_target_that_answers_no_longer(fault: str, message: str) -> None:
     assert "check the target's power and the cable; nothing more was read" in first
 
 
+def test_a_filter_of_exception_levels_is_told() -> None:
+    before, *_, found = run(M33, ["etm doctor", "etm filter exceptions off", "etm start", "etm doctor"])
+    assert "filter" not in before and "trace ID" not in before, "what they hold before a start means nothing"
+    assert re.search(r"ok +filter +TRCVICTLR 0x00080201: all but exception levels: Secure 3\n", found)
+
+
 def test_nothing_without_a_connection() -> None:
     assert run_gdb(["etm doctor"]).startswith('not connected to a trace unit. Try "etm connect"')
 

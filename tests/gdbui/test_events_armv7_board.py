@@ -8,6 +8,7 @@ from typing import List, NamedTuple, Sequence
 
 import pytest
 
+from tests.firmware.build import symbol
 from tests.firmware.cortex_a.build import elf as elf_a
 from tests.firmware.cortex_m4.build import elf as elf_m4
 from tests.gdb_session import run_gdb
@@ -104,3 +105,18 @@ def test_a_ptm_starts_after_so_many_calls(tmp_path: Path) -> None:
     second = seen.calls("is_even")[1]
     began = len(seen.ran) - len(seen.history)
     assert seen.history == seen.ran[began:] and abs(began - second) < 8
+
+
+def test_a_ptm_starts_with_a_context(tmp_path: Path) -> None:
+    """From about the instruction that sets CONTEXTIDR on, though another is set later."""
+    seen = a9(tmp_path, ["on context 0x1234 do start"], "modes")
+    first = seen.ran.index(symbol(seen.path, "set_context_id"))
+    began = len(seen.ran) - len(seen.history)
+    assert seen.history == seen.ran[began:] and abs(began - first) < 10
+
+
+def test_a_ptm_traces_what_is_of_no_context(tmp_path: Path) -> None:
+    seen = a9(tmp_path, ["on not context 0x1234 do trace"], "modes")
+    first, second = (at for at, address in enumerate(seen.ran) if address == symbol(seen.path, "set_context_id"))
+    assert abs(len(seen.history) - (len(seen.ran) - (second - first))) < 20
+    assert seen.history[:first - 10] == seen.ran[:first - 10] and seen.history[-10:] == seen.ran[-10:]

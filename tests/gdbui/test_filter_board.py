@@ -162,11 +162,12 @@ def test_functions_and_no_others(board: str, options: str, tmp_path: Path) -> No
     assert history(output) == [each.address for each in instructions(tmp_path) if not outside(each.address)] != []
 
 
-@pytest.mark.parametrize("word", ["off", "only"])
-def test_handlers(word: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("words, is_handler", [
+    ("exceptions off", False), ("exceptions only", True), ("level thread", False), ("level s3", True)])
+def test_handlers(words: str, is_handler: bool, tmp_path: Path) -> None:
     """The M33's own unit, which has no comparators; what an exception interrupts is a block's end."""
-    output = session("m33", elf("interrupts"), tmp_path, ["exceptions " + word])
-    wanted = [each.address for each in instructions(tmp_path) if each.in_handler == (word == "only")]
+    output = session("m33", elf("interrupts"), tmp_path, [words])
+    wanted = [each.address for each in instructions(tmp_path) if each.in_handler == is_handler]
     assert history(output) == wanted != []
 
 

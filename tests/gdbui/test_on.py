@@ -4,6 +4,7 @@ refusals, numbers, completion, and when a change holds."""
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import List
 
 from tests.firmware.build import elf
@@ -91,6 +92,14 @@ def test_a_change_while_tracing_holds_from_the_next_continue_on() -> None:
     marks = [lines.index(word) for word in ("one", "two")]
     assert "<event 0: exec note>" in lines[marks[0] : marks[1]]
     assert not any(line.startswith("<event") for line in lines[marks[1] :])
+
+
+def test_a_snapshot_keeps_what_events_mean(tmp_path: Path) -> None:
+    lines = run(["CONNECT", "etm on exec note do mark", "etm start", "continue", "etm save %s" % (tmp_path / "saved"),
+                 "etm disconnect", "etm on delete all", "etm load %s" % (tmp_path / "saved"), "etm history 1,100000"])
+    history = lines[next(n for n, line in enumerate(lines) if line.startswith("capture 2: ")) + 1 :]
+    assert not any(line.startswith("another program") for line in history), "it is that one, though RAM is saved too"
+    assert "<event 0: exec note>" in history
 
 
 def test_events_outlive_the_connection_and_new_symbols() -> None:

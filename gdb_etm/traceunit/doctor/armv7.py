@@ -62,6 +62,8 @@ def _check_use(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Fi
     status = block.read(etmv3.ETMSR)
     if off:
         yield bad("unit enable", control.says(off), around.advice, Mend.START)
+        if around.is_unprogrammed:
+            return
     elif status["Prog"]:
         yield bad("unit enable", status.says("stopped though it is enabled (Prog)"), around.advice, Mend.START)
     else:

@@ -49,6 +49,8 @@ def _check_use(block: Block, around: Circumstances) -> Iterator[Finding]:
     enable, status = block.read(etmv4.TRCPRGCTLR), block.read(etmv4.TRCSTATR)
     if not enable["EN"]:
         yield bad("unit enable", enable.says("off"), around.advice, Mend.START)
+        if around.is_unprogrammed:
+            return
     elif status["IDLE"]:
         words = "idle though it is enabled: it is without power or leave to trace"
         yield bad("unit enable", status.says(words), around.advice, Mend.START)
@@ -96,8 +98,16 @@ def _check_limits(block: Block, caps: Capabilities, control: Reading, around: Ci
     if not control["SSSTATUS"]:
         yield start_point(control, "SSSTATUS", around)
     elif not pairs or not (include or exclude):
-        yield ok(FILTER, control.says("none: everything is traced" if control["EVENT"] == etmv4.EVENT_TRUE
-                                      else "what its event lets through"))
+        yield ok(FILTER, control.says(_seen(caps, control)))
+
+
+def _seen(caps: Capabilities, control: Reading) -> str:
+    if control["EVENT"] != etmv4.EVENT_TRUE:
+        return "what its event lets through"
+    left_out = ["%s %d" % (state, level)
+                for state, field in (("Secure", "EXLEVEL_S"), ("Non-secure", "EXLEVEL_NS"))
+                for level in range(4) if caps.field("TRCIDR3." + field) & control[field] & 1 << level]
+    return "all but exception levels: " + ", ".join(left_out) if left_out else "none: everything is traced"
 
 
 def _range(block: Block, pair: int) -> Tuple[int, int]:

@@ -36,6 +36,11 @@ class Circumstances(NamedTuple):
         return FIX if self.is_tracing else START
 
     @property
+    def is_unprogrammed(self) -> bool:
+        """Whether "etm start" has not been here, so that an idle unit's filter and trace ID mean nothing."""
+        return self.session is None or self.session.plan is None
+
+    @property
     def unit_mend(self) -> Mend:
         """What opens a unit that is closed."""
         return Mend.UNIT if self.session is not None else Mend.ATTACH
