@@ -217,7 +217,7 @@ def _doubts(decoded: Decoded, consequence: str) -> Iterator[str]:
 def _other_names(session: Session, decoded: Decoded) -> Iterator[str]:
     # A capture keeps the program that it was taken with, but names are the debugger's.
     now = Program(session.images())
-    if now.pieces and now.identity() != decoded.program.identity():
+    if now.pieces and not decoded.is_of(now):
         yield "another program than this capture's is loaded now; names and lines are of that one"
 
 
