@@ -21,7 +21,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
 from gdb_etm.recovery.values import State
 from gdb_etm.replay.effects import LR, PC, SP, TRACKED, Effect, Effects
-from gdb_etm.replay.script import EFFECT, EVENT, Script
+from gdb_etm.replay.script import ARRIVAL, EFFECT, EVENT, Script
 
 _WORD = 0xFFFFFFFF
 _EVERY = 2048
@@ -258,7 +258,8 @@ class _Walk:
                 return
             for steps, instructions in script.steps(order[entry], self._flow.effects):
                 for kind, distance, what in steps:
-                    self._step(kind, number + distance, what, stop)
+                    if kind != ARRIVAL or self._returning or self._leaves is not None:
+                        self._step(kind, number + distance, what, stop)
                 number += instructions
                 if number > stop:
                     return
@@ -273,7 +274,7 @@ class _Walk:
             return
         elif kind == EVENT:
             self._event(what, number)
-        elif self._returning or self._leaves is not None:
+        else:
             self._roots = number << 8 | 0xC0
             self._arrive(*what)
 
@@ -344,10 +345,12 @@ class _Walk:
 
     def _execute(self, effect: Effect, number: int) -> None:
         registers = self.state.registers
-        before = dict(registers)
         root, place = registers[SP]
+        # All moves take place at once, and before what is loaded.
+        moved = [(target, registers[source], constant) for target, source, constant in effect.moves]
+        link = registers[LR]
         for register, distance in effect.stores:
-            saved = Saved(place + distance, before[register], number)
+            saved = Saved(place + distance, registers[register], number)
             self.state.stacks.setdefault(root, {})[saved.place] = saved
         for register, distance in effect.loads:
             word = self._load(root, place + distance, number)
@@ -355,8 +358,8 @@ class _Walk:
                 self._leaves = word.value, (root, word)
             else:
                 registers[register] = word.value
-        for target, source, constant in effect.moves:
-            registers[target] = before[source][0], before[source][1] + constant
+        for target, base, constant in moved:
+            registers[target] = base[0], base[1] + constant
         for register in effect.lost:
             registers[register] = self._new()
         self._flow.has_switched |= effect.switches
@@ -365,7 +368,7 @@ class _Walk:
         if effect.link is not None:
             registers[LR] = 0, effect.link
         if effect.returns:
-            self._leaves = before[LR], None
+            self._leaves = link, None
         if effect.moves and registers[SP][1] > place:
             self._drop()
 
