@@ -59,8 +59,10 @@ class Products:
     def multiply(self, made: int, one: int, other: int) -> None:
         """Note the low word of a product."""
         for variable, constant in ((one, other), (other, one)):
-            if self._fixed[constant]:
-                self._multiples[made] = (variable, 0), self._domain.bits[constant]
+            base, factor = self._multiple(variable)
+            factor *= self._domain.bits[constant]
+            if self._fixed[constant] and factor < _OVER:
+                self._multiples[made] = base, factor
 
     def divide(self, made: int, one: int, other: int) -> None:
         """Note an unsigned quotient."""

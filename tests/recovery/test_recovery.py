@@ -349,3 +349,55 @@ def test_constants_that_a_function_keeps_in_registers() -> None:
     longer = Recovery(history, end, rules=Rules(frames=Bounds(CODE, CODE + 0x20)))
     assert longer.register(1, "r5").value is None
     assert Recovery(history, end).register(1, "r5").value is None
+
+
+def test_pushed_and_popped_wherever_the_stack_is() -> None:
+    ran = run(" push {r4, r5}\n ldr r4, [r0]\n movs r5, #1\n pop {r4, r5}\n str r4, [r1]\n", {"r0": DEVICE, "r1": P})
+    known = {name: one for name, one in ran.end.registers.items() if name not in ("sp", "msp", "r0", "r1")}
+    recovery = Recovery(ran.history, State(known, no_memory))
+    assert recovery.register(2, "sp").value is None
+    found = recovery.register(1, "r4")
+    assert found[:3] == (ran.before[0]["r4"], Tier.EXACT, "stored at #1, loaded at #4")
+    crossed = run(" push {r4, r5}\n str r5, [r6]\n movs r4, #1\n pop {r4, r5}\n movs r6, #0\n", {"r6": P})
+    known = {name: one for name, one in crossed.end.registers.items() if name not in ("sp", "msp")}
+    assert Recovery(crossed.history, State(known, no_memory)).register(1, "r4").value is None
+    likely = Recovery(crossed.history, State(known, no_memory), rules=Rules(limit=Tier.LIKELY)).register(1, "r4")
+    assert (likely.value, likely.tier) == (crossed.before[0]["r4"], Tier.LIKELY)
+
+
+class Rows(Bounds):
+    """Call frame information of one function by address."""
+
+    def __init__(self, start: int, rows: List[Tuple[int, int]]) -> None:
+        super().__init__(start, start + 2 * len(rows))
+        self._start, self._rows = start, rows
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        if self.function(address) is None:
+            return None
+        return FrameRow(*self._rows[(address - self._start) // 2], {})
+
+
+def test_the_stack_pointer_of_a_function_with_a_frame_pointer() -> None:
+    source = " push {r7, lr}\n sub sp, #8\n add r7, sp, #0\n nop\n nop\n adds r7, #8\n mov sp, r7\n pop {r7, lr}\n"
+    ran = run(source)
+    rows = [(13, 0), (13, 8), (13, 16), (7, 16), (7, 16), (7, 16), (7, 8), (13, 8)]
+    history = history_of(built(source), [CODE + 8, CODE + 10, CODE + 12, CODE + 14], CODE + 16)
+    history.source = ran.history.source
+    end = State({name: ran.end.registers[name] for name in ("sp", "r0")}, no_memory)
+    found = Recovery(history, end, rules=Rules(frames=Rows(CODE, rows)))
+    assert found.register(1, "sp")[:2] == (ran.before[4]["sp"], Tier.ASSUMED)
+    assert found.register(1, "r7")[:2] == (ran.before[4]["r7"], Tier.ASSUMED)
+    exact = Recovery(history, end, rules=Rules(Tier.EXACT, frames=Rows(CODE, rows))).register(1, "r7")
+    assert (exact.value, exact.known) == (None, 0xFFFFFFFC)
+
+
+BY_MULTIPLICATION = " ldr r4, =0xcccccccd\n umull r5, r4, r4, r3\n lsrs r4, r4, #2\n"
+
+
+@pytest.mark.parametrize("divide", [" udiv r4, r3, r2\n", BY_MULTIPLICATION])
+def test_a_remainder_is_below_the_divisor(divide: str) -> None:
+    source = " movs r2, #5\n ldr r3, =0x%x\n ldr r3, [r3]\n" % DEVICE + divide
+    ran = run(source + " muls r4, r2, r4\n subs r0, r3, r4\n nop\n" + FORGET + " movs r4, #0\n movs r5, #0\n")
+    found = value(ran, ran.number(ran.before[-1]["pc"] - 14), "r0")
+    assert (found.value, found.low, found.high) == (None, 0, 4)
