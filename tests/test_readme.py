@@ -25,6 +25,7 @@ _REGISTERS = re.compile(r"(?<=^```\n)\(gdb\) etm diff.*?(?=^```$)", re.DOTALL | 
 _FILTERS = re.compile(r"(?<=^```\n)\(gdb\) etm filter.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _EVENTS = re.compile(r"(?<=^```\n)\(gdb\) etm on.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _REVERSE = re.compile(r"(?<=^```\n)\(gdb\) reverse-stepi\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
+_PAST = re.compile(r"(?<=^```\n)\(gdb\) etm last crc16.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
 _VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
@@ -82,6 +83,14 @@ def reverse(shown: str) -> str:
     :param shown: The text with its command lines.
     """
     return _session(shown, "m33", ["etm start", "set print frame-arguments none", "continue"], _ELF.parent)
+
+
+def past(shown: str) -> str:
+    """Give the README's values of the past as GDB prints them on the board m33 after the demo's fault.
+
+    :param shown: The text with its command lines.
+    """
+    return _session(shown, "m33", ["directory %s" % _ELF.parent, "etm start", "continue"])
 
 
 def _session(shown: str, board: str, begin: List[str], cwd: Optional[Path] = None) -> str:
@@ -171,6 +180,14 @@ def test_reverse_execution_is_what_gdb_prints() -> None:
     assert shown.group() == reverse(shown.group())
 
 
+def test_the_past_is_what_gdb_prints() -> None:
+    """The README's values of the past are GDB's output."""
+    pytest.importorskip("unicorn")
+    shown = _PAST.search(README.read_text())
+    assert shown is not None, "README.md has no values of the past"
+    assert shown.group() == past(shown.group())
+
+
 if __name__ == "__main__":
     text, ill, spent = demo(), verdict(), budget()
     README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
@@ -181,3 +198,4 @@ if __name__ == "__main__":
     README.write_text(_EVENTS.sub(lambda found: events(found.group()), README.read_text()))
     README.write_text(_REGISTERS.sub(lambda found: registers(found.group()), README.read_text()))
     README.write_text(_REVERSE.sub(lambda found: reverse(found.group()), README.read_text()))
+    README.write_text(_PAST.sub(lambda found: past(found.group()), README.read_text()))

@@ -13,8 +13,9 @@ from gdb_etm.commands.recovered import named
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.values import CORE, EXPRESSION, register_name
 from gdb_etm.errors import CommandError
+from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.values import Step, Tier, Write
-from gdb_etm.views.text import align, end_text, plural
+from gdb_etm.views.text import align, end_text, exception_text, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text
 
 NUMBER = Argument("N", str, "before which instruction; none: at the position", choices=tuple(CORE))
@@ -26,6 +27,9 @@ _NUMBER = re.compile(r"#?([0-9][0-9,]*)\Z")
 _PIECE = re.compile(r"(.+),\s*(0x[0-9a-f]+|[0-9]+)\Z", re.IGNORECASE)
 _LITERAL = re.compile(r"\*?(0x[0-9a-f]+|[0-9]+)\Z", re.IGNORECASE)
 _HEX = re.compile(r"0x([0-9a-f]+)")
+_STORE = re.compile(r"v?(st|push|srs)")
+_LARGEST_FRAME = 104
+# With floating-point registers (Armv8-M ARM, B3.19).
 _LONGEST = 1 << 16
 # Bytes whose stores are looked for.
 _SPACE = 1 << 32
@@ -140,19 +144,31 @@ def _cells(at: Moment, write: Write, address: int, size: int) -> List[str]:
         words.append("if its condition held")
     if value.value is None:
         words.append(named(at.session.debugger, value.reason))
-    line = _line(at, write.number)
-    return [
-        _numbered(write.number),
-        _place(at, write.number) if 1 <= write.number <= len(at.decoded.history) else "",
-        value_text(value, 2 * write.size),
-        line,
-        ", ".join(word for word in words if word),
-    ]
+    place, line = _writer(at, write)
+    more = ", ".join(word for word in words if word)
+    return [_numbered(write.number), place, value_text(value, 2 * write.size), line, more]
+
+
+def _writer(at: Moment, write: Write) -> Tuple[str, str]:
+    # The place and the line of a store; what an exception pushed is the exception's.
+    exception = _pushed(at, write)
+    if exception is not None:
+        return "<%s>" % exception_text(exception), ""
+    return _place(at, write.number), _line(at, write.number)
+
+
+def _pushed(at: Moment, write: Write) -> Optional[Exception_]:
+    # The exception whose frame a store lies in: its stack pointer is the first thing that is known of a handler.
+    history = at.decoded.history
+    pointer = at.recovery.register(write.number + 1, "sp").value
+    inside = pointer is not None and pointer <= write.address < pointer + _LARGEST_FRAME
+    if write.number >= 1 and not inside and (pointer is not None or _STORE.match(_instruction(at, write.number))):
+        return None
+    found = (event for before, event in history.interruptions() if before == write.number)
+    return next((event for event in found if isinstance(event, Exception_)), None)
 
 
 def _line(at: Moment, number: int) -> str:
-    if not 1 <= number <= len(at.decoded.history):
-        return ""
     found = at.session.debugger.line_at(at.decoded.history.instruction(number).address)
     return "%s:%d" % (found.path, found.line) if found is not None else ""
 

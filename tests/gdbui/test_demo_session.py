@@ -19,10 +19,17 @@ def test_the_transcript_explains_the_fault() -> None:
     lines = done.stdout.splitlines()
     typed = [line[len("(gdb) ") :].split()[:2] for line in lines if line.startswith("(gdb) ")]
     expected = ["source gdb_etm", "etm connect", "etm start", "continue", "etm functions", "etm history", "etm status"]
-    expected += ["etm backtrace", "etm reverse-step", "etm last", "etm backtrace", "etm list"]
+    expected += ["etm backtrace", "etm reverse-step", "etm print", "etm writes", "etm goto", "etm backtrace"]
+    expected += ["etm info", "etm info", "etm print", "etm list"]
     assert [" ".join(words) for words in typed] == expected
     assert "dispatch (...) at rx.c:121" in lines[lines.index("(gdb) etm reverse-step") :]
-    assert "#0  parse_values (...) at rx.c:78" in lines[lines.index("(gdb) etm last parse_values") :]
+    # The store that corrupted the callback: the ninth value of eight, and the registers at that moment.
+    store = lines[lines.index("(gdb) etm writes station.table[message->kind].handler") + 2]
+    assert store.split() == ["#13,594", "<parse_values+26>", "0x00163333", "rx.c:83"]
+    there = lines[lines.index("(gdb) etm goto 13594") :]
+    assert there[2] == "83\t        values[count++] = parse_number(&text);"
+    assert "count = 9" in there and "r0    0x00163333     1454899" in there
+    assert "station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}" in there
     assert any(line.endswith("<HardFault (exception 3), from 0x00163332: not in the program>") for line in lines)
     assert any("subscription->handler(message);" in line for line in lines)
     assert not [line for line in lines if "Traceback" in line or "rror" in line]
