@@ -7,6 +7,7 @@ from typing import Callable, Dict, Iterable, List, Optional
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import ExceptionReturn, Range
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.domain import Contradiction
@@ -21,8 +22,9 @@ from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.values import Fact as Given
 from gdb_etm.recovery.values import Finding, State, Tier
 
-_BYTES = ("primask", "basepri", "faultmask", "control")
 _IPSR = 0x1FF
+_THUMB = 1 << 5
+# CPSR.T
 
 Told = Callable[[float], None]
 
@@ -129,7 +131,11 @@ class StretchSolution:
             text = "the trace ends before %#x, where the core halted; its state is not that after the last instruction"
             self.findings.append(Finding(text % pc, self.last, Tier.EXACT))
             return
-        self.flow.finish(pc, Isa.T32)
+        status = end.registers.get("cpsr")
+        if status is not None:
+            self.flow.finish(pc, Isa.T32 if status & _THUMB else Isa.A32)
+        elif is_m_profile(self.history.source.core):
+            self.flow.finish(pc, Isa.T32)
         self._anchor(end, Fact.HALT)
 
     def _reaches(self, pc: int) -> bool:
