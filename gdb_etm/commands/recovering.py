@@ -54,9 +54,10 @@ def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> 
     """
     anchors = [anchor for anchor in (anchored.begin, anchored.end) if anchor is not None]
     stacks = [anchor.registers.get(name, 0) for anchor in anchors for name in STACK_POINTERS]
-    ram = regions(_writable(files), stacks, is_m_profile(core))
+    writable = _writable(files)
+    ram = regions(writable, stacks, is_m_profile(core))
     has_aliases = core is not None and bool(_BIT_BAND.search(core.type))
-    return Rules(ram=tuple(ram), bit_band=has_aliases, frames=_frames(files))
+    return Rules(ram=tuple(ram), bit_band=has_aliases, frames=_frames(files), stacks=tuple(writable))
 
 
 def _writable(files: Sequence[str]) -> List[Piece]:

@@ -17,7 +17,7 @@ _DEEP = 4
 # Calls that one return may leave at once, by tail calls that are not told from calls.
 
 
-CALL, HANDLER, ALIGNED, FRAME, CONSTANT = range(5)
+CALL, HANDLER, ALIGNED, FRAME, CONSTANT, THREAD, WAITING = range(7)
 """What assumptions are about."""
 
 

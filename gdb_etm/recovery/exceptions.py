@@ -7,13 +7,14 @@ Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, ExceptionTaken
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.capture import Core
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
+from gdb_etm.recovery.calls import ALIGNED
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
-from gdb_etm.recovery.calls import NO_FRAME, Call, Calls
+from gdb_etm.recovery.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls
 from gdb_etm.recovery.graph import INPUT, UNMODELLED, Fact
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import (
@@ -93,6 +94,16 @@ class _Entry(NamedTuple):
     frame: int
 
 
+class _Pushed(NamedTuple):
+    # What is told of a thread that was left.
+    entry: _Entry
+    frame: int
+    """Variable of the frame's address."""
+    status: int
+    process: int
+    """Variable of the bit that tells whether it is on PSP."""
+
+
 class Exceptions:
     """Exceptions of one line.
 
@@ -112,6 +123,8 @@ class Exceptions:
         self._armv7 = bool(_ARMV7.search(core))
         self._security: Optional[int] = None
         self._open: List[Optional[_Entry]] = []
+        self._left: Dict[int, _Pushed] = {}
+        # Threads that were left, by the index of the exception.
         self.one_state = True
         """Whether the core is in one security state all the time."""
 
@@ -119,34 +132,41 @@ class Exceptions:
         """Note that PSP was written: a handler that does so may return to another thread."""
         self._open = [None for _ in self._open]
 
-    def enter(self, event: Exception_, current: List[int], m_profile: bool) -> None:
-        """Take an exception."""
+    def enter(self, event: Exception_, current: List[int], m_profile: bool, index: int) -> None:
+        """Take an exception.
+
+        :param index: By which it is told when threads go on.
+        """
         line = self._line
         calls = self._calls
         if m_profile:
             calls.align_frame()
-        self._open.append(
-            _Entry(line.number, _is_asynchronous(event), self._values(current), calls.stack, calls.frame)
-        )
+        entry = _Entry(line.number, _is_asynchronous(event), self._values(current), calls.stack, calls.frame)
+        self._open.append(entry)
         calls.stack, calls.frame = [], NO_FRAME
         if m_profile:
-            self._push(event, current)
+            self._left[index] = _Pushed(entry, *self._push(event, current))
         else:
             self._forget(current, (SP, LR))
         for place in range(64):
             line.put(place, current[place])
 
-    def leave(self, target: Optional[int], current: List[int], m_profile: bool) -> Optional[int]:
+    def leave(
+        self, target: Optional[int], current: List[int], m_profile: bool, left: Optional[int] = None
+    ) -> Optional[int]:
         """Return from an exception.
 
         :param target: Variable of EXC_RETURN, if known.
+        :param left: Index of the exception that left the thread that goes on, if that is another one.
         :returns: The variable that the next instruction's address is loaded into.
         """
         line = self._line
-        entry = self._open.pop() if self._open else None
+        entry, kind = self._open.pop() if self._open else None, OF_HANDLER
+        if entry is None and left is not None:
+            entry, kind = self._left[left].entry, THREAD
         address = None
         if m_profile:
-            address = self._pop(target, current)
+            address = self._pop(target, current, kind == THREAD)
         else:
             self._forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
@@ -154,10 +174,29 @@ class Exceptions:
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
             places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
-            calls.assume(entry.number, places, entry.kept, current, OF_HANDLER)
+            calls.assume(entry.number, places, entry.kept, current, kind)
         for place in range(64):
             line.put(place, current[place])
         return address
+
+    def wait(self, left: int, address: int, status: int) -> None:
+        """Assume that a thread waits at the end with a frame that is in memory then.
+
+        :param left: Index of the exception that left it.
+        :param address: Of the frame.
+        :param status: The xPSR in it.
+        """
+        pushed = self._left.get(left)
+        if pushed is not None:
+            line = self._line
+            for variable, value in ((pushed.process, 1), (pushed.frame, address), (pushed.status, status)):
+                self._believe(variable, line.constant(value), pushed.entry.number, WAITING)
+
+    def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
+        # Assume that a variable is a constant.
+        if variable != constant:
+            here = self._line.number
+            self._calls.assumptions.append(Assumption(kind, PSP, constant, variable, number, here))
 
     def _values(self, current: List[int]) -> Tuple[int, ...]:
         return self._calls.values(current) + tuple([current[place] for place in self._pushed])
@@ -223,7 +262,7 @@ class Exceptions:
             return line.constant(0)
         return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
 
-    def _push(self, event: Exception_, current: List[int]) -> None:
+    def _push(self, event: Exception_, current: List[int]) -> Tuple[int, int, int]:
         line = self._line
         zero = line.constant(0)
         before = current[SP]
@@ -248,6 +287,7 @@ class Exceptions:
         current[HANDLER] = line.one
         current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 1))
         current[FPCA] = zero
+        return frame, xpsr, process
 
     def _status(self, event: Exception_, current: List[int], before: int) -> int:
         # The xPSR that is pushed: flags, and in bit 9 whether the frame was aligned.
@@ -280,7 +320,7 @@ class Exceptions:
                 line.relate((Kind.FIELD, value, security, place, place, 1))
         return value
 
-    def _pop(self, target: Optional[int], current: List[int]) -> int:
+    def _pop(self, target: Optional[int], current: List[int], other: bool) -> int:
         line = self._line
         value = line.new(INPUT) if target is None else target
         self._returns_with(value)
@@ -288,6 +328,9 @@ class Exceptions:
         process = self._op(Op.AND, self._bit(value, _STACK), thread) if self._psp else line.constant(0)
         basic = self._bit(value, _FTYPE) if self._fpu else line.one
         frame = line.select(process, current[PSP], current[SP])
+        if other:
+            self._believe(process, line.one, line.number)
+            self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, line.number, line.number, 7))
         loaded = [line.load(line.offset(frame, 4 * index), 4, line.one) for index in range(8)]
         for place, variable in zip((0, 1, 2, 3, 12, LR), loaded):
             current[place] = variable

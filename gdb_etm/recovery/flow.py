@@ -18,6 +18,7 @@ from gdb_etm.recovery.hoisted import Hoisted
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
+from gdb_etm.recovery.threads import Threads, Waiting, Word
 
 _BIT = 0xFFFFFFFE
 _NO_MODE = 0xFFFFFFE0
@@ -93,9 +94,19 @@ class Flow:
     :param last: Number of the last instruction.
     :param fpu: Whether exceptions may push floating-point registers.
     :param psp: Whether PSP may be in use.
+    :param word: Reads memory at the end.
     """
 
-    def __init__(self, history: History, line: Line, first: int, last: int, fpu: bool, psp: bool) -> None:
+    def __init__(
+        self,
+        history: History,
+        line: Line,
+        first: int,
+        last: int,
+        fpu: bool,
+        psp: bool,
+        word: Optional[Word] = None,
+    ) -> None:
         self.line = line
         self.first = first
         self.last = last
@@ -111,6 +122,11 @@ class Flow:
         """The variable of each place; those of one instruction come after the others."""
         self.calls = Calls(line)
         self._exceptions = Exceptions(line, self.calls, fpu, psp, core.type if core is not None else "")
+        self._threads = Threads(history.program)
+        self._word = word
+        self._resumed: Dict[int, int] = {}
+        # By the index of an exception return that of the exception that left the thread which goes on.
+        self._waiting: List[Tuple[int, Waiting]] = []
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
         self._branch: Optional[_Branch] = None
@@ -149,9 +165,10 @@ class Flow:
         """Add all instructions; gives the number of the next one now and then."""
         runs = self._expand()
         needs = _live_flags(runs)
+        self._match(runs)
         self._last = next((run.templates[-1] for run in reversed(runs) if isinstance(run, Run)), None)
         at = 0
-        for item in runs:
+        for index, item in enumerate(runs):
             if isinstance(item, Run):
                 yield item.number
                 number = item.number
@@ -160,7 +177,27 @@ class Flow:
                     number += 1
                     at += 1
             else:
-                self._event(item)
+                self._event(item, index)
+
+    def _match(self, runs: Sequence[_Run]) -> None:
+        # Which threads go on where handlers return that have set PSP.
+        if not self._psp or not self._m_profile:
+            return
+        threads = self._threads
+        for index, item in enumerate(runs):
+            if isinstance(item, Run):
+                threads.execute(item.templates, item.taken[-1] is not False)
+            elif isinstance(item, Exception_):
+                threads.enter(index, item.return_address)
+            elif isinstance(item, ExceptionReturn):
+                threads.leave(index)
+        if threads.switches:
+            self._resumed, self._waiting = threads.match(self.line.rules.stacks, self._word)
+
+    def wait(self) -> None:
+        """Take it that threads wait at the end with the frames that memory holds then."""
+        for left, frame in self._waiting:
+            self._exceptions.wait(left, frame.address, frame.status)
 
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""
@@ -363,7 +400,7 @@ class Flow:
             stays = not branch.returns and self._stays(branch.number, address)
             self.calls.arrive(branch.number, address, stays, self.current)
 
-    def _event(self, event: Union[Exception_, ExceptionReturn, _Chained]) -> None:
+    def _event(self, event: Union[Exception_, ExceptionReturn, _Chained], index: int) -> None:
         self._world_of = -1
         self._moved = True
         if isinstance(event, Exception_):
@@ -371,7 +408,7 @@ class Flow:
                 self._goes_to(event.return_address, Isa.T32)
             self._branch = None
             accesses = len(self.line.accesses)
-            self._exceptions.enter(event, self.current, self._m_profile)
+            self._exceptions.enter(event, self.current, self._m_profile, index)
             self._take_frame(event, accesses)
             return
         branch, self._branch = self._branch, None
@@ -380,7 +417,8 @@ class Flow:
             self._exceptions.chain(target, self.current, self._m_profile)
         else:
             accesses = len(self.line.accesses)
-            loaded = self._exceptions.leave(target, self.current, self._m_profile)
+            resumed = self._resumed.get(index)
+            loaded = self._exceptions.leave(target, self.current, self._m_profile, resumed)
             self._take_frame(event, accesses)
             self._branch = _Branch(loaded, 1, False, True, True, self.line.number)
 

@@ -160,12 +160,17 @@ class Memory:
         """Find the stores that turned out to have written what they were taken to miss, with their addresses."""
         found: Dict[int, int] = {}
         accesses, domain = self._line.accesses, self._domain
+        late = [number for number in self.unplaced if domain.mask[accesses[number].address] == MASK]
         for source, number, byte in self.guesses:
-            cell = self.cells[byte & ~3]
-            for other in cell[bisect_left(cell, source + 1) : bisect_left(cell, number)]:
-                if accesses[other].store and self._touches(other, byte) >= 0:
-                    found[other] = domain.bits[accesses[other].address]
+            for cell in (self.cells[byte & ~3], late):
+                for other in cell[bisect_left(cell, source + 1) : bisect_left(cell, number)]:
+                    if accesses[other].store and self._touches(other, byte) >= 0 and self._may_have_run(other):
+                        found[other] = domain.bits[accesses[other].address]
         return found
+
+    def _may_have_run(self, number: int) -> bool:
+        condition = self._line.accesses[number].condition
+        return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
     def look_again(self) -> None:
         """Look at all barriers again: an interval may be narrower without anybody having been told."""

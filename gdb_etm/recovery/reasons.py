@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import CONSTANT, FRAME, HANDLER
+from gdb_etm.recovery.calls import CONSTANT, FRAME, HANDLER, THREAD, WAITING
 from gdb_etm.recovery.graph import INPUT, START, UNMODELLED, Fact
 from gdb_etm.recovery.operations import MASK, PLACES
 from gdb_etm.recovery.relations import Kind, variables
@@ -61,6 +61,10 @@ class Reasons:
             return self._fact(relation[2], number)
         if kind == Kind.KEPT:
             one = self._solution.flow.calls.assumptions[relation[-1]]
+            if one.kind == THREAD:
+                return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
+            if one.kind == WAITING:
+                return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
             if one.kind == CONSTANT:
                 where = self._solution.address(max(number, self._solution.first))
                 return "whichever way the function came to %#x, it has set %s so" % (where, _NAMES[one.place])

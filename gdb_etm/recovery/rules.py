@@ -41,5 +41,7 @@ class Rules(NamedTuple):
     """Whether exceptions may push a frame with floating-point registers; None when the core and the program
     tell."""
     frames: Optional[FrameInformation] = None
+    stacks: Tuple[Tuple[int, int], ...] = ()
+    """Pieces of RAM in which threads may have their stacks; they are searched for what exceptions pushed."""
     window: int = 50000
     """How many instructions before the end are worked on."""

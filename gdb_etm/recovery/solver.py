@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, Assumption
+from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, Assumption
 from gdb_etm.recovery.domain import Contradiction, Domain
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
@@ -203,8 +203,23 @@ class Solver:
     def _least_sure(self, blamed: Set[int]) -> Set[int]:
         # Those about registers other than SP, if there are any.
         assumptions = self._assumptions
+        switched = {one for one in blamed if assumptions[one].kind >= THREAD}
+        if switched:
+            return self._of_switches(switched)
         unsure = {one for one in blamed if assumptions[one].kind <= HANDLER and assumptions[one].place != SP}
         return unsure or blamed
+
+    def _of_switches(self, blamed: Set[int]) -> Set[int]:
+        # All that is assumed of the same switches of threads, and of calls that other threads returned from.
+        found = set(blamed)
+        fallen = [self._assumptions[number] for number in blamed]
+        for number, one in enumerate(self._assumptions):
+            for other in fallen:
+                same = one.kind == other.kind and one.returned == other.returned and one.number == other.number
+                across = one.number <= other.number and other.returned < one.returned
+                if same or across and one.kind == CALL and other.kind == THREAD:
+                    found.add(number)
+        return found
 
     def _refuted(self, dropped: Set[int]) -> Set[int]:
         return {number for number in dropped if self.is_refuted(self._assumptions[number])}
@@ -253,10 +268,12 @@ class Solver:
                 self._run()
             except Contradiction as contradiction:
                 fresh = self._pairs(self._blamed(contradiction, _is_guess)) - forbidden
+                found = {number: at for number, at in memory.broken().items() if kills.get(number) != at}
                 self._restore(saved)
-                if not fresh:
+                if not found and not fresh:
                     break
-                forbidden = forbidden | fresh
+                kills = {**kills, **found}
+                forbidden = forbidden if found else forbidden | fresh
                 continue
             found = memory.broken()
             memory.learn_habits()

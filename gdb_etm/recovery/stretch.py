@@ -10,6 +10,7 @@ from gdb_etm.protocols.elements import ExceptionReturn, Range
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
+from gdb_etm.recovery.calls import THREAD, WAITING
 from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.exceptions import may_have_fpu, uses_floats, uses_process_stack
 from gdb_etm.recovery.flow import Flow
@@ -66,7 +67,7 @@ class StretchSolution:
         fpu = rules.fpu if rules.fpu is not None else may_have_fpu(history.source.core)
         fpu = fpu and uses_floats(history.program)
         psp = _on_process_stack(begin, end) or uses_process_stack(history.program)
-        self.flow = Flow(history, self.line, first, last, fpu, psp)
+        self.flow = Flow(history, self.line, first, last, fpu, psp, _words(end))
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -137,6 +138,7 @@ class StretchSolution:
         elif is_m_profile(self.history.source.core):
             self.flow.finish(pc, Isa.T32)
         self._anchor(end, Fact.HALT)
+        self.flow.wait()
 
     def _reaches(self, pc: int) -> bool:
         # Whether the program counter is where the last instruction leads.
@@ -209,7 +211,11 @@ class StretchSolution:
             sure = [one for one in fallen.assumptions if self.solver.is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
                 where = self.address(one.number)
-                if one.kind == CONSTANT:
+                if one.kind == THREAD:
+                    text = "it was another thread than that left at #{:,} that went on".format(one.number)
+                elif one.kind == WAITING:
+                    text = "the thread left at #{:,} does not wait at the end as it was left".format(one.number)
+                elif one.kind == CONSTANT:
                     text = "%s at %#x is not what the function sets it to" % (names[one.place], where)
                 elif one.kind == FRAME:
                     text = "the call frame information at %#x does not hold" % where

@@ -24,8 +24,8 @@ _SCANNED = 1 << 20
 # Bytes that are searched for frames.
 _NEAR = 128
 # Frames that are no further apart are believed to be of one stack.
-_ABOVE = 256
-# Words above a frame in which a return address is looked for.
+_ABOVE = 64
+# Words above one another in which return addresses are looked for.
 _XPSR = 0x010001FF
 # T and the exception's number, which is 0 in Thread mode.
 
@@ -33,15 +33,15 @@ _XPSR = 0x010001FF
 class Left(NamedTuple):
     """A thread that was left."""
 
-    index: int
-    """Of the exception, in what was expanded."""
+    event: int
+    """Index of the exception, in what was expanded."""
     address: int
     """Where it goes on."""
     calls: Tuple[int, ...]
     """Return addresses of its calls, as far as they are known, innermost last."""
 
 
-class Frame(NamedTuple):
+class Waiting(NamedTuple):
     """What an exception pushed for a thread that still waits."""
 
     address: int
@@ -82,17 +82,21 @@ class Frames:
                     self._found.setdefault(value, []).append(address - 24)
             scanned += min(high - low, _SCANNED - scanned)
 
-    def of(self, left: Left) -> List[Frame]:
-        """List the frames that fit a thread that was left: by where it goes on, and by the calls above."""
-        found = []
+    def of(self, left: Left) -> List[Waiting]:
+        """List the frames that fit a thread that was left: by where it goes on, and by the calls above.
+
+        Those with the innermost return address in LR count alone, if there are any.
+        """
+        found: Dict[bool, List[Waiting]] = {True: [], False: []}
         for address in self._found.get(left.address, ()):
             status = self._word(address + 28)
             if status is not None and status & _XPSR == 1 << 24 and self._has_calls(address, left.calls):
-                found.append(Frame(address, status))
-        return found
+                in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
+                found[in_register].append(Waiting(address, status))
+        return found[True] or found[False]
 
     def _has_calls(self, frame: int, calls: Sequence[int]) -> bool:
-        # The innermost return address may be in LR, which was pushed at 20; the others are on the stack above.
+        # Return addresses are on the stack above the frame, but the innermost one may be in LR, which is at 20.
         at = frame + 20
         for depth, address in enumerate(reversed(calls)):
             places = range(at, at + 4 * _ABOVE, 4)
@@ -183,36 +187,52 @@ class Threads:
             self._resuming = True
         self._depth = 0
 
-    def match(self, frames: Callable[[Set[int]], Optional[Frames]]) -> Tuple[Dict[int, int], List[Left]]:
+    def match(
+        self, stacks: Sequence[Tuple[int, int]], word: Optional[Word]
+    ) -> Tuple[Dict[int, int], List[Tuple[int, Waiting]]]:
         """Match the threads that went on with those that were left.
 
-        :param frames: Gives the frames in memory at the halt that have certain return addresses.
+        :param stacks: Where stacks may be.
+        :param word: Reads memory at the halt.
         :returns: By the index of an exception return that of the exception that left the thread; and the threads that
-            wait at the end.
+            wait at the end, by the same, with their frames.
         """
         found: Dict[int, int] = {}
         waiting: List[Left] = []
         addresses = [one.left_at for one in self._all if one.left_at is not None]
-        known = frames(set(addresses))
+        frames = Frames(stacks, word, set(addresses)) if stacks and word is not None else None
         for residence in self._all:
-            below: List[int] = []
+            calls: List[int] = []
             fits = _fitting(waiting, residence)
-            for left in fits:
-                waiting.remove(left)
+            waiting = [left for left in waiting if left not in fits]
             if len(fits) == 1 and residence.resumed is not None:
-                (left,) = fits
-                below = list(left.calls)
-                matched = _walk(below, residence.outs)
-                rare = addresses.count(left.address) == 1
-                if known is not None and _of_one_stack(known.of(left)) or rare and matched > 1:
-                    found[residence.resumed] = left.index
-                else:
-                    below = []
+                rare = addresses.count(fits[0].address) == 1
+                if _is_sure(fits[0], residence, rare, frames):
+                    found[residence.resumed] = fits[0].event
+                    calls = list(fits[0].calls)
+                    _walk(calls, residence.outs)
             running = residence is self._all[-1] and not self._depth
             if residence.left is not None and residence.left_at is not None and not running:
-                calls = tuple(below + residence.calls)
-                waiting = waiting[1 - _WAITING :] + [Left(residence.left, residence.left_at, calls)]
-        return found, waiting
+                left = Left(residence.left, residence.left_at, tuple(calls + residence.calls))
+                waiting = waiting[1 - _WAITING :] + [left]
+        return found, [] if frames is None else _at_end(waiting, frames)
+
+
+def _is_sure(left: Left, residence: _Residence, rare: bool, frames: Optional[Frames]) -> bool:
+    # Whether no thread that was left before all that is known can be meant.
+    if frames is not None and _of_one_stack(frames.of(left)):
+        return True
+    return rare and _walk(list(left.calls), residence.outs) > 1
+
+
+def _at_end(waiting: Sequence[Left], frames: Frames) -> List[Tuple[int, Waiting]]:
+    # Threads of which memory has one frame that fits no other thread.
+    fitting = [(left, frames.of(left)) for left in waiting]
+    count: Dict[int, int] = {}
+    for _, found in fitting:
+        for one in found:
+            count[one.address] = count.get(one.address, 0) + 1
+    return [(left.event, found[0]) for left, found in fitting if len(found) == 1 and count[found[0].address] == 1]
 
 
 def _leave(calls: List[int], address: int) -> bool:
@@ -244,6 +264,6 @@ def _fitting(waiting: Sequence[Left], residence: _Residence) -> List[Left]:
     return [one for one in at if _walk(list(one.calls), residence.outs) >= 0]
 
 
-def _of_one_stack(frames: Sequence[Frame]) -> bool:
+def _of_one_stack(frames: Sequence[Waiting]) -> bool:
     addresses = [frame.address for frame in frames]
     return not addresses or max(addresses) - min(addresses) <= _NEAR

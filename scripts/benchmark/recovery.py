@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
@@ -68,7 +69,8 @@ def measure(job: Job) -> Measured:
     run = Run(prepare(job.program, Path(job.folder), job.halt, job.board), job.program, job.board)
     first = run.start(job.window)
     history = run.history(first)
-    rules = Rules(limit=job.limit, window=len(history), frames=load_frames([elf(job.program)]))
+    stacks = tuple(load_writable(elf(job.program)))
+    rules = Rules(limit=job.limit, window=len(history), frames=load_frames([elf(job.program)]), stacks=stacks)
     before, begun = _peak(), time.process_time()
     recovery = Recovery(history, run.end(), rules=rules)
     recovery.solve()
