@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
-from gdb_etm.commands.filter_set import Range, commas
+from gdb_etm.commands.filter_set import Range, commas, range_of
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.places import Locations
 from gdb_etm.errors import CommandError
@@ -54,7 +53,6 @@ ACTIONS: Dict[str, str] = {
 CODE = ("exec", "in")
 DATA = ("load", "store", "access")
 _JOINS = ("and", "or")
-_RANGE = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)-(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 _SIZES = (1, 2, 4, 8)
 
 
@@ -173,7 +171,7 @@ class _Parser:
     def _executed(self, word: str, text: str) -> Event:
         found: List[Event] = []
         for part in commas(text):
-            numbers = _range(part)
+            numbers = range_of(part)
             if word == "exec":
                 if numbers is not None:
                     raise CommandError('exec is one instruction; "in %s" is a range' % part)
@@ -184,7 +182,7 @@ class _Parser:
         return any_of(found)
 
     def _accessed(self, access: Access, text: str) -> Event:
-        numbers = _range(text)
+        numbers = range_of(text)
         ranges: Sequence[Range] = [numbers] if numbers is not None else self._data(text)
         if not self.rest or self.rest[0] not in ("==", "!="):
             return any_of([Accessed(AddressRange(*pair), access) for pair in ranges])
@@ -220,13 +218,3 @@ class _Parser:
             raise CommandError("%s is missing%s" % (wanted, ' before "%s"' % self.rest[0] if self.rest else ""))
         word, self.rest = self.rest[0], self.rest[1:]
         return word
-
-
-def _range(text: str) -> Optional[Range]:
-    found = _RANGE.match(text)
-    if found is None:
-        return None
-    first, last = int(found.group(1), 0), int(found.group(2), 0)
-    if last < first:
-        raise CommandError("the range %s ends before it begins" % text)
-    return first, last

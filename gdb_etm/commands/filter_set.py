@@ -21,7 +21,7 @@ STATES: Dict[str, Tuple[str, ...]] = {
 CONTEXT = "context"
 LEVEL = "level"
 
-_RANGE = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)-(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
+_RANGE = re.compile(r"\*?(0[xX][0-9a-fA-F]+|[0-9]+)-\*?(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 _LEVEL = re.compile(r"(n?s)([0-3])\Z")
 _MODES: Dict[str, Tuple[int, bool]] = {"thread": (0, False), "handler": (3, False)}
 _PADDING = 4  # bytes between two functions that alignment can make
@@ -151,6 +151,20 @@ def commas(text: str) -> List[str]:
     return [part.strip() for part in [*parts, text[start:]]]
 
 
+def range_of(text: str) -> Optional[Range]:
+    """Read ``FIRST-LAST``, in front of which a star may stand as before an address; None for other words.
+
+    :raises CommandError: The last address is below the first.
+    """
+    found = _RANGE.match(text)
+    if found is None:
+        return None
+    first, last = int(found.group(1), 0), int(found.group(2), 0)
+    if last < first:
+        raise CommandError("the range %s ends before it begins" % text)
+    return first, last
+
+
 def _located(found: Filter, places: Optional[Locations]) -> Filter:
     if found.kind in STATES:
         if found.text not in STATES[found.kind]:
@@ -187,13 +201,10 @@ def _level(text: str) -> Tuple[int, bool]:
 
 
 def _ranges(text: str, places: Optional[Locations], is_data: bool = False) -> Sequence[Range]:
-    found = _RANGE.match(text)
-    if found is None:
-        return _known(places).data(text) if is_data else _known(places).code(text)
-    first, last = int(found.group(1), 0), int(found.group(2), 0)
-    if last < first:
-        raise CommandError("the range %s ends before it begins" % text)
-    return [(first, last)]
+    found = range_of(text)
+    if found is not None:
+        return [found]
+    return _known(places).data(text) if is_data else _known(places).code(text)
 
 
 def _known(places: Optional[Locations]) -> Locations:

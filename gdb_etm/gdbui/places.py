@@ -87,7 +87,7 @@ class GdbPlaces:
         except (gdb.error, gdb.MemoryError) as error:
             raise CommandError(str(error))
         if address is None:
-            raise CommandError("%s is in no memory" % text)
+            raise CommandError("%s is in no memory; variables, *ADDRESS and FIRST-LAST are" % text)
         return [(int(address), int(address) + max(size, 1) - 1)]
 
     def entries(self, text: str) -> Sequence[int]:

@@ -301,6 +301,21 @@ def transfers(folder: Path, count: int) -> List[List[Tuple[str, int, int]]]:
     return result
 
 
+@pytest.mark.parametrize("words", ["data-include length", "data-exclude length", "data-include 0x20000004-0x20000007"])
+def test_loads_and_stores_that_filters_leave(words: str, tmp_path: Path) -> None:
+    """Those of the truth at a variable, or elsewhere but on the stack, where exceptions store too."""
+    commands = ["set etm data addresses", "etm filter " + words]
+    output = session("m7", tmp_path, commands, _FULL + " --option board.truth_data=1", ["etm history /d 1,1000000"])
+    addresses = ran(tmp_path).addresses
+    stack, (first, last) = 0x20070000, (0x20000004, 0x20000007) if "-0x" in words else (0x20000000, 0x20000003)
+    wanted = [(kind, at) for each in transfers(tmp_path, len(addresses)) for kind, at, _ in each
+              if at < stack and (first <= at <= last) == ("include" in words)]
+    assert history(output)[:len(addresses)] == addresses
+    found = [(kind, int(at, 16)) for kind, at in re.findall(r"^ +(load|store) .* at 0x([0-9a-f]{8})", output, re.M)]
+    assert [each for each in found if each[1] < stack] == wanted != []
+    assert found == wanted or "exclude" in words
+
+
 @pytest.mark.parametrize("board", ["m33", "m7"])
 def test_comparators_of_the_processor(board: str, tmp_path: Path) -> None:
     """What the user programmed the DWT for by hand: instructions (DDI 0403E, C1.8; DDI 0553, B14)."""
