@@ -102,7 +102,7 @@ def test_settings_with_words_and_numbers() -> None:
     ]
 
 
-_NEED_NOTHING = ("connect", "save", "load", "captures", "status", "filter", "set", "show", "on", "counter",
+_NEED_NOTHING = ("connect", "save", "load", "replay", "captures", "status", "filter", "set", "show", "on", "counter",
                  "sequencer", "trigger")
 
 
