@@ -23,7 +23,7 @@ class CoreModel(NamedTuple):
     has_stack_limits: bool
     """Whether there are MSPLIM and PSPLIM (Armv8-M)."""
     floating_point_context: int
-    """Bits of CONTROL that are set while there is one."""
+    """Bits of CONTROL that are set while there is one: FPCA, and SFPA, since Unicorn's cores are in Secure state."""
     lockup_address: int
     """What the PC shows in lockup."""
     scs: Mapping[int, int]
@@ -52,7 +52,6 @@ CORTEX_M33 = CoreModel(
     exc_returns=_exc_returns(0xFFFFFFA0, True),
     counts_nesting=False,
     has_stack_limits=True,
-    # Unicorn's core is in Secure state, where a floating-point context needs SFPA beside FPCA.
     floating_point_context=4 | 8,
     lockup_address=0xEFFFFFFE,
     # r0p4 with DSP and single-precision floating point, and without Security Extension, MPU and caches.
@@ -89,7 +88,7 @@ CORTEX_M7 = CoreModel(
     exc_returns=_exc_returns(0xFFFFFFE1, False),
     counts_nesting=True,
     has_stack_limits=False,
-    floating_point_context=4,
+    floating_point_context=4 | 8,
     lockup_address=0xFFFFFFFE,
     # r1p2 with double-precision floating point, and without MPU and caches.
     scs={
@@ -124,7 +123,7 @@ CORTEX_M4 = CoreModel(
     exc_returns=_exc_returns(0xFFFFFFE1, False),
     counts_nesting=True,
     has_stack_limits=False,
-    floating_point_context=4,
+    floating_point_context=4 | 8,
     lockup_address=0xFFFFFFFE,
     # r0p1 with single-precision floating point, and without MPU (Cortex-M4 TRM, DDI 0439B, table 4-1).
     scs={

@@ -15,6 +15,8 @@ from tests.board import witness
 from tests.firmware.build import elf
 from tests.firmware.cortex_a import build as cortex_a
 from tests.firmware.cortex_m4 import build as cortex_m4
+from tests.firmware.recovery import build as recovery
+from tests.recovery.inputs import Inputs
 
 LIMIT = 1500
 NAMES = {**{"r%d" % n: register for n, register in enumerate(R)}, "sp": SP, "lr": LR, "msp": MSP, "psp": PSP}
@@ -148,3 +150,27 @@ def test_a_cortex_a9_too(program: str, tmp_path: Path) -> None:
     for count, registers in real:
         if count < len(told):
             assert {name: told[count - 1][name] for name in registers} == registers, count
+
+
+@pytest.mark.parametrize("board", ["m33", "m4", "m7"])
+def test_a_return_goes_on_with_the_floating_point_context(board: str, tmp_path: Path) -> None:
+    program, truth = recovery.elf("floats-Os"), tmp_path / "truth"
+    machine = Machine(BoardOptions(board, program, truth=str(truth), truth_registers=True))
+    machine.add_device(Inputs())
+    machine.core.reset()
+    machine.run(40000)
+    machine.close()
+    before: Registers = {}
+    returned = False
+    count = 0
+    for line, now in read(truth):
+        if line.startswith("exception"):
+            returned = line == "exception-return"
+        elif returned and before.get("fpscr", 0) >> 28 != now.get("fpscr", 0) >> 28:
+            # VCMP, VCMPE (Armv7-M ARM, A7.7.229).
+            code = machine.read_block(int(line, 16), 4)
+            first, second = int.from_bytes(code[:2], "little"), int.from_bytes(code[2:], "little")
+            assert first & 0xFFBE == 0xEEB4 and second & 0xE50 == 0xA40, line
+            count += 1
+        before = now
+    assert count > 3
