@@ -184,18 +184,23 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     # GDB's command of the same name, on a snapshot in the place of a target; it lists everything unless told.
+    from gdb_etm.commands.locations import ElfLocations
     from gdb_etm.commands.offline import OfflineDebugger
-    from gdb_etm.commands.parse import parse
+    from gdb_etm.commands.parse import parse, words_of
     from gdb_etm.commands.registry import COMMANDS
     from gdb_etm.commands.session import Session
 
-    session = Session(OfflineDebugger(arguments.elf), _meter())
+    debugger = OfflineDebugger(arguments.elf)
+    session = Session(debugger, _meter())
+    session.locations = ElfLocations(debugger)
     session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
     session.add(_capture(arguments), "loaded from " + arguments.snapshot, is_live=False)
     command = next(command for command in COMMANDS if command.name == arguments.command)
-    words = list(arguments.words)
-    if arguments.id is not None:
-        words += ["--id", "%d" % arguments.id]
+    words = [] if arguments.id is None else ["--id", "%d" % arguments.id]
+    if arguments.command == "info":
+        words += ["--at", "%d" % arguments.at]
+        arguments.words = arguments.words or ["registers"]
+    words += words_of(command, " ".join(arguments.words)) if command.is_raw else arguments.words
     yield from command.run(session, parse(command, words))
 
 
@@ -212,7 +217,14 @@ _LISTINGS: Dict[str, _Listing] = {
     "history": _Listing("list the executed instructions", _session_lines, _history_objects, ("text", "jsonl")),
     "budget": _Listing("say what the buffer is spent on", _session_lines, None, ("text",)),
     "functions": _Listing("list the functions that ran", _session_lines, None, ("text",)),
+    "info": _Listing("list the registers before an instruction", _session_lines, None, ("text",)),
+    "why": _Listing("tell why a register's value is known", _session_lines, None, ("text",)),
+    "writes": _Listing("list the stores that wrote a variable", _session_lines, None, ("text",)),
 }
+
+
+_WORDS = {"info": ("registers", ""), "why": ("N REG", ""), "writes": ("WHAT", ": ADDRESS[,SIZE] or a variable")}
+# What follows the snapshot, where that is no range.
 
 
 def _number(text: str) -> int:
@@ -245,9 +257,12 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
     formats = "; ".join("%s%s" % (word, " (default)" if word == "text" else "") for word in listing.formats)
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
+    if name == "info":
+        parser.add_argument("--at", metavar="N", type=_number, required=True, help="before which instruction")
     if listing.text is not _elements:
-        about = 'as after "etm %s"; default: everything' % name
-        parser.add_argument("words", nargs="*", default=[], metavar="RANGE", help=about)
+        metavar, default = _WORDS.get(name, ("RANGE", "; default: everything"))
+        about = 'as after "etm %s"%s' % (name, default)
+        parser.add_argument("words", nargs="*", default=[], metavar=metavar, help=about)
 
 
 def _arguments(words: Sequence[str]) -> argparse.Namespace:

@@ -13,6 +13,7 @@ from gdb_etm.api.history import Call, CallKind, History, Instruction
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.session import Breakpoint, Session, Stop
 from gdb_etm.errors import EtmError
+from gdb_etm.recovery.values import Finding, Step, Tier, Value, Write, Written
 from gdb_etm.traceunit.events import Counter
 
 __all__ = [
@@ -22,11 +23,17 @@ __all__ = [
     "Capture",
     "Counter",
     "EtmError",
+    "Finding",
     "History",
     "Instruction",
     "Session",
+    "Step",
     "Stop",
+    "Tier",
     "TracePlan",
+    "Value",
+    "Write",
+    "Written",
     "connect",
     "current",
     "load",

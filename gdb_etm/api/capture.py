@@ -11,7 +11,8 @@ from gdb_etm.api.inside import commands_session, is_inside
 from gdb_etm.api.words import Files, words
 from gdb_etm.commands.captures import LOAD, SAVE
 from gdb_etm.commands.parse import parse
-from gdb_etm.commands.records import Record
+from gdb_etm.commands.records import Decoded, Record
+from gdb_etm.commands.recovered import Recovered, recovered
 from gdb_etm.commands.script import ScriptDebugger
 from gdb_etm.commands.session import Session
 from gdb_etm.history.build import DecoderCache
@@ -60,7 +61,7 @@ class Capture:
         self._session.decode(self._record)
         # It is decoded now, so neither program nor decoders are needed.
         found = self._record.decoded((), DecoderCache(), None)
-        return {trace_id: History(decoded, self._session.debugger) for trace_id, decoded in found.items()}
+        return {trace_id: self._history(decoded) for trace_id, decoded in found.items()}
 
     def history(self, trace_id: Optional[int] = None) -> History:
         """Decode it and give one core's history.
@@ -70,7 +71,15 @@ class Capture:
         :raises CaptureError: There is nothing in it that can be decoded.
         :raises ImageError: The program cannot be read.
         """
-        return History(self._session.decode(self._record, trace_id), self._session.debugger)
+        return self._history(self._session.decode(self._record, trace_id))
+
+    def _history(self, decoded: Decoded) -> History:
+        def recover(number: int) -> Recovered:
+            found = recovered(self._session, self._record, decoded)
+            found.solve(number, self._session.meter)
+            return found
+
+        return History(decoded, self._session.debugger, recover)
 
     def save(self, folder: Union[str, "os.PathLike[str]"]) -> None:
         """Write it, with the program, as a snapshot folder: for :func:`load`, Arm Development Studio and OpenCSD.

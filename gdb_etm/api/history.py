@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.records import Decoded
+from gdb_etm.commands.recovered import Recovered
+from gdb_etm.commands.values import CORE, register_name
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
 from gdb_etm.history.calls import Break, Entry, Interrupt
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event
+from gdb_etm.recovery.values import Finding, Step, Value, Written
 from gdb_etm.views.text import exception_text, gap_text
 
 
@@ -65,11 +68,13 @@ class History:
 
     :param decoded: The decoded trace.
     :param debugger: Finds symbols and lines, and writes instructions as text.
+    :param recover: Works registers and memory out.
     """
 
-    def __init__(self, decoded: Decoded, debugger: Debugger) -> None:
+    def __init__(self, decoded: Decoded, debugger: Debugger, recover: Callable[[int], Recovered]) -> None:
         self._decoded = decoded
         self._debugger = debugger
+        self._recover = recover
         self._names: Dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -191,6 +196,58 @@ class History:
         """
         code = self._decoded.program.read(instruction.address, instruction.size)
         return self._debugger.disassemble(instruction.address, code, instruction.isa)
+
+    def registers(self, number: int) -> Dict[str, Value]:
+        """Give the registers before an instruction: r0 to r12, sp, lr, pc and xpsr, as far as they can be worked out.
+
+        What is not known has the value None, and the tier :attr:`Tier.UNKNOWN`; the session's setting ``recovery`` says
+        how far to go, and ``volatile`` which memory others write.
+
+        :param number: The instruction's; one more than the length of the history is the end.
+        :raises CommandError: There is no such instruction, or the setting is off.
+        """
+        recovery = self._recovered(number).recovery
+        return {name: recovery.register(number, name) for name in CORE}
+
+    def memory(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
+        """Give the bytes of memory before an instruction, one value for each.
+
+        :param number: The instruction's; one more than the length of the history is the end.
+        :param address: Of the first byte, in the core's memory.
+        :param size: In bytes.
+        :raises CommandError: There is no such instruction, or the setting is off.
+        """
+        return self._recovered(number).recovery.memory(number, address, size)
+
+    def why(self, number: int, register: str) -> List[Step]:
+        """List the facts that a register's value rests on, nearest first.
+
+        :param number: The instruction before which it had that value.
+        :param register: Such as ``"r3"``, ``"sp"`` or ``"xpsr"``.
+        :raises CommandError: There is no such instruction or register, or the setting is off.
+        """
+        name = register_name(register)
+        return self._recovered(number).recovery.why(number, name)
+
+    def writes(self, address: int, size: int) -> Written:
+        """List the executed stores that wrote a piece of memory, newest first, with those that may have counted.
+
+        :param address: Of the first byte, in the core's memory.
+        :param size: In bytes.
+        :raises CommandError: There are no instructions, or the setting is off.
+        """
+        return self._recovered(len(self) + 1).recovery.writes(address, size)
+
+    @property
+    def findings(self) -> Tuple[Finding, ...]:
+        """What did not hold of what was assumed, as far as registers and memory were asked for."""
+        found = self._decoded.recovered
+        return found.recovery.findings if found is not None else ()
+
+    def _recovered(self, number: int) -> Recovered:
+        if not 1 <= number <= len(self) + 1:
+            raise CommandError("no instruction %d; there are %d" % (number, len(self)))
+        return self._recover(number)
 
     def _call(self, entry: Entry) -> Call:
         if isinstance(entry, Break):

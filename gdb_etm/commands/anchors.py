@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Opt
 
 from gdb_etm.capture import BufferEnd, Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
-from gdb_etm.errors import AccessError
+from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.history.store import History
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Kind
@@ -89,8 +89,8 @@ class Anchor:
         if not self._is_changed(start, _BLOCK):
             try:
                 found = self._debugger.read_memory(start, _BLOCK)
-            except AccessError:
-                found = None  # nothing is there, or it is kept from debuggers
+            except (AccessError, ConnectError):
+                found = None  # nothing is there, it is kept from debuggers, or the connection has ended
         self._blocks[number] = found
         return found
 
@@ -109,7 +109,7 @@ class Anchor:
             if not any(number in self._blocks for number in numbers):
                 try:
                     data = self._debugger.read_memory(start, size)
-                except AccessError:
+                except (AccessError, ConnectError):
                     pass  # part of it may be there
                 else:
                     self._blocks.update((number, data[at : at + _BLOCK]) for number, at in _offsets(numbers))

@@ -64,15 +64,18 @@ class Moment(NamedTuple):
         return self.known.news(self.session.debugger)
 
 
-def moment(session: Session, values: Values) -> Moment:
+def moment(session: Session, values: Values, needs_position: bool = True) -> Moment:
     """Give the moment that a command is about: where the cursor is, or what ``--at`` says; what leads to it is solved.
 
+    :param needs_position: Whether the end will not do where there is no cursor.
     :raises CommandError: There is none.
     """
     record = session.look()
     decoded = session.decode(record, values.get(TRACE_ID))
     at = values.get(AT)
     known = recovered(session, record, decoded)
+    if at is None and session.places is None and needs_position:
+        raise CommandError("without GDB there is no position: say before which instruction")
     found = _at_cursor(session, record, decoded, known) if at is None else None
     if found is None:
         last = len(decoded.history)
@@ -84,8 +87,6 @@ def moment(session: Session, values: Values) -> Moment:
 
 
 def _at_cursor(session: Session, record: Record, decoded: Decoded, known: Recovered) -> Optional[Moment]:
-    if session.places is None:
-        raise CommandError('without GDB there is no position; "--at N" says before which instruction')
     if decoded.walk is None:
         return None
     cursor = decoded.walk.cursor

@@ -47,7 +47,11 @@ def run_why(session: Session, values: Values) -> Iterator[str]:
         found = _NUMBER.match(first)
         if found is None:
             raise CommandError('"%s" is no number of an instruction: etm why N REG' % first)
-        values.add(AT, int(found.group(1).replace(",", "")))
+        number = int(found.group(1).replace(",", ""))
+        last = len(session.decode(session.look(), values.get(TRACE_ID)).history)
+        if not 1 <= number <= last:
+            raise CommandError("%d is outside the history: the instructions are numbered 1 to %d" % (number, last))
+        values.add(AT, number)
     at = moment(session, values)
     yield from at.news()
     value = at.recovery.register(at.number, name)
@@ -99,7 +103,7 @@ def _numbered(number: int) -> str:
 def run_writes(session: Session, values: Values) -> Iterator[str]:
     """List the stores that wrote an object."""
     text = values.get(EXPRESSION) or ""
-    at = moment(session, values)
+    at = moment(session, values, needs_position=False)
     address, size = _object(at, text)
     if not 0 < size <= _LONGEST or address + size > _SPACE:
         raise CommandError("%s: of 1 to %d bytes in 32 bits of address space" % (text, _LONGEST))

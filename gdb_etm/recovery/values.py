@@ -55,6 +55,7 @@ class Value(NamedTuple):
     value: Optional[int]
     """None when it is unknown as a whole."""
     tier: Tier
+    """What it rests on; UNKNOWN when it is."""
     reason: str
     """One short line: why it is known, or why it is not."""
     known: int = 0
@@ -77,6 +78,7 @@ class Step(NamedTuple):
     number: Optional[int]
     """The instruction that it is about; None for an anchor."""
     tier: Tier
+    """Of the fact and of those behind it."""
 
 
 class Write(NamedTuple):
@@ -85,8 +87,11 @@ class Write(NamedTuple):
     number: int
     """The instruction's; for what an exception pushed, that of the instruction before it."""
     address: int
+    """Of the first byte."""
     size: int
+    """In bytes."""
     value: Value
+    """What was written."""
     certain: bool
     """False when it is not known whether its condition held."""
     unknown_after: int

@@ -37,6 +37,31 @@ def test_loaded_is_what_was_saved(tmp_path: Path) -> None:
     assert len(bare.history()) == len(saved.history()) and bare.history().instruction(1).function == ""
 
 
+def test_registers_and_memory_of_the_past() -> None:
+    pytest.importorskip("unicorn")
+    with gdb_etm.connect("board:m33", elf=DEMO) as session:
+        session.start()
+        session.run_to("HardFault_Handler")
+        history = session.capture().history()
+        newest, *_ = history.writes(0x200000BC, 4).writes
+        assert (newest.value.value, newest.value.tier, newest.unknown_after) == (0x163333, gdb_etm.Tier.EXACT, 0)
+        before, after = history.registers(newest.number), history.registers(newest.number + 1)
+        # What is stored is in r0, at eight words behind the array's address in r7.
+        assert (before["r0"].value, before["r4"].value, before["r7"].value) == (0x163333, 8, 0x2000009C)
+        assert before["pc"].value == history.instruction(newest.number).address and after["r0"].value == 0x163333
+        held = [history.memory(number, 0x200000BC, 4) for number in (newest.number, newest.number + 1)]
+        assert [bytes(one.value or 0 for one in values).hex() for values in held] == ["5b040000", "33331600"]
+        (step,) = history.why(newest.number, "R4")
+        assert step.tier is gdb_etm.Tier.EXACT and history.findings == ()
+        with pytest.raises(CommandError, match="no instruction 0"):
+            history.registers(0)
+        with pytest.raises(CommandError, match='no register "r16"'):
+            history.why(1, "r16")
+        session.command("set recovery off")
+        with pytest.raises(CommandError, match="set etm recovery assumed"):
+            history.memory(1, 0x20000000, 4)
+
+
 def test_what_is_no_snapshot(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError):
         gdb_etm.load(tmp_path)

@@ -56,7 +56,7 @@ def test_every_name_has_its_words(name: str, found: Any) -> None:
     function = found.fget if isinstance(found, property) else found
     if inspect.isclass(function):
         is_tuple = issubclass(function, tuple)
-        if is_tuple or function.__init__ is object.__init__ or issubclass(function, (EtmError, api.CallKind)):
+        if is_tuple or function.__init__ is object.__init__ or issubclass(function, (EtmError, api.CallKind, api.Tier)):
             return
         function = function.__init__
     signature = inspect.signature(function)
@@ -66,7 +66,7 @@ def test_every_name_has_its_words(name: str, found: Any) -> None:
     assert inspect.Parameter.empty not in hints and signature.return_annotation is not inspect.Signature.empty, name
 
 
-@pytest.mark.parametrize("name", ["Call", "Instruction", "Stop", "TracePlan"])
+@pytest.mark.parametrize("name", ["Call", "Finding", "Instruction", "Step", "Stop", "TracePlan", "Value", "Write", "Written"])
 def test_every_field_of_a_value_is_explained(name: str) -> None:
     source = ast.parse(inspect.getsource(getattr(api, name)))
     (body,) = [node.body for node in source.body if isinstance(node, ast.ClassDef)]
