@@ -129,10 +129,10 @@ class Templates:
         return 0
 
     def like(self, address: int, other: Template) -> Optional[Template]:
-        """Give the instruction at an address, outside of IT blocks, of the instruction set of another one."""
+        """Give the instruction at an address, of the instruction set of another one."""
         if len(self._program.read(address, 4)) < 4:
             return None
-        return self._at(address, other.isa, 0)[0]
+        return self._at(address, other.isa, self.it_state(address, other.isa))[0]
 
     def _at(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
         key = (address, isa, it_state)
