@@ -135,6 +135,10 @@ class Graph:
             domain.merge(base, found, distance)
         return found
 
+    def base(self, variable: int) -> int:
+        """Give the variable that another one was made of by adding a constant, or that one itself."""
+        return self._base.get(variable, (variable, 0))[0]
+
     def select(self, condition: int, one: int, other: int) -> int:
         """Make a variable that is ``one`` if a bit is 1, else ``other``."""
         if self.fixed[condition]:

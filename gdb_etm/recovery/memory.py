@@ -12,7 +12,7 @@ from typing import Callable, Dict, List, Optional, Set, Tuple
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Access, Line
-from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.operations import MASK, SP
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import BIT_BAND
 
@@ -22,6 +22,8 @@ Reader = Callable[[int], Optional[int]]
 _SCAN = 400
 # Barriers that one link looks at.
 _BOUNDED = 1 << 20
+_NEAR = 128
+# Bytes of code that are believed to work on the same data.
 _NOWHERE, _START = -1, -2
 FIRST, LAST, BLOCKED = _START, -3, -4
 """Where a byte comes from, when it is no access: memory before the line or after it; or that is not known."""
@@ -138,13 +140,31 @@ class Memory:
         return BIT_BAND[0] <= address < BIT_BAND[1]
 
     def learn_habits(self) -> None:
-        """Remember which words the stores of each address of the program have written."""
+        """Remember which words the stores of each address of the program have written.
+
+        One that has never been seen to write may have written what code near to it reaches through pointers.
+        """
         habits: Dict[int, Set[int]] = {}
+        reached: Dict[int, Set[int]] = {}
+        line = self._line
+        stacks = set(line.held[SP])
         for word, cell in self.cells.items():
             for number in cell:
-                access = self._line.accesses[number]
+                access = line.accesses[number]
+                where = self._where(access.number)
                 if access.store:
-                    habits.setdefault(self._where(access.number), set()).add(word)
+                    habits.setdefault(where, set()).add(word)
+                if line.base(access.address) not in stacks:
+                    reached.setdefault(where, set()).add(word)
+        near: Dict[int, Set[int]] = {}
+        for where, words in reached.items():
+            if len(words) > 1:
+                near.setdefault(where // _NEAR, set()).update(words)
+        for number in self.unplaced:
+            where = self._where(line.accesses[number].number)
+            if where not in habits:
+                part = where // _NEAR
+                habits[where] = set().union(*[near.get(one, ()) for one in (part - 1, part, part + 1)])
         self.habits = habits
 
     def doubtful(self) -> bool:
