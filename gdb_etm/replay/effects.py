@@ -35,6 +35,8 @@ class Effect(NamedTuple):
     """The program counter among them is where execution goes on."""
     moves: Tuple[Tuple[int, int, int], ...] = ()
     """A register becomes another one plus a constant; all take place at once."""
+    constants: Tuple[Tuple[int, int], ...] = ()
+    """Registers that become a number, which stands in the program."""
     lost: Tuple[int, ...] = ()
     """Registers that become something else."""
     link: Optional[int] = None
@@ -83,12 +85,25 @@ class Effects:
             if instruction is None:
                 found.append(Effect(index, lost=TRACKED))
                 continue
-            effect = _effect(instruction, executed.isa)
+            effect = self._literal(instruction, executed.isa) or _effect(instruction, executed.isa)
             if effect is not None and (branched or not _leaves(effect)):
                 if is_conditional and not branched:
                     effect = _perhaps(effect)
                 found.append(effect._replace(at=index))
         return found
+
+    def _literal(self, instruction: Any, isa: Isa) -> Optional[Effect]:
+        # LDR of a constant beside the code, as start-up code sets a stack pointer.
+        if isa is Isa.A64 or instruction.insn_name() != "ldr" or len(instruction.operands) != 2:
+            return None
+        register, memory = _number(instruction, instruction.operands[0].reg), instruction.operands[1]
+        if register not in TRACKED or memory.type != _MEMORY or _number(instruction, memory.mem.base) != PC:
+            return None
+        ahead = 8 if isa is Isa.A32 else 4
+        word = self._program.read((instruction.address + ahead & ~3) + memory.mem.disp, 4)
+        if len(word) < 4 or memory.mem.index:
+            return None
+        return Effect(0, constants=((register, int.from_bytes(word, "little")),))
 
     def _decoded(self, address: int, code: bytes, isa: Isa) -> Any:
         if isa not in self._engines:
@@ -117,7 +132,8 @@ def _leaves(effect: Effect) -> bool:
 
 def _perhaps(effect: Effect) -> Effect:
     # Whether its condition held is not known, so neither is what it may have written.
-    written = {register for register, _ in effect.loads} | {move[0] for move in effect.moves} | set(effect.lost)
+    written = {register for register, _ in effect.loads + effect.constants} | {move[0] for move in effect.moves}
+    written |= set(effect.lost)
     return Effect(0, lost=tuple(sorted(written)))
 
 
@@ -152,6 +168,8 @@ def _written(instruction: Any) -> List[int]:
         found.add(SP)
     if _switches(instruction):
         found.add(SP)
+    if instruction.mnemonic.startswith("cps") and "#" in text or "msr\tcpsr" in instruction.mnemonic + "\t" + text:
+        found |= {SP, LR}  # each mode of an A-profile core has its own
     return [register for register in found if register in TRACKED]
 
 

@@ -360,6 +360,8 @@ class _Walk:
                 registers[register] = word.value
         for target, base, constant in moved:
             registers[target] = base[0], base[1] + constant
+        for register, value in effect.constants:
+            registers[register] = 0, value
         for register in effect.lost:
             registers[register] = self._new()
         self._flow.has_switched |= effect.switches
