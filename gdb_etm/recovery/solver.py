@@ -20,7 +20,6 @@ from gdb_etm.recovery.relations import (
     Relation,
     aligned,
     both,
-    choose,
     differ,
     either,
     equal,
@@ -28,10 +27,8 @@ from gdb_etm.recovery.relations import (
     fact,
     field,
     kept,
-    remainder,
     replaced,
     reverse,
-    select,
     variables,
     zero,
 )
@@ -47,6 +44,7 @@ from gdb_etm.recovery.relations_arith import (
     total,
     total_with_carry,
 )
+from gdb_etm.recovery.relations_choice import choose, remainder, select
 from gdb_etm.recovery.symbolic import Symbolic, relation_of
 from gdb_etm.recovery.values import Tier
 

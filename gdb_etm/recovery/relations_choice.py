@@ -1,0 +1,98 @@
+"""Relations of what may be one thing or another: selections, wrapped indices, remainders."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+from gdb_etm.recovery.domain import Domain
+from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.relations import Kind, Relation, equal
+
+
+def select(domain: Domain, relation: Relation) -> None:
+    """Refine d = b if a is 1, else c."""
+    _, d, a, b, c = relation
+    mask, bits = domain.mask, domain.bits
+    if mask[a] == MASK:
+        equal(domain, (Kind.EQUAL, b if bits[a] else c, d))
+        return
+    if b == c:
+        equal(domain, (Kind.EQUAL, b, d))
+        return
+    known = mask[b] & mask[c] & ~(bits[b] ^ bits[c])
+    if known & ~mask[d]:
+        domain.learn(d, known, bits[b] & known)
+    if (bits[d] ^ bits[b]) & mask[d] & mask[b] or _apart(domain, d, b):
+        domain.learn(a, 1, 0)
+    elif (bits[d] ^ bits[c]) & mask[d] & mask[c] or _apart(domain, d, c):
+        domain.learn(a, 1, 1)
+    else:
+        _hull(domain, d, b, c)
+
+
+def choose(domain: Domain, relation: Relation) -> None:
+    """Refine SELECT where the condition compares: each of the two is meant only where the comparison allows it."""
+    _, d, a, b, c, x, y, bias, sense = relation
+    select(domain, (Kind.SELECT, d, a, b, c))
+    if domain.mask[a] == MASK or domain.mask[d] == MASK:
+        return
+    first = implied(domain, b, x, y, bias, sense == 1)
+    second = implied(domain, c, x, y, bias, sense == 0)
+    if first is None or second is None:
+        if first is not second:
+            domain.learn(a, 1, int(second is None))
+        return
+    low, high = min(first[0], second[0]), max(first[1], second[1])
+    domain.narrow(d, low, high - low)
+
+
+def implied(domain: Domain, v: int, x: int, y: int, bias: int, holds: bool) -> Optional[Tuple[int, int]]:
+    """Give the bounds of a variable if x + bias >= y + bias, or if it is not; None when that cannot be."""
+    low_x, high_x = domain.bounds(x, bias)
+    low_y, high_y = domain.bounds(y, bias)
+    if holds:
+        low_x, high_y = max(low_x, low_y), min(high_y, high_x)
+    else:
+        high_x, low_y = min(high_x, high_y - 1), max(low_y, low_x + 1)
+    if low_x > high_x or low_y > high_y:
+        return None
+    low, high = domain.bounds(v)
+    if domain.mask[v] == MASK:
+        return low, high
+    for one, start, end in ((x, low_x, high_x), (y, low_y, high_y)):
+        if domain.mask[one] != MASK and domain.root[one] == domain.root[v]:
+            start = (start - bias + domain.offset[v] - domain.offset[one]) & MASK
+            end = start + end - (low_x if one == x else low_y)
+            if end <= MASK:
+                low, high = max(low, start), min(high, end)
+    return (low, high) if low <= high else None
+
+
+def remainder(domain: Domain, relation: Relation) -> None:
+    """Refine d = a modulo a constant."""
+    _, d, a, k = relation
+    low, high = domain.bounds(a)
+    if high < k:
+        domain.merge(a, d, 0)
+    elif low // k == high // k:
+        domain.merge(a, d, -(low - low % k))
+    elif high - low < k and domain.mask[d] == MASK:
+        domain.learn(a, MASK, low + (domain.bits[d] - low) % k)
+    else:
+        domain.narrow(d, 0, k - 1)
+
+
+def _apart(domain: Domain, one: int, other: int) -> bool:
+    # Whether two variables certainly differ, by their class or their intervals.
+    if domain.root[one] == domain.root[other] and domain.mask[one] != MASK != domain.mask[other]:
+        return domain.offset[one] != domain.offset[other]
+    low, span = domain.interval(one)
+    start, width = domain.interval(other)
+    return (start - low) & MASK > span and (low - start) & MASK > width
+
+
+def _hull(domain: Domain, d: int, b: int, c: int) -> None:
+    low, high = domain.bounds(b)
+    start, end = domain.bounds(c)
+    if max(high, end) - min(low, start) < MASK:
+        domain.narrow(d, min(low, start), max(high, end) - min(low, start))
