@@ -124,12 +124,14 @@ class TracingSource:
 
     def on_resume(self, halt: Halt) -> None:
         """Begin to trace before the target first runs."""
-        if not self._has_run:
-            self._begin = Anchor(halt.state().registers)
-        self._has_run = True
-        if self._live is not None or self._failure is not None:
+        was_empty, self._has_run = not self._has_run, True
+        if self._failure is not None:
             return
         try:
+            if was_empty:
+                self._begin = Anchor(halt.state().registers)
+            if self._live is not None:
+                return
             live = over_port(ServerPort(halt.server, self._name))
             live.find(Choice())
             self._live = live
