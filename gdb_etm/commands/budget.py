@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.packets import TRACE_ID
 from gdb_etm.commands.records import no_such_id
 from gdb_etm.commands.session import Session
-from gdb_etm.history.budget import STACK_DEPTHS, count_branches, spend, worths
+from gdb_etm.history.budget import STACK_DEPTHS, StreamBudget, count_branches, spend, worths
+from gdb_etm.history.build import data_trace_id
+from gdb_etm.history.store import History
 from gdb_etm.views.budget import rate_line, stream_lines, worth_lines
 
 
@@ -40,14 +42,21 @@ def run_budget(session: Session, values: Values) -> Iterator[str]:
     yield from stream_lines(budgets, size, sum(len(stream.data) for stream in found if stream not in streams))
     for budget in budgets:
         history = histories.get(budget.trace_id)
-        if not history:
-            continue
-        with session.meter.task("following the branches", len(history)) as task:
-            branches = count_branches(history, STACK_DEPTHS.get(history.source.protocol, 0), task.advance)
-        yield ""
-        yield "options of ID 0x%02x, %.3g bytes an instruction:" % (
-            budget.trace_id, budget.size / len(history))
-        yield from worth_lines(worths(budget, history, branches), size)
+        # Where nothing was decoded there is no rate to go by.
+        if history:
+            beside = data_trace_id(history.source)
+            data = next((each for each in budgets if each.trace_id == beside), None)
+            yield from _options(session, budget, history, data, size)
+
+
+def _options(
+    session: Session, budget: StreamBudget, history: History, data: Optional[StreamBudget], size: int
+) -> Iterator[str]:
+    with session.meter.task("following the branches", len(history)) as task:
+        branches = count_branches(history, STACK_DEPTHS.get(history.source.protocol, 0), task.advance)
+    yield ""
+    yield "options of ID 0x%02x, %.3g bytes an instruction:" % (budget.trace_id, budget.size / len(history))
+    yield from worth_lines(worths(budget, history, branches, data), size)
 
 
 BUDGET = Command(

@@ -105,7 +105,7 @@ def run_set(session: Session, values: Values) -> Iterator[str]:
         return
     setting, text = _named(name), " ".join(values.all(WORDS))
     if not text:
-        raise CommandError("etm set %s needs a value; %s" % (name, setting.details.partition("\n")[0]))
+        raise CommandError("etm set %s needs a value: %s" % (name, setting.details.partition("\n")[0].rstrip(".")))
     session.change_setting(name, checked(setting, text))
 
 

@@ -158,11 +158,14 @@ class _Ends:
         return None
 
 
-def worths(stream: StreamBudget, history: History, branches: Branches) -> List[Worth]:
+def worths(
+    stream: StreamBudget, history: History, branches: Branches, data: Optional[StreamBudget] = None
+) -> List[Worth]:
     """Estimate what options take or save.
 
     :param stream: The history's instruction stream.
     :param branches: Those on its path.
+    :param data: The data stream that belongs to it, where there is one.
     """
     protocol, registers = history.source.protocol, history.source.registers
     result = []
@@ -191,6 +194,9 @@ def worths(stream: StreamBudget, history: History, branches: Branches) -> List[W
             how += "; twice the period halves that, and may lose twice as much at the wrap"
         if found.packets or is_on:
             result.append(Worth(option, is_on, None if inside else found.size, False, how))
+    if data is not None:
+        how = "counted: all of ID 0x%02x, of loads and stores" % data.trace_id
+        result.append(Worth("data trace", True, data.size, False, how))
     return result
 
 

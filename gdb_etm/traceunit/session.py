@@ -25,6 +25,10 @@ from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionStatus, State
 from gdb_etm.traceunit.unit import TraceUnit, make_unit
 
+# An ETMv4 tells of a trigger on the trace bus, an ETB of the ETM generations before listens to a wire.
+_DEAF = ("an ETB may not hear of a trigger on the trace bus: then the trace goes to the halt, and the trigger is in it"
+         " (only a TMC surely does)")
+
 
 class TraceSession:
     """The trace hardware of one core while we use it; :meth:`attach` first, :meth:`close` last.
@@ -90,6 +94,8 @@ class TraceSession:
         wanted = suitable_sync_bytes(self.sink.size)
         too_rare = options.sync_bytes is None and (plan.sync_bytes > wanted or not plan.sync_bytes)
         sync = wanted if too_rare and self.sink.requests_sync else 0
+        if options.triggers and self.unit.protocol == "etmv4" and self.path.sink.kind is Kind.ETB:
+            plan = plan._replace(notes=(*plan.notes, _DEAF))
         return plan, SinkSetup(sync, self.sink.size * options.trigger_position // 100 if options.triggers else None)
 
     def start(self, options: TraceOptions = TraceOptions()) -> Plan:

@@ -57,6 +57,7 @@ def test_every_byte_is_accounted_for(board: str, start: str) -> None:
     assert sum(found["ID"]) + sum(found["frames"]) == total
     assert sum(found["packets"]) == sum(found["ID"])
     assert len(found["ID"]) == (2 if board == "m7" else 1)
+    assert board != "m7" or worth(text, "data trace") == found["ID"][1]
 
 
 def test_return_stack_and_branch_broadcast_are_worth_what_is_said() -> None:

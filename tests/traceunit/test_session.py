@@ -10,12 +10,14 @@ import pytest
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture
+from gdb_etm.coresight.components import Kind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.topology import TracePath, find_path
 from gdb_etm.errors import AccessError, CaptureError, TopologyError, UnsupportedError
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.registers import cortex_m, etmv4, etmv4_id, funnel, tmc
 from gdb_etm.registers.etmv4_page import PAGE
+from gdb_etm.traceunit.events import Rule, Trigger, Watched
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
@@ -85,6 +87,17 @@ def test_a_capture_from_the_start(boards: Any) -> None:
         "TRCCONFIGR": 0x1001, "TRCTRACEIDR": 0x10, "TRCAUTHSTATUS": 0xCC, "TRCDEVARCH": 0x47724A13,
         "TRCIDR0": 0x280006E1, "TRCIDR1": 0x4100F421, "TRCIDR2": 4, "TRCIDR8": 0, "TRCIDR9": 0, "TRCIDR10": 0,
         "TRCIDR11": 0, "TRCIDR12": 1, "TRCIDR13": 0}
+
+
+def test_an_older_buffer_may_not_hear_of_a_trigger(live: Live) -> None:
+    path = find_path(live.discover().components)
+    options = TraceOptions(rules=(Rule(Watched(0), Trigger(), "dwt 0"),))
+    for kind, told in ((Kind.TMC, False), (Kind.ETB, True)):
+        session = TraceSession(path._replace(sink=path.sink._replace(kind=kind)), CORE)
+        session.unit.attach()
+        plan, _ = session.plan_start(options)
+        assert any("an ETB may not hear" in note for note in plan.notes) == told
+        session.unit.release()
 
 
 def test_a_capture_that_wrapped(live: Live) -> None:
