@@ -202,10 +202,13 @@ class Anchors:
         if self.halt is not None:
             self.halt.change(address, size)
 
-    @property
-    def begin(self) -> Optional[Anchor]:
-        """The state when the run began of which the trace buffer tells all; None when that is not known."""
-        return self._begin
+    def take_begin(self) -> Optional[Anchor]:
+        """Give, once, the state when the run began of which the trace buffer tells all; None when that is not known.
+
+        What goes wrong with the buffer after that leaves nothing behind that later trace could be taken to begin with.
+        """
+        begin, self._begin = self._begin, None
+        return begin
 
 
 def anchor_of(capture: Capture) -> Optional[Anchor]:

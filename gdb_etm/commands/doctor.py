@@ -96,7 +96,7 @@ class _Doctor:
             Mend.ATTACH: self._live.find_again,
             Mend.UNIT: lambda: self._live.session().unit.recover(),
             Mend.LINKS: lambda: self._live.session().open_links(),
-            Mend.START: self._live.restart,
+            Mend.START: self._restart,
         }
         for mend in Mend:
             ill = [one for one in self.findings() if one.verdict is Verdict.BAD and one.mend is mend]
@@ -109,6 +109,10 @@ class _Doctor:
                 yield "%s: could not be mended: %s" % (subjects, error)
             else:
                 yield "%s: %s" % (subjects, mend.value)
+
+    def _restart(self) -> None:
+        self._live.restart()
+        self._session.on_trace_start()
 
     def _enable_vendor(self) -> None:
         self._live.enable_vendor()

@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.capture import Capture, MemoryImage
-from gdb_etm.commands.anchors import Anchored, Anchors, anchor_of, leaves_nothing_out
+from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchor_of, leaves_nothing_out
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.event_set import EventSet
@@ -128,16 +128,17 @@ class Session:
             raise CommandError("the target runs; halt it first (Ctrl-C)")
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
+            begun = self._anchors.take_begin()
             capture = live.drain(images, self._next_name(), task.advance)
         self._undrained = False
         place = self.debugger.location()
-        record = self._add_anchored(live, capture, "halt in " + place if place else "halt")
+        record = self._add_anchored(live, capture, "halt in " + place if place else "halt", begun)
         live.hand_over(capture, self.debugger.program_files(), record.anchored)
         return record
 
-    def _add_anchored(self, live: Live, capture: Capture, origin: str) -> Record:
+    def _add_anchored(self, live: Live, capture: Capture, origin: str, begun: Optional[Anchor]) -> Record:
         record = self.add(capture, origin, is_live=True)
-        record.anchored = Anchored(self._anchors.begin, self._anchors.halt, leaves_nothing_out(live.trace))
+        record.anchored = Anchored(begun, self._anchors.halt, leaves_nothing_out(live.trace))
         self._anchors.emptied()
         return record
 
@@ -149,9 +150,10 @@ class Session:
             return None
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
+            begun = self._anchors.take_begin()
             capture = live.stop(images, self._next_name(), task.advance)
         self._undrained = False
-        return self._add_anchored(live, capture, "etm stop")
+        return self._add_anchored(live, capture, "etm stop", begun)
 
     def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture unless that was done before, and give one core's history."""

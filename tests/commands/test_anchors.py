@@ -96,18 +96,22 @@ def test_what_the_user_wrote_is_not_what_was_there(debugger: Debugger) -> None:
 def test_a_run_begins_where_the_buffer_was_empty(debugger: Debugger) -> None:
     anchors = Anchors(debugger)
     anchors.on_halt()
-    assert anchors.halt is not None and anchors.begin is None
+    assert anchors.halt is not None and anchors.take_begin() is None
     anchors.on_resume(False, None)
-    assert anchors.halt is None and anchors.begin is None
+    assert anchors.halt is None and anchors.take_begin() is None
     anchors.emptied()
     debugger.now["r0"] = 7
     anchors.on_resume(True, None)
     debugger.now["r0"] = 8
     anchors.on_halt()
     anchors.on_resume(True, None)
-    assert anchors.begin is not None and anchors.begin.registers["r0"] == 7
-    anchors.emptied()
-    assert anchors.begin is None
+    begin = anchors.take_begin()
+    assert begin is not None and begin.registers["r0"] == 7
+    assert anchors.take_begin() is None
+    # The buffer was not emptied since.
+    anchors.on_halt()
+    anchors.on_resume(True, None)
+    assert anchors.take_begin() is None
 
 
 def test_what_began_while_the_core_ran_has_no_beginning(debugger: Debugger) -> None:
@@ -117,7 +121,7 @@ def test_what_began_while_the_core_ran_has_no_beginning(debugger: Debugger) -> N
     anchors.on_halt()
     debugger.running = False
     anchors.on_resume(True, None)
-    assert anchors.begin is None
+    assert anchors.take_begin() is None
 
 
 def test_memory_is_read_at_the_resume_for_both_ends(debugger: Debugger) -> None:
@@ -127,8 +131,9 @@ def test_memory_is_read_at_the_resume_for_both_ends(debugger: Debugger) -> None:
     halt = anchors.halt
     anchors.on_resume(True, load_elf(PROGRAM))
     debugger.fill = 0xFF
-    assert halt is not None and anchors.begin is not None
-    for anchor in (halt, anchors.begin):
+    begin = anchors.take_begin()
+    assert halt is not None and begin is not None
+    for anchor in (halt, begin):
         assert anchor.read(symbol(PROGRAM, "seed"), 4) == bytes(symbol(PROGRAM, "seed") + at & 0xFF for at in range(4))
 
 
