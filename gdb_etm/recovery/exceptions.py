@@ -37,6 +37,7 @@ from gdb_etm.recovery.operations import (
     Z,
 )
 from gdb_etm.recovery.relations import Kind
+from gdb_etm.recovery.threads import Waiting
 
 _BIT = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
@@ -99,7 +100,10 @@ class _Pushed(NamedTuple):
     entry: _Entry
     frame: int
     """Variable of the frame's address."""
-    status: int
+    words: Tuple[int, ...]
+    """Variables of its words, the return address left out."""
+    returns: int
+    """Variable of EXC_RETURN."""
     process: int
     """Variable of the bit that tells whether it is on PSP."""
 
@@ -145,7 +149,7 @@ class Exceptions:
         self._open.append(entry)
         calls.stack, calls.frame = [], NO_FRAME
         if m_profile:
-            self._left[index] = _Pushed(entry, *self._push(event, current))
+            self._left[index] = self._push(event, current, entry)
         else:
             self._forget(current, (SP, LR))
         for place in range(64):
@@ -179,18 +183,19 @@ class Exceptions:
             line.put(place, current[place])
         return address
 
-    def wait(self, left: int, address: int, status: int) -> None:
+    def wait(self, left: int, frame: Waiting) -> None:
         """Assume that a thread waits at the end with a frame that is in memory then.
 
         :param left: Index of the exception that left it.
-        :param address: Of the frame.
-        :param status: The xPSR in it.
         """
         pushed = self._left.get(left)
-        if pushed is not None:
-            line = self._line
-            for variable, value in ((pushed.process, 1), (pushed.frame, address), (pushed.status, status)):
-                self._believe(variable, line.constant(value), pushed.entry.number, WAITING)
+        if pushed is None:
+            return
+        known = [(pushed.process, 1), (pushed.frame, frame.address), *zip(pushed.words, frame.words)]
+        if frame.returns is not None:
+            known.append((pushed.returns, frame.returns))
+        for variable, value in known:
+            self._believe(variable, self._line.constant(value), pushed.entry.number, WAITING)
 
     def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
         # Assume that a variable is a constant.
@@ -262,7 +267,7 @@ class Exceptions:
             return line.constant(0)
         return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
 
-    def _push(self, event: Exception_, current: List[int]) -> Tuple[int, int, int]:
+    def _push(self, event: Exception_, current: List[int], entry: _Entry) -> _Pushed:
         line = self._line
         zero = line.constant(0)
         before = current[SP]
@@ -275,7 +280,8 @@ class Exceptions:
         xpsr = self._status(event, current, before)
         address = event.return_address
         returns = line.new(INPUT) if address is None else line.constant(address)
-        for index, variable in enumerate([current[place] for place in (0, 1, 2, 3, 12, LR)] + [returns, xpsr]):
+        words = tuple([current[place] for place in (0, 1, 2, 3, 12, LR)])
+        for index, variable in enumerate(words + (returns, xpsr)):
             line.store(line.offset(frame, 4 * index), variable, 4, line.one)
         if self._fpu:
             self._push_floats(frame, basic)
@@ -287,7 +293,7 @@ class Exceptions:
         current[HANDLER] = line.one
         current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 1))
         current[FPCA] = zero
-        return frame, xpsr, process
+        return _Pushed(entry, frame, words + (xpsr,), current[LR], process)
 
     def _status(self, event: Exception_, current: List[int], before: int) -> int:
         # The xPSR that is pushed: flags, and in bit 9 whether the frame was aligned.

@@ -197,7 +197,7 @@ class Flow:
     def wait(self) -> None:
         """Take it that threads wait at the end with the frames that memory holds then."""
         for left, frame in self._waiting:
-            self._exceptions.wait(left, frame.address, frame.status)
+            self._exceptions.wait(left, frame)
 
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""

@@ -24,7 +24,7 @@ _SCAN = 400
 _BOUNDED = 1 << 20
 _NEAR = 128
 # Bytes of code that are believed to work on the same data.
-_NOWHERE, _START = -1, -2
+_NOWHERE, _START, _UNSURE = -1, -2, -16
 FIRST, LAST, BLOCKED = _START, -3, -4
 """Where a byte comes from, when it is no access: memory before the line or after it; or that is not known."""
 
@@ -103,7 +103,7 @@ class Memory:
         address = self._domain.bits[self._line.accesses[number].address]
         cell = self.cells.get(address & ~3, [])
         source, _ = self._source(cell, bisect_left(cell, number), address)
-        return source if source >= 0 else None if source == _START else ~source
+        return source if source >= 0 else None if source == _START else _UNSURE - source
 
     def before(self, number: int, byte: int) -> Tuple[int, int, bool]:
         """Find what a byte of memory was before an access ran, or at the end.
@@ -114,7 +114,7 @@ class Memory:
         cell = self.cells.get(byte & ~3, [])
         source, distance = self._source(cell, bisect_left(cell, number), byte)
         if source < _START:
-            return BLOCKED, ~source, False
+            return BLOCKED, _UNSURE - source, False
         barrier, guessed = self._barrier(max(source, -1), number, byte)
         return (BLOCKED, barrier, False) if barrier >= 0 else (source, distance, guessed)
 
@@ -276,7 +276,7 @@ class Memory:
 
     def _source(self, cell: List[int], before: int, byte: int) -> Tuple[int, int]:
         # The access before position ``before`` of a cell that has a byte, and which of its bytes; _START when there
-        # is none; ~number of the access that cannot be told to have been there.
+        # is none; _UNSURE - number of the access that cannot be told to have been there.
         accesses, domain = self._line.accesses, self._domain
         for position in range(before - 1, -1, -1):
             number = cell[position]
@@ -285,12 +285,12 @@ class Memory:
             if distance < 0:
                 address = domain.bits[access.address]
                 if BIT_BAND[0] <= address < BIT_BAND[1] and 0x20000000 + ((address - BIT_BAND[0]) >> 5) == byte:
-                    return ~number, 0
+                    return _UNSURE - number, 0
                 continue
             if not access.store:
                 return number, distance
             if domain.mask[access.condition] != MASK:
-                return ~number, 0
+                return _UNSURE - number, 0
             if domain.bits[access.condition]:
                 return number, distance
             # It turned out after it was placed that it did not run.
@@ -355,7 +355,7 @@ class Memory:
             cell = self.cells[byte & ~3]
             source, distance = self._source(cell, bisect_left(cell, number), byte)
             if source < _START:
-                self._wait(~source, number)
+                self._wait(_UNSURE - source, number)
                 continue
             barrier, guessed = self._barrier(max(source, -1), number, byte)
             if barrier >= 0:
@@ -426,7 +426,7 @@ class Memory:
             if source == _START:
                 continue
             if source < _START:
-                self._wait(~source, ~word)
+                self._wait(_UNSURE - source, ~word)
                 continue
             barrier, guessed = self._barrier(source, last, word + index)
             if barrier >= 0:

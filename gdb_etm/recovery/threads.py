@@ -26,6 +26,8 @@ _NEAR = 128
 # Frames that are no further apart are believed to be of one stack.
 _ABOVE = 64
 # Words above one another in which return addresses are looked for.
+_EXC_RETURN, _PSP = 0xFFFFFF80, 4
+# The least EXC_RETURN, and its bit for PSP.
 _XPSR = 0x010001FF
 # T and the exception's number, which is 0 in Thread mode.
 
@@ -45,8 +47,10 @@ class Waiting(NamedTuple):
     """What an exception pushed for a thread that still waits."""
 
     address: int
-    status: int
-    """The xPSR."""
+    words: Tuple[int, ...]
+    """R0 to R3, R12, LR and xPSR."""
+    returns: Optional[int]
+    """EXC_RETURN, where the handler has pushed it below the frame."""
 
 
 class _Residence:
@@ -92,8 +96,15 @@ class Frames:
             status = self._word(address + 28)
             if status is not None and status & _XPSR == 1 << 24 and self._has_calls(address, left.calls):
                 in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
-                found[in_register].append(Waiting(address, status))
+                found[in_register].append(self._frame(address, status))
         return found[True] or found[False]
+
+    def _frame(self, address: int, status: int) -> Waiting:
+        words = [self._word(address + 4 * index) for index in range(6)]
+        below = self._word(address - 4)
+        known = tuple([word for word in words if word is not None])
+        is_return = below is not None and below >= _EXC_RETURN and below & _PSP
+        return Waiting(address, (*known, status) if len(known) == 6 else (), below if is_return else None)
 
     def _has_calls(self, frame: int, calls: Sequence[int]) -> bool:
         # Return addresses are on the stack above the frame, but the innermost one may be in LR, which is at 20.
