@@ -179,7 +179,10 @@ class HandedSource:
     def replay(self, halt: Halt) -> Replay:
         """Give the history."""
         if self._capture is None:
-            raise CaptureError('nothing was captured for this halt: "etm start", then let the program run')
+            raise CaptureError(
+                'nothing was captured for this halt: "etm start", then let the program run; "etm history" first where'
+                ' "set etm drain" is lazy'
+            )
         if self._histories is None:
             self._histories = Histories(self._files)
         return self._histories.replay(self._capture, halt, self._begin, self._is_whole)
