@@ -77,10 +77,13 @@ class Board:
             older.data_inputs = machine.dwt.data_inputs
             # Its trigger output is wired to the buffer's trigger input.
             older.trigger_out = self.buffer.trigger
+            # And its external outputs to the inputs of the same numbers, as a cross trigger unit can do it.
+            older.outputs = older.set_inputs
             return older
         unit = TraceUnit(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
         unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         unit.data_out = self._data_to_funnel
+        unit.outputs = unit.set_inputs
         return unit
 
     def is_unplugged(self, transfers: int) -> bool:

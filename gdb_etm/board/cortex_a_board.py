@@ -50,6 +50,8 @@ class CortexABoard:
         self.unit.enabled = self._let_run
         # Its trigger output is wired to the buffer's trigger input.
         self.unit.trigger_out = self.buffer.trigger
+        # And its external outputs to the inputs of the same numbers, as a cross trigger unit can do it.
+        self.unit.outputs = self.unit.set_inputs
         self.buffer.flush = self.unit.flush
         self.buffer.request_sync = self.unit.request_sync
         missing = {ETB: faults.no_sink, FUNNEL: faults.no_funnel, PTM: faults.no_etm}

@@ -120,3 +120,9 @@ def test_a_ptm_traces_what_is_of_no_context(tmp_path: Path) -> None:
     first, second = (at for at, address in enumerate(seen.ran) if address == symbol(seen.path, "set_context_id"))
     assert abs(len(seen.history) - (len(seen.ran) - (second - first))) < 20
     assert seen.history[:first - 10] == seen.ran[:first - 10] and seen.history[-10:] == seen.ran[-10:]
+
+
+def test_an_output_of_a_ptm_is_an_input(tmp_path: Path) -> None:
+    seen = a9(tmp_path, ["on exec is_even do output 1", "on input 1 do start"])
+    began = len(seen.ran) - len(seen.history)
+    assert seen.history == seen.ran[began:] and abs(began - seen.calls("is_even")[0]) < 8

@@ -144,6 +144,12 @@ CASES: Dict[str, Tuple[List[str], List[_Marks]]] = {
 }
 
 
+CASES["outputs"] = (
+    ["on exec note do output 2", "on input 2 do mark 1"],
+    # On the boards an output is wired to the input of its number, which is heard of in the next cycle.
+    [lambda t: t.marks(1, late(t.at("note"), False))])
+
+
 def _zero(t: Truth, count: int) -> List[bool]:
     left, result = count, []
     for down, up in zip(t.at("note"), t.at("PendSV_Handler")):
