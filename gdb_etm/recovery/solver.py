@@ -99,6 +99,11 @@ def _is_guess(relation: Relation) -> bool:
     return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3
 
 
+def _is_across(call: Assumption, switch: Assumption) -> bool:
+    # Whether a call returned in a thread that went on after it.
+    return call.number <= switch.number and switch.returned < call.returned
+
+
 def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
     return {key: one.get(key, set()) | other.get(key, set()) for key in set(one) | set(other)}
 
@@ -202,10 +207,20 @@ class Solver:
         # Those about registers other than SP, if there are any.
         assumptions = self._assumptions
         switched = {one for one in blamed if assumptions[one].kind >= THREAD}
+        switched = switched or self._below(blamed)
         if switched:
             return self._of_switches(switched)
         unsure = {one for one in blamed if assumptions[one].kind <= HANDLER and assumptions[one].place != SP}
         return unsure or blamed
+
+    def _below(self, blamed: Set[int]) -> Set[int]:
+        # Threads that went on between calls and their returns.
+        calls = [self._assumptions[one] for one in blamed if self._assumptions[one].kind == CALL]
+        return {
+            number
+            for number, one in enumerate(self._assumptions)
+            if one.kind == THREAD and any(_is_across(call, one) for call in calls)
+        }
 
     def _of_switches(self, blamed: Set[int]) -> Set[int]:
         # All that is assumed of the same switches of threads, and of calls that other threads returned from.
@@ -214,8 +229,7 @@ class Solver:
         for number, one in enumerate(self._assumptions):
             for other in fallen:
                 same = one.kind == other.kind and one.returned == other.returned and one.number == other.number
-                across = one.number <= other.number and other.returned < one.returned
-                if same or across and one.kind == CALL and other.kind == THREAD:
+                if same or one.kind == CALL and other.kind == THREAD and _is_across(one, other):
                     found.add(number)
         return found
 

@@ -208,7 +208,8 @@ class StretchSolution:
     def _tell_fallen(self) -> None:
         names = {place: name for name, place in PLACES.items()}
         for fallen in self.solver.fallen:
-            sure = [one for one in fallen.assumptions if self.solver.is_refuted(one)]
+            switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
+            sure = list(switches.values()) or [one for one in fallen.assumptions if self.solver.is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
                 where = self.address(one.number)
                 if one.kind == THREAD:

@@ -1,0 +1,151 @@
+"""Threads that a handler changes between: cases worked by hand, and the board's truth about a small kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, List, Mapping, Optional
+
+import pytest
+
+from gdb_etm.capture import Core
+from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.ram import load_writable
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import State, Tier
+from tests.firmware.recovery.build import elf
+from tests.history.executed import Item, Returned, Taken, history_of
+from tests.recovery.score import Score, Uses, score
+from tests.recovery.small import CODE, RAM, built
+from tests.recovery.truth import Run, prepare
+
+SOURCE = """
+    movs r5, #3
+    bl leaf
+    nop
+    b end
+leaf:
+    nop
+    bx lr
+two:
+    movs r1, #2
+    nop
+    nop
+switch:
+    ldmia r1!, {r4, r5}
+    msr psp, r1
+    bx lr
+"""
+LEAF, TWO, SWITCH = CODE + 10, CODE + 14, CODE + 20
+PENDSV = 14
+TO_OTHER: List[Item] = [SWITCH, SWITCH + 2, SWITCH + 6, Returned()]
+# The first thread calls, is left in the leaf, and goes on there after another one.
+ITEMS: List[Item] = [
+    *(CODE, CODE + 2, LEAF, Taken(PENDSV, LEAF + 2)),
+    *(*TO_OTHER, TWO, TWO + 2, Taken(PENDSV, TWO + 4)),
+    *(*TO_OTHER, LEAF + 2, CODE + 6),
+]
+TOP, OTHER, THIRD = RAM + 0x200, RAM + 0x3C0, RAM + 0x600
+REGISTERS = {"r4": 5, "r5": 3, "sp": TOP, "msp": RAM + 0x800, "psp": TOP, "control": 2, "xpsr": 0x21000000}
+
+
+def frame(address: int, goes_on: int, lr: int = 0x99) -> Dict[int, int]:
+    """What an exception pushes at an address, as words."""
+    words = (10, 2, 12, 13, 112, lr, goes_on, 0x21000000)
+    return {address + 4 * index: word for index, word in enumerate(words)}
+
+
+# What was popped last is still there: the saved r4 and r5, and the frame.
+LEFT = {TOP - 40: 5, TOP - 36: 3, **frame(TOP - 32, LEAF + 2, CODE + 7)}
+
+
+def recovered(
+    memory: Optional[Mapping[int, int]], items: List[Item] = ITEMS, halted: int = CODE + 8, **registers: int
+) -> Recovery:
+    """Recover a run from its end, with some words in memory besides what the thread has left there."""
+
+    def read(address: int, size: int) -> Optional[bytes]:
+        return None if memory is None else {**LEFT, **memory}.get(address, 0).to_bytes(4, "little")[:size]
+
+    history = history_of(built(SOURCE), items, halted)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    stacks = () if memory is None else ((RAM, RAM + 0x800),)
+    return Recovery(history, State({**REGISTERS, **registers}, read), rules=Rules(stacks=stacks))
+
+
+def test_a_thread_goes_on_with_its_registers() -> None:
+    recovery = recovered({})
+    assert recovery.register(12, "r4")[:2] == (5, Tier.EXACT)
+    value = recovery.register(3, "r4")
+    assert value[:3] == (5, Tier.ASSUMED, "the thread left at #3 went on at #12 with its registers")
+    assert [step.text for step in recovery.why(3, "r4")] == [value.reason, "read at the halt, not written since"]
+    assert recovery.register(1, "sp")[:2] == (TOP, Tier.ASSUMED)
+    assert not recovery.findings
+
+
+def test_what_the_handler_finds_and_leaves() -> None:
+    recovery = recovered({})
+    assert recovery.register(4, "psp").value == recovery.register(11, "psp").value == TOP - 32
+    assert recovery.register(9, "r1")[:2] == (TOP - 40, Tier.EXACT)
+    assert recovery.register(4, "lr").value == recovery.register(11, "lr").value == 0xFFFFFFFD
+
+
+def test_of_the_other_thread_nothing_is_known() -> None:
+    assert recovered({}).register(7, "r4").value is None
+    assert recovered({}).register(8, "sp").value is None
+
+
+def test_a_thread_that_waits_has_its_frame_in_memory() -> None:
+    memory = {**frame(OTHER, TWO + 4), OTHER - 4: 0xFFFFFFFD}
+    recovery = recovered(memory)
+    assert recovery.register(8, "sp")[:2] == (OTHER + 32, Tier.ASSUMED)
+    why = "the thread left at #8 waits at the end, its frame is in RAM"
+    assert recovery.register(8, "r0")[:3] == (10, Tier.ASSUMED, why)
+    assert recovery.register(8, "r12").value == 112
+    assert recovery.register(9, "psp").value == OTHER
+    # It is the frame of one thread alone that is there.
+    twice = recovered({**memory, **frame(THIRD, TWO + 4)})
+    assert twice.register(8, "sp").value is None
+
+
+def test_two_that_wait_at_the_same_place_are_not_told_apart() -> None:
+    recovery = recovered(frame(OTHER, LEAF + 2, CODE + 7))
+    assert recovery.register(3, "r4").value is None
+    # Another caller's frame is that of no rival.
+    recovery = recovered(frame(OTHER, LEAF + 2, 0x55))
+    assert recovery.register(3, "r4").value == 5
+
+
+def test_without_memory_one_return_does_not_tell() -> None:
+    assert recovered(None).register(3, "r4").value is None
+
+
+def test_a_return_that_leads_elsewhere_is_another_threads() -> None:
+    recovery = recovered({TOP - 12: TWO + 3}, [*ITEMS[:-1], TWO + 2], TWO + 4)
+    assert recovery.register(12, "r4").value == 5
+    assert recovery.register(3, "r4").value is None
+
+
+def test_another_thread_after_all_is_a_finding() -> None:
+    recovery = recovered({TOP - 36: 9}, r5=9)
+    assert recovery.register(2, "r5").value == 3
+    assert recovery.register(12, "r5").value == 9
+    assert recovery.register(3, "r4").value is None
+    assert "it was another thread than that left at #3 that went on" in [one.text for one in recovery.findings]
+
+
+def _score(program: str, folder: Path) -> Score:
+    run = Run(prepare(program, folder, 40001), program)
+    first = run.start(5000)
+    stacks = tuple(load_writable(elf(program)))
+    rules = Rules(limit=Tier.LIKELY, window=5004, frames=load_frames([elf(program)]), stacks=stacks)
+    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
+
+
+@pytest.mark.parametrize("program", ["kernel-O0", "kernel-Os", "kernel-O2"])
+def test_a_kernel(program: str, tmp_path: Path) -> None:
+    found = _score(program, tmp_path)
+    assert not found.wrong
+    assert found.sp.percent(Tier.ASSUMED) > 97
+    assert found.live.percent(Tier.ASSUMED) > 70
+    assert found.live.percent(Tier.LIKELY) > 85
