@@ -6,8 +6,10 @@ from typing import Dict, List, NamedTuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.borrowed import Restoration
-from gdb_etm.errors import CaptureError
+from gdb_etm.errors import AccessError, CaptureError
 from gdb_etm.profiles.profile import Enable, Profile
+
+_ANOTHER = "this is no %s: %s; nothing was written: choose another --profile, or none"
 
 
 class Word(NamedTuple):
@@ -36,17 +38,22 @@ class Vendor:
     def check(self) -> None:
         """Read the register that says which chip it is.
 
-        :raises CaptureError: It is another chip.
-        :raises AccessError: It cannot be read.
+        :raises CaptureError: It is another chip, such as one that has nothing at this address.
+        :raises AccessError: The target does not answer.
         """
         identity = self.profile.identity
         if identity is None:
             return
-        found = self._port.read32(identity.address)
+        try:
+            found = self._port.read32(identity.address)
+        except AccessError as error:
+            if error.kind != "fault":
+                raise
+            raise CaptureError(_ANOTHER % (self.profile.name, "%s does not answer" % (identity,))) from error
         if (found ^ identity.value) & identity.mask:
-            raise CaptureError(
-                "this is no %s: %s is 0x%08x, and not 0x%08x under the mask 0x%08x; nothing was written: choose another"
-                " --profile, or none" % (self.profile.name, identity, found, identity.value, identity.mask))
+            words = "%s is 0x%08x, and not 0x%08x under the mask 0x%08x"
+            raise CaptureError(_ANOTHER % (
+                self.profile.name, words % (identity, found, identity.value, identity.mask)))
 
     def states(self) -> List[Word]:
         """Read the words; nothing is written."""

@@ -61,6 +61,8 @@ def test_another_chip_is_left_alone(tmp_path: Path) -> None:
     output = run_gdb([CONNECT, "output/x *(unsigned *) 0x20060000", "echo \\n", "etm info"], tmp_path)
     assert "this is no mine: CPUID at 0xe000ed00 is 0x" in output and "nothing was written" in output
     assert "0x5a" not in output
+    output = run_gdb([CONNECT + " --profile stm32h743", "output/x *(unsigned *) 0x20060000"], tmp_path)
+    assert "this is no stm32h743: DBGMCU_IDC at 0x5c001000 does not answer; nothing was written" in output
 
 
 def test_none_and_others_can_be_asked_for(tmp_path: Path) -> None:
