@@ -31,6 +31,8 @@ AT = Argument("--at", count, "before this instruction instead of at the position
 _ROUNDS = 200
 # Each finds more memory that is not known; a list whose links are not known ends at the first.
 _NO_MEMORY = re.compile(r"<error: Cannot access memory at address 0x[0-9a-f]+>")
+_COUNT = re.compile(r"\A\$\d+ = ")
+# How print counts: the numbers are the second GDB's own.
 _UNAVAILABLE = "<unavailable>"
 
 
@@ -194,7 +196,7 @@ def _shadow(session: Session, replay: Replay, sight: Sight) -> Shadow:
 
 
 def _body(line: str) -> str:
-    return _NO_MEMORY.sub(_UNAVAILABLE, line)
+    return _NO_MEMORY.sub(_UNAVAILABLE, _COUNT.sub("", line))
 
 
 def marks(lines: Sequence[Marked]) -> List[str]:

@@ -99,7 +99,7 @@ class Recovered:
         :raises Interrupted: By Ctrl-C; it begins again when it is asked for.
         """
         size = min(len(self.recovery.history), self.recovery.rules.window)
-        what = "working out the registers and memory of %s" % plural(size, "instruction")
+        what = "working out the values of %s" % plural(size, "instruction")
         with meter.task(what, _PARTS) as task:
             self._watch.begin(task)
             try:

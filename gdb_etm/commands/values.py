@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Iterable, Iterator, List
 
 from gdb_etm.commands.connect import run_info
@@ -29,7 +28,6 @@ ADDRESS = Argument(
 CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
 NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
 _ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", "ip": "r12"}
-_HISTORY = re.compile(r"\A\$\d+ = ")
 _TOPICS = ("registers", "locals", "args")
 
 
@@ -40,7 +38,7 @@ def run_print(session: Session, values: Values) -> Iterator[str]:
     yield from at.news()
     lines = printed(at, "print -- %s %s" % (_format(values), text))
     for index, line in enumerate(marks(lines)):
-        yield "%s = %s" % (text, _HISTORY.sub("", line)) if not index else line
+        yield "%s = %s" % (text, line) if not index else line
 
 
 def run_x(session: Session, values: Values) -> Iterator[str]:

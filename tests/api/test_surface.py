@@ -66,7 +66,10 @@ def test_every_name_has_its_words(name: str, found: Any) -> None:
     assert inspect.Parameter.empty not in hints and signature.return_annotation is not inspect.Signature.empty, name
 
 
-@pytest.mark.parametrize("name", ["Call", "Finding", "Instruction", "Step", "Stop", "TracePlan", "Value", "Write", "Written"])
+VALUES = ("Call", "Finding", "Instruction", "Step", "Stop", "TracePlan", "Value", "Write", "Written")
+
+
+@pytest.mark.parametrize("name", VALUES)
 def test_every_field_of_a_value_is_explained(name: str) -> None:
     source = ast.parse(inspect.getsource(getattr(api, name)))
     (body,) = [node.body for node in source.body if isinstance(node, ast.ClassDef)]
@@ -76,7 +79,7 @@ def test_every_field_of_a_value_is_explained(name: str) -> None:
 
 
 # Commands of their own: etm on, counter, sequencer, trigger.
-EVENTS = {"on", "counters", "first_state", "trigger_position"}
+EVENTS = {"filters", "on", "counters", "first_state", "trigger_position"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,248 @@
+"""Real GDB sessions on the simulated boards: values of the past against the board's truth and against a live GDB's."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+import pytest
+
+from tests.firmware.build import compiler
+from tests.firmware.recovery.build import elf
+from tests.gdb_session import ROOT, run_gdb
+from tests.gdbui.test_recovering import truth
+from tests.terminal import Terminal, are_gone, children
+
+DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
+_MARK = re.compile(r" \((?:assumed|likely)\)$")
+
+
+def session(commands: Sequence[str], board: str = "m33", program: str = str(DEMO), more: str = "") -> List[List[str]]:
+    """Connect, start, and run commands; return the lines of each."""
+    typed = [line for command in commands for line in ("echo >>>\\n", command)]
+    text = run_gdb(["etm connect board:%s --elf %s %s" % (board, program, more), "etm start", *typed, "echo >>>\\n"])
+    return [part.splitlines() for part in text.split(">>>\n")[1:-1]]
+
+
+def fields(lines: Sequence[str]) -> Dict[str, str]:
+    """Read a listing of registers or variables: names and what follows."""
+    return {line.split()[0]: line.split(None, 1)[1] for line in lines}
+
+
+@pytest.mark.parametrize("board, level", [("m33", "O0"), ("m4", "Os")])
+def test_registers_at_positions_are_the_boards(board: str, level: str, tmp_path: Path) -> None:
+    places = ("begin", "20%", "50%", "-2")
+    commands = [line for place in places for line in ("etm goto %s" % place, "etm info registers")]
+    convenience = "output/x $etm_sp"
+    found = session(
+        ["continue", *commands, convenience],
+        board,
+        elf("interrupts-" + level),
+        "--truth %s --registers --etb-size 64K" % (tmp_path / "truth"),
+    )
+    real = truth(tmp_path)
+    known = 0
+    for went, lines in zip(found[1::2], found[2::2]):
+        number, count = (int(word.replace(",", "")) for word in went[-1].split()[1::2])
+        address, registers = real[len(real) - 1 - count + number - 1]
+        shown = fields(lines)
+        assert list(shown)[-3:] == ["lr", "pc", "xpsr"] and int(shown["pc"].split()[0], 16) == address
+        for name in [*("r%d" % index for index in range(13)), "sp", "lr"]:
+            if not shown[name].startswith("<unavailable>"):
+                assert int(shown[name].split()[0], 16) == registers[name], (number, name)
+                known += 1
+            else:
+                assert len(shown[name].split()) > 2, "no reason"
+    assert known > 40
+    assert int(found[-1][0], 16) == registers["sp"]
+
+
+@pytest.mark.parametrize("level", ["O0", "Os"])
+def test_variables_are_those_that_a_live_gdb_shows(level: str) -> None:
+    program = elf("algorithms-" + level)
+    looks = ["info locals", "info args", "backtrace"]
+    ignored = 40
+    live = session(["break swap", "ignore 1 %d" % ignored, "continue", *looks], program=program)
+    past = session(
+        ["tbreak find", "continue", "etm goto begin", "break swap"]
+        + ["etm continue %d" % (ignored + 1), *("etm " + look for look in looks)],
+        program=program,
+        more="--etb-size 64K",
+    )
+    pairs = list(zip(live[-3:-1], past[-3:-1]))
+    known = 0
+    for alive, told in pairs:
+        assert len(alive) == len(told)
+        for one, other in zip(alive, told):
+            if "<unavailable>" not in other:
+                assert _MARK.sub("", other) == one
+                known += "=" in one
+    assert known >= 2
+    names = [[re.sub(r"^#\d+ +(?:0x\w+ in )?", "", line) for line in lines] for lines in (live[-1], past[-1])]
+    assert [name.split()[0] for name in names[0]] == [name.split()[0] for name in names[1] if name[0] != "["]
+    assert names[0][0] == names[1][0]
+
+
+def test_the_demos_values() -> None:
+    commands = [
+        "continue", "etm goto 13594", "etm print values[count - 1]", "etm print/x $r0", "etm print *message",
+        "etm info registers r4 lr n", "etm up", "etm info args", "etm print sentence", "etm why 13594 r4",
+        "etm writes station.table[0].handler", "etm writes 0x200000bc,1", "etm print --at 18300 $r3",
+        "etm why 18300 r3", "etm x/2xw &station.table", "etm x/s sentence", "output/x $etm_r0",
+        "etm writes 0x2007ffa4",
+    ]
+    found = dict(zip(commands, session(commands)))
+    assert found["etm print values[count - 1]"] == ["values[count - 1] = 1115"]
+    assert found["etm print/x $r0"] == ["$r0 = 0x163333"] and found["output/x $etm_r0"] == ["0x163333"]
+    assert found["etm print *message"] == ['No symbol "message" in current context']
+    registers = found["etm info registers r4 lr n"]
+    assert registers[0] == "r4  0x00000008  8                  stored at #13,537, loaded at #13,592"
+    assert registers[1].startswith("lr  0x000001b3  <parse_values+26>  ")
+    assert found["etm info args"] == ['sentence = 0x20000000 <sentence> "$TMP,"<unavailable>', "message = 0x2007ffe4"]
+    assert found["etm print sentence"] == ['sentence = 0x20000000 <sentence> "$TMP,"<unavailable>']
+    assert found["etm why 13594 r4"] == [
+        "r4 = 0x00000008 before instruction 13,594, <parse_values+26>",
+        "  #13,592  <parse_number+120>  pop {r4}  stored at #13,537, loaded",
+    ]
+    assert found["etm writes station.table[0].handler"] == [
+        "4 bytes at 0x200000bc <station+32>:",
+        "#13,594  <parse_values+26>  0x00163333  rx.c:83",
+        "[7 stores whose address is not known]",
+        "[the buffer wrapped here: what ran before was overwritten]",
+    ]
+    assert found["etm writes 0x200000bc,1"][1].endswith("0x00163333  rx.c:83  4 bytes at 0x200000bc")
+    assert found["etm print --at 18300 $r3"] == ["$r3 = <unavailable>"]
+    assert found["etm why 18300 r3"][1].split() == "input/output at 0x40004004".split()
+    assert found["etm x/2xw &station.table"] == ["0x200000bc <station+32>:\t0x0000045b\t<unavailable>"]
+    assert found["etm x/s sentence"] == ['0x20000000 <sentence.0>:\t"$TMP,"<unavailable>']
+    assert found["etm writes 0x2007ffa4"][1] == "#18,276  <IRQ0 (exception 16)>  0x000001b3"
+
+
+def test_what_is_not_exact_is_marked_and_what_is_wrong_is_told_once() -> None:
+    looks = ["etm info registers r2 sp", "etm print $sp", "etm info locals", "etm x/2xw $sp"]
+    commands = ["continue", "etm goto -105", "set etm recovery likely", *looks]
+    commands += ["set etm recovery assumed", *looks, "set etm recovery exact", "etm info registers sp", "etm print $sp"]
+    found = session(commands, program=elf("corrupt-O0"))
+    likely, assumed, exact = found[3:7], found[8:12], found[13:]
+    assert likely[0][0].startswith("r2  0xdb98128e  -610790770  (likely) ")
+    assert likely[0][1].startswith("sp  0x2007ffb0") and "(assumed)" in likely[0][1]
+    assert likely[1] == ["$sp = (void *) 0x2007ffb0 (assumed)"]
+    assert likely[2][-1] == "steps = 3 (likely)"
+    assert likely[3] == ["0x2007ffb0:\t0x00000000\t0x20000058 (likely)"]
+    assert assumed[0][0].startswith("r2  <unavailable>") and "behind the store at 0x256 <walk+30>" in assumed[0][0]
+    assert assumed[1] == ["$sp = (void *) 0x2007ffb0 (assumed)"]
+    assert exact[0][0].startswith("sp  <unavailable>") and exact[1] == ["$sp = <unavailable>"]
+    commands = ["continue", "etm info registers r4", "etm goto -5", "etm info registers r4"]
+    told = session(commands, program=elf("clobber-O2"))
+    assert told[1][0].startswith("etm: the call at 0x164 <careless+16> did not preserve r4 (instruction ")
+    assert not [line for lines in told[2:] for line in lines if line.startswith("etm:")]
+
+
+@pytest.mark.parametrize(
+    "command, said",
+    [
+        ("etm print", "EXPR is missing. Usage: etm print [/FMT] [--at N] [--id ID] EXPR"),
+        ("etm print bogus", 'No symbol "bogus" in current context'),
+        ("etm print /q 1", 'Undefined output format "q"'),
+        ("etm print /Q 1", "/Q is no format. Usage: etm print [/FMT] [--at N] [--id ID] EXPR"),
+        ("etm print parse(0, 0)", "Cannot call functions in the program: may-call-functions is off"),
+        ("etm print ring_head = 1", "Writing to memory is not allowed (addr 0x20000050, len 4)"),
+        ('etm print $_shell("true")', "$_shell does not work here"),
+        ("etm print --at 99999 1", "--at 99999: the instructions are numbered 1 to 18364"),
+        ("etm x", "ADDRESS is missing. Usage: etm x [/FMT] [--at N] [--id ID] ADDRESS"),
+        ("etm info locals x", "etm info locals takes no names: etm print x"),
+        ("etm info registers r16", 'no register "r16"; there are r0 to r12, sp, lr, pc, xpsr, n, z, c, v, msp'),
+        ("etm info things", 'TOPIC: "things" is none of: registers, locals, args'),
+        ("etm why", "a register is missing: etm why r3, or etm why N r3"),
+        ("etm why x r3", '"x" is no number of an instruction: etm why N REG'),
+        ("etm why 99999 r3", "99999 is outside the history: the instructions are numbered 1 to 18364"),
+        ("etm writes $r3", "Attempt to take address of value not located in memory"),
+        ("etm writes 0x20000000,0", "0x20000000,0: of 1 to 65536 bytes in 32 bits of address space"),
+        ("set etm volatile 0x20000000", 'volatile: "0x20000000" is no region: ADDRESS,SIZE, such as 0x20000400,64'),
+        ("set etm recovery some", 'Undefined item: "some".'),
+    ],
+)
+def test_wrong_arguments(command: str, said: str, wrong: Dict[str, List[str]]) -> None:
+    assert wrong[command] == [said]
+
+
+@pytest.fixture(scope="module", name="wrong")
+def fixture_wrong() -> Dict[str, List[str]]:
+    """Type all wrong arguments in one session."""
+    (mark,) = [one for one in test_wrong_arguments.pytestmark if one.name == "parametrize"]
+    commands = [command for command, _ in mark.args[1]]
+    return dict(zip(commands, session(["continue", "etm goto -1", *commands])[2:]))
+
+
+def test_recovery_can_be_off_and_memory_volatile() -> None:
+    commands = ["continue", "set etm recovery off", "etm goto -2", "output $etm_r3", "etm info registers"]
+    commands += ["etm backtrace", "etm set recovery assumed", "etm goto -1", "output/x $etm_r3"]
+    commands += ["set etm volatile 0x200000bc,4", "etm print station.table[0].handler"]
+    found = dict(zip(commands, session(commands)))
+    assert found["output $etm_r3"] == ["void"]
+    off = "the past's registers and memory are not worked out: \"set etm recovery assumed\" has them"
+    assert found["etm info registers"] == [off]
+    assert found["etm backtrace"][0] == "#0  dispatch (...) at rx.c:121"
+    assert found["output/x $etm_r3"] == ["0x163333"]
+    assert found["etm print station.table[0].handler"] == ["station.table[0].handler = <unavailable>"]
+
+
+def test_a_program_without_debug_information(tmp_path: Path) -> None:
+    gcc = compiler()
+    if gcc is None:
+        pytest.skip("no arm-none-eabi-gcc, whose objcopy this needs")
+    bare = str(tmp_path / "bare.elf")
+    subprocess.run([gcc[: -len("gcc")] + "objcopy", "--strip-debug", str(DEMO), bare], check=True)
+    commands = ["continue", "etm goto 13594", "etm info registers r0", "etm info locals", "etm print/x $r0"]
+    commands += ["etm print station", "etm x/xw &station", "etm backtrace"]
+    commands += ["etm writes 0x200000bc", "etm writes *0x200000bc"]
+    found = dict(zip(commands, session(commands, program=bare)))
+    assert found["etm info registers r0"] == ["r0  0x00163333  1454899  stored at #13,594, loaded at #18,363"]
+    assert found["etm info locals"] == ["No symbol table info available."]
+    assert found["etm print/x $r0"] == ["$r0 = 0x163333"]
+    assert found["etm print station"] == ["'station' has unknown type; cast it to its declared type"]
+    assert found["etm x/xw &station"] == ["0x2000009c <station>:\t0x00156666"]
+    assert found["etm backtrace"][0] == "#0  0x000001b2 in parse_values ()"
+    assert found["etm writes 0x200000bc"] == found["etm writes *0x200000bc"]
+    assert found["etm writes 0x200000bc"][1].split() == ["#13,594", "<parse_values+26>", "0x00163333"]
+
+
+_KILL = """python
+import os, signal
+from gdb_etm.api.inside import commands_session
+os.kill(commands_session().shadow._process.pid, signal.SIGKILL)
+end
+"""
+
+
+def test_the_second_gdb_is_started_again_when_it_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "kill.gdb").write_text(_KILL)
+    commands = ["continue", "etm goto 13594", "etm print $r0", "source %s" % (tmp_path / "kill.gdb")]
+    found = session([*commands, "etm print $r0", "etm print $r0"])
+    ended = ["the second GDB, which prints values of the past, has ended; try again"]
+    assert found[2] == found[-1] == ["$r0 = 1454899"] and found[-2] in (ended, found[-1])
+
+
+def test_ctrl_c_ends_the_work_and_it_can_be_done_again() -> None:
+    script = str(ROOT / "scripts" / "gdb_etm")
+    connect = "etm connect board:m33 --elf %s --etb-size 64K" % elf("algorithms-O0")
+    begin = ["source %s" % script, connect, "etm start", "set pagination off", "set style enabled off"]
+    arguments = [word for line in begin for word in ("-ex", line)]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    with Terminal(["gdb-multiarch", "-nx", "-q", *arguments], dict(environment, HOME="/nonexistent"), ROOT) as gdb:
+        gdb.type("continue\n")
+        begun = gdb.wait("tracing started here")
+        gdb.type("etm info registers r0\n")
+        begun = gdb.wait("% (Ctrl-C ends it)", begun)
+        gdb.type("\x03")
+        begun = gdb.wait("Quit while working out the values of ", begun)
+        gdb.type("etm print $r0\n")
+        begun = gdb.wait("$r0 = ", begun)
+        processes = children(gdb.pid)
+        assert len(processes) >= 2
+        gdb.type("etm disconnect\nquit\n")
+        gdb.end()
+        assert are_gone(processes)
