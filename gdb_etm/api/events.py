@@ -20,10 +20,11 @@ class Asked(NamedTuple):
 
 
 class Own(NamedTuple):
-    """What a script has put among the session's events."""
+    """What a script has put among the session's events and filters."""
 
     reactions: Tuple[int, ...] = ()
     counters: Tuple[int, ...] = ()
+    filters: Tuple[int, ...] = ()
 
 
 def with_asked(session: Session, own: Own, asked: Asked) -> Tuple[Events, Own]:

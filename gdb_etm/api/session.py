@@ -123,6 +123,7 @@ class Session:
         data_exclude: Variables = (),
         conditional: Optional[str] = None,
         q_elements: Optional[str] = None,
+        filters: Sequence[Tuple[str, str]] = (),
         on: Sequence[Tuple[str, str]] = (),
         counters: Sequence[Counter] = (),
         first_state: Optional[int] = None,
@@ -159,6 +160,8 @@ class Session:
             ``"loads"``, ``"stores"``, ``"both"`` or ``"all"``; None: as ``set etm conditional`` says (IHI 0064, 7.3.8).
         :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"``; None: as
             ``set etm q-elements`` says (IHI 0064, 7.3.8).
+        :param filters: Pairs of a kind and what belongs to it in the words of ``etm filter``, as
+            ``("exceptions", "off")``; ``etm filter list`` lists them too (IHI 0064, 4.1.3).
         :param on: Pairs of an event and an action in the words of ``etm on``, as ``("exec dispatch", "mark")``;
             ``etm on list`` lists them too (IHI 0064, 4.4).
         :param counters: How counters begin that these use (IHI 0064, 4.2.1).
@@ -188,15 +191,17 @@ class Session:
             "conditional": conditional,
             "q_elements": q_elements,
         })
-        before = self._session.events.now
-        self._session.events.now, own = with_asked(
-            self._session, self._own, Asked(on, counters, first_state, trigger_position))
+        session, before = self._session, self._session.events.now
+        events, own = with_asked(session, self._own, Asked(on, counters, first_state, trigger_position))
+        kept, numbers = session.filters.with_texts(filters, session.locations, self._own.filters)
+        session.events.now, undo = events, session.filters.keep(kept)
         try:
-            options_of(self._session, parse(START, found))
+            options_of(session, parse(START, found))
         except EtmError:
-            self._session.events.now = before
+            undo()
+            session.events.now = before
             raise
-        self._configured, self._own = found, own
+        self._configured, self._own = found, own._replace(filters=numbers)
 
     def plan(self) -> TracePlan:
         """Plan what :meth:`start` would write, without writing anything.

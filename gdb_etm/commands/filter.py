@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Sequ
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.doubts import point_notes
-from gdb_etm.commands.filter_set import CONTEXT, DATA_PLACES, LEVEL, PLACES, STATES, Filter
+from gdb_etm.commands.filter_set import CONTEXT, DATA_PLACES, KINDS, LEVEL, PLACES, STATES, Filter
 from gdb_etm.commands.parse import count, one_of
 from gdb_etm.commands.reprogram import carry_over, planned
 from gdb_etm.commands.session import Session
@@ -16,7 +16,7 @@ from gdb_etm.views.filters import FilterRow, filter_lines, place_text
 if TYPE_CHECKING:
     from gdb_etm.traceunit.plan import Taken
 
-_VERBS = (*PLACES, *STATES, LEVEL, CONTEXT, *DATA_PLACES, "list", "delete")
+_VERBS = (*KINDS, "list", "delete")
 _NONE = 'no filters; "etm filter include FUNCTION" makes one'
 _MEANING = {
     ("exceptions", "on"): "resets and system errors are told wherever they are",

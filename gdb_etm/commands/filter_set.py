@@ -20,6 +20,8 @@ STATES: Dict[str, Tuple[str, ...]] = {
 """Kinds that take a word, of which there is one filter each."""
 CONTEXT = "context"
 LEVEL = "level"
+KINDS = (*PLACES, *STATES, LEVEL, CONTEXT, *DATA_PLACES)
+"""All kinds."""
 
 _RANGE = re.compile(r"\*?(0[xX][0-9a-fA-F]+|[0-9]+)-\*?(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 _LEVEL = re.compile(r"(n?s)([0-3])\Z")
@@ -63,6 +65,25 @@ class FilterSet:
     def with_filter(self, added: Filter) -> List[Filter]:
         """List all filters with one more, which takes the place of another of the same state."""
         return [each for each in self.filters if each.kind != added.kind or each.kind not in STATES] + [added]
+
+    def with_texts(self, asked: Sequence[Tuple[str, str]], places: Optional[Locations],
+                   without: Sequence[int] = ()) -> Tuple[List[Filter], Tuple[int, ...]]:
+        """List all filters but some, with several more.
+
+        :param asked: Kinds, each with what would be typed after it.
+        :returns: The filters, and the numbers of those that were added.
+        :raises CommandError: There is no such kind or place, or it makes no sense.
+        """
+        kept = FilterSet()
+        kept.filters, kept._last = [each for each in self.filters if each.number not in without], self._last
+        numbers = []
+        for kind, text in asked:
+            if kind not in KINDS:
+                raise CommandError('"%s" is no filter; they are: %s' % (kind, ", ".join(KINDS)))
+            made = kept.made(kind, text, places)
+            kept.keep(kept.with_filter(made))
+            numbers.append(made.number)
+        return kept.filters, tuple(numbers)
 
     def without(self, numbers: Sequence[int]) -> List[Filter]:
         """List all filters but some.

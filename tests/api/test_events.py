@@ -47,3 +47,18 @@ def test_what_makes_no_sense_changes_nothing() -> None:
         session.configure(on=[("input 0", "next-state")])
         with pytest.raises(UnsupportedError, match="TRCIDR5.NUMSEQSTATE"):
             session.plan()
+
+
+def test_filters_in_the_words_of_the_command() -> None:
+    note = symbol(PATH, "note")
+    with gdb_etm.connect("board:m33", elf=PATH, etb_size=1 << 20, option=["board.resources=full"]) as session:
+        session.command("filter exclude pend")
+        session.configure(filters=[("include", "note"), ("exceptions", "only")])
+        with pytest.raises(CommandError, match='"includes" is no filter; they are: include, '):
+            session.configure(filters=[("includes", "note")])
+        session.start()
+        session.run(SECONDS)
+        ran = [one.address for one in session.capture().history().instructions()]
+        assert ran and ran[0] == note and set(ran) < set(range(note, symbol(PATH, "pend")))
+        session.configure(filters=[("level", "thread")])
+        assert [line.split()[:2] for line in session.command("filter list")[1:]] == [["1", "exclude"], ["4", "level"]]
