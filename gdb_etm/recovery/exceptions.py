@@ -38,6 +38,7 @@ from gdb_etm.recovery.operations import (
 )
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.threads import Waiting
+from gdb_etm.recovery.waiting import Wait
 
 _BIT = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
@@ -183,19 +184,20 @@ class Exceptions:
             line.put(place, current[place])
         return address
 
-    def wait(self, left: int, frame: Waiting) -> None:
+    def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
         """Assume that a thread waits at the end with a frame that is in memory then.
 
         :param left: Index of the exception that left it.
         """
         pushed = self._left.get(left)
         if pushed is None:
-            return
+            return None
         known = [(pushed.process, 1), (pushed.frame, frame.address), *zip(pushed.words, frame.words)]
         if frame.returns is not None:
             known.append((pushed.returns, frame.returns))
         for variable, value in known:
             self._believe(variable, self._line.constant(value), pushed.entry.number, WAITING)
+        return Wait(pushed.entry.number, pushed.frame, frame.address)
 
     def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
         # Assume that a variable is a constant.

@@ -19,6 +19,7 @@ from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 from gdb_etm.recovery.threads import Threads, Waiting, Word
+from gdb_etm.recovery.waiting import Saved
 
 _BIT = 0xFFFFFFFE
 _NO_MODE = 0xFFFFFFE0
@@ -194,10 +195,10 @@ class Flow:
         if threads.switches:
             self._resumed, self._waiting = threads.match(self.line.rules.stacks, self._word)
 
-    def wait(self) -> None:
+    def wait(self, word: Word) -> Saved:
         """Take it that threads wait at the end with the frames that memory holds then."""
-        for left, frame in self._waiting:
-            self._exceptions.wait(left, frame)
+        waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
+        return Saved(self.line, [wait for wait in waits if wait is not None], word, self.calls.assumptions)
 
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""

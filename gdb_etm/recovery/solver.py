@@ -159,6 +159,8 @@ class Solver:
         self.fallen: List[Fallen] = []
         self.symbolic = Symbolic(line)
         self.evaluations = 0
+        self.further: Optional[Callable[[], None]] = None
+        """Adds assumptions that what is known by then allows."""
 
     def tier(self, entry: int) -> Tier:
         """Give the tier of an entry of the log; that of what has none is EXACT."""
@@ -186,6 +188,7 @@ class Solver:
         for _ in range(_ROUNDS):
             try:
                 self._assume(dropped)
+                self._go_further()
                 more = self._of_functions(self._refuted(dropped)) - dropped
                 if not more:
                     break
@@ -252,6 +255,13 @@ class Solver:
         if assumption.kind > HANDLER:
             return False
         return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
+
+    def _go_further(self) -> None:
+        count = -1
+        while self.further is not None and count != len(self._assumptions):
+            count = len(self._assumptions)
+            self.further()
+            self._assume(set(range(count)))
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line

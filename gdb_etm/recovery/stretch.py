@@ -22,6 +22,7 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.values import Fact as Given
 from gdb_etm.recovery.values import Finding, State, Tier
+from gdb_etm.recovery.waiting import Saved
 
 _IPSR = 0x1FF
 _THUMB = 1 << 5
@@ -67,15 +68,18 @@ class StretchSolution:
         fpu = rules.fpu if rules.fpu is not None else may_have_fpu(history.source.core)
         fpu = fpu and uses_floats(history.program)
         psp = _on_process_stack(begin, end) or uses_process_stack(history.program)
-        self.flow = Flow(history, self.line, first, last, fpu, psp, _words(end))
+        self._words = _words(end)
+        self._saved: Optional[Saved] = None
+        self.flow = Flow(history, self.line, first, last, fpu, psp, self._words)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
             if first <= fact.number <= last + 1:
                 given.setdefault(fact.number, []).append(fact)
         self._build(given)
-        memory = Memory(self.line, _words(begin), _words(self.trusted_end), self.address)
+        memory = Memory(self.line, _words(begin), self._words if self._end_fits else None, self.address)
         self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._entered, self._count)
+        self.solver.further = self._saved.look if self._saved is not None else None
         self._solve()
 
     @property
@@ -138,7 +142,8 @@ class StretchSolution:
         elif is_m_profile(self.history.source.core):
             self.flow.finish(pc, Isa.T32)
         self._anchor(end, Fact.HALT)
-        self.flow.wait()
+        if self._words is not None:
+            self._saved = self.flow.wait(self._words)
 
     def _reaches(self, pc: int) -> bool:
         # Whether the program counter is where the last instruction leads.

@@ -32,13 +32,16 @@ two:
     nop
     nop
 switch:
+    mrs r0, psp
+    stmdb r0!, {r4, r5}
+    str r3, [r2]
     ldmia r1!, {r4, r5}
     msr psp, r1
     bx lr
 """
 LEAF, TWO, SWITCH = CODE + 10, CODE + 14, CODE + 20
 PENDSV = 14
-TO_OTHER: List[Item] = [SWITCH, SWITCH + 2, SWITCH + 6, Returned()]
+TO_OTHER: List[Item] = [SWITCH, SWITCH + 4, SWITCH + 8, SWITCH + 10, SWITCH + 12, SWITCH + 16, Returned()]
 # The first thread calls, is left in the leaf, and goes on there after another one.
 ITEMS: List[Item] = [
     *(CODE, CODE + 2, LEAF, Taken(PENDSV, LEAF + 2)),
@@ -75,9 +78,9 @@ def recovered(
 
 def test_a_thread_goes_on_with_its_registers() -> None:
     recovery = recovered({})
-    assert recovery.register(12, "r4")[:2] == (5, Tier.EXACT)
+    assert recovery.register(18, "r4")[:2] == (5, Tier.EXACT)
     value = recovery.register(3, "r4")
-    assert value[:3] == (5, Tier.ASSUMED, "the thread left at #3 went on at #12 with its registers")
+    assert value[:3] == (5, Tier.ASSUMED, "the thread left at #3 went on at #18 with its registers")
     assert [step.text for step in recovery.why(3, "r4")] == [value.reason, "read at the halt, not written since"]
     assert recovery.register(1, "sp")[:2] == (TOP, Tier.ASSUMED)
     assert not recovery.findings
@@ -85,27 +88,30 @@ def test_a_thread_goes_on_with_its_registers() -> None:
 
 def test_what_the_handler_finds_and_leaves() -> None:
     recovery = recovered({})
-    assert recovery.register(4, "psp").value == recovery.register(11, "psp").value == TOP - 32
-    assert recovery.register(9, "r1")[:2] == (TOP - 40, Tier.EXACT)
-    assert recovery.register(4, "lr").value == recovery.register(11, "lr").value == 0xFFFFFFFD
+    assert recovery.register(4, "psp").value == recovery.register(17, "psp").value == TOP - 32
+    assert recovery.register(15, "r1")[:2] == (TOP - 40, Tier.EXACT)
+    assert recovery.register(4, "lr").value == recovery.register(17, "lr").value == 0xFFFFFFFD
 
 
 def test_of_the_other_thread_nothing_is_known() -> None:
-    assert recovered({}).register(7, "r4").value is None
-    assert recovered({}).register(8, "sp").value is None
+    assert recovered({}).register(10, "r4").value is None
+    assert recovered({}).register(11, "sp").value is None
 
 
 def test_a_thread_that_waits_has_its_frame_in_memory() -> None:
-    memory = {**frame(OTHER, TWO + 4), OTHER - 4: 0xFFFFFFFD}
+    memory = {**frame(OTHER, TWO + 4), OTHER - 8: 44, OTHER - 4: 45}
     recovery = recovered(memory)
-    assert recovery.register(8, "sp")[:2] == (OTHER + 32, Tier.ASSUMED)
-    why = "the thread left at #8 waits at the end, its frame is in RAM"
-    assert recovery.register(8, "r0")[:3] == (10, Tier.ASSUMED, why)
-    assert recovery.register(8, "r12").value == 112
-    assert recovery.register(9, "psp").value == OTHER
+    assert recovery.register(11, "sp")[:2] == (OTHER + 32, Tier.ASSUMED)
+    why = "the thread left at #11 waits at the end, its frame is in RAM"
+    assert recovery.register(11, "r0")[:3] == (10, Tier.ASSUMED, why)
+    assert recovery.register(11, "r12").value == 112
+    assert recovery.register(12, "psp").value == OTHER
+    # What the handler has saved is below it.
+    assert recovery.register(11, "r5")[:3] == (45, Tier.ASSUMED, why)
+    assert recovery.register(10, "r4")[:2] == (44, Tier.ASSUMED)
     # It is the frame of one thread alone that is there.
     twice = recovered({**memory, **frame(THIRD, TWO + 4)})
-    assert twice.register(8, "sp").value is None
+    assert twice.register(11, "sp").value is None
 
 
 def test_two_that_wait_at_the_same_place_are_not_told_apart() -> None:
@@ -122,14 +128,14 @@ def test_without_memory_one_return_does_not_tell() -> None:
 
 def test_a_return_that_leads_elsewhere_is_another_threads() -> None:
     recovery = recovered({TOP - 12: TWO + 3}, [*ITEMS[:-1], TWO + 2], TWO + 4)
-    assert recovery.register(12, "r4").value == 5
+    assert recovery.register(18, "r4").value == 5
     assert recovery.register(3, "r4").value is None
 
 
 def test_another_thread_after_all_is_a_finding() -> None:
     recovery = recovered({TOP - 36: 9}, r5=9)
     assert recovery.register(2, "r5").value == 3
-    assert recovery.register(12, "r5").value == 9
+    assert recovery.register(18, "r5").value == 9
     assert recovery.register(3, "r4").value is None
     assert "it was another thread than that left at #3 that went on" in [one.text for one in recovery.findings]
 

@@ -9,6 +9,7 @@ from typing import Dict, Iterator, List, Tuple
 import pytest
 
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Fact, State, Tier, no_memory
@@ -44,7 +45,8 @@ def score_of(program: str, folder: Path) -> Score:
     """Recover the last instructions of a run, in all tiers."""
     run = run_of(program, folder)
     first = run.start(WINDOW)
-    rules = Rules(limit=Tier.LIKELY, window=WINDOW + 4, frames=load_frames([elf(program)]))
+    stacks = tuple(load_writable(elf(program)))
+    rules = Rules(limit=Tier.LIKELY, window=WINDOW + 4, frames=load_frames([elf(program)]), stacks=stacks)
     return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
 
 

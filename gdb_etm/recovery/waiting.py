@@ -1,0 +1,76 @@
+"""What a handler has saved below the frame of a thread that waits at the end: it is in memory still."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Set
+
+from gdb_etm.recovery.calls import WAITING, Assumption
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.operations import MASK, PSP
+
+_BELOW = 160
+# Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
+_SOON = 400
+# Instructions after the exception that are looked at.
+
+
+class Wait(NamedTuple):
+    """A thread that waits."""
+
+    number: int
+    """Of the instruction before it was left."""
+    frame: int
+    """Variable of its frame's address."""
+    address: int
+    """Of the frame."""
+
+
+class Saved:
+    """Finds what handlers have stored on the stacks of threads that wait.
+
+    :param line: With its accesses.
+    :param waits: The threads.
+    :param word: Reads memory at the end.
+    :param assumptions: Are added to.
+    """
+
+    def __init__(
+        self, line: Line, waits: List[Wait], word: Callable[[int], Optional[int]], assumptions: List[Assumption]
+    ) -> None:
+        self._line = line
+        self._waits = waits
+        self._word = word
+        self._assumptions = assumptions
+        self._told: Set[int] = set()
+        self._zero = line.constant(0)
+        self._end = line.number
+
+    def look(self) -> None:
+        """Assume of the words that are known to have been stored there last that they are there at the end."""
+        domain = self._line.domain
+        for wait in self._waits:
+            if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
+                for address, number in self._last(wait).items():
+                    value = self._word(address)
+                    if number not in self._told and value is not None:
+                        self._told.add(number)
+                        self._believe(wait, self._line.accesses[number].data, value)
+
+    def _last(self, wait: Wait) -> Dict[int, int]:
+        # The last store to each word below the frame.
+        domain = self._line.domain
+        found: Dict[int, int] = {}
+        for number, access in enumerate(self._line.accesses):
+            if not access.store or not wait.number < access.number <= wait.number + _SOON:
+                continue
+            address = domain.bits[access.address]
+            known = domain.mask[access.address] == MASK == domain.mask[access.condition]
+            if known and wait.address - _BELOW <= address < wait.address and domain.bits[access.condition]:
+                found.pop(address & ~3, None)
+                if access.size == 4 and not address & 3:
+                    found[address] = number
+        return found
+
+    def _believe(self, wait: Wait, variable: int, value: int) -> None:
+        # With what else is assumed of the same thread.
+        self._assumptions.append(Assumption(WAITING, PSP, self._zero, variable, wait.number, self._end, value))
