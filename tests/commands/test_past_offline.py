@@ -1,0 +1,74 @@
+"""Real GDB sessions' captures in the shell, which has no GDB: registers, reasons and writes of the past."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import List, Tuple
+
+import pytest
+
+from tests.gdb_session import ROOT, run_gdb
+
+DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
+
+
+@pytest.fixture(scope="module", name="snapshot")
+def fixture_snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save the demo's capture."""
+    pytest.importorskip("unicorn")
+    folder = tmp_path_factory.mktemp("past") / "snapshot"
+    run_gdb(["etm connect board:m33 --elf %s" % DEMO, "etm start", "continue", "etm save %s" % folder])
+    return folder
+
+
+def shell(command: str, snapshot: Path, *words: str) -> Tuple[int, List[str]]:
+    """Run gdb-etm; return its status and its lines."""
+    line = [sys.executable, "-m", "gdb_etm", command, str(snapshot), "--elf", str(DEMO), *words]
+    done = subprocess.run(
+        line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, cwd=str(ROOT), check=False
+    )
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_registers_before_an_instruction(snapshot: Path) -> None:
+    status, lines = shell("info", snapshot, "--at", "13594")
+    assert status == 0 and lines[0] == "r0    0x00163333     1454899"
+    assert lines[14:16] == ["lr    0x000001b3     <parse_values+26>", "pc    0x000001b2     <parse_values+26>"]
+    assert shell("info", snapshot, "--at", "13594", "registers", "r4")[1] == [
+        "r4  0x00000008  8  stored at #13,537, loaded at #13,592"
+    ]
+
+
+def test_why_and_writes(snapshot: Path) -> None:
+    assert shell("why", snapshot, "13594", "r4") == (
+        0,
+        [
+            "r4 = 0x00000008 before instruction 13,594, <parse_values+26>",
+            "  #13,592  <parse_number+120>  pop {r4}  stored at #13,537, loaded",
+        ],
+    )
+    written = [
+        "4 bytes at 0x200000bc <station+32>:",
+        "#13,594  <parse_values+26>  0x00163333  rx.c:83",
+        "[7 stores whose address is not known]",
+        "[the buffer wrapped here: what ran before was overwritten]",
+    ]
+    assert shell("writes", snapshot, "0x200000bc,4") == (0, written)
+    assert shell("writes", snapshot, "station")[1][0] == "56 bytes at 0x2000009c <station>:"
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (("info", "--at", "13594", "locals"), "this needs GDB: its types and its symbols"),
+        (("info", "--at", "99999"), "--at 99999: the instructions are numbered 1 to 18364"),
+        (("why", "r4"), "without GDB there is no position: say before which instruction"),
+        (("why",), "a register is missing: etm why r3, or etm why N r3"),
+        (("writes", "station.table[0]"), 'no variable "station.table[0]"; did you mean station?'),
+        (("writes",), "EXPR is missing. Usage: etm writes [--at N] [--id ID] EXPR"),
+    ],
+)
+def test_what_it_refuses(snapshot: Path, words: Tuple[str, ...], said: str) -> None:
+    assert shell(words[0], snapshot, *words[1:]) == (1, ["gdb-etm: " + said])
