@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.capture import BufferEnd, Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
@@ -35,21 +35,31 @@ _FILTERS = (
 # The options that leave something out.
 
 
+class Memory(Protocol):
+    """Reads the target's memory."""
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Read the target's memory.
+
+        :raises AccessError: It cannot be read.
+        """
+
+
 class Anchor:
     """Registers and memory of a core at rest.
 
     Memory is read when it is first asked for, while the core is still at rest, and kept.
 
     :param registers: By their lower-case names.
-    :param debugger: Reads the memory; None when what there is of it is in ``images``.
+    :param memory: Reads the memory; None when what there is of it is in ``images``.
     :param images: Memory that was read already.
     """
 
     def __init__(
-        self, registers: Mapping[str, int], debugger: Optional[Debugger] = None, images: Sequence[MemoryImage] = ()
+        self, registers: Mapping[str, int], memory: Optional[Memory] = None, images: Sequence[MemoryImage] = ()
     ) -> None:
         self.registers = registers
-        self._debugger = debugger
+        self._memory = memory
         self._images = tuple(images)
         self._blocks: Dict[int, Optional[bytes]] = {}
         self._changed: List[Piece] = []
@@ -82,13 +92,13 @@ class Anchor:
     def _block(self, number: int) -> Optional[bytes]:
         if number in self._blocks:
             return self._blocks[number]
-        if self._debugger is None:
+        if self._memory is None:
             return None
         start = number * _BLOCK
         found: Optional[bytes] = None
         if not self._is_changed(start, _BLOCK):
             try:
-                found = self._debugger.read_memory(start, _BLOCK)
+                found = self._memory.read_memory(start, _BLOCK)
             except (AccessError, ConnectError):
                 found = None  # nothing is there, it is kept from debuggers, or the connection has ended
         self._blocks[number] = found
@@ -105,10 +115,10 @@ class Anchor:
         # One long read costs less than many short ones.
         numbers = range(first, first + count)
         start, size = first * _BLOCK, count * _BLOCK
-        if self._debugger is not None and not self._is_changed(start, size):
+        if self._memory is not None and not self._is_changed(start, size):
             if not any(number in self._blocks for number in numbers):
                 try:
-                    data = self._debugger.read_memory(start, size)
+                    data = self._memory.read_memory(start, size)
                 except (AccessError, ConnectError):
                     pass  # part of it may be there
                 else:
@@ -125,7 +135,11 @@ class Anchor:
 
     def leave(self) -> None:
         """Take note that the core runs again."""
-        self._debugger = None
+        self._memory = None
+
+    def stay(self, memory: Memory) -> None:
+        """Take note that the core did not run after all, and how it is read now."""
+        self._memory = memory
 
     @property
     def images(self) -> Tuple[MemoryImage, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import SERVER, Client, attach, start
@@ -181,6 +182,17 @@ class Live:
         told = self._reverse()
         before, self._runs = self._runs, told.get("runs")
         return not told or not told["past"] and self._runs != before
+
+    def read_memory(self, address: int, size: int) -> bytes:
+        """Read the halted target's memory, whatever moment GDB looks at.
+
+        :raises AccessError: It cannot be read.
+        """
+        if self._client is None:
+            raise AccessError("no process beside GDB that reads memory", address)
+        first = address & ~3
+        words = self._client.port().read_block(first, (address + size - first + 3) // 4)
+        return struct.pack("<%dI" % len(words), *words)[address - first : address - first + size]
 
     def _reverse(self) -> Message:
         is_there = self._client is not None and self._client.hello.reverse

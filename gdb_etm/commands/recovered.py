@@ -23,6 +23,8 @@ LIMITS = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "
 NO_REGIONS = "none"
 _SPACE = 1 << 32
 _PARTS = 1000
+_KEPT = 3
+# Histories whose values are kept.
 _UNASKED = 20000
 # Instructions for which values are worked out before somebody asks for one; it takes a second for each 10,000.
 _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
@@ -158,7 +160,16 @@ def recovered(session: Session, record: Record, decoded: Decoded) -> Recovered:
         watch = _Watch()
         recovery = recovery_of(record, decoded, files, limit, volatile, watch)
         decoded.recovered = known = Recovered(recovery, asked, watch)
+        _drop_old(session.worked_out, decoded)
     return known
+
+
+def _drop_old(worked_out: List[Decoded], decoded: Decoded) -> None:
+    # A recovery takes up to a hundred megabytes; it can be made again.
+    worked_out[:] = [one for one in worked_out if one is not decoded] + [decoded]
+    for old in worked_out[:-_KEPT]:
+        old.recovered = None
+    del worked_out[:-_KEPT]
 
 
 class Variables:

@@ -69,6 +69,8 @@ class Session:
         """What was typed at the last ``etm start``."""
         self.shadow: Optional[Shadow] = None
         """The second GDB, which prints values of the past; None until it is needed."""
+        self.worked_out: List[Decoded] = []
+        """The histories whose registers and memory were worked out, the newest last."""
         self._anchors = Anchors(debugger)
         self._due: Optional[Callable[[], None]] = None
         # Programs the trace unit anew at the next halt.
@@ -202,7 +204,12 @@ class Session:
 
         :returns: Lines to print.
         """
-        if self.live is None or not self.live.is_tracing or not self.live.has_run():
+        if self.live is None or not self.live.is_tracing:
+            return
+        if not self.live.has_run():
+            # GDB went through the past; the core is halted where it was.
+            if self.records and self.records[-1].is_live and self.records[-1].anchored.end is not None:
+                self.records[-1].anchored.end.stay(self.live)
             return
         self._anchors.on_halt()
         self.live.expect_trace()
@@ -223,6 +230,9 @@ class Session:
         if self.live is not None and self.live.has_core and not self.live.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
             self._anchors.on_resume(self.live.is_tracing, self.images() if with_memory else None)
+        for record in self.records:
+            if record.anchored.end is not None:
+                record.anchored.end.leave()
 
     def on_memory_changed(self, address: int, size: int) -> None:
         """Take note that the user has written to the target's memory."""
