@@ -38,7 +38,7 @@ from gdb_etm.recovery.operations import (
 )
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.threads import Waiting
-from gdb_etm.recovery.waiting import Wait
+from gdb_etm.recovery.waiting import Match, Wait
 
 _BIT = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
@@ -183,6 +183,11 @@ class Exceptions:
         for place in range(64):
             line.put(place, current[place])
         return address
+
+    def match(self, left: int, places: Tuple[int, ...]) -> Match:
+        """Tell of a thread that went on where memory has frames that fit it."""
+        pushed = self._left[left]
+        return Match(pushed.entry.number, pushed.frame, places)
 
     def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
         """Assume that a thread waits at the end with a frame that is in memory then.

@@ -198,7 +198,10 @@ class Flow:
     def wait(self, word: Word) -> Saved:
         """Take it that threads wait at the end with the frames that memory holds then."""
         waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
-        return Saved(self.line, [wait for wait in waits if wait is not None], word, self.calls.assumptions)
+        matches = [self._exceptions.match(left, places) for left, places in self._threads.places.items()]
+        return Saved(
+            self.line, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
+        )
 
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""

@@ -47,6 +47,7 @@ from gdb_etm.recovery.relations_arith import (
 from gdb_etm.recovery.relations_choice import choose, remainder, select
 from gdb_etm.recovery.symbolic import Symbolic, relation_of
 from gdb_etm.recovery.values import Tier
+from gdb_etm.recovery.waiting import Saved
 
 _TOLD = 1 << 13
 # Evaluations between two calls of a progress function.
@@ -159,8 +160,8 @@ class Solver:
         self.fallen: List[Fallen] = []
         self.symbolic = Symbolic(line)
         self.evaluations = 0
-        self.further: Optional[Callable[[], None]] = None
-        """Adds assumptions that what is known by then allows."""
+        self.saved: Optional[Saved] = None
+        """Adds assumptions that what is known by then allows, and knows what speaks against others."""
 
     def tier(self, entry: int) -> Tier:
         """Give the tier of an entry of the log; that of what has none is EXACT."""
@@ -188,8 +189,7 @@ class Solver:
         for _ in range(_ROUNDS):
             try:
                 self._assume(dropped)
-                self._go_further()
-                more = self._of_functions(self._refuted(dropped)) - dropped
+                more = (self._go_further() | self._of_functions(self._refuted(dropped))) - dropped
                 if not more:
                     break
                 dropped |= more
@@ -256,12 +256,16 @@ class Solver:
             return False
         return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
 
-    def _go_further(self) -> None:
+    def _go_further(self) -> Set[int]:
+        # Looks at threads again with what is known; gives the assumptions that memory speaks against.
         count = -1
-        while self.further is not None and count != len(self._assumptions):
+        while self.saved is not None and count != len(self._assumptions):
             count = len(self._assumptions)
-            self.further()
+            self.saved.look()
             self._assume(set(range(count)))
+        others = self.saved.others() if self.saved is not None else set()
+        assumptions = enumerate(self._assumptions)
+        return self._of_switches({n for n, one in assumptions if one.kind == THREAD and one.number in others})
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line

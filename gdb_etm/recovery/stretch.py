@@ -79,7 +79,7 @@ class StretchSolution:
         self._build(given)
         memory = Memory(self.line, _words(begin), self._words if self._end_fits else None, self.address)
         self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._entered, self._count)
-        self.solver.further = self._saved.look if self._saved is not None else None
+        self.solver.saved = self._saved
         self._solve()
 
     @property

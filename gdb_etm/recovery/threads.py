@@ -22,14 +22,18 @@ _DEEP = 4
 _WAITING = 64
 _SCANNED = 1 << 20
 # Bytes that are searched for frames.
-_NEAR = 128
-# Frames that are no further apart are believed to be of one stack.
+NEAR = 128
+"""Frames that are no further apart, in bytes, are believed to be of one stack."""
 _ABOVE = 64
 # Words above one another in which return addresses are looked for.
 _EXC_RETURN, _PSP = 0xFFFFFF80, 4
 # The least EXC_RETURN, and its bit for PSP.
 _XPSR = 0x010001FF
 # T and the exception's number, which is 0 in Thread mode.
+
+
+_Place = Tuple[Optional[int], Optional[int]]
+# Where a thread goes on, and where its first return leads.
 
 
 class Left(NamedTuple):
@@ -136,6 +140,8 @@ class Threads:
         self._branch: Optional[Template] = None
         self._switched = False
         self._resuming = False
+        self.places: Dict[int, Tuple[int, ...]] = {}
+        """Where memory has frames that fit threads that went on, by the index of the exception that left them."""
         self.switches = False
         """Whether any handler set PSP."""
 
@@ -208,17 +214,34 @@ class Threads:
         :returns: By the index of an exception return that of the exception that left the thread; and the threads that
             wait at the end, by the same, with their frames.
         """
-        found: Dict[int, int] = {}
-        waiting: List[Left] = []
         addresses = [one.left_at for one in self._all if one.left_at is not None]
         frames = Frames(stacks, word, set(addresses)) if stacks and word is not None else None
+        several: Set[_Place] = set()
+        count = -1
+        while count != len(several):
+            count = len(several)
+            self.places.clear()
+            found, waiting = self._go(addresses, frames, several)
+        return found, [] if frames is None else _at_end(waiting, frames)
+
+    def _go(
+        self, addresses: Sequence[int], frames: Optional[Frames], several: Set[_Place]
+    ) -> Tuple[Dict[int, int], List[Left]]:
+        # Match all, but where several threads are known to wait at times: more such places are added.
+        found: Dict[int, int] = {}
+        waiting: List[Left] = []
+        fresh: Set[_Place] = set()
         for residence in self._all:
             calls: List[int] = []
             fits = _fitting(waiting, residence)
             waiting = [left for left in waiting if left not in fits]
-            if len(fits) == 1 and residence.resumed is not None:
-                rare = addresses.count(fits[0].address) == 1
-                if _is_sure(fits[0], residence, rare, frames):
+            place = (residence.address, residence.outs[0][0] if residence.outs else None)
+            if len(fits) > 1 or not fits and place in fresh:
+                several.add(place)
+            elif residence.resumed is not None and not fits:
+                fresh.add(place)
+            if len(fits) == 1 and residence.resumed is not None and place not in several:
+                if self._is_sure(fits[0], residence, addresses.count(fits[0].address) == 1, frames):
                     found[residence.resumed] = fits[0].event
                     calls = list(fits[0].calls)
                     _walk(calls, residence.outs)
@@ -226,14 +249,15 @@ class Threads:
             if residence.left is not None and residence.left_at is not None and not running:
                 left = Left(residence.left, residence.left_at, tuple(calls + residence.calls))
                 waiting = waiting[1 - _WAITING :] + [left]
-        return found, [] if frames is None else _at_end(waiting, frames)
+        return found, waiting
 
-
-def _is_sure(left: Left, residence: _Residence, rare: bool, frames: Optional[Frames]) -> bool:
-    # Whether no thread that was left before all that is known can be meant.
-    if frames is not None and _of_one_stack(frames.of(left)):
-        return True
-    return rare and _walk(list(left.calls), residence.outs) > 1
+    def _is_sure(self, left: Left, residence: _Residence, rare: bool, frames: Optional[Frames]) -> bool:
+        # Whether no thread that was left before all that is known can be meant.
+        places = [] if frames is None else [frame.address for frame in frames.of(left)]
+        if frames is not None and (not places or _is_near(places)):
+            self.places[left.event] = tuple(places)
+            return True
+        return rare and _walk(list(left.calls), residence.outs) > 1
 
 
 def _at_end(waiting: Sequence[Left], frames: Frames) -> List[Tuple[int, Waiting]]:
@@ -275,6 +299,5 @@ def _fitting(waiting: Sequence[Left], residence: _Residence) -> List[Left]:
     return [one for one in at if _walk(list(one.calls), residence.outs) >= 0]
 
 
-def _of_one_stack(frames: Sequence[Waiting]) -> bool:
-    addresses = [frame.address for frame in frames]
-    return not addresses or max(addresses) - min(addresses) <= _NEAR
+def _is_near(places: Sequence[int]) -> bool:
+    return bool(places) and max(places) - min(places) <= NEAR

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Set
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.calls import WAITING, Assumption
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import MASK, PSP
+from gdb_etm.recovery.threads import NEAR
 
 _BELOW = 160
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
@@ -25,20 +26,37 @@ class Wait(NamedTuple):
     """Of the frame."""
 
 
+class Match(NamedTuple):
+    """A thread that went on, and where memory has frames that fit it."""
+
+    number: int
+    """Of the instruction before it was left."""
+    frame: int
+    """Variable of its frame's address."""
+    places: Tuple[int, ...]
+
+
 class Saved:
-    """Finds what handlers have stored on the stacks of threads that wait.
+    """Finds what handlers have stored on the stacks of threads that wait, and threads that cannot be those that waited.
 
     :param line: With its accesses.
-    :param waits: The threads.
+    :param waits: The threads that wait.
+    :param matches: Those that went on.
     :param word: Reads memory at the end.
     :param assumptions: Are added to.
     """
 
     def __init__(
-        self, line: Line, waits: List[Wait], word: Callable[[int], Optional[int]], assumptions: List[Assumption]
+        self,
+        line: Line,
+        waits: List[Wait],
+        matches: List[Match],
+        word: Callable[[int], Optional[int]],
+        assumptions: List[Assumption],
     ) -> None:
         self._line = line
         self._waits = waits
+        self._matches = matches
         self._word = word
         self._assumptions = assumptions
         self._told: Set[int] = set()
@@ -55,6 +73,20 @@ class Saved:
                     if number not in self._told and value is not None:
                         self._told.add(number)
                         self._believe(wait, self._line.accesses[number].data, value)
+
+    def others(self) -> Set[int]:
+        """List the numbers of matches that memory speaks against: what fits is on another stack than the thread's.
+
+        With them go all that what is there fits, too.
+        """
+        domain = self._line.domain
+        wrong = {
+            match.places
+            for match in self._matches
+            if domain.mask[match.frame] == MASK
+            and not all(abs(domain.bits[match.frame] - place) <= NEAR for place in match.places)
+        }
+        return {match.number for match in self._matches if match.places in wrong}
 
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame.
