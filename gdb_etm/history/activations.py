@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from itertools import chain
 from typing import List, Optional
 
 from gdb_etm.history.calls import CallHistory
@@ -67,13 +68,40 @@ class Activations:
                     return self._firsts[at]
         return found
 
-    def last_in(self, frame: Frame, number: int) -> Optional[int]:
-        """Find the last instruction of ``frame`` before the segment that holds ``number``."""
-        at = len(self._frames) if number > self._length else self._segment(number)
+    def before_exceptions(self, frame: Frame, number: int) -> Optional[int]:
+        """Find the instruction after which ``frame`` was interrupted, before the segment that holds ``number``.
+
+        It is one of a callee's where the exception came between a return and the instruction that is returned to.
+
+        :returns: None when the history does not reach back to it.
+        """
+        at = len(self._frames) if number > self._length else self._segment(number) + 1
         for before in range(at - 1, -1, -1):
-            if self._frames[before] is frame:
-                return self._firsts[before + 1] - 1 if before + 1 < len(self._firsts) else self._length
+            taken = _interruption(self._frames[before], frame)
+            if taken is not None:
+                return self._before_first(taken, frame)
+            if self._frames[before] is frame and self._firsts[before] < number:
+                last = self._firsts[before + 1] - 1 if before + 1 < len(self._firsts) else self._length
+                if last < number:
+                    return last
         return None
+
+    def _before_first(self, taken: Frame, frame: Frame) -> Optional[int]:
+        # Of several handlers one after the other, the first one's exception tells.
+        before: Optional[Frame] = taken
+        found: Optional[int] = None
+        while before is not None:
+            found = before.called_at
+            before = _interruption(self.frame(found), frame) if found is not None else None
+        return found
 
     def _segment(self, number: int) -> int:
         return bisect_right(self._firsts, number) - 1
+
+
+def _interruption(within: Frame, frame: Frame) -> Optional[Frame]:
+    # The exception that interrupted a frame, of those that are being handled in another one.
+    for one in chain((within,), within.callers()):
+        if one.is_exception and one.up is frame:
+            return one
+    return None

@@ -216,9 +216,9 @@ def beyond_exception(path: Path, activations: Activations, number: int, to: int,
         return None
     if frame is None:
         return None
-    last = activations.last_in(frame, number)
-    if last is not None or frame.called_at is not None:
-        return frame.called_at if last is None else last
+    before = activations.before_exceptions(frame, number)
+    if before is not None or frame.called_at is not None:
+        return frame.called_at if before is None else before
     # It began before the history, unless this is the first instruction of a new stack.
     begins = frame.function is not None and path.address(number) == frame.function.start
     return None if begins else 0

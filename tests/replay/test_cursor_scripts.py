@@ -44,3 +44,13 @@ def test_stops_are_the_cursors(name: str, until: List[str], seed: int, tmp_path:
         compared += 1
         assert stock == ours, "%s at %s: GDB stops at %s, the cursor at %s" % (command, before, stock, ours)
     assert compared > 20
+
+
+def test_an_interrupt_directly_behind_a_return(tmp_path: Path) -> None:
+    # Where a handler has returned to the instruction after a call, a step back by line goes into the callee.
+    commands = ["reverse-continue", "reverse-step"] * 2
+    found = walk(str(ELF), ["continue", "break *dispatch+22"], commands, tmp_path)
+    assert [stock for _, _, stock, _, _ in found] == [ours for _, _, _, ours, _ in found]
+    assert commands == [command for command, *_ in found]
+    after = [int(before) - int(ours) for command, before, _, ours, _ in found if command == "reverse-step"]
+    assert max(after) > 10, "none of them has an interrupt there"
