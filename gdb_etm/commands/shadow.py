@@ -134,15 +134,23 @@ class Shadow:
                 verb = "symbol-file" if one.is_main else "add-symbol-file"
                 self.run("%s -o %#x %s" % (verb, one.offset, path))
         token = self._send('-interpreter-exec console "target remote localhost:%d"' % door.number)
-        self._wire = door.admit(_SECONDS)
-        if self._wire is None:
-            raise EOFError
-        host = Host(self._wire, self._reply, self.view.interrupted)
-        self._host = host
+        self._wire = wire = self._admit(door)
+        self._host = Host(wire, self._reply, self.view.interrupted)
         answer = self._wait(token)
         if answer.error is not None:
             self._host = None
             raise ConnectError("the second GDB does not connect: %s" % answer.error)
+
+    def _admit(self, door: Door) -> Wire:
+        # It may end before it comes.
+        while True:
+            ready = wait([door, self._pipe], _SECONDS)
+            wire = door.admit(0) if door in ready else None
+            if wire is not None:
+                return wire
+            if not ready:
+                raise EOFError
+            self._output += self._pipe.read()
 
     def _reply(self, item: Item) -> Iterator[Reply]:
         return self.view.answer(item.data) if item.kind is Kind.PACKET else iter(())

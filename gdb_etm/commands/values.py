@@ -11,6 +11,7 @@ from gdb_etm.commands.history import TRACE_ID
 from gdb_etm.commands.recovered import named
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.views.text import align
 from gdb_etm.views.values import RegisterRow, register_cells
@@ -105,7 +106,8 @@ def registers(at: Moment, names: List[str]) -> Iterator[str]:
         if name in ("sp", "lr", "pc") and value.value is not None:
             symbol = at.session.debugger.symbol_at(value.value & ~(name == "lr"))
         reason = value.reason if names or value.value is None else ""
-        rows.append(register_cells(RegisterRow(name, value, symbol, named(at.session.debugger, reason))))
+        shown = "cpsr" if name == "xpsr" and not is_m_profile(at.decoded.history.source.core) else name
+        rows.append(register_cells(RegisterRow(shown, value, symbol, named(at.session.debugger, reason))))
     return iter(align(rows))
 
 

@@ -224,6 +224,8 @@ def publish(session: Session) -> None:
 
 
 def _block(address: int) -> Optional[gdb.Block]:
+    if address < 0:
+        return None  # before a function at 0 there is none
     try:
         return gdb.block_for_pc(address)
     except RuntimeError:

@@ -61,7 +61,7 @@ def register_cells(row: RegisterRow) -> List[str]:
     """Write a register as cells: name, value, what it is besides, what it rests on."""
     value = row.value
     if value.value is None:
-        part = flags_text(value) if row.name == "xpsr" else partial_text(value)
+        part = flags_text(value) if row.name in ("xpsr", "cpsr") else partial_text(value)
         return [row.name, value_text(value), part, row.reason]
     signed = value.value - (value.value >> 31 << 32)
     besides = "<%s>" % row.symbol if row.symbol else "" if row.name in ("sp", "lr", "pc") else str(signed)

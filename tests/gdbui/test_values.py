@@ -11,6 +11,7 @@ from typing import Dict, List, Sequence
 import pytest
 
 from tests.firmware.build import compiler
+from tests.firmware.cortex_a.build import elf as cortex_a_elf
 from tests.firmware.recovery.build import elf
 from tests.gdb_session import ROOT, run_gdb
 from tests.gdbui.test_recovering import truth
@@ -226,6 +227,28 @@ def test_a_program_without_debug_information(tmp_path: Path) -> None:
     assert found["etm backtrace"][0] == "#0  0x000001b2 in parse_values ()"
     assert found["etm writes 0x200000bc"] == found["etm writes *0x200000bc"]
     assert found["etm writes 0x200000bc"][1].split() == ["#13,594", "<parse_values+26>", "0x00163333"]
+
+
+def test_a_core_that_is_not_halted() -> None:
+    # A Cortex-A9 behind its debug port: nothing is known of its end.
+    program = cortex_a_elf("sort-t32")
+    looks = ["etm info registers cpsr pc", "etm info args", "etm print/x $cpsr", "etm up", "etm info args"]
+    commands = ["python import time; time.sleep(0.3)", "etm stop", "etm last is_even", *looks]
+    found = session([*commands, "etm goto end", "etm print $r0"], "a9 --dap-only --option board.hold=1", program)
+    cpsr, pc = found[3]
+    assert cpsr.split()[:2] == ["cpsr", "<unavailable>"] and pc.split()[:3] == ["pc", "0x00000234", "<is_even>"]
+    assert re.match(r"n = \d+$", found[4][0]) and found[5] == ["$cpsr = <unavailable>"]
+    assert found[7] == ["the registers of frame 1 are not known here"]
+    assert found[9] == ['where the capture ends is not known; "etm goto -1" is the last instruction before']
+
+
+def test_completion() -> None:
+    lines = ["complete etm info reg", "complete etm print station.ta", "complete etm why s", "complete etm x sentence"]
+    found = session(["continue", *lines, "complete etm set recovery ", "complete set etm recovery l"])
+    assert found[1:5] == [
+        ["etm info registers"], ["etm print station.table"], ["etm why sp"], ["etm x sentence"]
+    ]
+    assert found[6] == ["set etm recovery likely"]
 
 
 _KILL = """python
