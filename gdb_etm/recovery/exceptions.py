@@ -178,6 +178,9 @@ class Exceptions:
         calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
+            if kind == THREAD:
+                # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
+                calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
             places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
             calls.assume(entry.number, places, entry.kept, current, kind)
         for place in range(64):
