@@ -63,8 +63,8 @@ RECOVERY_SETTINGS: Tuple[Setting, ...] = (
     ),
     Setting(
         "volatile",
-        "pieces of RAM that others write too, such as DMA",
-        "none, or ADDRESS,SIZE of each, such as 0x20000400,64: what the past holds there is never told.",
+        "memory that others write too",
+        "none, or ADDRESS,SIZE of each piece, such as 0x20000400,64: what DMA or another core writes cannot be told.",
         NO_REGIONS,
         (NO_REGIONS,),
         volatile_pieces,

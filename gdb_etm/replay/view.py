@@ -16,6 +16,8 @@ from gdb_etm.replay.past import Doubt
 from gdb_etm.replay.target import Replay, Reply, Target, piece
 
 _SPACE = 1 << 32
+_NEAREST, _FARTHEST = 64, 4096
+# Bytes behind unknown ones that are looked at, at first and at most.
 _LONGEST = 1 << 30
 # What GDB keeps the size of a range of memory in is signed.
 _BYTES = 1 << 16
@@ -41,6 +43,7 @@ class Sight:
         self._limit = Tier.EXACT
         self._bytes: Dict[int, Value] = {}
         self._absent: List[Tuple[int, int]] = []
+        self._ahead = _NEAREST
         self.worst = Tier.EXACT
         """The worst tier of what was told since :meth:`look`."""
         self.missed = False
@@ -52,9 +55,10 @@ class Sight:
             self._bytes.clear()
         self._number, self._limit = number, limit
         self._absent = []
+        self._ahead = _NEAREST
         self.worst = Tier.EXACT
 
-    def prepare(self) -> None:
+    def prepare(self, number: int) -> None:
         """Do nothing: what takes long is done before."""
 
     def register(self, number: int, name: str) -> Optional[int]:
@@ -74,7 +78,10 @@ class Sight:
                 self._lack(at)
             else:
                 found.append(byte)
-        return bytes(found) if len(found) == size else None
+        if len(found) == size:
+            return bytes(found)
+        self._look_ahead(address + size)
+        return None
 
     def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
         """Tell nothing: there are no watchpoints."""
@@ -89,6 +96,14 @@ class Sight:
                 yield start, size
                 start += size
             start = end
+
+    def _look_ahead(self, start: int) -> None:
+        # What reads one piece after the other would otherwise have to begin anew for each.
+        end = min(start + self._ahead, _SPACE)
+        self._ahead = min(2 * self._ahead, _FARTHEST)
+        for at in range(start, end):
+            if self._told(self._byte(at, end - at)) is None:
+                self._lack(at)
 
     def _byte(self, at: int, size: int) -> Value:
         if at not in self._bytes:
