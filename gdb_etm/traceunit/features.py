@@ -113,8 +113,10 @@ def _armv7(unit: Armv7Capabilities) -> Iterator[Feature]:
         "include or exclude ranges" if unit.pairs else "",
         "blocks of addresses by the DWT" if not unit.pairs and unit.watchpoints else "",
         "start and stop" if field("ETMCCR.StartStop") else "",
-        "start and stop by watchpoints" if field("ETMCCER.WatchStartStop") else ""),
-        ("ETMCCR.AddrPairs", "ETMCCR.StartStop", "ETMCCER.WatchStartStop"))
+        "start and stop by watchpoints" if field("ETMCCER.WatchStartStop") else "",
+        "Context IDs by an event" if field("ETMCCR.CIDComps") else "",
+        "security states by an event" if field("ETMIDR.Security") else ""),
+        ("ETMCCR.AddrPairs", "ETMCCR.StartStop", "ETMCCER.WatchStartStop", "ETMCCR.CIDComps", "ETMIDR.Security"))
     counters = _several(min(field("ETMCCR.Counters"), 4), "counter of 16 bits", "", "counters of 16 bits")
     if counters and field("ETMCCER.ReducedCounter"):
         counters += "; counter 0 only counts cycles"

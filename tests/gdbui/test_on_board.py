@@ -3,6 +3,7 @@ board's truth has them, and what it shows is the truth cut by them."""
 
 from __future__ import annotations
 
+import random
 import re
 from pathlib import Path
 from typing import Callable, Dict, List, NamedTuple, Sequence, Set, Tuple
@@ -11,7 +12,7 @@ import pytest
 
 from tests.firmware.build import elf
 from tests.gdb_session import run_gdb
-from tests.gdbui.test_filter_board import branches, cut, functions, history, truth
+from tests.gdbui.test_filter_board import Wanted, branches, cut, functions, history, truth
 
 _FULL = "--etb-size 1M --option board.resources=full"
 _EVENT = re.compile(r"<event (\d)(?:: (.*))?>$")
@@ -228,6 +229,30 @@ def test_history_is_the_truth_cut_by_events(name: str, tmp_path: Path) -> None:
     found = ran(tmp_path)
     flags = iter(view(found))
     assert history(output) == cut(truth(tmp_path), lambda each: next(flags), P0) != []
+
+
+_SETTINGS = ("cycle-count 16", "timestamps on", "branch-broadcast on", "return-stack off", "stall 9")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_filters_events_and_settings_together(seed: int, tmp_path: Path) -> None:
+    """Chosen at random: what is left is what both leave, and other settings change nothing of it."""
+    chance = random.Random(seed)
+    names = ["note", "pend", "happened", "IRQ1_Handler", "IRQ2_Handler", "PendSV_Handler", "run"]
+    one, other = chance.sample(names, 2)
+    rules, flags = chance.choice((
+        (["in %s or in %s do trace" % (one, other)], lambda t: either(t.inside(one), t.inside(other))),
+        (["exec %s do start" % one, "exec %s do stop" % other], lambda t: started(t.at(one), t.at(other)))))
+    filters = chance.sample([
+        "include " + ",".join(chance.sample(names, 3)), "exclude " + chance.choice(names),
+        "exceptions " + chance.choice(("off", "only", "on"))], chance.randint(1, 2))
+    board, settings = ("m33", "m7")[seed % 2], chance.sample(_SETTINGS, 2) + (["data both"] if seed % 2 else [])
+    commands = ["set " + each for each in settings] + ["filter " + each for each in filters]
+    output = session(board, tmp_path, ["etm " + each for each in [*commands, *("on " + rule for rule in rules)]],
+                     _FULL.replace("1M", "4M") + " --option board.comparators=8")
+    wanted, left = Wanted(PATH, filters), iter(flags(ran(tmp_path)))
+    kept = cut(truth(tmp_path), lambda each: bool(wanted(each) & next(left)), P0)
+    assert history(output) == kept and "this unit has" not in output, commands + rules
 
 
 @pytest.mark.parametrize("board, percent, resources", [("m33", 25, "full"), ("m33", 0, "own"), ("m7", 60, "own")])
