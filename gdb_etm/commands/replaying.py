@@ -7,6 +7,7 @@ from typing import List, Optional, Sequence
 
 from gdb_etm.commands.anchors import Anchored
 from gdb_etm.commands.records import Decoded
+from gdb_etm.commands.recovering import rules_of
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
@@ -17,7 +18,7 @@ from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.replay.layout import Layout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
-from gdb_etm.replay.past import make_past
+from gdb_etm.replay.past import RecoveredPast
 from gdb_etm.replay.target import Replay
 from gdb_etm.views.text import end_text
 
@@ -49,7 +50,9 @@ def make_replay(
     if anchored.end is not None and anchored.end.pc is not None:
         path.halted_at = anchored.end.pc
     constants = Program([image for name in paths for image in load_constants(name)])
-    past = make_past(path, constants, anchored.before(history), anchored.after(history), _thread_code(history))
+    ends = anchored.before(history), anchored.after(history)
+    rules = rules_of(anchored, history.source.core, paths)
+    past = RecoveredPast(path, constants, ends, rules, _thread_code(history))
 
     def look(kind: int, address: int, size: int) -> List[int]:
         found = past.accesses(kind, address, size)

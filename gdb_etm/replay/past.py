@@ -8,12 +8,15 @@ from gdb_etm.history.path import Path
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import State, Tier, no_memory
 from gdb_etm.replay.flow import FOLLOWED, Flow
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
 _MOST_RECOVERED = 30_000
-# Instructions up to which all values are worked out; it takes some tenths of a second for each ten thousand.
+# Instructions before the end of which all values are worked out; it takes up to a second for each ten thousand.
+_FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
+# Where the status register has them (Armv8-M ARM, B3.5).
 _TOLD = (Tier.EXACT, Tier.ASSUMED)
 
 
@@ -29,8 +32,8 @@ class Doubt(NamedTuple):
 class Past(Protocol):
     """Values before instruction ``number``; one more than the history's length is the end."""
 
-    def prepare(self) -> None:
-        """Do what takes long now: GDB waits for a stop as long as it takes, but for a register two seconds."""
+    def prepare(self, number: int) -> None:
+        """Do now what takes long: GDB waits for a stop as long as it takes, but for a register two seconds."""
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register by its lower-case name; None when it is not known."""
@@ -69,7 +72,7 @@ class FlowPast:
         self._saved: Tuple[int, Dict[int, int]] = (0, {})
         self._transfers: Optional[List[Tuple[int, int, int, bool]]] = None
 
-    def prepare(self) -> None:
+    def prepare(self, number: int) -> None:
         """Follow the flow of control."""
         self._follow()
 
@@ -139,8 +142,8 @@ class RecoveredPast(FlowPast):
 
     :param path: The way that execution took.
     :param constants: Memory that does not change.
-    :param begin: The state before the first instruction, if it is known.
-    :param end: The state after the last one, if it is known.
+    :param ends: The state before the first instruction, and after the last, as far as they are known.
+    :param rules: What may be relied on; the window is as long as GDB can be made to wait for.
     :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
@@ -148,22 +151,30 @@ class RecoveredPast(FlowPast):
         self,
         path: Path,
         constants: Program,
-        begin: Optional[State] = None,
-        end: Optional[State] = None,
+        ends: Tuple[Optional[State], Optional[State]],
+        rules: Rules = Rules(),
         thread_code: Optional[int] = None,
     ) -> None:
+        begin, end = ends
         super().__init__(path, constants, begin, end, thread_code)
-        self._recovery = Recovery(path.history, end, begin)
+        self._recovery = Recovery(path.history, end, begin, rules._replace(window=_MOST_RECOVERED))
+        self._first = path.length - _MOST_RECOVERED + 1
+        self._length = path.length
 
-    def prepare(self) -> None:
-        """Work everything out."""
-        super().prepare()
-        self._recovery.solve()
+    def prepare(self, number: int) -> None:
+        """Work everything out that is worked out of a moment."""
+        super().prepare(number)
+        if self._is_recovered(number):
+            self._recovery.solve()
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
         known = super().register(number, name)
-        if known is None and number <= self._path.length:
+        if not self._is_recovered(number):
+            return known
+        if name in _THUMB_BIT and known is not None:
+            return self._status(number, known)
+        if known is None:
             value = self._recovery.register(number, name)
             known = value.value if value.tier in _TOLD else None
         return known
@@ -171,26 +182,29 @@ class RecoveredPast(FlowPast):
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory."""
         known = super().memory(number, address, size)
-        if known is None and number <= self._path.length:
+        if known is None and self._is_recovered(number):
             values = self._recovery.memory(number, address, size)
             numbers = [value.value for value in values if value.tier in _TOLD and value.value is not None]
             known = bytes(numbers) if len(numbers) == size else None
         return known
 
     def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
-        """Find what accessed memory; loads by the trace alone."""
+        """Find what accessed memory; loads, and what all of a long history stored, by the trace alone."""
         traced = super().accesses(kind, address, size)
-        if traced is not None or kind != 2:
+        if traced is not None or kind != 2 or self._first > 1:
             return traced
         written = self._recovery.writes(address, size)
         unknown = written.unknown_before + sum(write.unknown_after for write in written.writes)
         return Doubt(sorted({write.number for write in written.writes if write.number}), unknown)
 
+    def _is_recovered(self, number: int) -> bool:
+        # Behind a long run to somewhere older nobody waits for values.
+        return self._first <= number <= self._length
 
-def make_past(
-    path: Path, constants: Program, begin: Optional[State], end: Optional[State], thread_code: Optional[int] = None
-) -> Past:
-    """Give the past of a history: all that can be worked out, unless the history is too long for it."""
-    return (RecoveredPast if path.length <= _MOST_RECOVERED else FlowPast)(
-        path, constants, begin, end, thread_code
-    )
+    def _status(self, number: int, known: int) -> int:
+        # The instruction set, with the flags that are known.
+        for flag, place in _FLAGS:
+            value = self._recovery.register(number, flag)
+            if value.value is not None and value.tier in _TOLD:
+                known |= (value.value & 1) << place
+        return known

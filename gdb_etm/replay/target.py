@@ -110,7 +110,7 @@ class Target:
         return True
 
     def _status(self, text: str) -> Iterator[Reply]:
-        self.replay.past.prepare()
+        self.replay.past.prepare(self.motion.number)
         yield self._stop_reply(5)
 
     def _stop_reply(self, signal: int, more: str = "") -> bytes:
@@ -210,7 +210,7 @@ class Target:
         if stop.why is Why.END:
             self.ended = stop
         else:
-            self.replay.past.prepare()
+            self.replay.past.prepare(self.motion.number)
         line = self._line(stop)
         if line:
             yield b"O" + (line + "\n").encode("utf-8", "replace").hex().encode()

@@ -24,7 +24,7 @@ class Unknown:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def prepare(self) -> None:
+    def prepare(self, number: int) -> None:
         """Do nothing."""
 
     def register(self, number: int, name: str) -> Optional[int]:
