@@ -240,6 +240,12 @@ def test_start_point_that_never_ran() -> None:
 
 
 @chips
+def test_start_point_that_ran(chip: Chip) -> None:
+    *_, waits, _, ran = run(chip, ["etm filter start dispatch", "etm start", "etm doctor", "continue", "etm doctor"])
+    assert "tracing waits for its start point\n" in waits and "the start/stop block is on: a start point ran" in ran
+
+
+@chips
 def test_core_asleep_is_seen_while_it_runs(chip: Chip) -> None:
     wfi = ["set *(unsigned *)0x20060000 = 0xe7fdbf30", "set $pc = 0x20060000"]
     texts = run(

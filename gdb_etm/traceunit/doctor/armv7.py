@@ -10,7 +10,7 @@ from gdb_etm.traceunit.doctor.core import authentication
 from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok, unknown
 from gdb_etm.traceunit.doctor.reading import Block, Reading
 from gdb_etm.traceunit.doctor.route import software_lock
-from gdb_etm.traceunit.doctor.unit import FILTER, Circumstances, claim, ranges, start_point, trace_id
+from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
 
 _WITH_POWER_STATUS = 3  # minor version of ETMv3 since which there is an ETMPDSR
 
@@ -105,8 +105,10 @@ def _check_view(block: Block, around: Circumstances, status: Reading, is_ptm: bo
     if control["StartStop"] and not status["StartStop"]:
         yield start_point(status, "StartStop", around)
     elif not is_limited:
-        everything = event.value == etmv3.EVENT_TRUE
-        yield ok(FILTER, event.says("none: everything is traced" if everything else "what its event lets through"))
+        if event.value != etmv3.EVENT_TRUE:
+            yield ok(FILTER, event.says("what its event lets through"))
+        else:
+            yield ok(FILTER, event.says(STARTED if control["StartStop"] else "none: everything is traced"))
 
 
 def _range(block: Block, pair: int) -> Tuple[int, int]:

@@ -11,7 +11,7 @@ from gdb_etm.traceunit.doctor.core import authentication
 from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok
 from gdb_etm.traceunit.doctor.reading import Block, Reading
 from gdb_etm.traceunit.doctor.route import software_lock
-from gdb_etm.traceunit.doctor.unit import FILTER, Circumstances, claim, ranges, start_point, trace_id
+from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
 
 _GATES = (etmv4_id.TRCIDR1, etmv4_id.TRCIDR3, etmv4_id.TRCIDR4)
 
@@ -98,7 +98,7 @@ def _check_limits(block: Block, caps: Capabilities, control: Reading, around: Ci
     if not control["SSSTATUS"]:
         yield start_point(control, "SSSTATUS", around)
     elif not pairs or not (include or exclude):
-        yield ok(FILTER, control.says(_seen(caps, control)))
+        yield ok(FILTER, control.says(STARTED if _has_start(block, caps) else _seen(caps, control)))
 
 
 def _seen(caps: Capabilities, control: Reading) -> str:

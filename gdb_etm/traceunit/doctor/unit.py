@@ -13,6 +13,7 @@ from gdb_etm.traceunit.plan import Plan, RegisterWrite
 from gdb_etm.traceunit.session import TraceSession
 
 FILTER = "filter"
+STARTED = "the start/stop block is on: a start point ran, or the trace began so"
 _CLAIM_EXTERNAL = 0b01  # by which a debugger says that the unit is in use (CoreSight convention)
 _FIRST_RESERVED_ID = 0x70
 _SHOWN = 3
