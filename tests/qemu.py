@@ -13,8 +13,10 @@ _EXECUTED = re.compile(rb"Trace 0: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/")
 _INTERRUPTED = re.compile(rb"Stopped execution of TB chain before")
 
 
-# QEMU's Cortex-M33 boards have no memory at 0 for code, and the programs need nothing newer.
+# QEMU's Cortex-M33 boards have no memory at 0 for code, and most programs need nothing newer.
 CORTEX_M7 = ("mps2-an500",)
+# With memory at 0x10000000 and at 0x38000000.
+CORTEX_M33 = ("mps2-an505",)
 # With memory at 0 and at 0x20000000.
 CORTEX_A9 = ("xilinx-zynq-a9", "-m", "1G")
 

@@ -32,7 +32,7 @@ PROGRAMS: Dict[str, List[str]] = {
 
 _FLAGS = (
     "-mcpu=%s -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
-    "-nostdlib -nostartfiles -T link.ld -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
+    "-nostdlib -nostartfiles -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
 ).split()
 
 
@@ -79,19 +79,20 @@ def build(name: str, out: str) -> None:
     build_for("cortex-m33", "fpv5-sp-d16", name, out)
 
 
-def build_for(core: str, floating_point: str, name: str, out: str) -> None:
+def build_for(core: str, floating_point: str, name: str, out: str, script: str = "link.ld") -> None:
     """Build a test program.
 
     :param core: Which processor, as the compiler calls it.
     :param floating_point: Which floating-point unit.
     :param out: Path of the ELF file to write.
+    :param script: What says where it is put.
     """
     sources = ["start.c", name + ".c"] + [path.name for path in [FOLDER / (name + ".S")] if path.exists()]
     # Told twice: the compiler does not pass it on to the assembler.
     prefixes = [option % FOLDER for option in ("-ffile-prefix-map=%s=.", "-Wa,--debug-prefix-map=%s=.")]
     flags = [flag % core if "%s" in flag else flag for flag in _FLAGS]
     options = [option % floating_point if "%s" in option else option for option in PROGRAMS[name]]
-    command = [compiler() or "arm-none-eabi-gcc", *flags, *prefixes, *options, *sources, "-o", out]
+    command = [compiler() or "arm-none-eabi-gcc", *flags, "-T", script, *prefixes, *options, *sources, "-o", out]
     subprocess.run(command, cwd=FOLDER, check=True)
 
 

@@ -11,6 +11,7 @@ from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
 from elftools.elf.elffile import ELFFile
 
 import gdb_etm.board
+from tests.firmware.an505 import build as an505
 from tests.firmware.build import FOLDER, PROGRAMS, build, compiler, elf, symbol
 from tests.firmware.cortex_m4 import build as cortex_m4
 from tests.qemu import executed
@@ -97,6 +98,15 @@ def test_files_built_for_a_cortex_m4_are_what_the_sources_say(name: str, tmp_pat
         assert loaded(out) == loaded(cortex_m4.elf(name))
 
 
+def test_the_file_for_an505_is_what_the_sources_say(tmp_path: Path) -> None:
+    if compiler() is None:
+        pytest.skip("no arm-none-eabi-gcc")
+    out = str(tmp_path / "out.elf")
+    an505.build(out)
+    if version(an505.SORT) == version(out):
+        assert loaded(out) == loaded(an505.SORT)
+
+
 def test_no_built_file_names_where_it_was_built() -> None:
-    for path in [*map(elf, PROGRAMS), *map(cortex_m4.elf, PROGRAMS), str(DEMO / "demo.elf")]:
+    for path in [*map(elf, PROGRAMS), *map(cortex_m4.elf, PROGRAMS), an505.SORT, str(DEMO / "demo.elf")]:
         assert str(FOLDER.parent.parent).encode() not in Path(path).read_bytes()

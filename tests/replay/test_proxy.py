@@ -212,7 +212,9 @@ def test_a_server_that_disappears() -> None:
             first.sendall(b"+" + frame(b"qRcmd," + b"exit".hex().encode()))
             while first.recv(4096):
                 pass
-        assert before.told() == "gdb-etm: the server at localhost:%d closed the connection\n" % port
+        assert before.process.stderr is not None
+        told = before.process.stderr.readline()
+        assert told + before.told() == "gdb-etm: the server at localhost:%d closed the connection\n" % port
 
 
 NOISE = some.lists(
