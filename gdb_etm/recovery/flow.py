@@ -15,6 +15,7 @@ from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.frames import Frames
 from gdb_etm.recovery.graph import DEAD, START, Fact
 from gdb_etm.recovery.hoisted import Hoisted
+from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
@@ -96,6 +97,7 @@ class Flow:
     :param fpu: Whether exceptions may push floating-point registers.
     :param psp: Whether PSP may be in use.
     :param word: Reads memory at the end.
+    :param limits: Of the same line; None when nothing is known of stack limits.
     """
 
     def __init__(
@@ -107,6 +109,7 @@ class Flow:
         fpu: bool,
         psp: bool,
         word: Optional[Word] = None,
+        limits: Optional[Limits] = None,
     ) -> None:
         self.line = line
         self.first = first
@@ -125,6 +128,7 @@ class Flow:
         self._exceptions = Exceptions(line, self.calls, fpu, psp, core.type if core is not None else "")
         self._threads = Threads(history.program)
         self._word = word
+        self._limits = limits
         self._resumed: Dict[int, int] = {}
         # By the index of an exception return that of the exception that left the thread which goes on.
         self._waiting: List[Tuple[int, Waiting]] = []
@@ -306,6 +310,8 @@ class Flow:
             line.learn(current[place] if place >= 0 else ~place, 3, 0, Fact.ALIGNED)
         if PSP in template.writes:
             self._exceptions.switch()
+        if template.stack is not None and self._limits is not None:
+            self._limits.take(template, current, True)
 
     def _conditionally(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> bool:
         # An IT block is two worlds, of which one is real: what is read in it was written in the same one.
@@ -340,6 +346,8 @@ class Flow:
             self._world_of = -1
         if PSP in template.writes:
             self._exceptions.switch()
+        if template.stack is not None and self._limits is not None:
+            self._limits.take(template, current, False)
         return True
 
     def _take(self, transfers: Sequence[Transfer], first: int) -> None:
@@ -407,6 +415,7 @@ class Flow:
     def _event(self, event: Union[Exception_, ExceptionReturn, _Chained], index: int) -> None:
         self._world_of = -1
         self._moved = True
+        self._tell_limits(event)
         if isinstance(event, Exception_):
             if event.return_address is not None:
                 self._goes_to(event.return_address, Isa.T32)
@@ -425,6 +434,19 @@ class Flow:
             loaded = self._exceptions.leave(target, self.current, self._m_profile, resumed)
             self._take_frame(event, accesses)
             self._branch = _Branch(loaded, 1, False, True, True, self.line.number)
+
+    def _tell_limits(self, event: Union[Exception_, ExceptionReturn, _Chained]) -> None:
+        if self._limits is None:
+            return
+        if not isinstance(event, Exception_):
+            self._limits.leave()
+        if not isinstance(event, ExceptionReturn):
+            self._limits.enter(event.event.vector if isinstance(event, _Chained) else event.vector)
+
+    @property
+    def one_state(self) -> bool:
+        """Whether the core is in one security state all the time."""
+        return self._exceptions.one_state
 
 
 def _within(history: History, first: int, last: int) -> Iterator[Item]:

@@ -139,6 +139,11 @@ class Graph:
         """Give the variable that another one was made of by adding a constant, or that one itself."""
         return self._base.get(variable, (variable, 0))[0]
 
+    def base_and_distance(self, variable: int) -> Tuple[int, int]:
+        """Give the same, and the constant, signed."""
+        base, distance = self._base.get(variable, (variable, 0))
+        return base, distance - (distance >> 31 << 32)
+
     def select(self, condition: int, one: int, other: int) -> int:
         """Make a variable that is ``one`` if a bit is 1, else ``other``."""
         if self.fixed[condition]:

@@ -77,6 +77,9 @@ class Reasons:
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
         if kind in (Kind.LINK, Kind.GUESS):
             return self._link(relation)
+        if kind == Kind.LIMIT:
+            low, _ = self._domain.interval(relation[3])
+            return "SP is at least {} {:#x} (#{:,})".format(self._solution.limits.name(relation[3]), low, number)
         if self._line.made[variable] == cause:
             return "computed at #{:,}".format(number)
         return "follows from what #{:,} computed".format(number)

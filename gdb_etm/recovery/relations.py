@@ -74,6 +74,8 @@ class Kind(IntEnum):
     """(d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias"""
     LINK = 27
     """(d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory"""
+    LIMIT = 28
+    """(d, a, b, 0): COMPARE, where d is 1, a is SP and b its limit"""
     REMAINDER = 26
     """(d, a, k): d = a modulo k, unsigned"""
 
@@ -106,6 +108,7 @@ VARIABLES: Dict[int, slice] = {
     Kind.ALIGNED: slice(1, 2),
     Kind.CHOOSE: slice(1, 7),
     Kind.REMAINDER: slice(1, 3),
+    Kind.LIMIT: slice(1, 4),
 }
 """Where a relation's variables stand, by its kind; of COMPUTE see :func:`variables`."""
 

@@ -85,6 +85,7 @@ HANDLERS: Dict[int, Handler] = {
     Kind.ALIGNED: aligned,
     Kind.CHOOSE: choose,
     Kind.REMAINDER: remainder,
+    Kind.LIMIT: compare,
 }
 """What refines a relation, by its kind."""
 

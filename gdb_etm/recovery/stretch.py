@@ -15,6 +15,7 @@ from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.exceptions import may_have_fpu, uses_floats, uses_process_stack
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.graph import DEAD, Fact
+from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory, Reader
 from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
@@ -70,7 +71,8 @@ class StretchSolution:
         psp = _on_process_stack(begin, end) or uses_process_stack(history.program)
         self._words = _words(end)
         self._saved: Optional[Saved] = None
-        self.flow = Flow(history, self.line, first, last, fpu, psp, self._words)
+        self.limits = Limits(self.line, (begin, end), psp, is_m_profile(history.source.core))
+        self.flow = Flow(history, self.line, first, last, fpu, psp, self._words, self.limits)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -99,6 +101,7 @@ class StretchSolution:
                     self._progress(0.3 * (number - self.first) / (self.last - self.first + 1))
             self._given(given)
             self._end()
+            self.limits.conclude(self.end, self.flow.one_state)
         except Contradiction as contradiction:
             self._break(contradiction)
 
@@ -169,6 +172,7 @@ class StretchSolution:
         for name, value in registers.items():
             for place, meant, bits in told(name, value) if name not in ("msp", "psp") else ():
                 line.learn(current[place], meant, bits, why)
+        self.limits.anchor(registers, why)
         status, control = registers.get("xpsr"), registers.get("control")
         if status is None or control is None:
             return

@@ -1,19 +1,23 @@
 """Links between accesses to the stack while nobody knows where the stack is: what was pushed is popped again.
 
 Two addresses of one class are the same if their offsets are, and do not overlap if these are far enough apart.  A store
-to an address of another class is a barrier.  The stack is taken to be in RAM that nobody else writes.
+to an address of another class is a barrier, unless it is known that it cannot reach the place.  The stack is taken to
+be in RAM that nobody else writes.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Collection, Dict, List, Set, Tuple
 
-from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import MASK, MSP, PSP, SP
 from gdb_etm.recovery.relations import Kind
 
 _NOT_RAM = -1
 _KNOWN = -2
+_SCAN = 64
+# Stores that are looked at one by one for a link.
 
 Link = Tuple[int, int, int, int, int, bool]
 """The later access, the older one, bits of the first, bits of the other, their number, and whether it is a guess."""
@@ -29,12 +33,15 @@ class Symbolic:
         self._line = line
         self._linked = bytearray(len(line.accesses))
         # Loads that have a link.
+        self._risky: List[int] = []
+        # Stores so far that may have reached a stack of which something is known.
 
     def copy(self) -> "Symbolic":
         """Make another one that goes on from here."""
         made = Symbolic.__new__(Symbolic)
         made._line = self._line
         made._linked = bytearray(self._linked)
+        made._risky = []
         return made
 
     def find(self, guessing: bool, forbidden: Collection[Tuple[int, int]]) -> List[Link]:
@@ -46,6 +53,8 @@ class Symbolic:
         domain = self._line.domain
         mask, root, offset = domain.mask, domain.root, domain.offset
         stacks = self._stacks()
+        low, high = self._reach(stacks)
+        self._risky = []
         found: List[Link] = []
         words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {}
         newest = other = -1
@@ -54,6 +63,8 @@ class Symbolic:
             address = access.address
             if mask[access.condition] == MASK and not domain.bits[access.condition]:
                 continue
+            if access.store and low <= MASK and self._may_reach(access, low, high):
+                self._risky.append(number)
             if mask[address] == MASK:
                 if access.store and self._line.is_ram(domain.bits[address], access.size):
                     if of_newest != _KNOWN:
@@ -64,7 +75,7 @@ class Symbolic:
             if group in stacks:
                 since = newest if of_newest != group else other
                 cells = words.setdefault(group, {})
-                self._touch(number, offset[address], cells, -1 if guessing else since, since, found)
+                self._touch(number, offset[address], cells, guessing, since, found)
             if access.store:
                 if of_newest != group or not access.size:
                     other, of_newest = newest, group
@@ -81,13 +92,53 @@ class Symbolic:
             if variable >= 0 and domain.mask[variable] != MASK
         }
 
+    def _reach(self, stacks: Set[int]) -> Tuple[int, int]:
+        # Where accesses to stacks may be of which something is known; the second number may be above the memory, which
+        # then goes on at 0.
+        domain = self._line.domain
+        low, high = MASK + 1, 0
+        for access in self._line.accesses:
+            root = domain.root[access.address]
+            if root in stacks and domain.span[root] != MASK:
+                start, span = domain.interval(access.address)
+                low, high = min(low, start), max(high, start + span + access.size)
+        return low, high
+
+    def _may_reach(self, access: Access, low: int, high: int) -> bool:
+        # Whether an access may be between two addresses.
+        if not access.size:
+            return True
+        start, span = self._line.domain.interval(access.address)
+        above = (start - low) & MASK
+        return above < high - low or above + span + access.size > MASK + 1
+
+    def _is_clear(self, older: int, number: int) -> bool:
+        # Whether no store between two accesses by offset can have reached them.
+        domain, accesses = self._line.domain, self._line.accesses
+        address = accesses[number].address
+        root = domain.root[address]
+        if domain.span[root] == MASK:
+            return False
+        start, span = domain.interval(address)
+        risky = self._risky
+        first = bisect_right(risky, older)
+        last = bisect_left(risky, number)
+        if last - first > _SCAN:
+            return False
+        for between in risky[first:last]:
+            access = accesses[between]
+            same = domain.root[access.address] == root and domain.mask[access.address] != MASK
+            if not (same and access.size) and self._may_reach(access, start, start + span + accesses[number].size):
+                return False
+        return True
+
     def _touch(
         self,
         number: int,
         start: int,
         cells: Dict[int, List[Tuple[int, int, int]]],
+        guessing: bool,
         since: int,
-        certain: int,
         found: List[Link],
     ) -> None:
         # A load takes what the entries of its word hold; a store replaces those that it overlaps.
@@ -106,10 +157,13 @@ class Symbolic:
             return
         for older, place, length in reversed(entries):
             if place <= start and start + size <= place + length:
-                if older > since and not self._linked[number]:
+                if self._linked[number] and (guessing or older > since):
+                    return
+                certain = older > since or self._is_clear(older, number)
+                if certain or guessing:
+                    if not self._linked[number]:
+                        found.append((number, older, 0, 8 * (start - place), 8 * size, not certain))
                     self._linked[number] = 1
-                    found.append((number, older, 0, 8 * (start - place), 8 * size, older <= certain))
-                if older > since:
                     return
         entries.append((number, start, size))
 

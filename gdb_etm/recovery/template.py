@@ -18,6 +18,9 @@ Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
 """Operation, output places, inputs (places, or ~variable of a constant), detail."""
 
 
+CHECKED, MAIN_LIMIT, PROCESS_LIMIT = range(3)
+"""What an instruction of Armv8-M does with a stack's limit: it may not lower SP below, or it sets one."""
+
 Needed = Tuple[Tuple[Step, ...], Tuple[int, ...], Tuple[int, ...]]
 """Steps, the places that they write, and the flags that nobody reads."""
 
@@ -49,6 +52,8 @@ class Template(NamedTuple):
     """The place of which SP gets all but bits 1:0."""
     moves: bool
     """Whether it writes SP or what may be a frame pointer."""
+    stack: Optional[Tuple[int, int]]
+    """CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others."""
     variants: Dict[int, Needed]
     """What is needed when only some flags are read later on, by these flags."""
 
@@ -193,6 +198,7 @@ class Templates:
             lifted.call,
             _rounded(lifted) if condition == ALWAYS else None,
             any(place in writes for place in (SP, 7, 11)),
+            _stack(self._program.read(address, 4)) if isa is Isa.T32 and self._m_profile else None,
             {},
         )
 
@@ -201,6 +207,21 @@ class Templates:
 
     def _input(self, operand: Operand) -> int:
         return ~self._constant(operand.value) if isinstance(operand, Const) else operand
+
+
+def _stack(code: bytes) -> Optional[Tuple[int, int]]:
+    # By the encodings: PUSH, SUB from SP, MOV to SP; STMDB, STR and VSTMDB with SP written back; MSR.
+    half = code[0] | code[1] << 8
+    if not is_wide(half):
+        lowers = half & 0xFE00 == 0xB400 or half & 0xFF80 == 0xB080 or half & 0xFF87 == 0x4685
+        return (CHECKED, 0) if lowers else None
+    second = code[2] | code[3] << 8
+    if half & 0xFFF0 == 0xF380 and second in (0x880A, 0x880B):
+        return (PROCESS_LIMIT if second & 1 else MAIN_LIMIT), half & 15
+    subtracts = half & 0xFBFF in (0xF1AD, 0xF2AD) or half & 0xFFEF == 0xEBAD
+    lowers = half == 0xE92D or half == 0xF84D and second & 0xF00 == 0xD00
+    lowers = lowers or subtracts and second & 0xF00 == 0xD00 or half & 0xFFBF == 0xED2D and second & 0xE00 == 0xA00
+    return (CHECKED, 0) if lowers else None
 
 
 def _needs(condition: int) -> int:

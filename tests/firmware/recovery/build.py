@@ -25,7 +25,7 @@ PROGRAMS = tuple("%s-%s" % (name, level) for name in KEEPING + SMASHING for leve
 
 _FLAGS = (
     "-mcpu=cortex-m4 -mthumb -std=c11 -g -Wall -Wextra -Werror -ffreestanding -fno-tree-loop-distribute-patterns "
-    "-nostdlib -nostartfiles -T ../link.ld -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
+    "-nostdlib -nostartfiles -T ../link.ld -Wl,--wrap=run -Wl,--build-id=none -Wl,--no-warn-rwx-segments"
 ).split()
 
 
@@ -45,7 +45,7 @@ def build(program: str, out: str) -> None:
     name, _, level = program.partition("-")
     prefixes = [option % FOLDER for option in ("-ffile-prefix-map=%s=.", "-Wa,--debug-prefix-map=%s=.")]
     options = _FLAGS + prefixes + ["-" + level] + _MORE.get(name, [])
-    command = [compiler() or "arm-none-eabi-gcc", *options, "../start.c", name + ".c", "-lgcc", "-o", out]
+    command = [compiler() or "arm-none-eabi-gcc", *options, "../start.c", "limits.c", name + ".c", "-lgcc", "-o", out]
     subprocess.run(command, cwd=FOLDER, check=True)
 
 

@@ -1,6 +1,7 @@
 /* Tasks on stacks of their own: SysTick preempts, PendSV saves and restores, a queue and a lock between them. */
 
 #include "inputs.h"
+#include "limits.h"
 
 #define TASKS           4
 #define STACK_WORDS     160
@@ -49,6 +50,7 @@ __attribute__((used)) uint32_t *switch_task(uint32_t *stack)
     while ((int32_t)(candidate->wake - ticks) > 0);
     ++candidate->switches;
     current = candidate;
+    set_process_limit((uint32_t)candidate->words);
     return candidate->stack;
 }
 
@@ -83,6 +85,7 @@ __attribute__((used)) uint32_t *first_stack(void)
 {
     for (unsigned i = 0; i < TASKS; ++i)
         tasks[i].stack[8] = exc_return;
+    set_process_limit((uint32_t)current->words);
     return current->stack;
 }
 
