@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gdb_etm.access.client import Client
 
 _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr", "cpsr", "msp", "psp", "control"]
-_REGISTERS += ["primask", "basepri", "faultmask"]
+_REGISTERS += ["primask", "basepri", "faultmask", "msplim", "psplim", "msplim_s", "psplim_s", "msplim_ns", "psplim_ns"]
 _FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
 # What GDB's target descriptions call the registers of 32-bit cores.
 _FPCA = 4

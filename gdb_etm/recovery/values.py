@@ -12,7 +12,8 @@ class State(NamedTuple):
     """Registers and memory of a core at rest: an anchor."""
 
     registers: Mapping[str, int]
-    """Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr.
+    """Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr;
+    and stack limits, msplim and psplim, or with the Security Extension msplim_s, msplim_ns, psplim_s and psplim_ns.
 
     Any may be missing."""
     read: Callable[[int, int], Optional[bytes]]
