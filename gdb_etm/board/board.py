@@ -83,6 +83,7 @@ class Board:
         unit = TraceUnit(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
         unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         unit.data_out = self._data_to_funnel
+        unit.watch_conditions = machine.watch_conditions
         unit.outputs = unit.set_inputs
         return unit
 

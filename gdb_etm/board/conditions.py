@@ -1,19 +1,25 @@
-"""Watching which instructions of IT blocks pass their condition, on demand: it slows every run down.
+"""Watching which instructions pass their condition, on demand: it slows every run down.
 
-Unicorn's hook on instructions is silent for those whose condition fails.
+Unicorn's hook on instructions is silent for those of IT blocks whose condition fails.  VSEL, which is conditional by
+itself, it tells always, and before it runs.
 """
 
 from __future__ import annotations
 
-from typing import Any, Collection, FrozenSet, List, Sequence
+from typing import Any, Collection, Dict, FrozenSet, List, Sequence, Set
 
+from unicorn import arm_const
 from unicorn import unicorn_const as const
+
+from gdb_etm.program.conditions import ALWAYS, condition, holds
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.instructions import RAM
 
 NONE_FAILED: Collection[int] = frozenset()
 
 
 class ConditionWatch:
-    """Collects the instructions of a run that do something.
+    """Collects the instructions of a run whose condition holds.
 
     :param uc: Unicorn.
     """
@@ -21,7 +27,10 @@ class ConditionWatch:
     def __init__(self, uc: Any) -> None:
         self._uc = uc
         self._hook: Any = None
-        self._passed: List[int] = []
+        self._told: List[int] = []
+        # Which of those are selections whose condition fails, and the conditions of selections by address.
+        self._failed: Set[int] = set()
+        self._selections: Dict[int, int] = {}
         self.wanted = False
         """Whether to watch from the next run on."""
 
@@ -38,21 +47,37 @@ class ConditionWatch:
 
     def clear(self) -> None:
         """Forget what was collected."""
-        self._passed.clear()
+        self._told.clear()
+        self._failed.clear()
 
     def failed(self, executed: Sequence[int]) -> FrozenSet[int]:
         """Return the indices of the executed instructions whose condition failed."""
         if self._hook is None:
             return frozenset()
-        passed = self._passed
+        told = self._told
         found: List[int] = []
         at = 0
         for index, address in enumerate(executed):
-            if at < len(passed) and passed[at] == address:
+            if at < len(told) and told[at] == address:
+                if at in self._failed:
+                    found.append(index)
                 at += 1
             else:
                 found.append(index)
         return frozenset(found)
 
-    def _on_instruction(self, _uc: Any, address: int, _size: int, _data: Any) -> None:
-        self._passed.append(address)
+    def _on_instruction(self, _uc: Any, address: int, size: int, _data: Any) -> None:
+        if size == 4:
+            selects = self._selection(address)
+            if selects != ALWAYS and not holds(selects, self._uc.reg_read(arm_const.UC_ARM_REG_XPSR) >> 28):
+                self._failed.add(len(self._told))
+        self._told.append(address)
+
+    def _selection(self, address: int) -> int:
+        # The condition code of VSEL; ALWAYS for other instructions, whose IT block the hook knows.
+        found = self._selections.get(address)
+        if found is None:
+            found = condition(self._uc.mem_read(address, 4), 0, Isa.T32, 0)
+            if address < RAM:
+                self._selections[address] = found
+        return found

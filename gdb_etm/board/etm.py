@@ -99,6 +99,8 @@ class TraceUnit:
         """Takes trace ID and trace bytes of the data stream."""
         self.watch_accesses: Callable[[bool], None] = lambda on: None
         """Called with whether loads and stores must be told from now on."""
+        self.watch_conditions: Callable[[bool], None] = lambda on: None
+        """Called with whether failed conditions must be told from now on."""
         self.power_lost: Callable[[], None] = lambda: None
         """Called when it has lost its power."""
         self.outputs: Callable[[int], None] = lambda levels: None
@@ -162,10 +164,10 @@ class TraceUnit:
     def executed(
         self, addresses: Sequence[int], accesses: Accesses = NO_ACCESSES, failed: Collection[int] = NONE_FAILED
     ) -> None:
-        """Take executed instructions and what they loaded and stored."""
+        """Take executed instructions, what they loaded and stored, and whose condition failed."""
         if self._encoder is not None and self._logic is not None:
             self._logic.begin(accesses)
-            self._encoder.instructions(addresses, _Transfers(self._logic, addresses, accesses))
+            self._encoder.instructions(addresses, _Transfers(self._logic, addresses, accesses), failed)
             if self._overflow_in < 0:
                 self._overflow_in = 0
                 self._encoder.overflow()
@@ -282,6 +284,7 @@ class TraceUnit:
     def _forget(self) -> None:
         self._encoder = self._logic = None
         self.watch_accesses(False)
+        self.watch_conditions(False)
         self.outputs(0)
 
     def _start(self) -> None:
@@ -298,11 +301,13 @@ class TraceUnit:
             sync_period=1 << self.read32(_SYNCPR) if self.read32(_SYNCPR) else 0,
             view=None if logic.is_open else logic,
             separate_address=bool(configuration & _RS),
+            conditional=_conditional(configuration),
         )
         if self._has_data:
             config = self._with_data(config, configuration)
         self._encoder = Encoder(config, self._read_code, self._send, handler, self._send_data)
         self.watch_accesses(config.data is not None or logic.uses_data)
+        self.watch_conditions(config.conditional != 0)
         self._encoder.enable()
 
     def _take(self, outcome: Outcome) -> None:
@@ -373,6 +378,12 @@ class TraceUnit:
             self._power_loss_in -= len(data)
             if self._power_loss_in <= 0:
                 self._power_loss_in = -1
+
+
+def _conditional(configuration: int) -> int:
+    # TRCCONFIGR.COND; the values that are reserved trace none (7.3.19).
+    value = configuration >> 8 & 7
+    return 0 if 4 <= value <= 6 else value
 
 
 class _Transfers(Mapping[int, Sequence[Transfer]]):

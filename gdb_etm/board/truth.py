@@ -11,9 +11,9 @@ from gdb_etm.board.registers import CORTEX_M, Changes, RegisterSet, State
 class Truth:
     """Writes the truth file, if one is wanted.
 
-    An executed instruction is its address, with ``failed`` after it if it is known that its condition failed; between
-    them stand ``exception N return 0x...`` with the number in IPSR, ``exception-return``, ``lockup 0x...``, ``halt
-    0x...`` and ``resume 0x...`` with the next instruction's address.
+    An executed instruction is its address, with ``failed`` after it if it is known that its condition failed (VSEL's
+    too); between them stand ``exception N return 0x...`` with the number in IPSR, ``exception-return``, ``lockup
+    0x...``, ``halt 0x...`` and ``resume 0x...`` with the next instruction's address.
     What an instruction, an exception or a return transfers follows it if it is wanted: ``load ADDRESS SIZE VALUE`` or
     ``store ADDRESS SIZE VALUE``, the size in bytes.
     ``registers NAME=VALUE ...``, if that is wanted, tells which registers have other values than on the line of that

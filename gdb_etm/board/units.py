@@ -72,8 +72,7 @@ _MASKS = {
 }
 _ONES = {0x010: 1, 0x2A0: 1 << 3}
 
-# The unit in the Cortex-M33 r0p4.  It says that it could trace conditional instructions (TRCIDR0.TRCCOND), and here
-# cannot: TRCCONFIGR.COND reads as zero.
+# The unit in the Cortex-M33 r0p4.  It traces conditional instructions: with one key, whether they passed (TRCIDR0).
 ETM_M33 = UnitModel(
     fixed={
         **_RESOURCES,
@@ -88,7 +87,7 @@ ETM_M33 = UnitModel(
         0x1EC: 0x0F090004,  # TRCIDR3: Thread and Handler, read-only TRCSYNCPR, least threshold 4
         **identification(PART_CORTEX_M33, devtype=0x13, devarch=0x47724A13),
     },
-    masks=_MASKS,
+    masks={**_MASKS, 0x010: 0x00001F18},  # TRCCONFIGR: COND besides
     ones=_ONES,
     speculation=0,
     has_data=False,

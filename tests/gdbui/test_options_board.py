@@ -43,6 +43,17 @@ def test_history_is_the_truth(board: str, settings: List[str], words: str, tmp_p
     assert history(output) == [each.address for each in instructions(tmp_path)] != []
 
 
+def test_conditional_instructions(tmp_path: Path) -> None:
+    """The history tells which failed, as the truth does; branches in IT blocks are not among them."""
+    output = session("m33", elf("transfers"), tmp_path, ["conditional all"])
+    assert "conditions of all instructions" in output
+    ran = [each.address for each in instructions(tmp_path)]
+    assert history(output) == ran != []
+    failed = re.findall(r"^0x([0-9a-f]{8}) failed$", (tmp_path / "truth").read_text("ascii"), re.M)
+    told = re.findall(r"^\d+ .* 0x([0-9a-f]{8}) .*condition failed", output, re.M)
+    assert told == failed != []
+
+
 def test_branch_broadcast_of_one_function(tmp_path: Path) -> None:
     """The addresses are told of the branches of one function, and of what would have them anyway."""
     path = elf("sort")

@@ -1,6 +1,6 @@
 """Executed instructions and their transfers -> ETMv4 trace bytes, as the trace units of the boards emit them.
 
-No conditional and no Q elements.  What the unit cannot know from the instructions it is told: exceptions, halts and
+No Q elements.  What the unit cannot know from the instructions it is told: exceptions, halts and
 returns are methods of their own.  Speculation is a stage after this one (``speculator.py``), and so is the data stream
 (``data/tracer.py``).
 
@@ -10,12 +10,13 @@ branch that goes to the instruction after it counts as not taken, for it may be 
 
 from __future__ import annotations
 
-from typing import Callable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Collection, List, Mapping, NamedTuple, Optional, Sequence
 
 from gdb_etm.protocols.etmv4.data.tracer import DataTracer, Transfer
 from gdb_etm.protocols.etmv4.data.writer import DataWriter
+from gdb_etm.protocols.etmv4.encoder_conditions import ConditionalInstructions
 from gdb_etm.protocols.etmv4.encoder_records import TRANSFER, Branch, Records
-from gdb_etm.protocols.etmv4.encodings import event
+from gdb_etm.protocols.etmv4.encodings import CONDITIONAL_FLUSH, event, result_2, trace_info
 from gdb_etm.protocols.etmv4.speculator import Setup, Speculator
 from gdb_etm.protocols.etmv4.writer import HANDLER, THREAD, PacketWriter, exception_type
 from gdb_etm.protocols.instructions import ReadCode, Region
@@ -78,6 +79,8 @@ class EncoderConfig(NamedTuple):
     ``setup``."""
     data: Optional[DataConfig] = None
     """Data trace; None for none.  Needs ``setup``."""
+    conditional: int = 0
+    """TRCCONFIGR.COND, for a unit with one key that tells passed or failed (TRCIDR0.CONDTYPE).  Not with ``setup``."""
 
 
 class Encoder:
@@ -105,6 +108,8 @@ class Encoder:
         self._data = self._data_tracer(data_sink)
         self._read_code = read_code
         self._records = Records(read_code, config.broadcast, config.transfers)
+        conditional = config.conditional
+        self._conditional = ConditionalInstructions(read_code, conditional) if conditional else None
         self._stack: List[int] = []
         self._branch: Optional[Branch] = None
         # What the branch itself loads, as POP with the PC does.
@@ -123,7 +128,7 @@ class Encoder:
         # Events since the last instruction, one bit each.
         self._events = 0
         self._each = config.view is not None or config.timestamps or config.threshold is not None
-        self._each = self._each or config.transfers is not None
+        self._each = self._each or config.transfers is not None or conditional != 0
 
     def _data_tracer(self, sink: Optional[Sink]) -> Optional[DataTracer]:
         data, setup = self._config.data, self._config.setup
@@ -197,17 +202,26 @@ class Encoder:
             self._data.overflow()
             self._sync_at = 0
 
-    def instructions(self, addresses: Sequence[int], transfers: Mapping[int, Sequence[Transfer]] = {}) -> None:
+    def instructions(
+        self,
+        addresses: Sequence[int],
+        transfers: Mapping[int, Sequence[Transfer]] = {},
+        failed: Collection[int] = (),
+    ) -> None:
         """Take executed instructions in order; those of an IT block whose condition failed are executed too.
 
         :param addresses: Their addresses.
         :param transfers: What they loaded and stored, by index in ``addresses``.
+        :param failed: Indices of those whose condition failed, if conditional instructions are traced.
         """
         if not addresses:
             return
         if self._each:
             for index, address in enumerate(addresses):
                 self._instruction(address, transfers.get(index, ()))
+                if self._conditional is not None and self._conditional(address) and self._active:
+                    # The C element and its result, of the one key.
+                    self._writer.put(result_2(False, index not in failed))
                 if self._events:
                     # After what ran before this instruction's block, and before the atom of the block (5.2.17).
                     self._writer.put(event(number for number in range(4) if self._events >> number & 1))
@@ -425,7 +439,10 @@ class Encoder:
             self._writer.settle()
         period = self._config.sync_period
         self._sync_at = self._written + period if period else 1 << 64
-        self._writer.synchronise(self._config.threshold)
+        threshold, conditional = self._config.threshold, self._config.conditional
+        self._writer.synchronise(threshold, trace_info(threshold, conditional) if conditional else b"")
+        if conditional:
+            self._writer.put(CONDITIONAL_FLUSH)
         # A Context is due after every Trace Info (5.2.10), and the return stack is flushed by it (5.3.1).
         self._told = None
         self._stack.clear()
