@@ -14,6 +14,7 @@ from gdb_etm.history.path import Path
 from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program, load_constants
+from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.replay.layout import Layout, a_profile, m_profile
@@ -41,11 +42,13 @@ def make_replay(
     :param anchored: What is known of the core before and after.
     :param layout: The core's registers; None takes those of its profile.
     :param finish: What comes after the last instruction, as a line of text.
-    :raises CaptureError: There is nothing to replay.
+    :raises CaptureError: There is nothing to replay, or 64-bit code: the registers are described as those of a 32-bit core.
     """
     history = decoded.history
     if not len(history):
         raise CaptureError('the history holds no instructions; "etm history" tells why')
+    if _has_a64(history):
+        raise CaptureError('64-bit code cannot be replayed; "etm history" and "gdb-etm history" show it')
     path = Path(history)
     if anchored.end is not None and anchored.end.pc is not None:
         path.halted_at = anchored.end.pc
@@ -65,6 +68,12 @@ def make_replay(
     if layout is None:
         layout = m_profile() if is_m_profile(history.source.core) else a_profile()
     return Replay(motion, past, layout, end_text(history.end_reason), finish)
+
+
+def _has_a64(history: History) -> bool:
+    # Few distinct runs make up a long history.
+    runs = map(history.run, set(history.order))
+    return any(executed.isa is Isa.A64 for run in runs for leg in run.legs for executed in leg.ranges)
 
 
 def _thread_code(history: History) -> Optional[int]:

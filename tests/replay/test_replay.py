@@ -14,6 +14,7 @@ from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.gdb_session import ROOT
 from tests.replay.boards import DEMO, ELF, REPLAY, run
+from tests.shared import capture_folder
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,14 @@ def test_the_command_does_the_same(snapshot: Path) -> None:
     )
     assert output.count("in dispatch (") == 2 and "replaying %s from its end" % snapshot in output
     assert "GDB is connected to" in output and "nowhere/snapshot.ini: no such file" in output
+
+
+@pytest.mark.parametrize("name", ["bugfix-exact-match", "a57_single_step"])
+def test_64_bit_code_is_refused_before_gdb_connects(name: str) -> None:
+    told = '64-bit code cannot be replayed; "etm history" and "gdb-etm history" show it'
+    folder = capture_folder(name)
+    output = run(["%s %s" % (REPLAY, folder), "etm replay %s" % folder, "info inferiors"])
+    assert output.count(told) == 2 and "replaying" not in output and "process 1" not in output
 
 
 def test_mi_offers_reverse(snapshot: Path) -> None:
