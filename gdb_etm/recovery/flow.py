@@ -8,7 +8,7 @@ from gdb_etm.history.store import History, Span
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.program.transfers import Role
-from gdb_etm.protocols.elements import Context, Event, Exception_, ExceptionReturn, Gap, Transfer
+from gdb_etm.protocols.elements import Context, Exception_, ExceptionReturn, Transfer
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
@@ -18,16 +18,13 @@ from gdb_etm.recovery.hoisted import Hoisted
 from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
+from gdb_etm.recovery.stretches import within
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 from gdb_etm.recovery.threads import Threads, Waiting, Word
 from gdb_etm.recovery.waiting import Saved
 
 _BIT = 0xFFFFFFFE
 _NO_MODE = 0xFFFFFFE0
-_DEBUG_HALT = "Debug halt"
-_RESET = 1
-
-Item = Union[Span, Event]
 
 
 class Run(NamedTuple):
@@ -46,33 +43,6 @@ class _Chained(NamedTuple):
 
 
 _Run = Union[Run, Exception_, ExceptionReturn, _Chained]
-
-
-class Stretch(NamedTuple):
-    """Instructions with nothing unknown between them."""
-
-    first: int
-    last: int
-
-
-def stretches(history: History) -> List[Stretch]:
-    """Cut a history where something is not known to have run, or the debugger may have changed something."""
-    found = []
-    first = 1
-    for before, event in history.interruptions():
-        if breaks(event) and before >= first:
-            found.append(Stretch(first, before))
-            first = before + 1
-    if len(history) >= first or not found:
-        found.append(Stretch(first, len(history)))
-    return found
-
-
-def breaks(event: Event) -> bool:
-    """Tell whether nothing before an event helps with what is after it."""
-    if isinstance(event, Exception_):
-        return event.name == _DEBUG_HALT or event.vector == _RESET
-    return isinstance(event, Gap)
 
 
 class _Branch(NamedTuple):
@@ -120,7 +90,7 @@ class Flow:
         self._psp = psp
         self._fpu = fpu
         self._templates = Templates(history.program, line.constant, m_profile)
-        self._items = list(_within(history, first, last))
+        self._items = list(within(history, first, last))
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
         self.current: List[int] = []
         """The variable of each place; those of one instruction come after the others."""
@@ -447,19 +417,6 @@ class Flow:
     def one_state(self) -> bool:
         """Whether the core is in one security state all the time."""
         return self._exceptions.one_state
-
-
-def _within(history: History, first: int, last: int) -> Iterator[Item]:
-    # What ran, and the events between and directly behind; those that break a stretch stand outside of it.
-    number = first
-    for item in history.spans(first, last):
-        if isinstance(item, Span):
-            number = item.number + item.range.instructions
-            yield item
-        elif number > last and breaks(item):
-            return
-        elif number > first:
-            yield item
 
 
 def _mid(template: Template) -> Optional[bool]:

@@ -122,14 +122,14 @@ class Reasons:
             seen.add(entry)
             cause = log.cause[entry]
             tier = self._solver.tier(entry)
-            causes = [cause] if cause >= 0 else self._solver.path(~cause, log.variable[entry])
+            causes = [cause] if cause >= 0 else self._solver.proofs.path(~cause, log.variable[entry])
             for one in causes[:8]:
                 of = log.variable[entry] if cause >= 0 else variables(self._line.relations[one])[0]
                 step = Step(self.cause(one, of), self._line.numbers[one] or None, tier)
                 if step.text not in told:
                     told.add(step.text)
                     found.append(step)
-            todo += self._solver.premises(entry, set(), _nothing)
+            todo += self._solver.proofs.premises(entry, set(), _nothing)
             if self._domain.mask[log.variable[entry]] != MASK:
                 todo.append(log.before[entry])
         return found or [Step(self.known(variable), None, self._solver.tier(-1))]

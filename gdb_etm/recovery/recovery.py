@@ -7,9 +7,9 @@ from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from gdb_etm.history.store import History, Span
 from gdb_etm.recovery.answers import Answers
-from gdb_etm.recovery.flow import Stretch, stretches
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.stretch import StretchSolution
+from gdb_etm.recovery.stretches import Stretch, stretches
 from gdb_etm.recovery.values import Fact, Finding, State, Step, Tier, Value, Written
 
 Progress = Callable[[float], None]

@@ -14,6 +14,7 @@ from gdb_etm.recovery.domain import Contradiction, Domain
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
 from gdb_etm.recovery.operations import SP
+from gdb_etm.recovery.proofs import Proofs
 from gdb_etm.recovery.relations import (
     Handler,
     Kind,
@@ -29,7 +30,6 @@ from gdb_etm.recovery.relations import (
     kept,
     replaced,
     reverse,
-    variables,
     zero,
 )
 from gdb_etm.recovery.relations_arith import (
@@ -88,9 +88,6 @@ HANDLERS: Dict[int, Handler] = {
     Kind.LIMIT: compare,
 }
 """What refines a relation, by its kind."""
-
-
-_Wanted = Callable[[Relation], bool]
 
 
 def _is_kept(relation: Relation) -> bool:
@@ -152,6 +149,7 @@ class Solver:
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
         self.line = line
+        self.proofs = Proofs(line)
         self.memory = memory
         self._assumptions = assumptions
         self._entered = entered
@@ -196,7 +194,7 @@ class Solver:
                 dropped |= more
                 self._restore(saved)
             except Contradiction as contradiction:
-                blamed = {self.line.relations[cause][-1] for cause in self._blamed(contradiction, _is_kept)}
+                blamed = {self.line.relations[cause][-1] for cause in self.proofs.blamed(contradiction, _is_kept)}
                 self._restore(saved)
                 blamed = self._least_sure(blamed - dropped) or set(range(len(self._assumptions))) - dropped
                 self.fallen.append(Fallen(tuple([self._assumptions[number] for number in sorted(blamed)])))
@@ -294,7 +292,7 @@ class Solver:
             try:
                 self._run()
             except Contradiction as contradiction:
-                fresh = self._pairs(self._blamed(contradiction, _is_guess)) - forbidden
+                fresh = self._pairs(self.proofs.blamed(contradiction, _is_guess)) - forbidden
                 found = {number: at for number, at in memory.broken().items() if kills.get(number) != at}
                 self._restore(saved)
                 if not found and not fresh:
@@ -410,84 +408,3 @@ class Solver:
         domain.queued[:] = bytes(count)
         self.memory = saved.memory.copy()
         self.symbolic = saved.symbolic.copy()
-
-    def _blamed(self, contradiction: Contradiction, wanted: _Wanted) -> Set[int]:
-        # The relations of some kind that the proof of a contradiction uses.
-        line = self.line
-        log = line.domain.log
-        found: Set[int] = set()
-        seen: Set[int] = set()
-        todo = [log.last.get(contradiction.variable, -1)]
-        if contradiction.cause >= 0:
-            todo += self._inputs(contradiction.cause, len(log.variable), found, wanted)
-        self._trace(todo, seen, found, wanted)
-        if not found:
-            # An interval may have come from any member of a class.
-            parts = variables(line.relations[contradiction.cause]) if contradiction.cause >= 0 else ()
-            for variable in (contradiction.variable,) + parts:
-                todo += self._of_class(variable, found, wanted)
-            self._trace(todo, seen, found, wanted)
-        return found
-
-    def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: _Wanted) -> None:
-        log = self.line.domain.log
-        while todo:
-            entry = todo.pop()
-            if entry < 0 or entry in seen:
-                continue
-            seen.add(entry)
-            todo.append(log.before[entry])
-            todo += self.premises(entry, found, wanted)
-
-    def _of_class(self, variable: int, found: Set[int], wanted: _Wanted) -> List[int]:
-        # The newest entries of all that differ from a variable by constants, and of what made them so.
-        domain = self.line.domain
-        members = set(domain.members.get(domain.root[variable], ()))
-        entries = [domain.log.last.get(member, -1) for member in members]
-        for one, _, cause, until in domain.log.merged:
-            if one in members and cause >= 0:
-                entries += self._inputs(cause, until, found, wanted)
-        return entries
-
-    def premises(self, entry: int, found: Set[int], wanted: _Wanted) -> List[int]:
-        """List the entries that an entry of the log rests on.
-
-        :param found: The wanted relations that it rests on are added to it.
-        :param wanted: Tells which are wanted.
-        """
-        log = self.line.domain.log
-        cause = log.cause[entry]
-        if cause >= 0:
-            return self._inputs(cause, entry, found, wanted)
-        known = ~cause
-        entries = [self.line.domain.log.newest(known, entry)]
-        for relation in self.path(known, log.variable[entry]):
-            entries += self._inputs(relation, entry, found, wanted)
-        return entries
-
-    def _inputs(self, cause: int, entry: int, found: Set[int], wanted: _Wanted) -> List[int]:
-        relation = self.line.relations[cause]
-        if wanted(relation):
-            found.add(cause)
-        log = self.line.domain.log
-        return [log.newest(variable, entry) for variable in variables(relation)]
-
-    def path(self, one: int, other: int) -> List[int]:
-        """List the relations that put two variables into one class."""
-        log = self.line.domain.log
-        joined = log.joined()
-        came: Dict[int, Tuple[int, int]] = {one: (one, -1)}
-        todo = [one]
-        while todo and other not in came:
-            fresh = []
-            for variable in todo:
-                for following, cause in joined.get(variable, ()):
-                    if following not in came:
-                        came[following] = (variable, cause)
-                        fresh.append(following)
-            todo = fresh
-        found = []
-        while other in came and other != one:
-            other, cause = came[other]
-            found.append(cause)
-        return found
