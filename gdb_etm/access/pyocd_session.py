@@ -84,6 +84,12 @@ class _AccessPortsOnly:
 class Between(Protocol):
     """Stands between one GDB and pyOCD's server."""
 
+    def leaves_alone(self, data: bytes) -> bool:
+        """Tell whether pyOCD may answer a packet, and nobody needs to know of it.
+
+        :param data: What stands in it, as on the wire.
+        """
+
     def answer(
         self, data: bytes, ask: Callable[[bytes], bytes], tell: Callable[[bytes], None], stop: Callable[[], bool]
     ) -> Optional[bytes]:
@@ -115,8 +121,11 @@ class _GdbServer(GDBServer):  # pyOCD's, with two promises more
         """Answer one packet of one GDB."""
         if self._make_between is None:
             return self._handle(client, msg)
-        if client not in self._between:
-            self._between[client] = self._make_between()
+        between = self._between.get(client)
+        if between is None:
+            between = self._between[client] = self._make_between()
+        if between.leaves_alone(msg[1:-3]):
+            return self._handle(client, msg)
 
         def ask(data: bytes) -> bytes:
             reply = self._handle(client, self.create_rsp_packet(data))
@@ -131,7 +140,7 @@ class _GdbServer(GDBServer):  # pyOCD's, with two promises more
                 client.interrupt_clear()
             return asked
 
-        reply = self._between[client].answer(bytes(msg[1:-3]), ask, tell, stop)
+        reply = between.answer(bytes(msg[1:-3]), ask, tell, stop)
         return None if reply is None else bytes(self.create_rsp_packet(reply))
 
     def _handle(self, client: Any, msg: bytes) -> Optional[bytes]:

@@ -94,6 +94,10 @@ class Proxy:
         """Whether GDB sees the past."""
         return self._target is not None
 
+    def leaves_alone(self, data: bytes) -> bool:
+        """Tell whether the server may answer a packet, and the proxy need not know of it: reads of live memory."""
+        return self._target is None and data[:1] == b"m"
+
     def from_gdb(self, item: Item) -> Iterator[Reply]:
         """Take what GDB sent.
 
