@@ -42,7 +42,7 @@ def make_replay(
     :param anchored: What is known of the core before and after.
     :param layout: The core's registers; None takes those of its profile.
     :param finish: What comes after the last instruction, as a line of text.
-    :raises CaptureError: There is nothing to replay, or 64-bit code: the registers are described as those of a 32-bit core.
+    :raises CaptureError: There is nothing to replay, or it is 64-bit code; the registers are a 32-bit core's.
     """
     history = decoded.history
     if not len(history):
