@@ -52,6 +52,9 @@ def run_start(session: Session, values: Values) -> Iterable[str]:
     live = session.connected()
     if session.debugger.is_running():
         raise CommandError("the target runs; halt it first (Ctrl-C)")
+    if live.in_the_past:
+        # Afterwards GDB goes back to the live end, of which the emptied buffer would tell nothing.
+        raise CommandError('GDB looks at the past; "continue" to the live end first')
     lines = live.start(options_of(session, values))
     session.asked = values
     session.on_trace_start()
