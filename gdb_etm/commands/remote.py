@@ -39,7 +39,7 @@ def main_proxy(argv: Sequence[str]) -> int:
 
 def _run(command: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
     # GDB's own pipe gets Ctrl-C as well, which is for GDB.
-    signal.signal(signal.SIGINT, signal.SIG_IGN if arguments.port is None else signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN if arguments.port is None else signal.default_int_handler)
     try:
         command(arguments)
     except EtmError as error:
@@ -47,6 +47,8 @@ def _run(command: Callable[[argparse.Namespace], None], arguments: argparse.Name
         return 1
     except KeyboardInterrupt:
         return 130
+    finally:
+        signal.signal(signal.SIGINT, before)
     return 0
 
 

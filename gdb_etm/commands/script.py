@@ -109,8 +109,8 @@ class ScriptDebugger(OfflineDebugger):
     def run(self, seconds: Optional[float]) -> bool:
         """Let the core run, past a breakpoint at which it stands, until it halts."""
         client = self._connected()
-        client.run()
         try:
+            client.run()
             if client.wait_for_halt(seconds):
                 return True
         except KeyboardInterrupt:
