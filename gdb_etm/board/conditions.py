@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Collection, Dict, FrozenSet, List, Sequence, Set
 
 from unicorn import arm_const
-from unicorn import unicorn_const as const
 
+from gdb_etm.board.instruction_watch import InstructionWatch
 from gdb_etm.program.conditions import ALWAYS, condition, holds
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.instructions import RAM
@@ -18,32 +18,18 @@ from gdb_etm.protocols.instructions import RAM
 NONE_FAILED: Collection[int] = frozenset()
 
 
-class ConditionWatch:
+class ConditionWatch(InstructionWatch):
     """Collects the instructions of a run whose condition holds.
 
     :param uc: Unicorn.
     """
 
     def __init__(self, uc: Any) -> None:
-        self._uc = uc
-        self._hook: Any = None
+        super().__init__(uc)
         self._told: List[int] = []
         # Which of those are selections whose condition fails, and the conditions of selections by address.
         self._failed: Set[int] = set()
         self._selections: Dict[int, int] = {}
-        self.wanted = False
-        """Whether to watch from the next run on."""
-
-    def begin(self) -> bool:
-        """Begin a run; return whether translated code is of no use any more, for it knows whether it is watched."""
-        if self.wanted == (self._hook is not None):
-            return False
-        if self._hook is not None:
-            self._uc.hook_del(self._hook)
-            self._hook = None
-        else:
-            self._hook = self._uc.hook_add(const.UC_HOOK_CODE, self._on_instruction)
-        return True
 
     def clear(self) -> None:
         """Forget what was collected."""
@@ -66,7 +52,7 @@ class ConditionWatch:
                 found.append(index)
         return frozenset(found)
 
-    def _on_instruction(self, _uc: Any, address: int, size: int, _data: Any) -> None:
+    def _on_instruction(self, uc: Any, address: int, size: int, data: Any) -> None:
         if size == 4:
             selects = self._selection(address)
             if selects != ALWAYS and not holds(selects, self._uc.reg_read(arm_const.UC_ARM_REG_XPSR) >> 28):

@@ -10,8 +10,9 @@ import struct
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from unicorn import arm_const
-from unicorn import unicorn_const as const
 from unicorn.unicorn_py3.unicorn import uclib
+
+from gdb_etm.board.instruction_watch import InstructionWatch
 
 _IPSR = 0x1FF
 _NPRIV = 1
@@ -61,7 +62,7 @@ State = bytes
 """The registers at one time: a word each, as Unicorn gives them."""
 
 
-class RegisterWatch:
+class RegisterWatch(InstructionWatch):
     """Collects the registers around each instruction of a run.
 
     :param uc: Unicorn.
@@ -69,7 +70,7 @@ class RegisterWatch:
     """
 
     def __init__(self, uc: Any, registers: RegisterSet) -> None:
-        self._uc = uc
+        super().__init__(uc)
         self.names = registers.names
         numbers = [number for _, number, _ in registers.words] + list(registers.pairs)
         self._buffer = (ctypes.c_uint32 * len(self.names))()
@@ -79,22 +80,8 @@ class RegisterWatch:
         places += [start + 4 * words + 8 * index for index in range(len(registers.pairs))]
         self._numbers = (ctypes.c_int * len(numbers))(*numbers)
         self._places = (ctypes.c_void_p * len(numbers))(*places)
-        self._hook: Any = None
         self._passed: List[Tuple[int, State]] = []
         self._complete: List[State] = []
-        self.wanted = False
-        """Whether to watch from the next run on."""
-
-    def begin(self) -> bool:
-        """Begin a run; return whether translated code is of no use any more, for it knows whether it is watched."""
-        if self.wanted == (self._hook is not None):
-            return False
-        if self._hook is not None:
-            self._uc.hook_del(self._hook)
-            self._hook = None
-        else:
-            self._hook = self._uc.hook_add(const.UC_HOOK_CODE, self._on_instruction)
-        return True
 
     def clear(self) -> None:
         """Forget what was collected of instructions that are not complete."""
@@ -127,7 +114,7 @@ class RegisterWatch:
         taken, self._complete = self._complete, []
         return taken
 
-    def _on_instruction(self, uc: Any, address: int, _size: int, _data: Any) -> None:
+    def _on_instruction(self, uc: Any, address: int, size: int, data: Any) -> None:
         _read_batch(uc._uch, self._numbers, self._places, len(self._numbers))
         self._passed.append((address, bytes(self._buffer)))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import Iterator, Sequence
 
 import pytest
 
 from tests.gdb_session import ROOT, run_gdb
+from tests.replay.boards import pyocd_server
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
 ELF = DEMO / "demo.elf"
@@ -30,19 +30,8 @@ def run(commands: Sequence[str]) -> str:
 def pyocd_port(request: pytest.FixtureRequest) -> Iterator[int]:
     """Give the port of pyOCD's own GDB server, started by hand; the parameter is the board."""
     board = getattr(request, "param", "m33")
-    command = [sys.executable, "-m", "pyocd", "gdbserver", "-u", "board:" + board, "-t", "cortex_m", "--persist"]
-    command += ["-M", "under-reset", "--port", "0", "--telnet-port", "0", "-O", "board.elf=%s" % ELF]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, universal_newlines=True) as server:
-        try:
-            assert server.stderr is not None
-            for line in server.stderr:
-                found = re.search(r"GDB server listening on port (\d+)", line)
-                if found:
-                    break
-            assert found
-            yield int(found.group(1))
-        finally:
-            server.terminate()
+    with pyocd_server(board=board) as port:
+        yield port
 
 
 def test_gdbs_own_connection_serves_too(pyocd_port: int) -> None:
