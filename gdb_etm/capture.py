@@ -35,6 +35,15 @@ class MemoryImage(NamedTuple):
     """Where the bytes come from, such as an ELF file's path."""
 
 
+class Beginning(NamedTuple):
+    """The state of a core when the run began that a trace tells of."""
+
+    registers: Mapping[str, int]
+    """Core registers, lower-case names."""
+    memory: Tuple[MemoryImage, ...] = ()
+    """Memory that the program changes as it runs, as far as it was read."""
+
+
 class Core(NamedTuple):
     """The processor that a trace unit observes."""
 
@@ -46,6 +55,8 @@ class Core(NamedTuple):
     """Core registers at the time of the capture, lower-case names (``"pc"``); may be empty."""
     memory: Tuple[MemoryImage, ...] = ()
     """Memory at the time of the capture that the program changes as it runs, as far as it was read."""
+    begin: Optional[Beginning] = None
+    """When the run began; None when that is not known."""
 
 
 class TraceSource(NamedTuple):
@@ -78,3 +89,5 @@ class Capture(NamedTuple):
     """Shown to the user: a snapshot's path or a live capture's number."""
     notes: Tuple[str, ...] = ()
     """What the user should know before believing the history, one line each, such as memory that is missing."""
+    is_whole: bool = False
+    """Whether it is known that the trace units were told to leave nothing out."""

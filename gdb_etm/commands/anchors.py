@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
-from gdb_etm.capture import BufferEnd, Capture, MemoryImage
+from gdb_etm.capture import Beginning, BufferEnd, Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.history.store import History
@@ -25,6 +25,8 @@ _BLOCK = 256
 _MANY = 64
 # Blocks read at once where all are wanted.
 _DEBUG_HALT = "Debug halt"
+_WORD = 0xFFFFFFFF
+# The most that a register of a 32-bit core holds; what a snapshot says of another one is of no use.
 _STACK_SIZE = 1 << 20
 # The most that a stack is believed to hold, in bytes.
 _ALL = TraceOptions()
@@ -72,7 +74,7 @@ class Anchor:
 
     def state(self) -> State:
         """Give it as a recovery wants it."""
-        return State(self.registers, self.read)
+        return State({name: value for name, value in self.registers.items() if value <= _WORD}, self.read)
 
     def read(self, address: int, size: int) -> Optional[bytes]:
         """Read memory as it was; None where it was not read in time, or cannot be."""
@@ -225,27 +227,6 @@ class Anchors:
         return begin
 
 
-def anchor_of(capture: Capture) -> Optional[Anchor]:
-    """Give the state at the end that a capture holds; None when it holds none."""
-    for source in capture.sources:
-        if source.core is not None and source.core.registers:
-            return Anchor(source.core.registers, images=source.core.memory)
-    return None
-
-
-def with_anchor(capture: Capture, anchor: Optional[Anchor]) -> Capture:
-    """Put the state at the end into a capture, as far as it was read."""
-    if anchor is None:
-        return capture
-    sources = []
-    for source in capture.sources:
-        if source.core is not None:
-            core = source.core._replace(registers=anchor.registers, memory=anchor.images)
-            source = source._replace(core=core)
-        sources.append(source)
-    return capture._replace(sources=tuple(sources))
-
-
 def _offsets(numbers: Sequence[int]) -> List[Tuple[int, int]]:
     return [(number, index * _BLOCK) for index, number in enumerate(numbers)]
 
@@ -306,3 +287,26 @@ def _successors(history: History) -> Tuple[int, ...]:
     if insn is None or insn.kind is Kind.INDIRECT:
         return ()
     return (insn.target, last.address + insn.size) if insn.kind is Kind.DIRECT else (last.address + insn.size,)
+
+
+def anchored_of(capture: Capture) -> Anchored:
+    """Give what a capture holds of the ends of its trace."""
+    cores = [source.core for source in capture.sources if source.core is not None]
+    ends = [Anchor(core.registers, images=core.memory) for core in cores if core.registers]
+    begun = [core.begin for core in cores if core.begin is not None]
+    begin = Anchor(begun[0].registers, images=begun[0].memory) if begun else None
+    return Anchored(begin, ends[0] if ends else None, capture.is_whole)
+
+
+def with_anchored(capture: Capture, anchored: Anchored) -> Capture:
+    """Put what is known of the ends of its trace into a capture, as far as it was read."""
+    begin, end = anchored.begin, anchored.end
+    sources = []
+    for source in capture.sources:
+        core = source.core
+        if core is not None and end is not None:
+            core = core._replace(registers=end.registers, memory=end.images)
+        if core is not None and begin is not None:
+            core = core._replace(begin=Beginning(begin.registers, begin.images))
+        sources.append(source._replace(core=core))
+    return capture._replace(sources=tuple(sources), is_whole=anchored.is_whole)

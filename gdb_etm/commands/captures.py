@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Iterable
 
-from gdb_etm.commands.anchors import ram_in_use, with_anchor
+from gdb_etm.commands.anchors import ram_in_use, with_anchored
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.records import with_images
@@ -58,10 +58,11 @@ def run_save(session: Session, values: Values) -> Iterable[str]:
     images = session.images_for(record)
     capture = with_images(record.capture, images)
     end = record.anchored.end
-    if end is not None and record.is_live:
-        with session.meter.task("reading the RAM that the program uses"):
-            end.keep(ram_in_use(session.images(), end.registers))
-        capture = with_anchor(capture, end)
+    if record.is_live:
+        if end is not None:
+            with session.meter.task("reading the RAM that the program uses"):
+                end.keep(ram_in_use(session.images(), end.registers))
+        capture = with_anchored(capture, record.anchored)
     written = write_snapshot(capture, path)
     return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
 
@@ -104,7 +105,8 @@ SAVE = Command(
     "Save the capture that is shown, with the program, as a snapshot folder.",
     run_save,
     details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.\n'
-    "The registers at the halt are saved too, and the RAM that the program uses, if the target is still halted there.",
+    "The registers at the halt and when the run began are saved too, and the RAM that the program uses, if the target\n"
+    "is still halted there; that of the beginning if \"set etm anchor-memory on\" had it read.",
     arguments=(DIRECTORY,),
     examples=(("save /tmp/crash", "make the folder /tmp/crash"),),
 )

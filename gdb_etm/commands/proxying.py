@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, List, Optional, Sequence
 
 from gdb_etm.capture import Capture
-from gdb_etm.commands.anchors import Anchor, Anchored
+from gdb_etm.commands.anchors import Anchor, Anchored, anchored_of
 from gdb_etm.commands.live import Live, over_port
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.records import with_images
@@ -76,8 +76,9 @@ class SnapshotSource:
         """Give the history."""
         problem: EtmError = CaptureError("the snapshot holds no trace")
         for capture in self._captures:
+            held = anchored_of(capture)
             try:
-                return self._histories.replay(capture, halt, None, False)
+                return self._histories.replay(capture, halt, held.begin, held.is_whole)
             except CaptureError as error:
                 problem = error
         raise problem

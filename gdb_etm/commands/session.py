@@ -6,7 +6,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.capture import Capture, MemoryImage
-from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchor_of, leaves_nothing_out
+from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchored_of, leaves_nothing_out
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.event_set import EventSet
@@ -95,7 +95,7 @@ class Session:
         """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
         self._taken += 1
         self.current = Record(self._taken, capture, origin, is_live, self._meter)
-        self.current.anchored = Anchored(end=anchor_of(capture))
+        self.current.anchored = anchored_of(capture)
         self.records.append(self.current)
         return self.current
 

@@ -17,7 +17,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 from urllib.parse import unquote
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import Beginning, BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.ini import Entry, IniFile, Section, parse_ini
 
@@ -26,6 +26,16 @@ STATE_KEY = "state", "dumps"
 
 Others pass over it; OpenCSD reads no snapshot with a key that it does not know in the section of a dump.
 """
+
+BEGIN = "begin"
+"""Section of a core's file with its registers when the run began that the trace tells of; dumps of its memory at that
+time are sections whose names begin with :data:`BEGIN_DUMP`.
+"""
+
+BEGIN_DUMP = "begin_dump"
+
+OMITTED_KEY, NOTHING = "omitted", "nothing"
+"""Key in a buffer's section, and its value, that say that the trace unit was told to leave nothing out."""
 
 EVENTS = "events"
 """Section of a trace source's file with what the numbers of the events in its trace mean, percent-encoded.
@@ -56,6 +66,7 @@ class _Device(NamedTuple):
     memory: Tuple[MemoryImage, ...]
     notes: Tuple[str, ...]
     marks: Tuple[Tuple[int, str], ...]
+    begin: Optional[Beginning]
 
 
 class _Missing(SnapshotError):
@@ -159,20 +170,41 @@ def _read_device(folder: _Folder, origin: Entry) -> _Device:
     ini = folder.ini(origin.value, origin)
     header = ini.require("device")
     kind = header.require("class").value.lower().replace(" ", "_")
-    registers: Dict[str, int] = {}
-    for section in ini.select("regs".__eq__):
-        for entry in section.entries:
-            name = _register_name(entry, kind)
-            if name in registers:
-                raise entry.error("register %s is there twice" % name)
-            # Registers of a core may be vectors; those of a trace unit have at most 64 bits.
-            registers[name] = entry.number(2048 if kind == "core" else 64)
     images, memory, notes = _read_dumps(folder, ini)
+    begin, more = _read_begin(folder, ini, kind)
     # Of other devices, such as cross triggers, nothing more is asked.
     product = header.require("type").value if kind in ("core", "trace_source") else ""
     marks = tuple((int(entry.key), _CONTROL.sub("?", unquote(entry.value)))
                   for section in ini.select(EVENTS.__eq__) for entry in section.entries if _EVENT.match(entry.key))
-    return _Device(header.require("name").value, kind, product, registers, images, memory, notes, marks)
+    registers = _read_registers(ini, "regs", kind)
+    return _Device(header.require("name").value, kind, product, registers, images, memory, notes + more, marks, begin)
+
+
+def _read_registers(ini: IniFile, name: str, kind: str) -> Dict[str, int]:
+    registers: Dict[str, int] = {}
+    for section in ini.select(name.__eq__):
+        for entry in section.entries:
+            register = _register_name(entry, kind)
+            if register in registers:
+                raise entry.error("register %s is there twice" % register)
+            # Registers of a core may be vectors; those of a trace unit have at most 64 bits.
+            registers[register] = entry.number(2048 if kind == "core" else 64)
+    return registers
+
+
+def _read_begin(folder: _Folder, ini: IniFile, kind: str) -> Tuple[Optional[Beginning], Tuple[str, ...]]:
+    # The state when the run began, and notes.
+    registers = _read_registers(ini, BEGIN, kind) if kind == "core" else {}
+    if not registers:
+        return None, ()
+    memory: List[MemoryImage] = []
+    notes: List[str] = []
+    for section in ini.select(lambda name: name.startswith(BEGIN_DUMP)):
+        try:
+            memory.append(_read_dump(folder, section))
+        except _Missing as error:
+            notes.append(str(error))
+    return Beginning(registers, tuple(memory)), tuple(notes)
 
 
 def _register_name(entry: Entry, kind: str) -> str:
@@ -234,7 +266,7 @@ def _read_sources(trace: IniFile, devices: Dict[str, _Device]) -> Dict[str, Trac
         if device.kind != "trace_source":
             continue
         owner = cores.get(device.name)
-        core_value = Core(owner.name, owner.type, owner.registers, owner.memory) if owner else None
+        core_value = Core(owner.name, owner.type, owner.registers, owner.memory, owner.begin) if owner else None
         images = owner.images if owner else ()
         sources[device.name] = TraceSource(
             device.name, _protocol(device.type), device.registers, core_value, images, device.marks)
@@ -280,7 +312,22 @@ def _read_buffer(folder: _Folder, trace: IniFile, section: Section, sources: Dic
         known = ", ".join(sorted(known.value for known in BufferFormat))
         raise format_entry.error("buffer format %r is not known (%s are)" % (format_entry.value, known)) from None
     _, data = folder.binary(section.require("file"))
-    return Capture(data, buffer_format, _sources_in(trace, name, sources), _buffer_end(section), folder.path)
+    return Capture(
+        data,
+        buffer_format,
+        _sources_in(trace, name, sources),
+        _buffer_end(section),
+        folder.path,
+        is_whole=_is_whole(section),
+    )
+
+
+def _is_whole(section: Section) -> bool:
+    # Said by our own writer alone, as the next one is.
+    entry = section.get(OMITTED_KEY)
+    if entry is not None and entry.value.lower() != NOTHING:
+        raise entry.error("%r is not known" % entry.value)
+    return entry is not None
 
 
 def _sources_in(trace: IniFile, buffer: str, sources: Dict[str, TraceSource]) -> Tuple[TraceSource, ...]:

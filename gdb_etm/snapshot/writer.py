@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
-from gdb_etm.snapshot.reader import EVENTS, STATE_KEY
+from gdb_etm.snapshot.reader import BEGIN, BEGIN_DUMP, EVENTS, NOTHING, OMITTED_KEY, STATE_KEY
 
 _BUFFER = "ETB_0"
 _Memory = Tuple[int, bytes]
@@ -66,7 +66,8 @@ def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryIma
             if source.images:
                 raise SnapshotError("trace source %r has memory but no core to keep it with" % source.name, path)
             continue
-        for name in (source.core.name, source.core.type, *source.core.registers):
+        begun = source.core.begin.registers if source.core.begin is not None else ()
+        for name in (source.core.name, source.core.type, *source.core.registers, *begun):
             _check_name(name, path)
         entry = (source.core, _disjoint(source.core.memory + source.images))
         if cores.setdefault(source.core.name, entry) != entry:
@@ -112,8 +113,8 @@ def _name_images(
     # One file for each different piece of memory: the cores of a cluster mostly share theirs.  Pieces of the same bytes
     # at other addresses have files of their own: OpenCSD reads a file at the first address that it is given for.
     names: Dict[_Memory, str] = {}
-    for _, images in cores.values():
-        for image in images:
+    for core, images in cores.values():
+        for image in images + (core.begin.memory if core.begin is not None else ()):
             piece = image.address, image.data
             if piece not in names:
                 names[piece] = "memory_%d_%x.bin" % (len(names), image.address)
@@ -124,17 +125,31 @@ def _name_images(
 def _core_ini(core: Core, images: Tuple[MemoryImage, ...], names: Mapping[_Memory, str]) -> bytes:
     lines = ["[device]", "name=%s" % core.name, "class=core", "type=%s" % core.type]
     if core.registers:
-        lines += ["", "[regs]"]
-        # Tools take a register for 32 bits wide unless told otherwise.
-        for name, value in core.registers.items():
-            lines.append("%s%s=0x%08X" % (name.upper(), "(size:64)" if value >> 32 else "", value))
-    for number, image in enumerate(images, 1):
-        lines += ["", "[dump%d]" % number, "file=%s" % names[image.address, image.data]]
-        lines += ["address=0x%08X" % image.address, "length=0x%X" % len(image.data)]
+        lines += _register_lines("regs", core.registers)
+    lines += _dump_lines("dump", images, names)
     changed = ["dump%d" % number for number, image in enumerate(images, 1) if image in core.memory]
     if changed:
         lines += ["", "[%s]" % STATE_KEY[0], "%s=%s" % (STATE_KEY[1], ",".join(changed))]
+    if core.begin is not None:
+        lines += _register_lines(BEGIN, core.begin.registers)
+        lines += _dump_lines(BEGIN_DUMP, core.begin.memory, names)
     return _text(lines)
+
+
+def _register_lines(section: str, registers: Mapping[str, int]) -> List[str]:
+    # Tools take a register for 32 bits wide unless told otherwise.
+    lines = ["", "[%s]" % section]
+    for name, value in registers.items():
+        lines.append("%s%s=0x%08X" % (name.upper(), "(size:64)" if value >> 32 else "", value))
+    return lines
+
+
+def _dump_lines(section: str, images: Iterable[MemoryImage], names: Mapping[_Memory, str]) -> List[str]:
+    lines: List[str] = []
+    for number, image in enumerate(images, 1):
+        lines += ["", "[%s%d]" % (section, number), "file=%s" % names[image.address, image.data]]
+        lines += ["address=0x%08X" % image.address, "length=0x%X" % len(image.data)]
+    return lines
 
 
 def _source_ini(source: TraceSource) -> bytes:
@@ -179,6 +194,8 @@ def _trace_lines(capture: Capture) -> List[str]:
     lines.append("format=%s" % capture.format.value)
     if capture.end is not BufferEnd.UNKNOWN:
         lines.append("oldest=%s" % capture.end.name.lower())
+    if capture.is_whole:
+        lines.append("%s=%s" % (OMITTED_KEY, NOTHING))
     lines += ["", "[source_buffers]"]
     lines += ["%s=%s" % (source.name, _BUFFER) for source in capture.sources]
     lines += ["", "[core_trace_sources]"]

@@ -7,7 +7,7 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchor_of, ram_in_use, with_anchor
+from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchored_of, ram_in_use, with_anchored
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.errors import AccessError
 from gdb_etm.history.store import History
@@ -61,6 +61,10 @@ def test_memory_is_read_once_and_kept(debugger: Debugger) -> None:
     assert state.read(0x20000104, 4) == bytes([4, 5, 6, 7])
     assert state.read(0x20000304, 4) is None
     assert [(image.address, len(image.data)) for image in anchor.images] == [(0x20000100, 512)]
+
+
+def test_registers_of_other_architectures_are_no_part_of_a_state() -> None:
+    assert Anchor({"r0": 0xFFFFFFFF, "r1": 1 << 32, "q0": 1 << 127}).state().registers == {"r0": 0xFFFFFFFF}
 
 
 def test_what_is_not_there_is_asked_for_once(debugger: Debugger) -> None:
@@ -147,16 +151,18 @@ def capture_with(core: Optional[Core]) -> Capture:
     return Capture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
 
 
-def test_captures_hold_the_state_at_the_halt(debugger: Debugger) -> None:
-    assert anchor_of(capture_with(None)) is None
-    assert anchor_of(capture_with(Core("cpu_0", "Cortex-M33", {}))) is None
-    anchor = Anchor({"pc": 0x100}, debugger)
-    assert anchor.read(RAM, 4) is not None
-    held = with_anchor(capture_with(Core("cpu_0", "Cortex-M33", {})), anchor)
-    again = anchor_of(held)
-    assert again is not None and again.registers == {"pc": 0x100}
-    assert again.read(RAM + 4, 4) == bytes([4, 5, 6, 7]) and again.read(RAM + 0x100, 4) is None
-    assert with_anchor(held, None) is held
+def test_captures_hold_the_states_at_both_ends(debugger: Debugger) -> None:
+    bare = capture_with(Core("cpu_0", "Cortex-M33", {}))
+    assert anchored_of(capture_with(None)) == anchored_of(bare) == Anchored()
+    assert with_anchored(bare, Anchored()) == bare
+    end, begin = Anchor({"pc": 0x100}, debugger), Anchor({"pc": 0x200}, debugger)
+    assert end.read(RAM, 4) is not None and begin.read(RAM + 0x100, 4) is not None
+    again = anchored_of(with_anchored(bare, Anchored(begin, end, True)))
+    assert again.is_whole and again.begin is not None and again.end is not None
+    assert again.end.registers == {"pc": 0x100} and again.begin.registers == {"pc": 0x200}
+    assert again.end.read(RAM + 4, 4) == bytes([4, 5, 6, 7]) and again.end.read(RAM + 0x100, 4) is None
+    assert again.begin.read(RAM + 0x104, 4) == bytes([4, 5, 6, 7]) and again.begin.read(RAM, 4) is None
+    assert with_anchored(capture_with(None), Anchored(begin, end)) == capture_with(None)
 
 
 def history(count: int, halted_at: Optional[int] = None, begin: BufferEnd = BufferEnd.STARTED) -> History:

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from gdb_etm.commands.anchors import anchor_of
+from gdb_etm.commands.anchors import anchored_of
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
 from tests.gdb_session import run_gdb
+from tests.lister import list_packets
 
 PROGRAM = elf("algorithms-Os")
 NUMBERS = symbol(PROGRAM, "numbers")
@@ -140,7 +141,7 @@ def test_a_saved_capture_holds_the_state_at_the_halt(tmp_path: Path) -> None:
     text = session(tmp_path, "continue", "tell", *save)
     (found,) = told(text)
     (capture,) = read_snapshot(str(tmp_path / "saved"))
-    anchor = anchor_of(capture)
+    anchor = anchored_of(capture).end
     assert anchor is not None
     assert {name: anchor.registers[name] for name in CORE} == {name: truth(tmp_path)[1].halt[name] for name in CORE}
     held = (tmp_path / "numbers").read_bytes()
@@ -150,3 +151,15 @@ def test_a_saved_capture_holds_the_state_at_the_halt(tmp_path: Path) -> None:
     load = ["etm load %s" % (tmp_path / "saved"), "source %s" % (tmp_path / "tell.gdb")]
     again = told(run_gdb(load, arguments=[PROGRAM]))
     assert [one["end"] for one in again] == [dict(found["end"], registers=dict(anchor.registers))]
+    assert [one["begin"] for one in again] == [found["begin"]]
+
+
+def test_a_saved_capture_holds_the_state_when_the_run_began(tmp_path: Path) -> None:
+    saved = str(tmp_path / "saved")
+    commands = ["set etm anchor-memory on", "continue", "etm stop", "etm save %s" % saved, "tell"]
+    found = told(session(tmp_path, *commands, options="--etb-size 64K"))[-1]
+    assert found["count"] > 1000 and found["begin"]["word"] is not None
+    again = told(run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[PROGRAM]))[-1]
+    assert again["begin"] == found["begin"] and same(again["begin"], truth(tmp_path)[0].resume)
+    # Another tool passes over it.
+    assert list_packets(saved) and not [line for line in list_packets(saved) if "BAD" in line]

@@ -111,6 +111,20 @@ def test_optional_parts(tmp_path: Path) -> None:
     assert capture.sources[0].protocol == "ela600"
 
 
+def test_what_is_known_of_the_beginning(tmp_path: Path) -> None:
+    capture = changed(tmp_path, "trace.ini", "format=coresight", "format=coresight\nomitted=nothing")
+    assert capture.is_whole and not read_snapshot(folder_with(tmp_path))[0].is_whole
+    dumps = "[begin]\nR0=7\n[begin_dump1]\nfile=code.bin\naddress=0x20000000\nlength=3\n" + (
+        "[begin_dump2]\nfile=gone.bin\naddress=0x20000100\n"
+    )
+    capture = changed(tmp_path, "cpu_0.ini", "space=S\n", "space=S\n" + dumps)
+    core = capture.sources[0].core
+    assert core is not None and core.begin is not None and core.begin.registers == {"r0": 7}
+    assert [(image.address, image.data) for image in core.begin.memory] == [(0x20000000, b"abc")]
+    assert capture.notes == ("%s:22: gone.bin: no such file" % (tmp_path / "cpu_0.ini"),)
+    assert [image.address for image in capture.sources[0].images] == [0x100] and core.memory == ()
+
+
 def test_other_devices_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "cti_0.ini").write_text("[device]\nname=cti_0\nclass=cross_trigger\n[regs]\nCTICONTROL(0x000)=1\n")
     capture = changed(tmp_path, "snapshot.ini", "[trace]", "device2=cti_0.ini\n[trace]")
@@ -154,6 +168,8 @@ BAD = [
     ("trace.ini", "name=ETB_0\n", "", "trace.ini", 3, "[buffer0] has no key 'name'"),
     ("trace.ini", "format=coresight", "format=gzip", "trace.ini", 6, "buffer format 'gzip' is not known"),
     ("trace.ini", "format=coresight", "format=coresight\noldest=x", "trace.ini", 7, "'x' is not known"),
+    ("trace.ini", "format=coresight", "format=coresight\nomitted=x", "trace.ini", 7, "'x' is not known"),
+    ("cpu_0.ini", "[regs]", "[begin]\nR0=1\nR0=2\n[regs]", "cpu_0.ini", 8, "register r0 is there twice"),
     ("trace.ini", "etm_0=ETB_0", "etm_9=ETB_0", "trace.ini", 8, "'etm_9' is not in the device list"),
     ("trace.ini", "cpu_0=etm_0", "cpu_9=etm_0", "trace.ini", 10, "'cpu_9' is not in the device list"),
     ("trace.ini", "cpu_0=etm_0", "cpu_0=etm_9", "trace.ini", 10, "'etm_9' is not in the device list"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import Beginning, BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
@@ -39,7 +39,10 @@ def captures(draw: st.DrawFn) -> Capture:
         which = draw(st.integers(0, 3))
         if which and which not in cores:
             images = tuple(MemoryImage(page << 20, data, "") for page, data in draw(_IMAGES).items())
-            cores[which] = (Core(next(names), "Cortex-M33", draw(_CORE_REGISTERS)), images)
+            begun = [MemoryImage(page << 20, data, "") for page, data in draw(_IMAGES).items()]
+            state = draw(_CORE_REGISTERS)
+            begin = Beginning(state, tuple(begun)) if state and draw(st.booleans()) else None
+            cores[which] = (Core(next(names), "Cortex-M33", draw(_CORE_REGISTERS), (), begin), images)
         core, images = cores[which] if which else (None, ())
         marks = tuple(draw(_MARKS).items())
         sources.append(TraceSource(next(names), protocol, registers, core, images, marks))
@@ -48,15 +51,24 @@ def captures(draw: st.DrawFn) -> Capture:
         draw(st.sampled_from(list(BufferFormat))),
         tuple(sources),
         draw(st.sampled_from(list(BufferEnd))),
+        is_whole=draw(st.booleans()),
     )
 
 
 def comparable(capture: Capture) -> Capture:
     """Leave out what says where a capture lies."""
-    sources = [
-        source._replace(images=tuple(image._replace(name="") for image in source.images)) for source in capture.sources
-    ]
-    return capture._replace(sources=tuple(sources), name="")
+    return capture._replace(sources=tuple(map(_bare, capture.sources)), name="")
+
+
+def _bare(source: TraceSource) -> TraceSource:
+    core = source.core
+    if core is not None and core.begin is not None:
+        core = core._replace(begin=core.begin._replace(memory=_nameless(core.begin.memory)))
+    return source._replace(core=core, images=_nameless(source.images))
+
+
+def _nameless(images: Tuple[MemoryImage, ...]) -> Tuple[MemoryImage, ...]:
+    return tuple(image._replace(name="") for image in images)
 
 
 @given(captures())
