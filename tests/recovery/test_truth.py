@@ -13,7 +13,7 @@ from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Fact, State, Tier, no_memory
-from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
+from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, board_of, elf
 from tests.history.executed import Taken, history_of
 from tests.recovery.score import NAMES, Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare, prepare_a9
@@ -26,11 +26,6 @@ FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
-
-
-def board_of(program: str) -> str:
-    """Spread the programs over the boards."""
-    return ("m33", "m4", "m7")[PROGRAMS.index(program) % 3]
 
 
 @lru_cache(maxsize=None)

@@ -14,7 +14,7 @@ from tests.firmware.build import compiler
 
 FOLDER = Path(__file__).resolve().parent
 
-KEEPING = ("frames", "control", "algorithms", "interrupts", "kernel", "floats")
+KEEPING = ("frames", "control", "algorithms", "interrupts", "kernel", "floats", "digest", "text", "state", "twins")
 """Programs that keep the calling convention."""
 SMASHING = ("overrun", "clobber", "corrupt")
 """Programs that damage their stack, break the calling convention, or write where they should not."""
@@ -35,6 +35,15 @@ def elf(program: str) -> str:
     :param program: One of PROGRAMS.
     """
     return str(FOLDER / (program + ".elf"))
+
+
+def board_of(program: str) -> str:
+    """Return a board for a program: on each board there are programs of every level.
+
+    :param program: One of PROGRAMS.
+    """
+    source, level = divmod(PROGRAMS.index(program), len(LEVELS))
+    return ("m33", "m4", "m7")[(source + level) % 3]
 
 
 def build(program: str, out: str) -> None:

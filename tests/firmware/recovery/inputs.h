@@ -10,6 +10,9 @@
 #define OUTPUT_BYTE     REG(0x40006008)
 #define SAMPLE(channel) REG(0x40006010 + 4 * (channel))
 #define OUTPUT(channel) REG(0x40006020 + 4 * (channel))
+#define CONSOLE_STATUS  REG(0x40006030)     /* bit 0: a character is there */
+#define CONSOLE_BYTE    REG(0x40006034)     /* a character of a command line; reading takes it */
+#define SWITCHES        REG(0x40006038)     /* bits 0 to 7: contacts, which bounce */
 
 #define COUNT(array)    (sizeof(array) / sizeof(array)[0])
 

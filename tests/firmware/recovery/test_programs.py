@@ -10,19 +10,18 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from tests.board import witness
 from tests.firmware.build import FOLDER, compiler, symbol
-from tests.firmware.recovery.build import PROGRAMS, build, elf
+from tests.firmware.recovery.build import PROGRAMS, board_of, build, elf
 from tests.firmware.test_firmware import loaded, version
 from tests.recovery.inputs import Inputs
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_it_ends_well_after_more_than_two_long_windows(program: str) -> None:
-    board = ("m33", "m7", "m4")[PROGRAMS.index(program) % 3]
-    machine = Machine(BoardOptions(board, elf(program)))
+    machine = Machine(BoardOptions(board_of(program), elf(program)))
     machine.add_device(Inputs())
     machine.core.reset()
     machine.write(witness.DHCSR, 4, witness.RUN)
-    while not machine.core.halted and machine.clock.now() < 300_000:
+    while not machine.core.halted and machine.clock.now() < 400_000:
         machine.run(5000)
     assert machine.core.halted
     assert 0 <= machine.core.engine.pc - symbol(elf(program), "finished") < 8

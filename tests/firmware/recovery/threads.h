@@ -1,0 +1,115 @@
+/* Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  TASKS and STACK_WORDS are the program's. */
+
+#ifndef THREADS_H
+#define THREADS_H
+
+#include "inputs.h"
+#include "limits.h"
+
+struct task {
+    uint32_t *stack;
+    struct task *next;
+    volatile uint32_t wake;
+    uint32_t switches;
+    uint32_t words[STACK_WORDS] __attribute__((aligned(8)));
+};
+
+static struct task tasks[TASKS], *volatile current;
+static volatile uint32_t ticks;
+static uint32_t exc_return;
+
+static void yield(void)
+{
+    SCB_ICSR = ICSR_PENDSVSET;
+    barrier();
+}
+
+void SysTick_Handler(void)
+{
+    ++ticks;
+    SCB_ICSR = ICSR_PENDSVSET;
+}
+
+__attribute__((used)) uint32_t *switch_task(uint32_t *stack)
+{
+    struct task *candidate = current;
+
+    candidate->stack = stack;
+    do
+        candidate = candidate->next;
+    while ((int32_t)(candidate->wake - ticks) > 0);
+    ++candidate->switches;
+    current = candidate;
+    set_process_limit((uint32_t)candidate->words);
+    return candidate->stack;
+}
+
+__attribute__((naked)) void PendSV_Handler(void)
+{
+    __asm volatile(
+        "mrs    r0, psp\n\t"
+        "stmdb  r0!, {r4-r11, lr}\n\t"
+        "bl     switch_task\n\t"
+        "ldmia  r0!, {r4-r11, lr}\n\t"
+        "msr    psp, r0\n\t"
+        "bx     lr");
+}
+
+/* Starts the first task: its stack pointer becomes that of an exception return. */
+__attribute__((naked)) void SVC_Handler(void)
+{
+    __asm volatile(
+        "ldr    r0, =exc_return_place\n\t"
+        "ldr    r0, [r0]\n\t"
+        "orr    r1, lr, #4\n\t"
+        "str    r1, [r0]\n\t"
+        "bl     first_stack\n\t"
+        "ldmia  r0!, {r4-r11, lr}\n\t"
+        "msr    psp, r0\n\t"
+        "bx     lr");
+}
+
+__attribute__((used)) uint32_t *const exc_return_place = &exc_return;
+
+__attribute__((used)) uint32_t *first_stack(void)
+{
+    for (unsigned i = 0; i < TASKS; ++i)
+        tasks[i].stack[8] = exc_return;
+    set_process_limit((uint32_t)current->words);
+    return current->stack;
+}
+
+static uint32_t lock(void)
+{
+    uint32_t primask;
+
+    __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask) :: "memory");
+    return primask;
+}
+
+static void unlock(uint32_t primask)
+{
+    __asm volatile("msr primask, %0" :: "r"(primask) : "memory");
+}
+
+static void sleep(uint32_t time)
+{
+    current->wake = ticks + time;
+    yield();
+}
+
+/* A thread that begins in a function; an argument of it would be its stack's word FIRST_ARGUMENT. */
+#define FIRST_ARGUMENT  9
+
+static void make(struct task *task, void (*entry)(void))
+{
+    uint32_t *frame = task->words + STACK_WORDS - 17;
+
+    for (unsigned i = 0; i < 17; ++i)
+        frame[i] = 0x01010101 * i;
+    frame[15] = (uint32_t)entry & ~1u;
+    frame[16] = 1u << 24;
+    task->stack = frame;
+}
+
+#endif
