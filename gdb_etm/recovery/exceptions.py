@@ -6,15 +6,13 @@ Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, ExceptionTaken
 
 from __future__ import annotations
 
-import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.capture import Core
-from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.calls import ALIGNED
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls
+from gdb_etm.recovery.features import Features
 from gdb_etm.recovery.graph import INPUT, UNMODELLED, Fact
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import (
@@ -48,8 +46,6 @@ _FTYPE, _MODE, _STACK = 4, 3, 2
 # EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
 _FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 # Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
-_NO_FPU = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
-_ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
 
 
 _PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
@@ -57,30 +53,6 @@ _PUSHED_FLOATS = (FPSCR, FP_MODE) + tuple(range(S0, S0 + 16))
 _NO_MODE = 0xFFFFFFE0
 _FIRST_INTERRUPT = 14
 # PendSV; what has a lower number is a fault or an SVC, whose handler may change what was pushed on purpose.
-
-
-# Coprocessors 10 and 11: bits 15:10 of the first halfword but bit 12 are 11x011, bits 11:9 of the second 101.
-_FLOATS = re.compile(b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\x8b\x9a\x9b"
-                     b"\xaa\xab\xba\xbb\xca\xcb\xda\xdb\xea\xeb\xfa\xfb])", re.DOTALL)
-
-
-def uses_floats(program: Program) -> bool:
-    """Tell whether a program may hold floating-point instructions of T32; one without any never sets FPCA."""
-    return any(not match.start() & 1 for _, data in program.pieces for match in _FLOATS.finditer(data))
-
-
-def may_have_fpu(core: Optional[Core]) -> bool:
-    """Tell whether a core may have a floating-point unit: all but Cortex-M0, M0+, M1, M3 and M23 may."""
-    return core is None or not _NO_FPU.search(core.type)
-
-
-# MSR to PSP, CONTROL, PSP_NS and CONTROL_NS.
-_STACKS = re.compile(b"(?=[\x80-\x8f]\xf3[\x09\x14\x89\x94]\x88)", re.DOTALL)
-
-
-def uses_process_stack(program: Program) -> bool:
-    """Tell whether a program may write PSP or CONTROL; one that never does runs on the main stack alone."""
-    return any(not match.start() & 1 for _, data in program.pieces for match in _STACKS.finditer(data))
 
 
 def _is_asynchronous(event: Exception_) -> bool:
@@ -114,24 +86,20 @@ class Exceptions:
 
     :param line: The line that is being made.
     :param calls: Of the same line.
-    :param fpu: Whether frames may hold floating-point registers.
-    :param psp: Whether PSP may be in use.
-    :param core: The core's type.
+    :param features: What is known of the core.
     """
 
-    def __init__(self, line: Line, calls: Calls, fpu: bool, psp: bool, core: str) -> None:
+    def __init__(self, line: Line, calls: Calls, features: Features) -> None:
         self._line = line
         self._calls = calls
-        self._fpu = fpu
-        self._psp = psp
+        self._features = features
+        self._fpu = fpu = features.fpu
+        self._psp = features.psp
         self._pushed = _PUSHED + _PUSHED_FLOATS if fpu else _PUSHED
-        self._armv7 = bool(_ARMV7.search(core))
         self._security: Optional[int] = None
         self._open: List[Optional[_Entry]] = []
         self._left: Dict[int, _Pushed] = {}
         # Threads that were left, by the index of the exception.
-        self.one_state = True
-        """Whether the core is in one security state all the time."""
 
     def switch(self) -> None:
         """Note that PSP was written: a handler that does so may return to another thread."""
@@ -247,12 +215,12 @@ class Exceptions:
 
     def _security_bits(self) -> Optional[int]:
         # One variable for the bits that are the same all the time, if the security state is.
-        if not self.one_state:
+        if not self._features.one_state:
             return None
         if self._security is None:
             self._security = self._line.new(INPUT)
-            if self._armv7:
-                self._line.learn(self._security, _OF_STATE, _OF_STATE, Fact.MODE)
+            if self._features.security is not None:
+                self._line.learn(self._security, _OF_STATE, self._features.security, Fact.MODE)
         return self._security
 
     def _forget(self, current: List[int], places: Tuple[int, ...]) -> None:

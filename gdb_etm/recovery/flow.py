@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.program.transfers import Role
-from gdb_etm.protocols.elements import Context, Exception_, ExceptionReturn, Transfer
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Transfer
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
+from gdb_etm.recovery.features import Features
 from gdb_etm.recovery.frames import Frames
 from gdb_etm.recovery.graph import DEAD, START, Fact
 from gdb_etm.recovery.hoisted import Hoisted
@@ -64,8 +65,7 @@ class Flow:
     :param line: Is filled.
     :param first: Number of the first instruction.
     :param last: Number of the last instruction.
-    :param fpu: Whether exceptions may push floating-point registers.
-    :param psp: Whether PSP may be in use.
+    :param features: What is known of the core.
     :param word: Reads memory at the end.
     :param limits: Of the same line; None when nothing is known of stack limits.
     """
@@ -76,8 +76,7 @@ class Flow:
         line: Line,
         first: int,
         last: int,
-        fpu: bool,
-        psp: bool,
+        features: Features,
         word: Optional[Word] = None,
         limits: Optional[Limits] = None,
     ) -> None:
@@ -87,15 +86,19 @@ class Flow:
         core = history.source.core
         m_profile = is_m_profile(core)
         self._m_profile = m_profile
-        self._psp = psp
-        self._fpu = fpu
+        self.executed: List[Template] = []
+        """The instructions."""
         self._templates = Templates(history.program, line.constant, m_profile)
         self._items = list(within(history, first, last))
+        self._runs = self._expand()
+        if any(FP_MODE in template.writes for template in self.executed):
+            features = features._replace(fpu=True)
+        self._features = features
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
         self.current: List[int] = []
         """The variable of each place; those of one instruction come after the others."""
         self.calls = Calls(line)
-        self._exceptions = Exceptions(line, self.calls, fpu, psp, core.type if core is not None else "")
+        self._exceptions = Exceptions(line, self.calls, features)
         self._threads = Threads(history.program)
         self._word = word
         self._limits = limits
@@ -114,8 +117,6 @@ class Flow:
         self._hoisted = None if frames is None else Hoisted(frames, like, bits.__getitem__, line.read_constant)
         self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
-        self.executed: List[Template] = []
-        """The instructions."""
 
     def begin(self) -> None:
         """Give every place a variable."""
@@ -131,14 +132,14 @@ class Flow:
             return
         for place in (13, 20, 21):
             line.learn(self.current[place], 3, 0, Fact.MODE)
-        if not self._psp:
+        if not self._features.psp:
             line.learn(self.current[CONTROL], 2, 0, Fact.MODE)
-        if not self._fpu:
+        if not self._features.fpu:
             line.learn(self.current[FPCA], 1, 0, Fact.MODE)
 
     def follow(self) -> Iterator[int]:
         """Add all instructions; gives the number of the next one now and then."""
-        runs = self._expand()
+        runs = self._runs
         needs = _live_flags(runs)
         self._match(runs)
         self._last = next((run.templates[-1] for run in reversed(runs) if isinstance(run, Run)), None)
@@ -156,7 +157,7 @@ class Flow:
 
     def _match(self, runs: Sequence[_Run]) -> None:
         # Which threads go on where handlers return that have set PSP.
-        if not self._psp or not self._m_profile:
+        if not self._features.psp or not self._m_profile:
             return
         threads = self._threads
         for index, item in enumerate(runs):
@@ -196,7 +197,6 @@ class Flow:
         runs: List[_Run] = []
         state: Optional[int] = None
         interrupted: Dict[int, int] = {}
-        secure: Set[bool] = set()
         for item in self._items:
             if isinstance(item, Span):
                 executed = item.range
@@ -217,12 +217,9 @@ class Flow:
                         interrupted[item.return_address] = state
                     runs.append(item)
                 state = 0
-            elif isinstance(item, Context):
-                secure.add(item.non_secure)
             elif isinstance(item, ExceptionReturn):
                 state = None
                 runs.append(item)
-        self._exceptions.one_state = len(secure) < 2
         return runs
 
     def _step(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> None:
@@ -412,11 +409,6 @@ class Flow:
             self._limits.leave()
         if not isinstance(event, ExceptionReturn):
             self._limits.enter(event.event.vector if isinstance(event, _Chained) else event.vector)
-
-    @property
-    def one_state(self) -> bool:
-        """Whether the core is in one security state all the time."""
-        return self._exceptions.one_state
 
 
 def _mid(template: Template) -> Optional[bool]:

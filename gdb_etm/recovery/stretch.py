@@ -12,7 +12,7 @@ from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import THREAD, WAITING
 from gdb_etm.recovery.domain import Contradiction
-from gdb_etm.recovery.exceptions import may_have_fpu, uses_floats, uses_process_stack
+from gdb_etm.recovery.features import features_of
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.graph import DEAD, Fact
 from gdb_etm.recovery.limits import Limits
@@ -66,13 +66,12 @@ class StretchSolution:
         self.line = Line(rules, history.program)
         self.broken = False
         """Whether the facts contradict each other, so that nothing is told."""
-        fpu = rules.fpu if rules.fpu is not None else may_have_fpu(history.source.core)
-        fpu = fpu and uses_floats(history.program)
-        psp = _on_process_stack(begin, end) or uses_process_stack(history.program)
+        core = history.source.core
+        self._features = features_of(history.program, core, (begin, end), rules.fpu, rules.frames)
         self._words = _words(end)
         self._saved: Optional[Saved] = None
-        self.limits = Limits(self.line, (begin, end), psp, is_m_profile(history.source.core))
-        self.flow = Flow(history, self.line, first, last, fpu, psp, self._words, self.limits)
+        self.limits = Limits(self.line, (begin, end), self._features.psp, is_m_profile(core))
+        self.flow = Flow(history, self.line, first, last, self._features, self._words, self.limits)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -101,7 +100,7 @@ class StretchSolution:
                     self._progress(0.3 * (number - self.first) / (self.last - self.first + 1))
             self._given(given)
             self._end()
-            self.limits.conclude(self.end, self.flow.one_state)
+            self.limits.conclude(self.end, self._features.one_state)
         except Contradiction as contradiction:
             self._break(contradiction)
 
@@ -245,10 +244,6 @@ class StretchSolution:
     def address(self, number: int) -> int:
         """Give the address of an instruction of the stretch."""
         return self.flow.executed[number - self.first].address
-
-
-def _on_process_stack(*states: Optional[State]) -> bool:
-    return any(state is not None and bool(state.registers.get("control", 0) & 2) for state in states)
 
 
 def _words(state: Optional[State]) -> Optional[Reader]:

@@ -31,6 +31,7 @@ supervisor:
 """
 HANDLER, LEAF, SUPERVISOR = CODE + 8, CODE + 16, CODE + 20
 LEAVE = [HANDLER, HANDLER + 2, HANDLER + 4, HANDLER + 6]
+FLOATING: List[Item] = [CODE, Taken(16, CODE + 4), CODE + 8, Returned(), CODE + 4]
 REGISTERS = {"r4": 5, "sp": TOP, "msp": TOP, "psp": 0x20000800, "control": 0, "xpsr": 0x01000000, "lr": 0x77}
 
 
@@ -121,3 +122,17 @@ def test_a_halt_in_a_handler() -> None:
     assert recovery.register(5, "psp").value == 0x20000800
     assert recovery.register(2, "psp").value == 0x20000800
     assert recovery.register(2, "control").value == 0
+
+
+def test_there_is_no_security_state() -> None:
+    recovery = recovered(run([LEAF, LEAF + 2]), "Cortex-M33", r0=6, msplim=0, psplim=0)
+    assert recovery.register(3, "lr")[:2] == (0xFFFFFFB8, Tier.EXACT)
+
+
+def test_floating_point_that_ran_counts_more_than_the_name_of_the_core() -> None:
+    history = history_of(built(".fpu fpv5-sp-d16\nvmov s0, r4\nnop\nb end\nleaf:\nbx lr\n"), FLOATING, CODE + 6)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M3", {}))
+    rules = Rules(limit=Tier.EXACT, fpu=False)
+    recovery = Recovery(history, State({**REGISTERS, "control": 4}, no_memory), rules=rules)
+    assert recovery.register(2, "sp").value == TOP - 0x68
+    assert recovery.register(2, "lr").value == 0xFFFFFFE9

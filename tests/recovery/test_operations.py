@@ -8,7 +8,7 @@ import pytest
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.exceptions import uses_floats, uses_process_stack
+from gdb_etm.recovery.features import uses_floats, uses_process_stack
 from gdb_etm.recovery.operations import (
     CONTROL,
     FP_MODE,

@@ -1,0 +1,165 @@
+"""What code and registers say of a core: floating point, the stacks and the security states in use.
+
+Code is searched for encodings; where call frame information tells of a function, its instructions are told from what
+only looks like one.  In doubt a feature is in use.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.capture import Core
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.conditions import enters_it_block, next_it_state
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.values import State
+
+_NO_FPU = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
+# Coprocessors 10 and 11: bits 15:10 of the first halfword but bit 12 are 11x011, bits 11:9 of the second 101.
+_FLOATS = re.compile(b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\x8b\x9a\x9b"
+                     b"\xaa\xab\xba\xbb\xca\xcb\xda\xdb\xea\xeb\xfa\xfb])", re.DOTALL)
+# MSR to PSP, CONTROL, PSP_NS and CONTROL_NS.
+_STACKS = re.compile(b"(?=[\x80-\x8f]\xf3[\x09\x14\x89\x94]\x88)", re.DOTALL)
+# SG; BXNS and BLXNS.
+_STATES = re.compile(b"(?=\x7f\xe9\x7f\xe9|[" + b"".join(re.escape(bytes([low])) for low in range(4, 256, 8)) + b"]G)",
+                     re.DOTALL)
+_ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
+_UNSUFFIXED = ("msplim", "psplim")
+
+
+class Features(NamedTuple):
+    """What is known of a core of M-profile and of how its program uses it."""
+
+    fpu: bool = True
+    """Whether exceptions may push floating-point registers."""
+    psp: bool = True
+    """Whether PSP may be in use."""
+    one_state: bool = False
+    """Whether the core is in one security state all the time."""
+    security: Optional[int] = None
+    """Bits 6, 5 and 0 of EXC_RETURN: those of Armv6-M and Armv7-M, or of a core without the Security Extension; None
+    when the core may have that."""
+
+
+def features_of(
+    program: Program,
+    core: Optional[Core],
+    states: Sequence[Optional[State]],
+    fpu: Optional[bool] = None,
+    frames: Optional[FrameInformation] = None,
+) -> Features:
+    """Tell what is known before anything is looked at that ran.
+
+    :param states: At the ends of what ran.
+    :param fpu: What the user says of it.
+    :param frames: Call frame information of the program.
+    """
+    if fpu is None:
+        fpu = may_have_fpu(core) and uses_floats(program, frames)
+    psp = any(state is not None and bool(state.registers.get("control", 0) & 2) for state in states)
+    security = None
+    if core is not None and _ARMV7.search(core.type):
+        security = 0x61
+    elif has_no_security(states):
+        security = 0x20
+    one_state = security is not None or not changes_security_state(program)
+    return Features(fpu, psp or uses_process_stack(program), one_state, security)
+
+
+def may_have_fpu(core: Optional[Core]) -> bool:
+    """Tell whether a core may have a floating-point unit: all but Cortex-M0, M0+, M1, M3 and M23 may."""
+    return core is None or not _NO_FPU.search(core.type)
+
+
+def uses_floats(program: Program, frames: Optional[FrameInformation] = None) -> bool:
+    """Tell whether a program may hold floating-point instructions of T32; one without any never sets FPCA.
+
+    :param frames: Tells where functions begin and end, so that the second half of a BL, or a constant, is not taken
+        for an instruction.
+    """
+    code = _Code(program, frames)
+    return any(code.may_begin(address) for address in _places(program, _FLOATS))
+
+
+def uses_process_stack(program: Program) -> bool:
+    """Tell whether a program may write PSP or CONTROL; one that never does runs on the main stack alone."""
+    return any(True for _ in _places(program, _STACKS))
+
+
+def changes_security_state(program: Program) -> bool:
+    """Tell whether a program may go from one security state to the other: by SG, BXNS or BLXNS.
+
+    Non-secure code can be left by an exception, too, but only for code that is not in its program, and Secure code
+    that has set up Non-secure code has entered it.
+    """
+    return any(True for _ in _places(program, _STATES))
+
+
+def has_no_security(states: Sequence[Optional[State]]) -> bool:
+    """Tell whether registers say that there is no Security Extension: then there is one limit of each stack, without a
+    suffix."""
+    names: Set[str] = set()
+    for state in states:
+        names.update(state.registers if state is not None else ())
+    suffixed = any(name + suffix in names for name in _UNSUFFIXED for suffix in ("_s", "_ns"))
+    return not suffixed and any(name in names for name in _UNSUFFIXED)
+
+
+def _places(program: Program, what: "re.Pattern[bytes]") -> Iterable[int]:
+    for start, data in program.pieces:
+        for match in what.finditer(data):
+            if not start + match.start() & 1:
+                yield start + match.start()
+
+
+class _Code:
+    # Tells instructions from halfwords that look like one, by following each function's code from its beginning.
+
+    def __init__(self, program: Program, frames: Optional[FrameInformation]) -> None:
+        self._program = program
+        self._blocks = Blocks(program)
+        self._frames = frames
+        self._known: Dict[int, Tuple[Set[int], Set[int]]] = {}
+
+    def may_begin(self, address: int) -> bool:
+        # Whether an instruction may begin at an address: not where only the second half of another one is.
+        bounds = None if self._frames is None else self._frames.function(address)
+        if bounds is None:
+            return True
+        if bounds[0] not in self._known:
+            self._known[bounds[0]] = self._follow(bounds)
+        begins, second = self._known[bounds[0]]
+        return address in begins or address not in second
+
+    def _follow(self, bounds: Tuple[int, int]) -> Tuple[Set[int], Set[int]]:
+        begins: Set[int] = set()
+        second: Set[int] = set()
+        todo = [(bounds[0], 0)]
+        while todo:
+            at, it_state = todo.pop()
+            insn = self._blocks.instruction(at, Isa.T32) if bounds[0] <= at < bounds[1] else None
+            if insn is None or at in begins:
+                continue
+            begins.add(at)
+            if insn.size == 4:
+                second.add(at + 2)
+            todo += self._after(at, insn, it_state)
+        return begins, second
+
+    def _after(self, at: int, insn: Insn, it_state: int) -> List[Tuple[int, int]]:
+        code = self._program.read(at, insn.size)
+        half = code[0] | code[1] << 8
+        if insn.size == 2 and enters_it_block(half):
+            return [(at + 2, half & 0xFF)]
+        found = [(insn.target, 0)] if insn.kind is Kind.DIRECT and not insn.link else []
+        leaves = insn.kind is Kind.INDIRECT and not insn.link
+        leaves = leaves or insn.kind is Kind.DIRECT and not insn.link and _is_plain_branch(code)
+        return found if leaves and not it_state else found + [(at + insn.size, next_it_state(it_state))]
+
+
+def _is_plain_branch(code: bytes) -> bool:
+    # B without a condition, T2 and T4 (Armv8-M ARM, C2.4).
+    return code[1] >> 3 == 0x1C if len(code) == 2 else code[3] & 0xD0 == 0x90
