@@ -42,7 +42,8 @@ _PLAIN = {
     18: frame.PSP,
     33: frame.FPSCR,
 }
-_PC, _XPSR, _CFBP, _MSPLIM, _PSPLIM, _S0 = 15, 16, 20, 28, 29, 64
+# Without the Security Extension the limits are those of Non-secure state.
+_PC, _XPSR, _CFBP, _MSPLIM, _PSPLIM, _S0 = 15, 16, 20, 30, 31, 64
 
 
 class DebugRegisters:

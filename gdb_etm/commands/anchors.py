@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Dict, Iterable, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
 
 from gdb_etm.capture import Beginning, BufferEnd, Capture, MemoryImage
 from gdb_etm.commands.debugger import Debugger
@@ -35,6 +48,9 @@ _FILTERS = (
     "q_elements",
 )
 # The options that leave something out.
+
+
+Special = Callable[[Collection[str]], Mapping[str, int]]
 
 
 class Memory(Protocol):
@@ -174,10 +190,12 @@ class Anchors:
     """Takes anchors as the core halts and runs on.
 
     :param debugger: Reads registers and memory.
+    :param special: Reads registers that the debugger does not give, those besides what it is given the names of.
     """
 
-    def __init__(self, debugger: Debugger) -> None:
+    def __init__(self, debugger: Debugger, special: Special = lambda known: {}) -> None:
         self._debugger = debugger
+        self._special = special
         self.halt: Optional[Anchor] = None
         """Of the present halt; None while the core runs."""
         self._begin: Optional[Anchor] = None
@@ -188,8 +206,12 @@ class Anchors:
     def on_halt(self) -> None:
         """Take note of a halt."""
         self._ran = True
-        registers = self._debugger.registers()
+        registers = self._registers()
         self.halt = Anchor(registers, self._debugger) if registers else None
+
+    def _registers(self) -> Dict[str, int]:
+        registers = dict(self._debugger.registers())
+        return {**self._special(registers), **registers} if registers else {}
 
     def emptied(self) -> None:
         """Take note that the trace buffer is empty and tracing is on."""
@@ -201,7 +223,7 @@ class Anchors:
 
         :param images: The program, if the RAM that it uses is to be read before.
         """
-        registers = self._debugger.registers() if is_tracing and not self._ran else {}
+        registers = self._registers() if is_tracing and not self._ran else {}
         begin = Anchor(registers, self._debugger) if registers else None
         for anchor in (begin, self.halt):
             if anchor is not None and images is not None:

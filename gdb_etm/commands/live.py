@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import SERVER, Client, attach, start
 from gdb_etm.access.port import AccessPort
@@ -18,11 +18,13 @@ from gdb_etm.commands.records import with_images
 from gdb_etm.coresight.components import Component, product, read_identity
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
+from gdb_etm.coresight.special import SpecialRegisters
 from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path, trace_buffers
 from gdb_etm.coresight.vendor import Vendor, Word
 from gdb_etm.errors import AccessError, CaptureError, ConnectError, EtmError, TopologyError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, Level, QElements, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
@@ -193,6 +195,13 @@ class Live:
         first = address & ~3
         words = self._client.port().read_block(first, (address + size - first + 3) // 4)
         return struct.pack("<%dI" % len(words), *words)[address - first : address - first + size]
+
+    def special_registers(self, known: Collection[str]) -> Dict[str, int]:
+        """Read registers of the halted core that the debugger's server does not give; empty where that cannot be done.
+
+        :param known: The names of those that are known.
+        """
+        return SpecialRegisters(self._spaces[0].port).missing(known) if is_m_profile(self._core) else {}
 
     def _reverse(self) -> Message:
         is_there = self._client is not None and self._client.hello.reverse

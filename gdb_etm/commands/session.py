@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Callable, Deque, Dict, Iterator, List, Optional, Sequence
+from typing import TYPE_CHECKING, Callable, Collection, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from gdb_etm.capture import Capture, MemoryImage
 from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchored_of, leaves_nothing_out
@@ -71,7 +71,7 @@ class Session:
         """The second GDB, which prints values of the past; None until it is needed."""
         self.worked_out: List[Decoded] = []
         """The histories whose registers and memory were worked out, the newest last."""
-        self._anchors = Anchors(debugger)
+        self._anchors = Anchors(debugger, self._special)
         self._due: Optional[Callable[[], None]] = None
         # Programs the trace unit anew at the next halt.
         self._taken = 0
@@ -224,6 +224,9 @@ class Session:
         if due is not None:
             due()
             self.on_trace_start()
+
+    def _special(self, known: Collection[str]) -> Mapping[str, int]:
+        return self.live.special_registers(known) if self.live is not None else {}
 
     def on_resume(self) -> None:
         """Note the core's state: it is about to run."""

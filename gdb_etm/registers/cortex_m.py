@@ -5,7 +5,7 @@ Armv8-M Architecture Reference Manual (DDI 0553B), D1.2; Armv7-M (DDI 0403E), C1
 
 from __future__ import annotations
 
-from gdb_etm.registers.page import BitStruct, Page, Register, Remarks, bits, reserved
+from gdb_etm.registers.page import BitStruct, Page, Register, Remarks, bits, reserved, word
 
 SCS_BASE = 0xE000E000
 """Address of the System Control Space in every Cortex-M's memory."""
@@ -29,6 +29,12 @@ CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
     "PARTNO" / bits(12),
     "REVISION" / bits(4)))
 
+ID_PFR1 = Register("ID_PFR1", 0xD44, "RO", BitStruct(
+    reserved(20),
+    "MPROGMOD" / bits(4),
+    "SECURITY" / bits(4),
+    reserved(4)))
+
 DHCSR = Register("DHCSR", 0xDF0, "RW", BitStruct(
     reserved(5),
     "S_RESTART_ST" / bits(1),
@@ -47,6 +53,14 @@ DHCSR = Register("DHCSR", 0xDF0, "RW", BitStruct(
     "C_STEP" / bits(1),
     "C_HALT" / bits(1),
     "C_DEBUGEN" / bits(1)), Remarks(reading="clears S_RESET_ST and S_RETIRE_ST"))
+
+DCRSR = Register("DCRSR", 0xDF4, "WO", BitStruct(
+    reserved(15),
+    "REGWnR" / bits(1),
+    reserved(9),
+    "REGSEL" / bits(7)))
+
+DCRDR = Register("DCRDR", 0xDF8, "RW", word("VALUE"))
 
 DEMCR = Register("DEMCR", 0xDFC, "RW", BitStruct(
     reserved(7),
@@ -75,5 +89,14 @@ DAUTHSTATUS = Register("DAUTHSTATUS", 0xFB8, "RO", BitStruct(
     "SID" / bits(2),
     "NSNID" / bits(2),
     "NSID" / bits(2)))
+
+DDEVARCH = Register("DDEVARCH", 0xFBC, "RO", BitStruct(
+    "ARCHITECT" / bits(11),
+    "PRESENT" / bits(1),
+    "REVISION" / bits(4),
+    "ARCHID" / bits(16)))
+
+ARCHID_V8M = 0x2A04
+"""DDEVARCH.ARCHID of Armv8-M."""
 
 PAGE = Page("System Control Space", globals())

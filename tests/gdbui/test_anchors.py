@@ -100,6 +100,14 @@ def test_both_ends_are_the_truths(tmp_path: Path) -> None:
     assert first["end"]["registers"]["xpsr"] & 1 << 24
 
 
+def test_stack_limits_are_read_where_the_server_does_not_give_them(tmp_path: Path) -> None:
+    (found,) = told(session(tmp_path, "continue", "info registers msplim", "tell"))
+    top = symbol(PROGRAM, "_stack_top")
+    assert found["begin"]["registers"]["msplim"] == 0
+    assert (found["end"]["registers"]["msplim"], found["end"]["registers"]["psplim"]) == (top - 4096, 0)
+    assert not set(found["end"]["registers"]) & {"msplim_s", "msplim_ns"}
+
+
 def test_memory_is_saved_when_it_is_asked_for(tmp_path: Path) -> None:
     found = told(session(tmp_path, "set etm anchor-memory on", "continue", "continue", "tell"))
     first, second = found

@@ -35,10 +35,10 @@ end
 """ % (NAMES,)
 
 
-def told(folder: Path, board: str, *commands: str) -> Dict[str, Any]:
+def told(folder: Path, board: str, *commands: str, program: str = PROGRAM) -> Dict[str, Any]:
     """Run a session; return what is recovered of its last capture."""
     (folder / "tell.gdb").write_text(TELL)
-    where = "board:%s --elf %s --truth %s --registers --etb-size 64K" % (board, PROGRAM, folder / "truth")
+    where = "board:%s --elf %s --truth %s --registers --etb-size 64K" % (board, program, folder / "truth")
     return read(run_gdb(["etm connect %s" % where, *commands, "source %s" % (folder / "tell.gdb")]))
 
 
@@ -90,18 +90,20 @@ def test_what_is_told_is_true(board: str, tmp_path: Path) -> None:
     assert compare(found, truth(tmp_path)) > 0.9
 
 
-def test_a_snapshot_knows_what_was_known_live(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name, place", [("algorithms-Os", "find"), ("corrupt-O0", "walk")])
+def test_a_snapshot_knows_what_was_known_live(name: str, place: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    live = told(tmp_path, "m33", "etm start", "break find", "continue", "etm save %s" % saved)
+    commands = ["etm start", "break %s" % place, "continue", "etm save %s" % saved]
+    live = told(tmp_path, "m33", *commands, program=elf(name))
     # Another GDB, after the target is gone.
-    text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[PROGRAM])
+    text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[elf(name)])
     assert read(text) == live
     assert compare(live, truth(tmp_path)) > 0.9
     # As older ones were: from the halt alone it is less.
     core, trace = saved / "cpu_0.ini", saved / "trace.ini"
     core.write_text(core.read_text().partition("[begin]")[0])
     trace.write_text(trace.read_text().replace("omitted=nothing\n", ""))
-    text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[PROGRAM])
+    text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[elf(name)])
     assert 0.3 < compare(read(text), truth(tmp_path)) < 1
 
 

@@ -113,7 +113,7 @@ def _registers(machine: Machine) -> Dict[str, int]:
     numbers = {"r%d" % number: number for number in range(13)}
     numbers.update({"sp": 13, "lr": 14, "pc": 15, "xpsr": 16, "msp": 17, "psp": 18, "fpscr": 33})
     if machine.core.model.has_stack_limits:
-        numbers.update({"msplim": 28, "psplim": 29})
+        numbers.update({"msplim": 30, "psplim": 31})
     numbers.update({"s%d" % number: 64 + number for number in range(32)})
     found = {name: witness.register(machine, number) for name, number in numbers.items()}
     masks = witness.register(machine, 20)
