@@ -231,6 +231,7 @@ class Threads:
         found: Dict[int, int] = {}
         waiting: List[Left] = []
         fresh: Set[_Place] = set()
+        matched: List[_Place] = []
         for residence in self._all:
             calls: List[int] = []
             fits = _fitting(waiting, residence)
@@ -240,9 +241,12 @@ class Threads:
                 several.add(place)
             elif residence.resumed is not None and not fits:
                 fresh.add(place)
+                # It waited all the time: what went on at that place before may have been it.
+                several.update(one for one in matched if _is_same(one, place))
             if len(fits) == 1 and residence.resumed is not None and place not in several:
                 if self._is_sure(fits[0], residence, addresses.count(fits[0].address) == 1, frames):
                     found[residence.resumed] = fits[0].event
+                    matched.append(place)
                     calls = list(fits[0].calls)
                     _walk(calls, residence.outs)
             running = residence is self._all[-1] and not self._depth
@@ -297,6 +301,10 @@ def _fitting(waiting: Sequence[Left], residence: _Residence) -> List[Left]:
         return []
     at = [one for one in waiting if one.address == residence.address]
     return [one for one in at if _walk(list(one.calls), residence.outs) >= 0]
+
+
+def _is_same(one: _Place, other: _Place) -> bool:
+    return one[0] == other[0] and (one[1] == other[1] or one[1] is None or other[1] is None)
 
 
 def _is_near(places: Sequence[int]) -> bool:

@@ -122,6 +122,14 @@ def test_two_that_wait_at_the_same_place_are_not_told_apart() -> None:
     assert recovery.register(3, "r4").value == 5
 
 
+def test_one_that_was_left_before_the_trace_began_may_have_gone_on() -> None:
+    assert recovered({}).register(18, "r5").value == 3
+    # Another one goes on there later, which has waited all the time: which of them was the first?
+    twins = [*ITEMS, Taken(PENDSV, CODE + 8), *TO_OTHER, LEAF + 2, CODE + 6]
+    assert recovered({}, twins).register(18, "r5").value is None
+    assert recovered({}, twins).register(3, "r5").value == 3
+
+
 def test_without_memory_one_return_does_not_tell() -> None:
     assert recovered(None).register(3, "r4").value is None
 
