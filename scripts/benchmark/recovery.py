@@ -1,7 +1,12 @@
 """Measure how much of the registers' past is recovered, and whether it is right, window by window.
 
 Programs run on a simulated board that writes every register after every instruction; recovery gets the executed
-instructions, the program and the state at the halt, and what it tells is held against the truth.
+instructions, the program and the state at the halt, and what it tells is held against the truth.  They are halted
+where they end, in mid run (after 70,001 instructions), and deep: after 52,000, where the next call of a function begins
+that others call, or a handler does (DEEP in tests/firmware/recovery/build.py), as a breakpoint or a fault would.
+
+A mean is over levels of optimisation, halts and programs that keep the calling convention, as far as its name leaves
+them open; "mean, frames" is of one program, "mean, smashing" of those that damage their stack or what is not theirs.
 
 all, live, defs  percent of r0-r12 known before each instruction; where it is read later; of what instructions write;
                  exact / assumed too / likely too
@@ -20,18 +25,19 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
-from tests.firmware.recovery.build import KEEPING, PROGRAMS, elf
+from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
 from tests.recovery.score import Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare
 
-_HALTS = (None, 70001)
+_DEEP = 52000
+_HALTS = ("end", "70001", "deep")
 _WINDOWS = (1000, 10000, 50000)
 _LIMITS = {tier.name.lower(): tier for tier in (Tier.EXACT, Tier.ASSUMED, Tier.LIKELY)}
 COLUMNS = ("program", "all", "live", "defs", "wrong", "SP", "LR", "s/10k", "MiB")
@@ -41,7 +47,8 @@ class Job(NamedTuple):
     """One window of one run."""
 
     program: str
-    halt: Optional[int]
+    halt: str
+    """"end", "deep", or after how many instructions."""
     window: int
     board: str
     limit: Tier
@@ -50,7 +57,18 @@ class Job(NamedTuple):
     @property
     def name(self) -> str:
         """What the table calls it."""
-        return "%s.%s" % (self.program, "end" if self.halt is None else "mid")
+        return "%s.%s" % (self.program, self.where)
+
+    @property
+    def where(self) -> str:
+        """Where it was halted, in a word."""
+        return "mid" if self.halt.isdigit() else self.halt
+
+    def run(self) -> Run:
+        """Run the program, or read what it did."""
+        count = int(self.halt) if self.halt.isdigit() else {"end": None, "deep": _DEEP}[self.halt]
+        files = prepare(self.program, Path(self.folder), count, self.board, deep=self.halt == "deep")
+        return Run(files, self.program, self.board)
 
 
 class Measured(NamedTuple):
@@ -66,7 +84,7 @@ class Measured(NamedTuple):
 
 def measure(job: Job) -> Measured:
     """Recover one window, and hold it against the truth."""
-    run = Run(prepare(job.program, Path(job.folder), job.halt, job.board), job.program, job.board)
+    run = job.run()
     first = run.start(job.window)
     history = run.history(first)
     stacks = tuple(load_writable(elf(job.program)))
@@ -98,11 +116,8 @@ def row(name: str, measured: Sequence[Measured]) -> List[str]:
     return cells + ["%.0f" % (sum(one.mebibytes for one in measured) / len(measured))]
 
 
-def table(rows: Sequence[Sequence[str]], markdown: bool) -> List[str]:
+def table(rows: Sequence[Sequence[str]]) -> List[str]:
     """Put rows in columns."""
-    if markdown:
-        lines = ["| %s |" % " | ".join(COLUMNS), "|---|" + "---:|" * (len(COLUMNS) - 1)]
-        return lines + ["| %s |" % " | ".join(cells) for cells in rows]
     widths = [max(map(len, column)) for column in zip(COLUMNS, *rows)]
     return [
         "  ".join([cells[0].ljust(widths[0])] + [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:])])
@@ -111,14 +126,44 @@ def table(rows: Sequence[Sequence[str]], markdown: bool) -> List[str]:
 
 
 def means(measured: Sequence[Measured]) -> List[List[str]]:
-    """Make rows of the means: of programs that keep the calling convention, by level, and of the others."""
-    groups: Dict[str, List[Measured]] = {}
+    """Make rows of the means: of each program, and of those that keep the calling convention by level and by halt, and
+    of the others."""
+    programs: Dict[str, List[Measured]] = {}
+    others: Dict[str, List[Measured]] = {}
     for one in measured:
         name, _, level = one.job.program.partition("-")
+        programs.setdefault("mean, " + name, []).append(one)
         if name in KEEPING:
-            groups.setdefault("mean, " + level, []).append(one)
-        groups.setdefault("mean" if name in KEEPING else "mean, smashing", []).append(one)
-    return [row(name, groups[name]) for name in sorted(groups)]
+            others.setdefault("mean, " + level, []).append(one)
+            others.setdefault("mean, " + one.job.where, []).append(one)
+        others.setdefault("mean" if name in KEEPING else "mean, smashing", []).append(one)
+    groups = [*programs.items(), *sorted(others.items(), reverse=True)]
+    return [row(name, group) for name, group in groups]
+
+
+def summary(by_window: Mapping[int, Sequence[Measured]]) -> List[str]:
+    """Make the README's tables: means of the windows, and of each program in the middle one."""
+    kinds = {"keep the calling convention": KEEPING, "smash their stack, or what is not theirs": SMASHING}
+    windows, programs = [], []
+    for kind, names in kinds.items():
+        for window, measured in by_window.items():
+            found = [one for one in measured if one.job.program.startswith(names)]
+            windows += [row("{:,}, programs that {}".format(window, kind), found)] if found else []
+    middle = sorted(by_window)[len(by_window) // 2]
+    for name in (*KEEPING, *SMASHING):
+        found = [one for one in by_window[middle] if one.job.program.startswith(name)]
+        programs += [row("`%s`" % name, found)] if found else []
+    return [
+        *_markdown("instructions before the halt", windows),
+        *("", "Program by program, {:,} instructions before the halt:".format(middle), ""),
+        *_markdown("program", programs),
+    ]
+
+
+def _markdown(first: str, rows: Sequence[Sequence[str]]) -> List[str]:
+    # All but what the process grew by.
+    lines = ["| %s |" % " | ".join((first, *COLUMNS[1:-1])), "|---|" + "---:|" * (len(COLUMNS) - 2)]
+    return lines + ["| %s |" % " | ".join(cells[:-1]) for cells in rows]
 
 
 def details(measured: Sequence[Measured], most: int) -> List[str]:
@@ -143,37 +188,48 @@ def reasons(measured: Sequence[Measured], most: int) -> List[str]:
     return lines
 
 
+def halt(word: str) -> str:
+    """Read where to halt."""
+    if word not in _HALTS and not word.isdigit():
+        raise argparse.ArgumentTypeError("not a number, end or deep: %r" % word)
+    return word
+
+
 def main(arguments: Sequence[str]) -> None:
     """Read the arguments, measure, print."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("scripts/bench recovery", description=__doc__, formatter_class=form)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as frames-Os, or part of it; all")
     parser.add_argument("--window", type=int, action="append", metavar="N", help="instructions; 1000, 10000 and 50000")
-    parser.add_argument("--halt", type=int, action="append", metavar="N", help="instructions; at the end, and 70001")
+    halts = "end, deep, or after how many instructions; end, 70001 and deep"
+    parser.add_argument("--halt", type=halt, action="append", metavar="WHERE", help=halts)
     parser.add_argument("--board", default="m33", choices=("m33", "m7", "m4"))
     parser.add_argument("--limit", default="likely", choices=sorted(_LIMITS), help="the worst tier to work out")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time")
     parser.add_argument("--details", type=int, default=0, metavar="N", help="list wrong values and findings")
     parser.add_argument("--reasons", type=int, default=0, metavar="N", help="list why values are unknown, N a window")
-    parser.add_argument("--markdown", action="store_true", help="print the table for the README")
+    parser.add_argument("--markdown", action="store_true", help="print means alone, as the README has them")
     parser.add_argument("--kept", default=os.path.join("build", "bench", "recovery"), help="folder of the runs")
     options = parser.parse_args(arguments)
     os.makedirs(options.kept, exist_ok=True)
     programs = [one for one in PROGRAMS if not options.programs or any(part in one for part in options.programs)]
-    limit = _LIMITS[options.limit]
+    by_window: Dict[int, List[Measured]] = {}
     for window in options.window or _WINDOWS:
         jobs = [
-            Job(program, halt, window, options.board, limit, options.kept)
+            Job(program, where, window, options.board, _LIMITS[options.limit], options.kept)
             for program in programs
-            for halt in options.halt or _HALTS
+            for where in options.halt or _HALTS
         ]
         # A process for each, so that none is measured with another's memory.
         with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
-            measured = pool.map(measure, jobs, chunksize=1)
-        print("\nWindows of %d instructions, %s\n" % (window, options.board))
-        rows = [row(one.job.name, [one]) for one in measured] + means(measured)
-        print("\n".join(table(rows, options.markdown)))
-        print("\n".join(details(measured, options.details) + reasons(measured, options.reasons)), flush=True)
+            measured = by_window[window] = pool.map(measure, jobs, chunksize=1)
+        if not options.markdown:
+            print("\nWindows of %d instructions, %s\n" % (window, options.board))
+            print("\n".join(table([row(one.job.name, [one]) for one in measured] + means(measured))))
+        more = details(measured, options.details) + reasons(measured, options.reasons)
+        print("".join(line + "\n" for line in more), end="", flush=True)
+    if options.markdown:
+        print("\n".join(summary(by_window)))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from gdb_etm.recovery.values import State
 from tests.board import witness
 from tests.firmware.build import symbol
 from tests.firmware.cortex_a import build as cortex_a
-from tests.firmware.recovery.build import elf
+from tests.firmware.recovery.build import DEEP, elf
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.inputs import Inputs
 
@@ -42,15 +42,22 @@ class Files(NamedTuple):
 
 
 def prepare(
-    program: str, folder: Path, halt: Optional[int] = None, board: str = "m33", begin: Optional[int] = None
+    program: str,
+    folder: Path,
+    halt: Optional[int] = None,
+    board: str = "m33",
+    begin: Optional[int] = None,
+    deep: bool = False,
 ) -> Files:
     """Run a program, and keep what it did; what is there already and no older than the program is left.
 
     :param program: One of ``tests.firmware.recovery.build.PROGRAMS``.
     :param halt: After about how many instructions it is halted; None lets it run to its end.
     :param begin: After about how many instructions its RAM is saved, too.
+    :param deep: Whether it is halted only where its function of ``tests.firmware.recovery.build.DEEP`` begins next.
     """
     name = "%s-%s-%s" % (board, program, "end" if halt is None else halt)
+    name += "-deep" if deep else ""
     if begin is not None:
         name += "-%d" % begin
     files = Files(*(folder / (name + suffix) for suffix in (".truth", ".json", ".ram")))
@@ -68,6 +75,11 @@ def prepare(
         begun = _run(machine, begin)
         files.before.write_bytes(machine.bus.ram)
     _run(machine, halt or _MOST)
+    if deep:
+        place = symbol(elf(program), DEEP[program.partition("-")[0]])
+        machine.core.set_breakpoints([place])
+        _run(machine, _MOST)
+        assert machine.core.engine.pc == place, program + " does not get there"
     if not machine.core.halted:
         assert halt is not None, program + " does not end"
         machine.write(witness.DHCSR, 4, witness.HALT)

@@ -19,6 +19,22 @@ KEEPING = ("frames", "control", "algorithms", "interrupts", "kernel", "floats", 
 SMASHING = ("overrun", "clobber", "corrupt")
 """Programs that damage their stack, break the calling convention, or write where they should not."""
 LEVELS = ("O0", "Os", "O2")
+DEEP = {
+    "frames": "on_sum",
+    "control": "decimal",
+    "algorithms": "quick_sort",
+    "interrupts": "stir",
+    "kernel": "switch_task",
+    "floats": "SysTick_Handler",
+    "digest": "compress",
+    "text": "put_number",
+    "state": "allocate",
+    "twins": "check_of",
+    "overrun": "copy",
+    "clobber": "leap",
+    "corrupt": "emit",
+}
+"""Of each program a function that others call, or a handler does: where it may well stop with a fault."""
 _MORE: Dict[str, List[str]] = {"floats": ["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]}
 
 PROGRAMS = tuple("%s-%s" % (name, level) for name in KEEPING + SMASHING for level in LEVELS)
