@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import sys
-from typing import Callable, Mapping, Optional, Sequence
+from typing import Callable, List, Mapping, Optional, Sequence
 
 from gdb_etm.access import server
 from gdb_etm.access.wire import Message
-from gdb_etm.commands.handing import begin_of, capture_of
+from gdb_etm.capture import MemoryImage
+from gdb_etm.commands.handing import anchored_from, capture_of, reliance_from
 from gdb_etm.commands.proxying import HandedSource
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.packets import Item, Kind
@@ -88,32 +89,49 @@ class _Front:
     def __init__(self) -> None:
         self._source = HandedSource()
         self._received = bytearray()
+        self._memory: List[MemoryImage] = []
+        # When the run began.
 
     def between(self) -> _Between:
         return _Between(self._source)
 
     @property
     def operations(self) -> Mapping[str, Callable[[Message], Message]]:
-        return {"capture": self._take, "past": self._tell}
+        return {"capture": self._take, "past": self._tell, "rely": self._rely}
 
     def _tell(self, request: Message) -> Message:
         return {"past": self._source.in_the_past, "runs": self._source.runs}
 
-    def _take(self, request: Message) -> Message:
-        # A buffer comes in pieces, the last of them with what there is to know of it.
+    def _rely(self, request: Message) -> Message:
         try:
-            self._received += base64.b64decode(str(request.get("data", "")), validate=True)
-            if len(self._received) > _LARGEST:
+            self._source.rely(reliance_from(request))
+        except (KeyError, TypeError, ValueError) as error:
+            raise EtmError("no settings: %s" % error) from None
+        return self._tell(request)
+
+    def _take(self, request: Message) -> Message:
+        # Memory and a buffer come in pieces, the last of them with what there is to know of it.
+        try:
+            data = base64.b64decode(str(request.get("data", "")), validate=True)
+            if len(data) + len(self._received) + sum(len(image.data) for image in self._memory) > _LARGEST:
                 raise ValueError("more than %d bytes" % _LARGEST)
+            if "begin_at" in request:
+                self._memory.append(MemoryImage(int(request["begin_at"]), data, "RAM"))
+                return {}
+            self._received += data
             if "sources" in request:
-                buffer, self._received = bytes(self._received), bytearray()
+                buffer, memory = bytes(self._received), self._memory
+                self._forget()
                 files = [str(name) for name in request["files"]]
-                whole = request.get("whole") is True
-                self._source.hand_over(capture_of(buffer, request), files, begin_of(request), whole)
+                self._source.rely(reliance_from(request))
+                self._source.hand_over(capture_of(buffer, request), files, anchored_from(request, memory))
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
-            self._received = bytearray()
+            self._forget()
             raise EtmError("no capture: %s" % error) from None
         return {}
+
+    def _forget(self) -> None:
+        self._received, self._memory = bytearray(), []
 
 
 if __name__ == "__main__":

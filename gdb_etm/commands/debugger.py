@@ -75,6 +75,15 @@ class Debugger(Protocol):
         :raises ConnectError: Nobody answers there.
         """
 
+    def monitor(self, command: str) -> None:
+        """Have what serves the debugger's target carry out a command of its own.
+
+        :raises ConnectError: It does not.
+        """
+
+    def refresh(self) -> None:
+        """Forget what was read of the target: it may be something else by now."""
+
     def disconnect(self) -> None:
         """Give up the connection; the target runs on where its server lets it."""
 

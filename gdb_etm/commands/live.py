@@ -33,6 +33,8 @@ from gdb_etm.traceunit.status import State
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
 """What is told when a second connection would take GDB's own."""
 _BESIDE = "gdb_etm.commands.beside"
+_RELY_SECONDS = 60.0
+# Values of many instructions may be to be worked out.
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
@@ -164,15 +166,27 @@ class Live:
         if self._client is not None:
             self._client.debug_port(power_up=True)
 
-    def hand_over(self, capture: Capture, files: Sequence[str], anchored: Anchored) -> None:
+    def hand_over(
+        self, capture: Capture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
+    ) -> None:
         """Give a capture to what serves GDB reverse execution, if that is there.
 
         :param files: ELF files of the program.
         :param anchored: What is known of the ends of its trace.
+        :param settings: What values may rest on.
         """
         if self._client is not None and self._client.hello.reverse:
-            for message in capture_messages(capture, files, anchored):
+            for message in capture_messages(capture, files, anchored, settings):
                 self._client.request(message)
+
+    def rely(self, settings: Mapping[str, str]) -> bool:
+        """Tell what serves GDB reverse execution what values may rest on; it works out anew what GDB looks at.
+
+        :returns: Whether GDB looks at the past, and has values that rested on something else.
+        """
+        if self._client is None or not self._client.hello.reverse:
+            return False
+        return self._client.request({"op": "rely", "settings": dict(settings)}, _RELY_SECONDS)["past"] is True
 
     @property
     def in_the_past(self) -> bool:

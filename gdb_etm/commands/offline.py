@@ -115,6 +115,13 @@ class OfflineDebugger:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm replay")
 
+    def monitor(self, command: str) -> None:
+        """Refuse: there is no debugger to connect."""
+        raise ConnectError("no target")
+
+    def refresh(self) -> None:
+        """Do nothing: there is no target."""
+
     def disconnect(self) -> None:
         """Do nothing: there is no target."""
 

@@ -16,6 +16,7 @@ from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.memory_port import ServerPort
+from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay
 from gdb_etm.traceunit.options import TraceOptions
 
@@ -37,26 +38,28 @@ class Histories:
         self.images = tuple(image for name in files for image in load_elf(name))
         """The program."""
 
-    def replay(self, capture: Capture, halt: Halt, begin: Optional[Anchor], is_whole: bool) -> Replay:
+    def replay(self, capture: Capture, halt: Halt, known: Anchored, reliance: Reliance = Reliance()) -> Replay:
         """Decode a capture.
 
         :param halt: The target, where the capture ends.
-        :param begin: The state when the run began of which it tells.
-        :param is_whole: Whether the trace unit was told to leave nothing out.
+        :param known: What is known of the ends of its trace; of the end, besides what the target's server tells.
+        :param reliance: What values may rest on.
         :raises CaptureError: There is nothing to replay.
         """
         record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
         decoded = self._session.decode(record)
-        anchored = Anchored(begin, _HaltAnchor(halt), is_whole)
-        return make_replay(decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END)
+        anchored = known._replace(end=_HaltAnchor(halt, known.end))
+        replay = make_replay(decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END)
+        replay.past.rely(reliance)
+        return replay
 
 
 class _HaltAnchor(Anchor):
     # The registers at the halt; memory is read, and kept, by who knows what GDB has written meanwhile.
 
-    def __init__(self, halt: Halt) -> None:
+    def __init__(self, halt: Halt, known: Optional[Anchor]) -> None:
         self._halt = halt
-        super().__init__(halt.state().registers)
+        super().__init__({**(known.registers if known is not None else {}), **halt.state().registers})
 
     def read(self, address: int, size: int) -> Optional[bytes]:
         return self._halt.read(address, size)
@@ -66,19 +69,20 @@ class SnapshotSource:
     """A capture that was taken before, of the program that is halted now where it ends.
 
     :param captures: The snapshot's captures.
+    :param reliance: What values may rest on.
     """
 
-    def __init__(self, histories: Histories, captures: Sequence[Capture]) -> None:
+    def __init__(self, histories: Histories, captures: Sequence[Capture], reliance: Reliance = Reliance()) -> None:
         self._histories = histories
+        self._reliance = reliance
         self._captures = list(captures)
 
     def replay(self, halt: Halt) -> Replay:
         """Give the history."""
         problem: EtmError = CaptureError("the snapshot holds no trace")
         for capture in self._captures:
-            held = anchored_of(capture)
             try:
-                return self._histories.replay(capture, halt, held.begin, held.is_whole)
+                return self._histories.replay(capture, halt, anchored_of(capture)._replace(end=None), self._reliance)
             except CaptureError as error:
                 problem = error
         raise problem
@@ -98,10 +102,12 @@ class TracingSource:
 
     :param name: What the server is called in messages.
     :param tell: Says what was found.
+    :param reliance: What values may rest on.
     """
 
-    def __init__(self, histories: Histories, name: str, tell: Tell) -> None:
+    def __init__(self, histories: Histories, name: str, tell: Tell, reliance: Reliance = Reliance()) -> None:
         self._histories = histories
+        self._reliance = reliance
         self._name = name
         self._tell = tell
         self._live: Optional[Live] = None
@@ -118,7 +124,7 @@ class TracingSource:
             raise CaptureError("nothing was traced yet: let the program run, then halt it")
         capture = self._live.drain(self._histories.images, "halt")
         self._has_run = False
-        return self._histories.replay(capture, halt, self._begin, True)
+        return self._histories.replay(capture, halt, Anchored(self._begin, None, True), self._reliance)
 
     def on_past(self, in_the_past: bool) -> None:
         """Do nothing."""
@@ -161,19 +167,29 @@ class HandedSource:
         self.runs = 0
         """How often GDB let the target run."""
         self._capture: Optional[Capture] = None
-        self._begin: Optional[Anchor] = None
-        self._is_whole = False
+        self._known = Anchored()
+        self._reliance = Reliance()
+        self._replay: Optional[Replay] = None
+        # What was given for the present capture.
         self._files: List[str] = []
         self._histories: Optional[Histories] = None
 
-    def hand_over(self, capture: Capture, files: Sequence[str], begin: Optional[Anchor], is_whole: bool) -> None:
+    def rely(self, reliance: Reliance) -> None:
+        """Take note of what values may rest on, and work out anew what GDB looks at."""
+        self._reliance = reliance
+        replay = self._replay
+        if replay is not None:
+            replay.past.rely(reliance)
+            if self.in_the_past:
+                replay.past.prepare(replay.motion.number)
+
+    def hand_over(self, capture: Capture, files: Sequence[str], known: Anchored) -> None:
         """Take a capture of the present halt; it is decoded when GDB first goes back.
 
         :param files: ELF files of the program.
-        :param begin: The state when the run began of which it tells.
-        :param is_whole: Whether the trace unit was told to leave nothing out.
+        :param known: What is known of the ends of its trace.
         """
-        self._capture, self._begin, self._is_whole = capture, begin, is_whole
+        self._capture, self._known, self._replay = capture, known, None
         if list(files) != self._files:
             self._files, self._histories = list(files), None
 
@@ -186,7 +202,8 @@ class HandedSource:
             )
         if self._histories is None:
             self._histories = Histories(self._files)
-        return self._histories.replay(self._capture, halt, self._begin, self._is_whole)
+        self._replay = self._histories.replay(self._capture, halt, self._known, self._reliance)
+        return self._replay
 
     def on_past(self, in_the_past: bool) -> None:
         """Take note of what GDB looks at."""
@@ -194,7 +211,7 @@ class HandedSource:
 
     def on_resume(self, halt: Halt) -> None:
         """Take note that the capture is one of an older halt."""
-        self._capture = None
+        self._capture = self._replay = None
         self.runs += 1
 
     def on_leave(self, halt: Halt) -> None:

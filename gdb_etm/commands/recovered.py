@@ -7,21 +7,16 @@ from typing import Dict, List, Mapping, Optional, Set, Tuple
 
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Setting
-from gdb_etm.commands.parse import count
 from gdb_etm.commands.progress import Interrupted, Meter, Task
 from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.commands.recovering import recovery_of
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
-from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Tier
+from gdb_etm.replay.reliance import LIMITS, NO_REGIONS, regions, reliance_of
 from gdb_etm.views.text import plural
 
-LIMITS = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN}
-"""What ``set etm recovery`` may say."""
-NO_REGIONS = "none"
-_SPACE = 1 << 32
 _PARTS = 1000
 _KEPT = 3
 # Histories whose values are kept.
@@ -33,21 +28,11 @@ VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 
 
-def volatile_pieces(text: str) -> Tuple[Piece, ...]:
-    """Read ``ADDRESS,SIZE ADDRESS,SIZE...``, or none.
-
-    :raises CommandError: It is neither.
-    """
-    pieces: List[Piece] = []
-    for word in text.split() if text.strip() != NO_REGIONS else ():
-        first, comma, size = word.partition(",")
-        if not comma:
-            raise CommandError('"%s" is no region: ADDRESS,SIZE, such as 0x20000400,64' % word)
-        start, end = count(first), count(first) + count(size)
-        if not start < end <= _SPACE:
-            raise CommandError("%s: a region has at least 1 byte, and ends at 0x100000000 or before" % word)
-        pieces.append((start, end))
-    return tuple(pieces)
+def _check_regions(text: str) -> None:
+    try:
+        regions(text)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
 
 
 RECOVERY_SETTINGS: Tuple[Setting, ...] = (
@@ -57,7 +42,7 @@ RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         "exact: what follows from the trace, the program and the halted core.\n"
         "assumed: also what holds if calls and handlers keep SP and r4 to r11, and call frame information is right.\n"
         "likely: also what holds if stores to addresses of which nothing is known wrote somewhere else.\n"
-        "off: nothing.  What is not exact is marked.",
+        "off: nothing.  What is not exact is marked, but by GDB's own commands in the past.",
         "assumed",
         tuple(LIMITS),
     ),
@@ -67,7 +52,7 @@ RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         "none, or ADDRESS,SIZE of each piece, such as 0x20000400,64: what DMA or another core writes cannot be told.",
         NO_REGIONS,
         (NO_REGIONS,),
-        volatile_pieces,
+        _check_regions,
     ),
 )
 
@@ -147,12 +132,11 @@ def recovered(session: Session, record: Record, decoded: Decoded) -> Recovered:
 
     :raises CommandError: It is off, or there is nothing in the history.
     """
-    limit = LIMITS[session.settings.get("recovery", "assumed")]
+    limit, volatile = reliance_of(session.settings)
     if limit is Tier.UNKNOWN:
         raise CommandError('the past\'s registers and memory are not worked out: "set etm recovery assumed" has them')
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
-    volatile = volatile_pieces(session.settings.get("volatile", NO_REGIONS))
     files = tuple(session.debugger.program_files())
     asked = limit, volatile, files
     known = decoded.recovered

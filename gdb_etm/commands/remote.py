@@ -12,6 +12,7 @@ from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.replay.between import pass_on, serve
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.proxy import Source
+from gdb_etm.replay.reliance import LIMITS, NO_REGIONS, Reliance, regions, reliance_of
 from gdb_etm.replay.target import Replay, Target
 from gdb_etm.replay.wires import Door, Wire, connect
 
@@ -59,6 +60,7 @@ def _tell(line: str) -> None:
 def _replay(arguments: argparse.Namespace) -> None:
     wire = standard_wire() if arguments.port is None else None
     replay = _load(arguments.snapshot, arguments.elf, arguments.id)
+    replay.past.rely(_reliance(arguments))
     if wire is None:
         door = Door(arguments.port)
         print(LISTENING % door.number, flush=True)
@@ -113,8 +115,28 @@ def _source(arguments: argparse.Namespace, name: str) -> Source:
 
     histories = Histories(arguments.elf)
     if arguments.snapshot is not None:
-        return SnapshotSource(histories, read_snapshot(arguments.snapshot))
-    return TracingSource(histories, name, _tell)
+        return SnapshotSource(histories, read_snapshot(arguments.snapshot), _reliance(arguments))
+    return TracingSource(histories, name, _tell, _reliance(arguments))
+
+
+def _add_reliance(parser: argparse.ArgumentParser) -> None:
+    # "monitor recovery" and "monitor volatile" change them.
+    parser.add_argument("--recovery", metavar="TIER", choices=tuple(LIMITS), default="assumed",
+                        help="how far values are worked out: %s (default: assumed)" % ", ".join(LIMITS))
+    parser.add_argument("--volatile", metavar="ADDRESS,SIZE", type=_checked_regions, action="append", default=[],
+                        help="memory that others write, too; may be repeated")
+
+
+def _reliance(arguments: argparse.Namespace) -> Reliance:
+    return reliance_of({"recovery": arguments.recovery, "volatile": " ".join(arguments.volatile) or NO_REGIONS})
+
+
+def _checked_regions(text: str) -> str:
+    try:
+        regions(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return "" if text.strip() == NO_REGIONS else text
 
 
 def _proxy_parser() -> argparse.ArgumentParser:
@@ -124,6 +146,7 @@ def _proxy_parser() -> argparse.ArgumentParser:
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--snapshot", metavar="DIR", help="the history, instead of a trace unit behind the server")
     parser.add_argument("--port", metavar="PORT", type=port_number, help="serve on localhost; 0 takes a free port")
+    _add_reliance(parser)
     return parser
 
 
@@ -139,6 +162,7 @@ def _replay_parser() -> argparse.ArgumentParser:
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="the core with this trace ID")
     parser.add_argument("--port", metavar="PORT", type=port_number, help="serve on localhost; 0 takes a free port")
+    _add_reliance(parser)
     return parser
 
 

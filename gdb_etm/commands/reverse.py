@@ -12,7 +12,7 @@ from gdb_etm.commands.captures import ELF
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.parse import count
-from gdb_etm.commands.session import Session
+from gdb_etm.commands.session import RELIED_ON, Session
 from gdb_etm.errors import CommandError, ConnectError
 
 SNAPSHOT = Argument("SNAPSHOT", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
@@ -39,7 +39,9 @@ def run_replay(session: Session, values: Values) -> Iterator[str]:
     session.debugger.load_files([os.path.abspath(name) for name in files], replace=True)
     trace_id = values.get(TRACE_ID)
     words = [snapshot, "--port=0", *("--elf=%s" % name for name in files or session.debugger.program_files())]
+    words += ["--%s=%s" % (name, session.settings[name]) for name in RELIED_ON if name in session.settings]
     session.debugger.connect_replay(_start(words + ([] if trace_id is None else ["--id=%d" % trace_id])))
+    session.replays = session.debugger.connection()
     yield 'replaying %s from its end: "reverse-step", "reverse-continue" and GDB\'s other commands' % snapshot
 
 

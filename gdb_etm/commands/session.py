@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
     from gdb_etm.commands.shadow import Shadow  # imported when it is started
 
+RELIED_ON = ("recovery", "volatile")
+"""Settings of what values of the past may rest on."""
 KEPT = 16
 """Captures that stay at hand."""
 _SUMMARY_BYTES = 1 << 16
@@ -67,6 +69,8 @@ class Session:
         """What the trace unit does when events happen."""
         self.asked = Values()
         """What was typed at the last ``etm start``."""
+        self.replays: Optional[str] = None
+        """The debugger's connection to a snapshot that is replayed, as it describes it; None without one."""
         self.shadow: Optional[Shadow] = None
         """The second GDB, which prints values of the past; None until it is needed."""
         self.worked_out: List[Decoded] = []
@@ -83,8 +87,25 @@ class Session:
 
     def change_setting(self, name: str, value: str) -> None:
         """Change a setting, and have everybody know who shows it."""
-        self.settings[name] = value
+        self.keep_setting(name, value)
         self.on_setting(name)
+
+    def keep_setting(self, name: str, value: str) -> None:
+        """Change a setting for the debugger, which shows it already.
+
+        :raises EtmError: It could not be told to whom it matters.
+        """
+        before, self.settings[name] = self.settings.get(name), value
+        if name not in RELIED_ON or value == before:
+            return
+        if self.live is not None and self.live.rely(self._reliance()):
+            self.debugger.refresh()
+        elif self.replays is not None and self.replays == self.debugger.connection():
+            self.debugger.monitor("%s %s" % (name, value))
+            self.debugger.refresh()
+
+    def _reliance(self) -> Dict[str, str]:
+        return {name: self.settings[name] for name in RELIED_ON if name in self.settings}
 
     @property
     def meter(self) -> Meter:
@@ -135,7 +156,7 @@ class Session:
         self._undrained = False
         place = self.debugger.location()
         record = self._add_anchored(live, capture, "halt in " + place if place else "halt", begun)
-        live.hand_over(capture, self.debugger.program_files(), record.anchored)
+        live.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
         return record
 
     def _add_anchored(self, live: Live, capture: Capture, origin: str, begun: Optional[Anchor]) -> Record:

@@ -95,8 +95,14 @@ class _Parameter(gdb.Parameter):
         self.value: object = value_of(self._session, self._setting)
 
     def get_set_string(self) -> str:
-        self._session.settings[self._setting.name] = str(self.value)
+        self._keep(str(self.value))
         return ""
+
+    def _keep(self, value: str) -> None:
+        try:
+            self._session.keep_setting(self._setting.name, value)
+        except EtmError as error:
+            raise gdb.GdbError(self._session.explain(error))
 
     def get_show_string(self, value: str) -> str:
         return "%s is %s." % (_sentence(self._setting), value_of(self._session, self._setting))
@@ -107,10 +113,11 @@ class _Text(_Parameter):
 
     def get_set_string(self) -> str:
         try:
-            self._session.settings[self._setting.name] = checked(self._setting, str(self.value or "").strip())
+            value = checked(self._setting, str(self.value or "").strip())
         except CommandError as error:
             self.follow()
             raise gdb.GdbError(str(error))
+        self._keep(value)
         return ""
 
 
@@ -122,7 +129,7 @@ class _Count(_Parameter):
         self.value = 0 if value == "unlimited" else int(value)
 
     def get_set_string(self) -> str:
-        self._session.settings[self._setting.name] = "unlimited" if self.value is None else str(self.value)
+        self._keep("unlimited" if self.value is None else str(self.value))
         return ""
 
 

@@ -26,6 +26,8 @@ _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr
 _REGISTERS += ["primask", "basepri", "faultmask", "msplim", "psplim", "msplim_s", "psplim_s", "msplim_ns", "psplim_ns"]
 _FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
 # What GDB's target descriptions call the registers of 32-bit cores.
+_FORGET = (("maintenance flush register-cache", "flushregs"), ("maintenance flush dcache",))
+# GDB 11, and before; GDB before 11 keeps nothing but the stack.
 _FPCA = 4
 _SYMBOL = re.compile(r"<(.+)>\Z")
 
@@ -159,6 +161,23 @@ class GdbDebugger:
     def connect_replay(self, port: int) -> None:
         """Run ``target remote``."""
         _connect("remote", port)
+
+    def monitor(self, command: str) -> None:
+        """Run ``monitor``."""
+        try:
+            gdb.execute("monitor " + command, False, True)
+        except gdb.error as error:
+            raise ConnectError("the target's server does not take %s: %s" % (command, error))
+
+    def refresh(self) -> None:
+        """Have GDB read registers and memory again."""
+        for commands in _FORGET:
+            for command in commands:
+                try:
+                    gdb.execute(command, False, True)
+                    break
+                except gdb.error:
+                    continue  # of another version of GDB
 
     def disconnect(self) -> None:
         """Run ``disconnect``; without a connection nothing is to be done."""

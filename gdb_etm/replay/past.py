@@ -11,13 +11,13 @@ from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import State, Tier, no_memory
 from gdb_etm.replay.flow import FOLLOWED, Flow
+from gdb_etm.replay.reliance import Reliance
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
 _MOST_RECOVERED = 30_000
 # Instructions before the end of which all values are worked out; it takes up to a second for each ten thousand.
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 # Where the status register has them (Armv8-M ARM, B3.5).
-_TOLD = (Tier.EXACT, Tier.ASSUMED)
 
 
 class Doubt(NamedTuple):
@@ -40,6 +40,13 @@ class Past(Protocol):
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory; None when one of the bytes is not known."""
+
+    @property
+    def reliance(self) -> Optional[Reliance]:
+        """What values rest on; None where none are worked out."""
+
+    def rely(self, reliance: Reliance) -> None:
+        """Work values out anew, resting on something else."""
 
     def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
         """Find what accessed memory: 2 for stores, 3 for loads, 4 for both; None when nothing is known of it."""
@@ -71,6 +78,14 @@ class FlowPast:
         self._flow: Optional[Flow] = None
         self._saved: Tuple[int, Dict[int, int]] = (0, {})
         self._transfers: Optional[List[Tuple[int, int, int, bool]]] = None
+
+    @property
+    def reliance(self) -> Optional[Reliance]:
+        """Nothing is worked out."""
+        return None
+
+    def rely(self, reliance: Reliance) -> None:
+        """Do nothing."""
 
     def prepare(self, number: int) -> None:
         """Follow the flow of control."""
@@ -157,9 +172,24 @@ class RecoveredPast(FlowPast):
     ) -> None:
         begin, end = ends
         super().__init__(path, constants, begin, end, thread_code)
-        self._recovery = Recovery(path.history, end, begin, rules._replace(window=_MOST_RECOVERED))
+        self._ends = ends
+        self._rules = rules._replace(window=_MOST_RECOVERED)
+        self._reliance = Reliance(rules.limit, rules.volatile)
+        self._recovery = Recovery(path.history, end, begin, self._rules)
         self._first = path.length - _MOST_RECOVERED + 1
         self._length = path.length
+
+    @property
+    def reliance(self) -> Optional[Reliance]:
+        """What values rest on."""
+        return self._reliance
+
+    def rely(self, reliance: Reliance) -> None:
+        """Work values out anew when they are next asked for."""
+        if reliance != self._reliance:
+            self._reliance = reliance
+            begin, end = self._ends
+            self._recovery = Recovery(self._path.history, end, begin, reliance.rules(self._rules))
 
     def prepare(self, number: int) -> None:
         """Work everything out that is worked out of a moment."""
@@ -176,7 +206,7 @@ class RecoveredPast(FlowPast):
             return self._status(number, known)
         if known is None:
             value = self._recovery.register(number, name)
-            known = value.value if value.tier in _TOLD else None
+            known = value.value if value.tier <= self._reliance.limit else None
         return known
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
@@ -184,14 +214,15 @@ class RecoveredPast(FlowPast):
         known = super().memory(number, address, size)
         if known is None and self._is_recovered(number):
             values = self._recovery.memory(number, address, size)
-            numbers = [value.value for value in values if value.tier in _TOLD and value.value is not None]
+            told = [value.value for value in values if value.tier <= self._reliance.limit]
+            numbers = [value for value in told if value is not None]
             known = bytes(numbers) if len(numbers) == size else None
         return known
 
     def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
         """Find what accessed memory; loads, and what all of a long history stored, by the trace alone."""
         traced = super().accesses(kind, address, size)
-        if traced is not None or kind != 2 or self._first > 1:
+        if traced is not None or kind != 2 or self._first > 1 or self._reliance.limit is Tier.UNKNOWN:
             return traced
         written = self._recovery.writes(address, size)
         unknown = written.unknown_before + sum(write.unknown_after for write in written.writes)
@@ -199,12 +230,12 @@ class RecoveredPast(FlowPast):
 
     def _is_recovered(self, number: int) -> bool:
         # Behind a long run to somewhere older nobody waits for values.
-        return self._first <= number <= self._length
+        return self._reliance.limit is not Tier.UNKNOWN and self._first <= number <= self._length
 
     def _status(self, number: int, known: int) -> int:
         # The instruction set, with the flags that are known.
         for flag, place in _FLAGS:
             value = self._recovery.register(number, flag)
-            if value.value is not None and value.tier in _TOLD:
+            if value.value is not None and value.tier <= self._reliance.limit:
                 known |= (value.value & 1) << place
         return known

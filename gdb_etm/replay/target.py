@@ -12,6 +12,7 @@ from gdb_etm.replay.layout import Layout
 from gdb_etm.replay.motion import Motion, Stopped, Why
 from gdb_etm.replay.packets import MAX_PACKET, escape
 from gdb_etm.replay.past import Past
+from gdb_etm.replay.reliance import reliance_of
 from gdb_etm.views.text import gap_text
 
 _MOST_READ = 1 << 14
@@ -250,7 +251,7 @@ class Target:
             yield _ANSWERS.get(name, _NOTHING)
 
     def _monitor(self, command: str) -> Iterator[Reply]:
-        lines = monitor(self.motion, command)
+        lines = monitor(self.replay, command)
         yield "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
 
 
@@ -263,15 +264,42 @@ _ANSWERS = {
 }
 
 
-def monitor(motion: Motion, command: str) -> List[str]:
+_HELP = (
+    "where                     tell the instruction's number in the history",
+    "recovery                  tell how far registers and memory are worked out",
+    "recovery exact|assumed|likely|off",
+    "volatile                  tell which memory others write",
+    "volatile none|ADDRESS,SIZE...",
+)
+
+
+def monitor(replay: Replay, command: str) -> List[str]:
     """Carry out what GDB's ``monitor`` asks of a replay, and give the lines to print."""
+    name, _, words = command.partition(" ")
+    motion = replay.motion
     if command in ("", "help"):
-        return ["where  tell the instruction's number in the history"]
+        return list(_HELP)
     if command == "where":
         if motion.number == motion.end:
             return ["after instruction {:,}, the last".format(motion.end - 1)]
         return ["instruction {:,} of {:,}".format(motion.number, motion.end - 1)]
+    if name in ("recovery", "volatile"):
+        return _rely(replay, name, words.strip())
     return ['"%s" is not for a replay; "monitor where" tells the instruction\'s number' % command[:80]]
+
+
+def _rely(replay: Replay, name: str, words: str) -> List[str]:
+    reliance = replay.past.reliance
+    if reliance is None:
+        return ["no values are worked out here"]
+    if words:
+        try:
+            reliance = reliance_of({**reliance.words, name: words})
+        except ValueError as error:
+            return ["%s: %s" % (name, error)]
+        replay.past.rely(reliance)
+        replay.past.prepare(replay.motion.number)
+    return ["%s is %s" % (name, reliance.words[name])]
 
 
 def _pair(text: str) -> Tuple[int, int]:

@@ -13,6 +13,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.replay.past import Doubt
+from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay, Reply, Target, piece
 
 _SPACE = 1 << 32
@@ -57,6 +58,14 @@ class Sight:
         self._absent = []
         self._ahead = _NEAREST
         self.worst = Tier.EXACT
+
+    @property
+    def reliance(self) -> Optional[Reliance]:
+        """Whoever asks has decided that."""
+        return None
+
+    def rely(self, reliance: Reliance) -> None:
+        """Do nothing: :meth:`look` says how far to go."""
 
     def prepare(self, number: int) -> None:
         """Do nothing: what takes long is done before."""

@@ -140,7 +140,7 @@ def test_while_gdb_itself_is_in_the_past() -> None:
 def test_what_is_not_exact_is_marked(tmp_path: Path) -> None:
     # From the halt alone: what a snapshot tells.
     saved = str(tmp_path / "saved")
-    begin = ["break walk", "ignore 1 12", "continue", "etm save " + saved, "etm load " + saved, "etm goto -30"]
+    begin = ["break walk", "ignore 1 12", "continue", "etm save " + saved, "etm load " + saved, "etm goto -18"]
     looks = ["etm info registers", "etm print $r0", "etm print $r1", "etm print $r3", "etm x/xw $sp"]
     tiers = [["set etm recovery " + tier, *looks] for tier in ("likely", "assumed", "exact")]
     found = session([*begin, *tiers[0], *tiers[1], *tiers[2]], program=elf("corrupt-O0"))

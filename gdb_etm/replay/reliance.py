@@ -1,0 +1,80 @@
+"""What a user lets values of the past rest on: how far to go, and which memory others write."""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, Mapping, NamedTuple, Tuple
+
+from gdb_etm.program.ram import Piece
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+
+LIMITS: Mapping[str, Tier] = {
+    "exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN
+}
+"""How far to go, in the user's words; ``off`` works nothing out."""
+NO_REGIONS = "none"
+"""Where nothing but the program writes memory."""
+_SPACE = 1 << 32
+_MOST = 64
+# Regions.
+_NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,16})\Z")
+
+
+class Reliance(NamedTuple):
+    """What values may rest on."""
+
+    limit: Tier = Tier.ASSUMED
+    """The worst tier that is told; UNKNOWN works nothing out."""
+    volatile: Tuple[Piece, ...] = ()
+    """Memory that others write, too."""
+
+    @property
+    def words(self) -> Dict[str, str]:
+        """The settings that say so."""
+        found = ["%#x,%d" % (start, end - start) for start, end in self.volatile]
+        names = {limit: name for name, limit in LIMITS.items()}
+        return {"recovery": names[self.limit], "volatile": " ".join(found) or NO_REGIONS}
+
+    def rules(self, rules: Rules) -> Rules:
+        """Give the rules of a recovery with this in place of what they say of it."""
+        return rules._replace(limit=self.limit, volatile=self.volatile)
+
+
+def reliance_of(settings: Mapping[str, str]) -> Reliance:
+    """Read ``recovery`` and ``volatile`` as they are set; what is absent has its default.
+
+    :raises ValueError: They say nothing that is known; the message says what would be.
+    """
+    word = settings.get("recovery", "assumed")
+    if word not in LIMITS:
+        raise ValueError('"%s" is none of: %s' % (word, ", ".join(LIMITS)))
+    return Reliance(LIMITS[word], regions(settings.get("volatile", NO_REGIONS)))
+
+
+def regions(text: str) -> Tuple[Piece, ...]:
+    """Read ``ADDRESS,SIZE ADDRESS,SIZE...``, or none.
+
+    :returns: First addresses, and those behind the last.
+    :raises ValueError: It is neither.
+    """
+    pieces: List[Piece] = []
+    for word in text.split() if text.strip() != NO_REGIONS else ():
+        first, comma, size = word.partition(",")
+        try:
+            start = _number(first)
+            end = start + _number(size)
+        except ValueError:
+            raise ValueError('"%s" is no region: ADDRESS,SIZE, such as 0x20000400,64' % word) from None
+        if not start < end <= _SPACE:
+            raise ValueError("%s: a region has at least 1 byte, and ends at 0x100000000 or before" % word)
+        pieces.append((start, end))
+    if len(pieces) > _MOST:
+        raise ValueError("%d regions are more than %d" % (len(pieces), _MOST))
+    return tuple(pieces)
+
+
+def _number(text: str) -> int:
+    if _NUMBER.match(text) is None:
+        raise ValueError(text)
+    return int(text, 0)
