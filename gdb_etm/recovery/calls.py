@@ -17,7 +17,7 @@ _DEEP = 4
 # Calls that one return may leave at once, by tail calls that are not told from calls.
 
 
-CALL, HANDLER, ALIGNED, FRAME, CONSTANT, THREAD, WAITING = range(7)
+CALL, HANDLER, ALIGNED, FRAME, CONSTANT, THREAD, WAITING, PRIVATE = range(8)
 """What assumptions are about."""
 
 
@@ -27,7 +27,8 @@ class Assumption(NamedTuple):
     kind: int
     """CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
     frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
-    CONSTANT: ``after`` is the constant that the function sets the register to."""
+    CONSTANT: ``after`` is the constant that the function sets the register to; PRIVATE: the function at ``distance``
+    alone writes its frames."""
     place: int
     before: int
     """Variable."""
@@ -48,6 +49,8 @@ class Call(NamedTuple):
     kept: Tuple[int, ...]
     frame: int
     """Variable of the caller's canonical frame address, or NO_FRAME."""
+    activation: int
+    """The caller's."""
 
 
 class Calls:
@@ -61,6 +64,9 @@ class Calls:
         self._places = (SP,) + line.rules.calls_keep
         self.frame = NO_FRAME
         """Variable of the canonical frame address of the function that runs."""
+        self.activation = 0
+        """A number of its own for each time that a function is called, as far as calls and returns are matched."""
+        self._activations = 0
         self.entered = True
         """Whether a function goes on of which nothing was seen before."""
         self.stack: List[Call] = []
@@ -78,8 +84,19 @@ class Calls:
 
     def call(self, number: int, returns_to: int, current: Sequence[int]) -> None:
         """Note a call."""
-        self.stack.append(Call(returns_to, number, self.values(current), self.frame))
+        self.stack.append(Call(returns_to, number, self.values(current), self.frame, self.activation))
         self.frame = current[SP]
+        self.enter()
+
+    def enter(self) -> None:
+        """Note that something runs that has a frame of its own, or that it is not known what."""
+        self._activations += 1
+        self.activation = self._activations
+
+    def forgotten(self, call: Call) -> Call:
+        """Give a call of which the caller's frame is not tied to what was seen of it before."""
+        self._activations += 1
+        return call._replace(frame=NO_FRAME, activation=self._activations)
 
     def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
         """Take an indirect branch that is no call, to see whether it is a return.
@@ -91,12 +108,13 @@ class Calls:
             if stack[-deep].returns_to == address:
                 call = stack[-deep]
                 del stack[-deep:]
-                self.frame = call.frame
+                self.frame, self.activation = call.frame, call.activation
                 self.assume(call.number, self._places, call.kept, current, CALL)
                 return
         if not within:
             self.frame = NO_FRAME
             self.entered = True
+            self.enter()
 
     def set_by_function(self, constants: Sequence[Constant], current: Sequence[int]) -> None:
         """Assume that registers have what the function that goes on has set them to."""

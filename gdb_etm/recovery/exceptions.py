@@ -66,6 +66,7 @@ class _Entry(NamedTuple):
     kept: Tuple[int, ...]
     stack: List[Call]
     frame: int
+    activation: int
 
 
 class _Pushed(NamedTuple):
@@ -105,6 +106,10 @@ class Exceptions:
         """Note that PSP was written: a handler that does so may return to another thread."""
         self._open = [None for _ in self._open]
 
+    def interrupted(self) -> List[Tuple[int, int, List[Call]]]:
+        """List what goes on when the active exceptions return: of each last instruction, activation, calls."""
+        return [(entry.number, entry.activation, entry.stack) for entry in self._open if entry is not None]
+
     def enter(self, event: Exception_, current: List[int], m_profile: bool, index: int) -> None:
         """Take an exception.
 
@@ -114,7 +119,9 @@ class Exceptions:
         calls = self._calls
         if m_profile:
             calls.align_frame()
-        entry = _Entry(line.number, _is_asynchronous(event), self._values(current), calls.stack, calls.frame)
+        kept = self._values(current)
+        entry = _Entry(line.number, _is_asynchronous(event), kept, calls.stack, calls.frame, calls.activation)
+        calls.enter()
         self._open.append(entry)
         calls.stack, calls.frame = [], NO_FRAME
         if m_profile:
@@ -144,11 +151,14 @@ class Exceptions:
             self._forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
         calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None
+        calls.enter()
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
+            if kind == OF_HANDLER:
+                calls.activation = entry.activation
             if kind == THREAD:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
-                calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
+                calls.stack, calls.frame = [calls.forgotten(call) for call in entry.stack], NO_FRAME
             places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
             calls.assume(entry.number, places, entry.kept, current, kind)
         for place in range(64):
@@ -191,6 +201,7 @@ class Exceptions:
         """
         line = self._line
         self._calls.stack, self._calls.frame = [], NO_FRAME
+        self._calls.enter()
         if not m_profile:
             self._forget(current, (SP, LR))
         else:

@@ -19,6 +19,7 @@ from gdb_etm.recovery.hoisted import Hoisted
 from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
+from gdb_etm.recovery.private import Owned, Owner, Private
 from gdb_etm.recovery.stretches import within
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 from gdb_etm.recovery.threads import Threads, Waiting, Word
@@ -115,6 +116,9 @@ class Flow:
         bits = line.domain.bits
         like = self._templates.like
         self._hoisted = None if frames is None else Hoisted(frames, like, bits.__getitem__, line.read_constant)
+        self._private = None if frames is None else Private(frames, history.program, like)
+        self.owned = Owned(line)
+        """Accesses to frames that nobody else can reach."""
         self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
 
@@ -191,6 +195,22 @@ class Flow:
         self.line.number = self.last
         if pc is not None:
             self._goes_to(pc, isa)
+        self._stay()
+
+    def _stay(self) -> None:
+        # The functions that have not returned.
+        calls = self.calls
+        now = [(self.last, calls.activation, calls.stack)] + self._exceptions.interrupted()
+        for number, activation, stack in now:
+            inner = [(call.number, call.activation) for call in stack]
+            for at, one in inner + [(number, activation)]:
+                bounds = self._frames_of(at) if at >= self.first else None
+                if bounds is not None:
+                    self.owned.active.add((one, bounds[0]))
+
+    def _frames_of(self, number: int) -> Optional[Tuple[int, int]]:
+        frames = self.line.rules.frames
+        return None if frames is None else frames.function(self._address(number))
 
     def _expand(self) -> List[_Run]:
         # Lists of templates with whether a branch was taken, and events.
@@ -244,6 +264,10 @@ class Flow:
             executed = self._conditionally(template, number, flags, taken)
         if not executed:
             return
+        if len(line.accesses) > accesses and self._private is not None:
+            function = self._private.function(template)
+            if function is not None:
+                self.owned.note(accesses, Owner(self.calls.activation, function, self.calls.frame))
         if self._traced is not None:
             self._take(self._traced.transfers(number), accesses)
         if template.call:

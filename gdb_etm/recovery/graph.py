@@ -22,6 +22,7 @@ class Fact:
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
     OUTCOME, MODE, DATA, MEMORY, GUESSED, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 16)
+    OWNED_STORED, OWNED_LOADED = range(16, 18)
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -39,6 +40,8 @@ class Fact:
         "still in RAM at the halt",
         "still in RAM at the halt if stores to unknown addresses missed it",
         "still in RAM at the halt if stores to unknown addresses missed it",
+        "still in RAM at the halt, in a frame that only its function writes",
+        "still in RAM at the halt, in a frame that only its function writes",
     )
 
 

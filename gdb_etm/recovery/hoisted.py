@@ -73,12 +73,12 @@ class Hoisted:
             template = self._template(at, like)
             if template is None:
                 return {}
-            following = self._following(template)
-            if following is None:
+            after = following(template)
+            if after is None:
                 return {}
             known = dict(found[at])
             self._execute(template, known)
-            for address in following:
+            for address in after:
                 if not start <= address < end:
                     continue
                 before = found.get(address)
@@ -87,19 +87,6 @@ class Hoisted:
                     found[address] = dict(agreed)
                     todo.append(address)
         return found
-
-    @staticmethod
-    def _following(template: Template) -> Optional[List[int]]:
-        # Where a function goes on behind an instruction; None when that is not known.
-        behind = template.address + template.size
-        if template.kind is Kind.INDIRECT and not template.call:
-            if template.target != LR and SP not in template.writes:
-                return None
-            return [] if template.condition == ALWAYS else [behind]
-        if template.kind is Kind.DIRECT and not template.call:
-            conditional = template.taken is not None or template.condition != ALWAYS
-            return [template.goes_to, behind] if conditional else [template.goes_to]
-        return [behind]
 
     def _execute(self, template: Template, known: Known) -> None:
         # Compute what follows from constants, literals among them.
@@ -119,6 +106,19 @@ class Hoisted:
         for place in list(known):
             if place not in (_KEPT if template.call else _GENERAL):
                 del known[place]
+
+
+def following(template: Template) -> Optional[List[int]]:
+    """List where a function goes on behind an instruction; None when that is not known."""
+    behind = template.address + template.size
+    if template.kind is Kind.INDIRECT and not template.call:
+        if template.target != LR and SP not in template.writes:
+            return None
+        return [] if template.condition == ALWAYS else [behind]
+    if template.kind is Kind.DIRECT and not template.call:
+        conditional = template.taken is not None or template.condition != ALWAYS
+        return [template.goes_to, behind] if conditional else [template.goes_to]
+    return [behind]
 
 
 def _agreed(one: Known, other: Known) -> Known:

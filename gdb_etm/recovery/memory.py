@@ -13,6 +13,7 @@ from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import MASK, SP
+from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import BIT_BAND
 
@@ -73,6 +74,10 @@ class Memory:
         """Words that stores of each address of the program are known to have written at other times."""
         self.forbidden: Set[Tuple[int, int]] = set()
         """Pairs of accesses that are not linked, whatever is taken."""
+        self.owned = Owned(line)
+        """The accesses to memory that only one function writes while it runs."""
+        self.crossed: Set[Tuple[int, int]] = set()
+        """Links that hold for that reason alone."""
         self.guesses: List[Tuple[int, int, int]] = []
         """Links that such stores lie between: the older access or _START, the later one or the end, the byte."""
 
@@ -85,7 +90,7 @@ class Memory:
         made.placed, made.linked = bytearray(self.placed), bytearray(self.linked)
         made._ended, made._touched = dict(self._ended), dict(self._touched)
         made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
-        made.blocked = dict(self.blocked)
+        made.blocked, made.crossed = dict(self.blocked), set(self.crossed)
         made.news, made.guesses = list(self.news), list(self.guesses)
         return made
 
@@ -186,6 +191,21 @@ class Memory:
                 for other in cell[bisect_left(cell, source + 1) : bisect_left(cell, number)]:
                     if accesses[other].store and self._touches(other, byte) >= 0 and self._may_have_run(other):
                         found[other] = domain.bits[accesses[other].address]
+        return found
+
+    def trespassed(self) -> Set[Tuple[int, int]]:
+        """List the links that hold because nobody else writes there, though somebody did."""
+        found: Set[Tuple[int, int]] = set()
+        accesses, domain = self._line.accesses, self._domain
+        for source, number in self.crossed:
+            address, size = domain.bits[accesses[source].address], accesses[source].size
+            for word in range(address & ~3, address + size, 4):
+                cell = self.cells.get(word, [])
+                for other in cell[bisect_left(cell, source + 1) : bisect_left(cell, number)]:
+                    start, length = domain.bits[accesses[other].address], accesses[other].size
+                    overlaps = start < address + size and address < start + length
+                    if accesses[other].store and overlaps and not self.owned.is_same(source, other):
+                        found.add((source, number))
         return found
 
     def _may_have_run(self, number: int) -> bool:
@@ -312,6 +332,15 @@ class Memory:
             guessed |= verdict == 2
         return _NOWHERE, guessed
 
+    def _of_owner(self, after: int, before: int, byte: int) -> int:
+        # The first store between two accesses to a function's own memory that may have written a byte.
+        low, high = bisect_left(self.unplaced, after + 1), bisect_left(self.unplaced, before)
+        for number in self.unplaced[low:high]:
+            if self.owned.is_same(after, number) and self._may_hit(number, byte):
+                return number
+        self.crossed.add((after, before))
+        return _NOWHERE
+
     def _may_hit(self, number: int, byte: int) -> int:
         # Whether a store may write a byte: 0 no, 1 yes, 2 yes but it is taken to miss.
         access = self._line.accesses[number]
@@ -358,6 +387,8 @@ class Memory:
                 self._wait(_UNSURE - source, number)
                 continue
             barrier, guessed = self._barrier(max(source, -1), number, byte)
+            if (barrier >= 0 or guessed) and self.owned.keeps(source, number):
+                barrier, guessed = self._of_owner(source, number, byte), False
             if barrier >= 0:
                 self._wait(barrier, number)
                 self.blocked[number] = barrier
@@ -381,7 +412,7 @@ class Memory:
             return
         other = self._line.accesses[source]
         self._line.number = access.number
-        kind = int(Kind.GUESS if guessed else Kind.LINK)
+        kind = int(Kind.GUESS if guessed else Kind.OWNED if (source, number) in self.crossed else Kind.LINK)
         place = (8 * index, 8 * distance, 8 * len(run))
         self._activate(self._line.relate((kind, access.data, other.data) + place + (source, number)))
 
@@ -429,6 +460,8 @@ class Memory:
                 self._wait(_UNSURE - source, ~word)
                 continue
             barrier, guessed = self._barrier(source, last, word + index)
+            if (barrier >= 0 or guessed) and self.owned.keeps(source, last):
+                barrier, guessed = self._of_owner(source, last, word + index), False
             if barrier >= 0:
                 self._wait(barrier, ~word)
                 continue
@@ -446,9 +479,12 @@ class Memory:
         if guessed and (source, last) in self.forbidden:
             return
         self.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
-        why = (Fact.GUESSED_STORED if guessed else Fact.STORED) + int(not access.store)
+        owned = not guessed and (source, last) in self.crossed
+        why = Fact.GUESSED_STORED if guessed else Fact.OWNED_STORED if owned else Fact.STORED
+        why += int(not access.store)
         left = [(distance, source, distance, guess) for _, _, distance, guess in run]
-        self._tie(access, left, self._domain.bits[access.address], self._end, why, (source, last) if guessed else ())
+        pair = (source, last) if guessed or owned else ()
+        self._tie(access, left, self._domain.bits[access.address], self._end, why, pair)
 
     def _wait(self, barrier: int, what: int) -> None:
         self._waiting.setdefault(barrier, set()).add(what)

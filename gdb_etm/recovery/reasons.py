@@ -75,7 +75,7 @@ class Reasons:
         if kind == Kind.ALIGNED:
             what = "the frame address" if relation[2] == 7 else "what SP is set to"
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
-        if kind in (Kind.LINK, Kind.GUESS):
+        if kind in (Kind.LINK, Kind.GUESS, Kind.OWNED):
             return self._link(relation)
         if kind == Kind.LIMIT:
             low, _ = self._domain.interval(relation[3])
@@ -92,7 +92,7 @@ class Reasons:
         if why in (Fact.TAKEN, Fact.NOT_TAKEN):
             return "the branch at #{:,} was {}taken".format(number, "not " if why == Fact.NOT_TAKEN else "")
         if why >= Fact.STORED:
-            verb = "stored" if why in (Fact.STORED, Fact.GUESSED_STORED) else "loaded"
+            verb = "stored" if why in (Fact.STORED, Fact.GUESSED_STORED, Fact.OWNED_STORED) else "loaded"
             return "{} at #{:,}, {}".format(verb, number, Fact.TEXTS[why])
         if why in (Fact.MEMORY, Fact.GUESSED):
             return "loaded at #{:,}: {}".format(number, Fact.TEXTS[why])
@@ -106,6 +106,8 @@ class Reasons:
         older, later = accesses[relation[6]], accesses[relation[7]]
         verb = "stored" if older.store else "loaded"
         guessed = ", if stores to unknown addresses in between missed it" if relation[0] == Kind.GUESS else ""
+        if relation[0] == Kind.OWNED:
+            guessed = ", in a frame that only its function writes"
         return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
 
     def chain(self, variable: int) -> List[Step]:

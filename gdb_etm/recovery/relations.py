@@ -76,6 +76,8 @@ class Kind(IntEnum):
     """(d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory"""
     LIMIT = 28
     """(d, a, b, 0): COMPARE, where d is 1, a is SP and b its limit"""
+    OWNED = 29
+    """(d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame"""
     REMAINDER = 26
     """(d, a, k): d = a modulo k, unsigned"""
 
@@ -105,6 +107,7 @@ VARIABLES: Dict[int, slice] = {
     Kind.REVERSE: slice(1, 3),
     Kind.GUESS: slice(1, 3),
     Kind.LINK: slice(1, 3),
+    Kind.OWNED: slice(1, 3),
     Kind.ALIGNED: slice(1, 2),
     Kind.CHOOSE: slice(1, 7),
     Kind.REMAINDER: slice(1, 3),
@@ -221,7 +224,7 @@ def differ(domain: Domain, relation: Relation) -> None:
 
 
 def field(domain: Domain, relation: Relation) -> None:
-    """Refine that a field of d is a field of a (FIELD, LINK, GUESS)."""
+    """Refine that a field of d is a field of a (FIELD, LINK, GUESS, OWNED)."""
     _, d, a, p, q, n = relation[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:

@@ -11,9 +11,11 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tu
 
 from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, Assumption
 from gdb_etm.recovery.domain import Contradiction, Domain
+from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
 from gdb_etm.recovery.operations import SP
+from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.proofs import Proofs
 from gdb_etm.recovery.relations import (
     Handler,
@@ -82,6 +84,7 @@ HANDLERS: Dict[int, Handler] = {
     Kind.REVERSE: reverse,
     Kind.GUESS: field,
     Kind.LINK: field,
+    Kind.OWNED: field,
     Kind.ALIGNED: aligned,
     Kind.CHOOSE: choose,
     Kind.REMAINDER: remainder,
@@ -91,11 +94,15 @@ HANDLERS: Dict[int, Handler] = {
 
 
 def _is_kept(relation: Relation) -> bool:
-    return relation[0] in (Kind.KEPT, Kind.ALIGNED)
+    return relation[0] in (Kind.KEPT, Kind.ALIGNED) or _is_owned(relation)
+
+
+def _is_owned(relation: Relation) -> bool:
+    return relation[0] == Kind.OWNED or relation[0] == Kind.FACT and relation[2] >= Fact.OWNED_STORED
 
 
 def _is_guess(relation: Relation) -> bool:
-    return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3
+    return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3 and not _is_owned(relation)
 
 
 def _is_across(call: Assumption, switch: Assumption) -> bool:
@@ -159,6 +166,8 @@ class Solver:
         self.fallen: List[Fallen] = []
         self.symbolic = Symbolic(line)
         self.evaluations = 0
+        self.owned: Optional[Owned] = None
+        """Accesses to frames that only their own functions write."""
         self.saved: Optional[Saved] = None
         """Adds assumptions that what is known by then allows, and knows what speaks against others."""
 
@@ -184,18 +193,26 @@ class Solver:
     def assumed(self) -> None:
         """Work out what follows when calls keep registers."""
         dropped: Set[int] = set()
+        if self.owned is not None:
+            self.memory.owned = self.owned
         saved = self._save()
         for _ in range(_ROUNDS):
             try:
                 self._assume(dropped)
+                if self._trespassed(self.memory.trespassed()):
+                    self._restore(saved)
+                    continue
                 more = (self._go_further() | self._of_functions(self._refuted(dropped))) - dropped
                 if not more:
                     break
                 dropped |= more
                 self._restore(saved)
             except Contradiction as contradiction:
-                blamed = {self.line.relations[cause][-1] for cause in self.proofs.blamed(contradiction, _is_kept)}
+                relations = [self.line.relations[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
+                blamed = {relation[-1] for relation in relations if not _is_owned(relation)}
                 self._restore(saved)
+                if self._trespassed({(one[-2], one[-1]) for one in relations if _is_owned(one)}):
+                    continue
                 blamed = self._least_sure(blamed - dropped) or set(range(len(self._assumptions))) - dropped
                 self.fallen.append(Fallen(tuple([self._assumptions[number] for number in sorted(blamed)])))
                 dropped |= blamed
@@ -204,6 +221,14 @@ class Solver:
         else:
             self._restore(saved)
         self.ends.append(len(self.line.domain.log.variable))
+
+    def _trespassed(self, links: Set[Tuple[int, int]]) -> bool:
+        # Frames that others have written are no function's own any more; tells whether there are any.
+        for older, _ in sorted(links):
+            fallen = None if self.owned is None else self.owned.disown(older)
+            if fallen is not None:
+                self.fallen.append(Fallen((fallen,)))
+        return bool(links)
 
     def _least_sure(self, blamed: Set[int]) -> Set[int]:
         # Those about registers other than SP, if there are any.

@@ -10,7 +10,7 @@ from gdb_etm.protocols.elements import ExceptionReturn, Range
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
-from gdb_etm.recovery.calls import THREAD, WAITING
+from gdb_etm.recovery.calls import PRIVATE, THREAD, WAITING
 from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.features import features_of
 from gdb_etm.recovery.flow import Flow
@@ -81,6 +81,7 @@ class StretchSolution:
         memory = Memory(self.line, _words(begin), self._words if self._end_fits else None, self.address)
         self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._entered, self._count)
         self.solver.saved = self._saved
+        self.solver.owned = self.flow.owned
         self._solve()
 
     @property
@@ -226,6 +227,8 @@ class StretchSolution:
                     text = "the thread left at #{:,} does not wait at the end as it was left".format(one.number)
                 elif one.kind == CONSTANT:
                     text = "%s at %#x is not what the function sets it to" % (names[one.place], where)
+                elif one.kind == PRIVATE:
+                    text = "others write the frame of the function at %#x, which makes no address of it" % one.distance
                 elif one.kind == FRAME:
                     text = "the call frame information at %#x does not hold" % where
                 elif one.kind == ALIGNED:

@@ -1,0 +1,197 @@
+"""Frames that only their own function can reach: it makes no address of anything in them.
+
+A compiler that has no room in registers keeps values on the stack, and relies on finding them there as much as on the
+registers that calls keep: nobody else knows where they are.  So a store to an unknown address is assumed to miss what
+a function has left in such a frame while it runs.  Code is followed from a function's beginning along all branches; if
+it copies the stack pointer or a frame pointer to any other register or to memory, or if not all of it is found,
+nothing is assumed of its frames.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.calls import NO_FRAME, PRIVATE, Assumption
+from gdb_etm.recovery.hoisted import following
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.operations import MASK, SP, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.template import Template
+
+_LONG = 1 << 13
+# Bytes of a function that are looked at.
+_FLAGS = (N, Z, C, V)
+_ENTRIES = 256
+# Of a table of branches that are looked at.
+
+
+class Private:
+    """Tells by address which instructions access such a frame.
+
+    :param information: Of the program.
+    :param program: The program that ran.
+    :param template: Gives the instruction at an address, of the instruction set of another one.
+    """
+
+    def __init__(
+        self,
+        information: FrameInformation,
+        program: Program,
+        template: Callable[[int, Template], Optional[Template]],
+    ) -> None:
+        self._information = information
+        self._program = program
+        self._template = template
+        self._known: Dict[int, FrozenSet[int]] = {}
+
+    def function(self, template: Template) -> Optional[int]:
+        """Give the beginning of the function that an instruction is in, if it accesses that one's frame alone and only
+        the function can reach that; None otherwise."""
+        bounds = self._information.function(template.address)
+        if bounds is None or bounds[1] - bounds[0] > _LONG:
+            return None
+        found = self._known.get(bounds[0])
+        if found is None:
+            found = self._known[bounds[0]] = frozenset(self._follow(bounds, template))
+        return bounds[0] if template.address in found else None
+
+    def _follow(self, bounds: Tuple[int, int], like: Template) -> Iterable[int]:
+        # The instructions that access the frame; none when an address of it may be made.
+        found: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [bounds[0]]
+        while todo:
+            at = todo.pop()
+            if at in seen or not bounds[0] <= at < bounds[1]:
+                continue
+            seen.add(at)
+            template = self._template(at, like)
+            after = self._after(template, bounds) if template is not None else None
+            own = self._accesses(template) if template is not None else None
+            if after is None or own is None:
+                return ()
+            if own:
+                found.add(at)
+            todo += after
+        return found
+
+    def _after(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
+        after = following(template)
+        if after is not None:
+            return after
+        table = self._table(template, bounds)
+        if table is not None:
+            return table
+        row = self._information.row(template.address)
+        # With nothing of its frame left on the stack it goes on in another function.
+        leaves = row is not None and row.register == SP and row.offset == 0
+        return [template.address + template.size] if leaves else None
+
+    def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
+        # Where TBB or TBH lead by the table behind them, which ends where the first of its branches leads.
+        code = self._program.read(template.address, template.size)
+        if len(code) < 4 or code[:2] != b"\xdf\xe8" or code[3] != 0xF0 or code[2] & 0xE0:
+            return None
+        size = 2 if code[2] & 0x10 else 1
+        base = template.address + 4
+        found: List[int] = []
+        end = bounds[1]
+        for index in range(_ENTRIES):
+            at = base + size * index
+            entry = self._program.read(at, size)
+            if at + size > end or len(entry) < size:
+                break
+            target = base + 2 * int.from_bytes(entry, "little")
+            if base < target < bounds[1]:
+                found.append(target)
+                end = min(end, target)
+        return found
+
+    def _accesses(self, template: Template) -> Optional[bool]:
+        # Whether an instruction accesses the frame and nothing else; None when it may copy an address of it.
+        row = self._information.row(template.address)
+        if row is None:
+            return None
+        after = self._information.row(template.address + template.size)
+        pointers = {SP, row.register}
+        allowed = {SP} if after is None else {SP, after.register}
+        own = other = False
+        for op, outputs, inputs, _ in template.steps:
+            points = not pointers.isdisjoint(inputs)
+            if op in (Op.LOAD, Op.STORE):
+                own, other = own or inputs[0] in pointers, other or inputs[0] not in pointers
+                if op == Op.STORE and inputs[1] in pointers:
+                    return None
+                points = False
+            other |= op == Op.CLOBBER
+            pointers = pointers.union(outputs) if points else pointers.difference(outputs)
+        copied = {place for place in pointers.intersection(template.writes) if place < TEMPORARY}
+        return None if copied.difference(allowed, _FLAGS) else own and not other
+
+
+class Owner(NamedTuple):
+    """Which frame an access is to, if it is one of these."""
+
+    activation: int
+    """Of the function."""
+    function: int
+    """Where it begins."""
+    frame: int
+    """Variable of the canonical frame address, below which the frame is."""
+
+
+class Owned:
+    """The accesses of a line to frames that only their own function can reach.
+
+    :param line: With its accesses.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._owners: Dict[int, Owner] = {}
+        self._strange: Set[int] = set()
+        # Functions that do not keep their frames to themselves.
+        self.active: Set[Tuple[int, int]] = set()
+        """Activations that have not returned at the end, and the functions that run in them."""
+
+    def note(self, first: int, owner: Owner) -> None:
+        """Take it that all accesses from one on are to a frame."""
+        if owner.frame != NO_FRAME:
+            for number in range(first, len(self._line.accesses)):
+                self._owners[number] = owner
+
+    def keeps(self, older: int, later: int) -> bool:
+        """Tell whether nothing but the function itself can have written in between what two accesses are to.
+
+        :param later: As many as there are accesses for the end.
+        """
+        one, other = self._owners.get(older), self._owners.get(later)
+        if one is None or one.function in self._strange or not self._is_below(older, one.frame):
+            return False
+        if later == len(self._line.accesses):
+            return (one.activation, one.function) in self.active
+        return other is not None and one[:2] == other[:2] and self._is_below(later, other.frame)
+
+    def is_same(self, older: int, later: int) -> bool:
+        """Tell whether two accesses are to the same frame, each as the function itself makes it."""
+        one, other = self._owners.get(older), self._owners.get(later)
+        return one is not None and other is not None and one[:2] == other[:2]
+
+    def disown(self, number: int) -> Optional[Assumption]:
+        """Take it that others write the frames of a function after all; give the assumption that falls.
+
+        :param number: Of an access to such a frame.
+        """
+        owner, line = self._owners[number], self._line
+        if owner.function in self._strange:
+            return None
+        self._strange.add(owner.function)
+        at = line.accesses[number].number
+        return Assumption(PRIVATE, SP, owner.frame, owner.frame, at, at, owner.function)
+
+    def _is_below(self, number: int, frame: int) -> bool:
+        domain, access = self._line.domain, self._line.accesses[number]
+        if domain.mask[frame] & domain.mask[access.address] != MASK:
+            return False
+        return domain.bits[access.address] + access.size <= domain.bits[frame]

@@ -1,0 +1,92 @@
+"""Frames that only their function writes: cases worked by hand, and programs run on Unicorn."""
+
+from __future__ import annotations
+
+from typing import Dict, Optional, Tuple
+
+import pytest
+
+from gdb_etm.program.cfi import FrameRow
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import Tier
+from tests.recovery.small import CODE, DEVICE, RAM, STACK, Ran, run, wrong
+
+FUNCTION = CODE + 6
+END = FUNCTION + 0x20
+SOURCE = """
+    bl function
+    b end
+function:
+    push {r4, lr}
+    sub sp, #8
+    str r0, [sp]
+    %s
+    str r2, [r1]
+    ldr r1, [r3]
+    ldr r0, [sp]
+    add sp, #8
+    pop {r4, pc}
+"""
+REGISTERS = {"r0": 0x1234, "r1": RAM + 0x40, "r3": DEVICE, "sp": STACK}
+
+
+class Told:
+    """Call frame information of one function."""
+
+    def __init__(self, rows: Dict[int, Tuple[int, int]]) -> None:
+        self._rows = rows
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        at = [start for start in self._rows if start <= address]
+        if self.function(address) is None:
+            return None
+        register, offset = self._rows[max(at)]
+        return FrameRow(register, offset, {})
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        return (FUNCTION, END) if FUNCTION <= address < END else None
+
+
+ROWS = {FUNCTION: (13, 0), FUNCTION + 2: (13, 8), FUNCTION + 4: (13, 16)}
+
+
+def recovered(ran: Ran, limit: Tier = Tier.ASSUMED) -> Recovery:
+    pop = max(one["pc"] for one in ran.before) - 2
+    return ran.recovery(Rules(frames=Told({**ROWS, pop: (13, 8)}), limit=limit))
+
+
+def test_a_store_to_an_unknown_address_misses_the_frame() -> None:
+    ran = run(SOURCE % "nop", REGISTERS)
+    recovery = recovered(ran)
+    value = recovery.register(1, "r0")
+    why = "stored at #4, loaded at #8, in a frame that only its function writes"
+    assert value[:2] == (0x1234, Tier.ASSUMED)
+    assert why in [step.text for step in recovery.why(1, "r0")]
+    assert not recovery.findings
+    assert not wrong(ran, recovery)
+    assert recovered(ran, Tier.EXACT).register(1, "r0").value is None
+
+
+@pytest.mark.parametrize(
+    "copied",
+    ["mov r4, sp", "add r4, sp, #4", "mrs r4, msp", "add r4, sp", "sub.w r4, sp, #4"],
+)
+def test_a_function_that_makes_an_address_of_its_frame(copied: str) -> None:
+    assert recovered(run(SOURCE % copied, REGISTERS)).register(1, "r0").value is None
+
+
+@pytest.mark.parametrize("other", ["cmp r4, sp", "sub sp, #0", "it eq\nmoveq r4, r5", "cbz r4, 1f\nnop\n1:"])
+def test_a_function_that_makes_none(other: str) -> None:
+    assert recovered(run(SOURCE % other, REGISTERS)).register(1, "r0").value == 0x1234
+
+
+def test_somebody_writes_the_frame_after_all() -> None:
+    # The store that is not known hits what r0 was saved in; what r0 was then is known.
+    hit = {**REGISTERS, "r0": 5, "r1": STACK - 16, "r2": 9}
+    ran = run(SOURCE % "cmp r0, #5\nbne 1f\nnop\n1:", hit)
+    recovery = recovered(ran)
+    assert recovery.register(4, "r0")[:2] == (5, Tier.EXACT)
+    told = "others write the frame of the function at %#x, which makes no address of it" % FUNCTION
+    assert [one.text for one in recovery.findings] == [told]
+    assert not wrong(ran, recovery)
