@@ -6,7 +6,7 @@ from typing import Callable, Dict, Iterable, List, Optional
 
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import ExceptionReturn, Range
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
@@ -21,6 +21,7 @@ from gdb_etm.recovery.memory import Memory, Reader
 from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solver import Solver
+from gdb_etm.recovery.stretches import breaks
 from gdb_etm.recovery.values import Fact as Given
 from gdb_etm.recovery.values import Finding, State, Tier
 from gdb_etm.recovery.waiting import Saved
@@ -154,7 +155,8 @@ class StretchSolution:
         for item in self.history.spans(self.last, self.last):
             if isinstance(item, Span):
                 last = item.range
-            elif isinstance(item, ExceptionReturn):
+            elif last is not None and isinstance(item, (Exception_, ExceptionReturn)) and not breaks(item):
+                # A handler's first instruction, or where one returned to.
                 return True
         if last is None:
             return True

@@ -170,6 +170,9 @@ def test_a_halt_at_the_first_instruction_of_a_handler(folder: Path) -> None:
     history = history_of(elf(run.program), items, halted_at=run.items[run.places[count]])
     history.source = run.history(count).source
     registers = {name: run.value(name, count) for name in (*NAMES, "xpsr", "msp", "psp", "control")}
+    handler = run.items[run.places[count]]
+    assert isinstance(handler, int)
+    registers["pc"] = handler
     recovery = Recovery(history, State(registers, no_memory))
     recovery.solve()
     assert recovery.findings == ()
