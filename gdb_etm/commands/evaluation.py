@@ -127,10 +127,10 @@ class _Viewer:
         if at.recovery.register(at.number, "pc").value is None:
             raise CommandError('where the capture ends is not known; "etm goto -1" is the last instruction before')
         self._at = at
-        self.sight = Sight(at.recovery)
-        self.sight.look(at.number, Tier.EXACT)
         layout = _layout(at)
         path = Path(history)
+        self.sight = Sight(at.recovery, path)
+        self.sight.look(at.number, Tier.EXACT)
         if at.number > len(history):
             path.halted_at = at.recovery.register(at.number, "pc").value
 
@@ -144,6 +144,7 @@ class _Viewer:
     def ask(self, command: str, limit: Tier) -> Answer:
         """Carry out a command until all that it asks for is known to be there or not."""
         self.sight.look(self._at.number, limit)
+        self.sight.unwinds = bool(self._at.level) or command == "backtrace"
         answer = Answer([])
         for _ in range(_ROUNDS):
             self.sight.missed = False
@@ -179,7 +180,8 @@ def _layout(at: Moment) -> Layout:
         return a_profile()
     anchored = at.record.anchored
     ends = [anchor.registers for anchor in (anchored.begin, anchored.end) if anchor is not None]
-    return m_profile(has_floats=any("fpscr" in registers for registers in ends))
+    has_both = any("psp" in registers for registers in ends)
+    return m_profile(has_both, any("fpscr" in registers for registers in ends))
 
 
 def _shadow(session: Session, replay: Replay, sight: Sight) -> Shadow:

@@ -246,7 +246,8 @@ class Answers:
         what = "{} at #{:,}".format("stored" if access.store else "loaded", access.number)
         if domain.mask[access.data] >> shift & _BYTE != _BYTE:
             reason = "%s, but unknown: %s" % (what, self._reasons.unknown(access.data))
-            return Value(None, Tier.UNKNOWN, reason)
+            part = domain.mask[access.data] >> shift & _BYTE if tier <= self.solution.rules.limit else 0
+            return Value(None, Tier.UNKNOWN, reason, part, domain.bits[access.data] >> shift & part, 0, _BYTE)
         return _known(domain.bits[access.data] >> shift & _BYTE, what, _BYTE, tier)
 
     def _anchored(self, begins: bool, byte: int, tier: Tier) -> Value:

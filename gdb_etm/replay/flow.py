@@ -33,6 +33,8 @@ FOLLOWED = {"r7": 7, "r11": 11, "sp": SP, "lr": LR}
 
 # Bits of EXC_RETURN (Armv8-M ARM, D1.2.95), and places in the frame that an exception pushes (B3.19).
 _PROCESS_STACK, _THREAD, _BASIC_FRAME, _NO_MORE_STATE = 1 << 2, 1 << 3, 1 << 4, 1 << 5
+_THUMB = 1 << 24
+# Of xPSR.
 _OTHER_STACK = 6
 # CONTROL's FPCA and SPSEL (B3.16).
 _FRAME_LR, _FRAME_PC, _FRAME_STATUS = 0x14, 0x18, 0x1C
@@ -133,6 +135,11 @@ class Flow:
         """Give r7, r11, sp or lr before an instruction; None when it is not known."""
         return self._resolve(self._state(number).registers[register])
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but the main stack was in use, and no stack pointer was set."""
+        return self._return_code is not None
+
     def saved(self, number: int) -> Dict[int, int]:
         """Give the words on the stack that are known before an instruction, by address."""
         found: Dict[int, Optional[int]] = {}
@@ -150,6 +157,10 @@ class Flow:
             if base is not None and entry.return_address is not None:
                 found[base + _FRAME_PC] = entry.return_address
                 found[base + _FRAME_LR] = self._resolve(entry.registers[LR])
+            before = self._resolve(entry.registers[SP])
+            if base is not None and before is not None and entry.depth == self._lowest:
+                # It interrupted no other; of the status GDB wants to know whether the frame was aligned.
+                found.setdefault(base + _FRAME_STATUS, _THUMB | (before & 4) << 7)
         return {address: value for address, value in found.items() if value is not None}
 
     def _unstack(self, state: _State, end: State) -> Optional[int]:

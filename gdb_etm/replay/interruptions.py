@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import List, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.path import Path
 from gdb_etm.history.reader import DEBUG_HALT
@@ -11,6 +11,15 @@ from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 
 _FARTHEST = 10_000
 # Exceptions that are gone past in search of the end, or the beginning, of one.
+
+
+class Handler(NamedTuple):
+    """A handler that runs, or is interrupted itself."""
+
+    first: int
+    """Number of its first instruction."""
+    vector: Optional[int]
+    """The exception's number, as the status register has it; None when unknown."""
 
 
 class Interruptions:
@@ -22,6 +31,7 @@ class Interruptions:
     def __init__(self, path: Path) -> None:
         self._path = path
         history = path.history
+        self._vectors: List[Optional[int]] = []
         self._events: List[Tuple[bool, Optional[int]]] = []
         # Whether it is a return, and the preferred return address of an exception.
         self._afters: List[int] = []
@@ -30,11 +40,26 @@ class Interruptions:
             if is_return or isinstance(event, Exception_) and event.name != DEBUG_HALT:
                 self._afters.append(history.number_at(index))
                 self._events.append((is_return, getattr(event, "return_address", None)))
+                self._vectors.append(getattr(event, "vector", None))
 
     def lies_after(self, number: int) -> bool:
         """Tell whether there is one directly after an instruction."""
         at = bisect_left(self._afters, number)
         return at < len(self._afters) and self._afters[at] == number
+
+    def active(self, number: int) -> List[Handler]:
+        """List the handlers that are active at an instruction, as far as they began near it, innermost first."""
+        found: List[Handler] = []
+        depth = 0
+        last = bisect_right(self._afters, number - 1) - 1
+        for at in range(last, max(last - _FARTHEST, -1), -1):
+            if self._events[at][0]:
+                depth += 1
+            elif depth:
+                depth -= 1
+            else:
+                found.append(Handler(self._afters[at] + 1, self._vectors[at]))
+        return found
 
     def resumed(self, number: int) -> Optional[int]:
         """Find where execution goes on after an instruction with an exception, or a return from one, behind it.

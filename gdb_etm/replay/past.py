@@ -7,11 +7,14 @@ from typing import Dict, List, NamedTuple, Optional, Protocol, Tuple
 from gdb_etm.history.path import Path
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier, no_memory
+from gdb_etm.recovery.values import State, Tier, Value, no_memory
+from gdb_etm.replay.effects import SP
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.replay.reliance import Reliance
+from gdb_etm.replay.stacked import Stacked
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
 _MOST_RECOVERED = 30_000
@@ -99,6 +102,9 @@ class FlowPast:
             return self._path.address(number)
         if name in FOLLOWED:
             return self._follow().register(number, FOLLOWED[name])
+        if name in ("msp", "psp") and self._follow().is_plain:
+            # GDB goes no way past a handler without both.
+            return self._follow().register(number, SP) if name == "msp" else self._end.registers.get("psp")
         if name in _THUMB_BIT:
             # Of the status only the instruction set is known; GDB asks nothing else of it.
             return _THUMB_BIT[name] if self._isa(number) is Isa.T32 else 0
@@ -176,6 +182,7 @@ class RecoveredPast(FlowPast):
         self._rules = rules._replace(window=_MOST_RECOVERED)
         self._reliance = Reliance(rules.limit, rules.volatile)
         self._recovery = Recovery(path.history, end, begin, self._rules)
+        self._stacked = Stacked(path, self.register, self._bytes) if is_m_profile(path.history.source.core) else None
         self._first = path.length - _MOST_RECOVERED + 1
         self._length = path.length
 
@@ -211,6 +218,10 @@ class RecoveredPast(FlowPast):
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory."""
+        if size == 4 and self._stacked is not None and self._is_recovered(number):
+            word = self._stacked.word(number, address)
+            if word is not None:
+                return word.to_bytes(4, "little")
         known = super().memory(number, address, size)
         if known is None and self._is_recovered(number):
             values = self._recovery.memory(number, address, size)
@@ -218,6 +229,9 @@ class RecoveredPast(FlowPast):
             numbers = [value for value in told if value is not None]
             known = bytes(numbers) if len(numbers) == size else None
         return known
+
+    def _bytes(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
+        return self._recovery.memory(number, address, size)
 
     def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
         """Find what accessed memory; loads, and what all of a long history stored, by the trace alone."""

@@ -10,10 +10,12 @@ import re
 from bisect import bisect_right
 from typing import Dict, Iterator, List, Optional, Tuple
 
+from gdb_etm.history.path import Path
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.replay.past import Doubt
 from gdb_etm.replay.reliance import Reliance
+from gdb_etm.replay.stacked import Stacked
 from gdb_etm.replay.target import Replay, Reply, Target, piece
 
 _SPACE = 1 << 32
@@ -36,10 +38,14 @@ class Sight:
     there until it was asked for in vain.
 
     :param recovery: Gives the values.
+    :param path: The way that execution took.
     """
 
-    def __init__(self, recovery: Recovery) -> None:
+    def __init__(self, recovery: Recovery, path: Path) -> None:
         self._recovery = recovery
+        self._stacked = Stacked(path, self._stacked_register, recovery.memory)
+        self.unwinds = False
+        """Whether GDB looks for its way past a handler, for which it is enough to know a part of a status word."""
         self._number = 0
         self._limit = Tier.EXACT
         self._bytes: Dict[int, Value] = {}
@@ -80,6 +86,10 @@ class Sight:
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory, and take note of what of it is not known."""
+        if self.unwinds and size == 4 and any(self._told(self._byte(address + at, 4 - at)) is None for at in range(4)):
+            word = self._status(address)
+            if word is not None:
+                return word
         found = bytearray()
         for at in range(address, min(address + size, _SPACE)):
             byte = self._told(self._byte(at, address + size - at))
@@ -91,6 +101,19 @@ class Sight:
             return bytes(found)
         self._look_ahead(address + size)
         return None
+
+    def _status(self, address: int) -> Optional[bytes]:
+        # What the bits of a word rest on that is known in part is not told: it may be anything that was worked out.
+        limit = self._recovery.rules.limit
+        word = self._stacked.word(self._number, address) if limit <= self._limit else None
+        if word is None:
+            return None
+        self.worst = max(self.worst, limit)
+        return word.to_bytes(4, "little")
+
+    def _stacked_register(self, number: int, name: str) -> Optional[int]:
+        value = self._recovery.register(number, name)
+        return value.value if value.tier <= self._limit else None
 
     def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
         """Tell nothing: there are no watchpoints."""

@@ -123,6 +123,24 @@ def test_the_demos_values() -> None:
     assert found["etm writes 0x2007ffa4"][1] == "#18,276  <IRQ0 (exception 16)>  0x000001b3"
 
 
+def test_past_a_handler() -> None:
+    # Of the status word that the exception pushed the flags are not all known; where SP was, is.
+    commands = ["continue", "etm goto 18298", "etm backtrace 3", "etm x/xw $sp+28", "etm up 2", "etm info locals"]
+    commands += ["etm print $sp", "set etm recovery exact", "etm info locals", "etm down 2", "etm x/xw $sp+28"]
+    found = session([*commands, "set etm recovery assumed", "etm up 3", "etm print values[0] / 65536"])
+    assert found[2] == [
+        "#0  UART_Handler () at rx.c:17",
+        "#1  <IRQ0 (exception 16)>",
+        "#2  0x0000013e in parse_number (text=0x2007ffb4) at rx.c:65 (assumed)",
+        "(More stack frames follow...)",
+    ]
+    assert found[3] == found[10] == ["0x2007ffac:\t<unavailable>"]
+    assert found[5] == ["whole = 1013 (assumed)", "part = 0 (assumed)", "scale = 1 (assumed)"]
+    assert found[6] == ["$sp = (void *) 0x2007ffb0 (assumed)"]
+    assert found[8] == ["whole = 1013", "part = 0", "scale = 1"]
+    assert found[13] == ["values[0] / 65536 = 45 (assumed)"]
+
+
 def test_while_gdb_itself_is_in_the_past() -> None:
     # The anchor is the halted core, not what GDB shows at the moment.
     commands = ["continue", "reverse-step", "reverse-step", "print station.table[0]", "etm print station.table[0]"]

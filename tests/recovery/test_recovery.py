@@ -114,6 +114,14 @@ def test_memory_from_before() -> None:
     assert value(ran, 3, "r0").reason == "in memory at 0x20000010 from before, overwritten since"
 
 
+def test_memory_is_known_in_part() -> None:
+    source = " ldr r0, =0x%x\n ldr r0, [r0]\n orr r0, #0x300\n bic r0, #0x80\n ldr r1, =0x%x\n str r0, [r1]\n"
+    ran = run(source % (DEVICE, X) + " movs r0, #0\n str r0, [r1]\n")
+    first, second, *others = ran.recovery(Rules()).memory(7, X, 4)
+    assert first[:2] == (None, Tier.UNKNOWN) and (first.known, first.bits) == (0x80, 0)
+    assert (second.known, second.bits) == (0x03, 0x03) and [each.known for each in others] == [0, 0]
+
+
 def test_others_write_volatile_memory() -> None:
     source = " ldr r1, =0x%x\n str r0, [r1]\n" % X + FORGET
     rules = Rules(volatile=((RAM, RAM + 0x20),), limit=Tier.LIKELY)

@@ -1,0 +1,78 @@
+"""The status words that exceptions have pushed: GDB looks at them to find its way past a handler.
+
+An exception pushes r0 to r3, r12, LR, the return address and xPSR; bit 9 of that tells whether there are four bytes
+more to where SP was (Armv8-M ARM, B3.19).  Flags that are unknown read as 0, as they do in the status register itself.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Tuple
+
+from gdb_etm.history.path import Path
+from gdb_etm.recovery.values import Value
+from gdb_etm.replay.interruptions import Handler, Interruptions
+
+_STATUS = 0x1C
+# Where xPSR is in the frame.
+_THUMB, _ALIGNED = 1 << 24, 1 << 9
+_EXCEPTION = 0x1FF
+# Fields of xPSR (Armv8-M ARM, D1.2.275).
+_PROCESS, _THREAD = 1 << 2, 1 << 3
+# EXC_RETURN.SPSEL and Mode (D1.2.95).
+
+Registers = Callable[[int, str], Optional[int]]
+"""Gives a register before an instruction."""
+Memory = Callable[[int, int, int], Tuple[Value, ...]]
+"""Gives bytes before an instruction: its number, address and size."""
+
+
+class Stacked:
+    """Finds the status words of the handlers that are active at a moment.
+
+    :param path: The way that execution took.
+    :param registers: Gives registers.
+    :param memory: Gives what is known of memory, in part, too.
+    """
+
+    def __init__(self, path: Path, registers: Registers, memory: Memory) -> None:
+        self._path = path
+        self._registers = registers
+        self._memory = memory
+        self._interruptions: Optional[Interruptions] = None
+        self._found: Tuple[int, List[Tuple[int, int]]] = (0, [])
+        # Before which instruction, addresses of status words and the exception numbers in them.
+
+    def word(self, number: int, address: int) -> Optional[int]:
+        """Give the status word at an address; None where there is none, or not enough is known of it."""
+        if address & 3:
+            return None
+        for place, exception in self._places(number):
+            if place != address:
+                continue
+            values = self._memory(number, address, 4)
+            known = sum(value.known << 8 * index for index, value in enumerate(values))
+            bits = sum(value.bits << 8 * index for index, value in enumerate(values))
+            if not known & _ALIGNED:
+                return None
+            return bits | _THUMB | exception & ~known
+        return None
+
+    def _places(self, number: int) -> List[Tuple[int, int]]:
+        if self._found[0] != number:
+            if self._interruptions is None:
+                self._interruptions = Interruptions(self._path)
+            handlers = self._interruptions.active(number)
+            outer: List[Optional[Handler]] = [*handlers[1:], None]
+            found = (self._place(*pair) for pair in zip(handlers, outer))
+            self._found = number, [place for place in found if place is not None]
+        return self._found[1]
+
+    def _place(self, handler: Handler, outer: Optional[Handler]) -> Optional[Tuple[int, int]]:
+        code = self._registers(handler.first, "lr")
+        if code is None or code >> 24 != 0xFF:
+            return None
+        frame = self._registers(handler.first, "psp" if code & _PROCESS else "sp")
+        if frame is None:
+            return None
+        exception = 0 if code & _THREAD or outer is None or outer.vector is None else outer.vector & _EXCEPTION
+        return frame + _STATUS, exception
