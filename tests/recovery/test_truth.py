@@ -13,7 +13,7 @@ from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Fact, State, Tier, no_memory
-from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, board_of, elf
+from tests.firmware.recovery.build import DEEP, KEEPING, LEVELS, PROGRAMS, SMASHING, board_of, elf
 from tests.history.executed import Taken, history_of
 from tests.recovery.score import NAMES, Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare, prepare_a9
@@ -35,14 +35,19 @@ def run_of(program: str, folder: Path) -> Run:
     return Run(prepare(program, folder, HALT, board), program, board)
 
 
+def recovered(run: Run, window: int) -> Tuple[Score, Recovery]:
+    """Recover the last instructions of a run, in all tiers."""
+    first = run.start(window)
+    stacks = tuple(load_writable(run.elf))
+    rules = Rules(limit=Tier.LIKELY, window=window + 4, frames=load_frames([run.elf]), stacks=stacks)
+    recovery = Recovery(run.history(first), run.end(), rules=rules)
+    return score(run, Uses(run), first, recovery), recovery
+
+
 @lru_cache(maxsize=None)
 def score_of(program: str, folder: Path) -> Score:
-    """Recover the last instructions of a run, in all tiers."""
-    run = run_of(program, folder)
-    first = run.start(WINDOW)
-    stacks = tuple(load_writable(elf(program)))
-    rules = Rules(limit=Tier.LIKELY, window=WINDOW + 4, frames=load_frames([elf(program)]), stacks=stacks)
-    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
+    """Hold what is recovered of a run against the truth."""
+    return recovered(run_of(program, folder), WINDOW)[0]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -55,6 +60,15 @@ def test_nothing_exact_is_wrong(program: str, folder: Path) -> None:
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if one.startswith(KEEPING)])
 def test_nothing_assumed_is_wrong_where_the_convention_is_kept(program: str, folder: Path) -> None:
     assert not [one for one in score_of(program, folder).wrong if one.tier is Tier.ASSUMED]
+
+
+@pytest.mark.parametrize("program", ["%s-%s" % (name, LEVELS[at % 3]) for at, name in enumerate(DEEP)])
+def test_nor_where_it_halts_deep_in_calls_or_in_a_handler(program: str, folder: Path) -> None:
+    board = board_of(program)
+    found, recovery = recovered(Run(prepare(program, folder, HALT, board, deep=True), program, board), SEEDED)
+    worst = Tier.ASSUMED if program.startswith(KEEPING) else Tier.EXACT
+    assert not [one for one in found.wrong if one.tier <= worst]
+    assert not [one for one in recovery.findings if one.tier is Tier.EXACT]
 
 
 def test_hardly_anything_likely_is_wrong(folder: Path) -> None:
