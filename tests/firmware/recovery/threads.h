@@ -1,4 +1,4 @@
-/* Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  TASKS and STACK_WORDS are the program's. */
+/* Threads on stacks of their own: SysTick preempts, PendSV saves and restores.  Defined before: TASKS, STACK_WORDS. */
 
 #ifndef THREADS_H
 #define THREADS_H
@@ -98,7 +98,7 @@ static void sleep(uint32_t time)
     yield();
 }
 
-/* A thread that begins in a function; an argument of it would be its stack's word FIRST_ARGUMENT. */
+/* The word of a new thread's stack that its function gets as an argument. */
 #define FIRST_ARGUMENT  9
 
 static void make(struct task *task, void (*entry)(void))

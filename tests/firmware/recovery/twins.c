@@ -1,4 +1,4 @@
-/* Threads that run the same code, each on a channel of its own, preempted where they are; one more collects from them. */
+/* Threads that run the same code, each on a channel of its own, preempted where they are; one more collects. */
 
 #define TASKS           5
 #define STACK_WORDS     160
