@@ -1,4 +1,4 @@
-/* SHA-256, HMAC, AES-128 with CMAC and counter mode, CRC-32: of messages in flash and RAM, and of bytes from outside. */
+/* SHA-256, HMAC, AES-128 with CMAC and counter mode, CRC-32: of messages in flash and RAM, and of bytes received. */
 
 #include "inputs.h"
 
