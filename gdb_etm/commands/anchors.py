@@ -25,6 +25,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Kind
 from gdb_etm.program.ram import Piece, in_use, load_writable
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import State
 from gdb_etm.traceunit.options import TraceOptions
 
@@ -283,6 +284,7 @@ class Anchored(NamedTuple):
         anchor = self.end
         if anchor is None or anchor.pc is None or not len(history):
             return None
+        taken: Optional[Exception_] = None
         for index in range(len(history.events) - 1, -1, -1):
             if history.number_at(index) < len(history):
                 break
@@ -291,7 +293,10 @@ class Anchored(NamedTuple):
                 return None
             if isinstance(event, Exception_) and event.name == _DEBUG_HALT and event.return_address is not None:
                 return anchor.state() if event.return_address & ~1 == anchor.pc else None
-        return anchor.state() if self.is_whole and anchor.pc in _successors(history) else None
+            if isinstance(event, Exception_) and event.name != _DEBUG_HALT and taken is None:
+                taken = event
+        following = _successors(history) if taken is None else _handlers(history, taken)
+        return anchor.state() if self.is_whole and anchor.pc in following else None
 
 
 def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:
@@ -300,6 +305,15 @@ def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:
     if trace is None or options is None or trace.by_hand.names:
         return False
     return all(getattr(options, name) == getattr(_ALL, name) for name in _FILTERS)
+
+
+def _handlers(history: History, taken: Exception_) -> Tuple[int, ...]:
+    # Where an exception may lead on M-profile: by what is at its place if a piece of the program is a vector table.
+    if taken.vector is None or not is_m_profile(history.source.core):
+        return ()
+    at = 4 * taken.vector
+    words = [int.from_bytes(data[at : at + 4], "little") for _, data in history.program.pieces if len(data) >= at + 4]
+    return tuple(word & ~1 for word in words if word & 1)
 
 
 def _successors(history: History) -> Tuple[int, ...]:

@@ -14,7 +14,7 @@ from gdb_etm.history.store import History
 from gdb_etm.program.image import load_elf
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
-from tests.history.executed import history_of
+from tests.history.executed import Taken, history_of
 
 PROGRAM = elf("algorithms-Os")
 RAM, END = 0x20000000, 0x20001000
@@ -187,6 +187,17 @@ def test_the_end_counts_where_the_core_was_halted_behind_the_last_instruction() 
     assert Anchored(end=anchor_at(start + 4), is_whole=True).after(untold) is not None
     assert Anchored(end=anchor_at(start + 4)).after(untold) is None
     assert Anchored(end=anchor_at(start + 6), is_whole=True).after(untold) is None
+
+
+def test_the_end_counts_at_the_first_instruction_of_a_handler() -> None:
+    # Of an ETMv3, which does not tell of the halt; the vector table is the program's.
+    start, handler = (symbol(PROGRAM, name) for name in ("Reset_Handler", "Unexpected_Handler"))
+    for number, place, counts in ((3, handler, True), (3, handler + 2, False), (3, start + 4, False), (1, start, True)):
+        told = history_of(PROGRAM, [start, start + 2, Taken(number, start + 4)])
+        told.source = told.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+        found = Anchored(end=anchor_at(place), is_whole=True).after(told)
+        assert (found is not None) == counts, (number, place)
+        assert Anchored(end=anchor_at(place)).after(told) is None
 
 
 def test_the_beginning_counts_where_the_history_reaches_back_to_it() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Tuple
 
 import pytest
 
+from tests.firmware.build import elf as firmware
 from tests.firmware.recovery.build import elf
 from tests.gdb_session import ROOT, run_gdb
 
@@ -25,20 +26,24 @@ record = session.current
 decoded = session.decode(record)
 recovery = recovery_of(record, decoded, session.debugger.program_files())
 rows = []
+outside = 0
 for number in range(1, len(decoded.history) + 2, 11):
     values = [recovery.register(number, name) for name in %r]
+    outside += sum(value.value is None and value.reason.startswith("input/output") for value in values)
     rows.append([None if value.value is None else [value.value, int(value.tier)] for value in values])
 addresses = [decoded.history.instruction(number + 1).address for number in range(len(decoded.history))]
 findings = [finding.text for finding in recovery.findings]
-print("TOLD " + json.dumps(dict(addresses=addresses, rows=rows, findings=findings)))
+print("TOLD " + json.dumps(dict(addresses=addresses, rows=rows, findings=findings, outside=outside)))
 end
 """ % (NAMES,)
 
 
-def told(folder: Path, board: str, *commands: str, program: str = PROGRAM) -> Dict[str, Any]:
+def told(
+    folder: Path, board: str, *commands: str, program: str = PROGRAM, size: str = "64K"
+) -> Dict[str, Any]:
     """Run a session; return what is recovered of its last capture."""
     (folder / "tell.gdb").write_text(TELL)
-    where = "board:%s --elf %s --truth %s --registers --etb-size 64K" % (board, program, folder / "truth")
+    where = "board:%s --elf %s --truth %s --registers --etb-size %s" % (board, program, folder / "truth", size)
     return read(run_gdb(["etm connect %s" % where, *commands, "source %s" % (folder / "tell.gdb")]))
 
 
@@ -90,6 +95,15 @@ def test_what_is_told_is_true(board: str, tmp_path: Path) -> None:
     assert compare(found, truth(tmp_path)) > 0.9
 
 
+@pytest.mark.parametrize("board", ["m33", "m7"])
+def test_a_whole_run_with_interrupts(board: str, tmp_path: Path) -> None:
+    commands = ["set etm anchor-memory on", "etm start", "continue"]
+    found = told(tmp_path, board, *commands, program=firmware("interrupts"))
+    real = truth(tmp_path)
+    assert len(found["addresses"]) == len(real) - 1 > 1000
+    assert compare(found, real) > 0.95
+
+
 @pytest.mark.parametrize("name, place", [("algorithms-Os", "find"), ("corrupt-O0", "walk")])
 def test_a_snapshot_knows_what_was_known_live(name: str, place: str, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
@@ -105,6 +119,19 @@ def test_a_snapshot_knows_what_was_known_live(name: str, place: str, tmp_path: P
     trace.write_text(trace.read_text().replace("omitted=nothing\n", ""))
     text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[elf(name)])
     assert 0.3 < compare(read(text), truth(tmp_path)) < 1
+
+
+@pytest.mark.parametrize("board", ["m4 --data-trace", "m7"])
+def test_what_data_trace_says_is_known_and_true(board: str, tmp_path: Path) -> None:
+    found = {}
+    for data in ("off", "values", "both"):
+        commands = ["set etm data %s" % data, "etm start", "continue"]
+        found[data] = told(tmp_path, board, *commands, program=str(DEMO), size="4K")
+        assert len(found[data]["addresses"]) > 600
+        assert compare(found[data], truth(tmp_path)) > 0.85, data
+    # What a device said nothing else tells.
+    assert found["off"]["outside"] > 0
+    assert found["values"]["outside"] == found["both"]["outside"] == 0
 
 
 CORRUPTED = """python
