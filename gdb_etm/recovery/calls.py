@@ -8,16 +8,17 @@ from __future__ import annotations
 from typing import List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.frames import Place
-from gdb_etm.recovery.hoisted import Constant
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import MASK, SP
+from gdb_etm.recovery.origins import FRAME as OF_FRAME
+from gdb_etm.recovery.origins import Origin
 
 NO_FRAME = -1
 _DEEP = 4
 # Calls that one return may leave at once, by tail calls that are not told from calls.
 
 
-CALL, HANDLER, ALIGNED, FRAME, CONSTANT, THREAD, WAITING, PRIVATE = range(8)
+CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE = range(9)
 """What assumptions are about."""
 
 
@@ -27,7 +28,8 @@ class Assumption(NamedTuple):
     kind: int
     """CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
     frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
-    CONSTANT: ``after`` is the constant that the function sets the register to; PRIVATE: the function at ``distance``
+    CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
+    what it was called with; PRIVATE: the function at ``distance``
     alone writes its frames."""
     place: int
     before: int
@@ -53,6 +55,15 @@ class Call(NamedTuple):
     """The caller's."""
 
 
+class Entry(NamedTuple):
+    """Something of a function that is known by what a register held at its entry."""
+
+    variable: int
+    register: int
+    distance: int
+    """From what the register held."""
+
+
 class Calls:
     """Matches calls with returns.
 
@@ -67,10 +78,16 @@ class Calls:
         self.activation = 0
         """A number of its own for each time that a function is called, as far as calls and returns are matched."""
         self._activations = 0
+        self.function = 0
+        """Where the function begins that went on last of which nothing was seen before."""
         self.entered = True
         """Whether a function goes on of which nothing was seen before."""
         self.stack: List[Call] = []
         """Calls that have not returned."""
+        self.entries: List[Entry] = []
+        """What is known by the entry of the function that runs, if its beginning was not seen."""
+        self.left: Tuple[int, List[Entry]] = (0, [])
+        """Where the function begins that was left last of which the beginning was not seen, and its entries."""
         self.assumptions: List[Assumption] = []
 
     @property
@@ -112,17 +129,28 @@ class Calls:
                 self.assume(call.number, self._places, call.kept, current, CALL)
                 return
         if not within:
+            self.left = (self.function, self.entries if not stack else [])
+            self.entries = []
             self.frame = NO_FRAME
             self.entered = True
             self.enter()
 
-    def set_by_function(self, constants: Sequence[Constant], current: Sequence[int]) -> None:
-        """Assume that registers have what the function that goes on has set them to."""
-        number = self._line.number
-        for place, value in constants:
-            constant = self._line.constant(value)
-            if current[place] != constant:
-                self.assumptions.append(Assumption(CONSTANT, place, constant, current[place], number, number))
+    def believe(self, kind: int, place: int, variable: int, origin: Origin) -> None:
+        """Assume what a register, or a word of the frame, holds; or note what it does in terms of the entry.
+
+        :param kind: CONSTANT or ARGUMENT.
+        """
+        line = self._line
+        if origin.base >= 0:
+            self.entries.append(Entry(variable, origin.base, origin.distance))
+            return
+        base, distance = line.constant(origin.distance), 0
+        if origin.base == OF_FRAME:
+            if self.frame == NO_FRAME:
+                return
+            base, distance = self.frame, origin.distance
+        if variable != base or distance:
+            self.assumptions.append(Assumption(kind, place, base, variable, line.number, line.number, distance))
 
     def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
         """Take what call frame information tells of the moment before an instruction."""

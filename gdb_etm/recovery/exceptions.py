@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.calls import ALIGNED
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
-from gdb_etm.recovery.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls
+from gdb_etm.recovery.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls, Entry
 from gdb_etm.recovery.features import Features
 from gdb_etm.recovery.graph import INPUT, UNMODELLED, Fact
 from gdb_etm.recovery.line import Line
@@ -67,6 +67,8 @@ class _Entry(NamedTuple):
     stack: List[Call]
     frame: int
     activation: int
+    function: int
+    entries: List[Entry]
 
 
 class _Pushed(NamedTuple):
@@ -120,8 +122,10 @@ class Exceptions:
         if m_profile:
             calls.align_frame()
         kept = self._values(current)
-        entry = _Entry(line.number, _is_asynchronous(event), kept, calls.stack, calls.frame, calls.activation)
+        now = (calls.stack, calls.frame, calls.activation, calls.function, calls.entries)
+        entry = _Entry(line.number, _is_asynchronous(event), kept, *now)
         calls.enter()
+        calls.entries = []
         self._open.append(entry)
         calls.stack, calls.frame = [], NO_FRAME
         if m_profile:
@@ -152,10 +156,11 @@ class Exceptions:
         calls = self._calls
         calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None
         calls.enter()
+        calls.entries = []
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
             if kind == OF_HANDLER:
-                calls.activation = entry.activation
+                calls.activation, calls.function, calls.entries = entry.activation, entry.function, entry.entries
             if kind == THREAD:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
                 calls.stack, calls.frame = [calls.forgotten(call) for call in entry.stack], NO_FRAME
@@ -202,6 +207,7 @@ class Exceptions:
         line = self._line
         self._calls.stack, self._calls.frame = [], NO_FRAME
         self._calls.enter()
+        self._calls.entries = []
         if not m_profile:
             self._forget(current, (SP, LR))
         else:

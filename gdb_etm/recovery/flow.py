@@ -13,13 +13,12 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.calls import Calls
 from gdb_etm.recovery.exceptions import Exceptions
 from gdb_etm.recovery.features import Features
-from gdb_etm.recovery.frames import Frames
+from gdb_etm.recovery.functions import Functions
 from gdb_etm.recovery.graph import DEAD, START, Fact
-from gdb_etm.recovery.hoisted import Hoisted
 from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
-from gdb_etm.recovery.private import Owned, Owner, Private
+from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.stretches import within
 from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
 from gdb_etm.recovery.threads import Threads, Waiting, Word
@@ -112,13 +111,8 @@ class Flow:
         self._last: Optional[Template] = None
         self._traced = history if history.tells_transfers else None
         frames = line.rules.frames
-        self._frames = None if frames is None else Frames(frames, self._templates.like)
-        bits = line.domain.bits
         like = self._templates.like
-        self._hoisted = None if frames is None else Hoisted(frames, like, bits.__getitem__, line.read_constant)
-        self._private = None if frames is None else Private(frames, history.program, like)
-        self.owned = Owned(line)
-        """Accesses to frames that nobody else can reach."""
+        self._functions = None if frames is None else Functions(line, self.calls, frames, like)
         self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
 
@@ -182,6 +176,11 @@ class Flow:
             self.line, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
         )
 
+    @property
+    def owned(self) -> Optional[Owned]:
+        """Accesses to frames that nobody else can reach."""
+        return None if self._functions is None else self._functions.owned
+
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""
         return self._last
@@ -195,22 +194,11 @@ class Flow:
         self.line.number = self.last
         if pc is not None:
             self._goes_to(pc, isa)
-        self._stay()
-
-    def _stay(self) -> None:
-        # The functions that have not returned.
         calls = self.calls
         now = [(self.last, calls.activation, calls.stack)] + self._exceptions.interrupted()
         for number, activation, stack in now:
-            inner = [(call.number, call.activation) for call in stack]
-            for at, one in inner + [(number, activation)]:
-                bounds = self._frames_of(at) if at >= self.first else None
-                if bounds is not None:
-                    self.owned.active.add((one, bounds[0]))
-
-    def _frames_of(self, number: int) -> Optional[Tuple[int, int]]:
-        frames = self.line.rules.frames
-        return None if frames is None else frames.function(self._address(number))
+            if self._functions is not None and number >= self.first:
+                self._functions.finish(number, activation, stack, self._address)
 
     def _expand(self) -> List[_Run]:
         # Lists of templates with whether a branch was taken, and events.
@@ -250,9 +238,8 @@ class Flow:
             self._goes_to(template.address, template.isa)
         if self._moved:
             self._moved = template.moves
-            if self._frames is not None:
-                self.calls.locate(self._frames.at(template), current)
-                self._settle(template)
+            if self._functions is not None:
+                self._functions.arrive(template, current)
         elif template.moves:
             self._moved = True
         executed = True
@@ -264,10 +251,8 @@ class Flow:
             executed = self._conditionally(template, number, flags, taken)
         if not executed:
             return
-        if len(line.accesses) > accesses and self._private is not None:
-            function = self._private.function(template)
-            if function is not None:
-                self.owned.note(accesses, Owner(self.calls.activation, function, self.calls.frame))
+        if len(line.accesses) > accesses and self._functions is not None:
+            self._functions.access(template, accesses)
         if self._traced is not None:
             self._take(self._traced.transfers(number), accesses)
         if template.call:
@@ -372,20 +357,6 @@ class Flow:
             if one.address == (known[0].address or 0) + 4 * known.index(one):
                 self._measured(access, one)
 
-    def _settle(self, template: Template) -> None:
-        # Where a function goes on of which the beginning was not seen.
-        if self.calls.entered and self._hoisted is not None:
-            self.calls.set_by_function(self._hoisted.at(template), self.current)
-        self.calls.entered = False
-
-    def _stays(self, number: int, address: int) -> bool:
-        # Whether a branch leads into the midst of the function that it is in.
-        frames = self.line.rules.frames
-        if frames is None:
-            return False
-        bounds = frames.function(address)
-        return bounds is not None and bounds[0] < address and bounds[0] <= self._address(number) < bounds[1]
-
     def _address(self, number: int) -> int:
         return self.executed[number - self.first].address
 
@@ -400,7 +371,9 @@ class Flow:
             self.line.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
         if not branch.call:
             self._moved = True
-            stays = not branch.returns and self._stays(branch.number, address)
+            stays = False
+            if self._functions is not None and not branch.returns:
+                stays = self._functions.stays(self._address(branch.number), address)
             self.calls.arrive(branch.number, address, stays, self.current)
 
     def _event(self, event: Union[Exception_, ExceptionReturn, _Chained], index: int) -> None:

@@ -9,55 +9,58 @@ nothing is assumed of its frames.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.program.image import Program
+from gdb_etm.recovery.branches import LONG, Branches
 from gdb_etm.recovery.calls import NO_FRAME, PRIVATE, Assumption
-from gdb_etm.recovery.hoisted import following
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import MASK, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.template import Template
 
-_LONG = 1 << 13
-# Bytes of a function that are looked at.
 _FLAGS = (N, Z, C, V)
-_ENTRIES = 256
-# Of a table of branches that are looked at.
 
 
 class Private:
     """Tells by address which instructions access such a frame.
 
     :param information: Of the program.
-    :param program: The program that ran.
+    :param branches: Of the same.
     :param template: Gives the instruction at an address, of the instruction set of another one.
     """
 
     def __init__(
         self,
         information: FrameInformation,
-        program: Program,
+        branches: Branches,
         template: Callable[[int, Template], Optional[Template]],
     ) -> None:
         self._information = information
-        self._program = program
+        self._branches = branches
         self._template = template
-        self._known: Dict[int, FrozenSet[int]] = {}
+        self._known: Dict[int, Optional[FrozenSet[int]]] = {}
 
     def function(self, template: Template) -> Optional[int]:
-        """Give the beginning of the function that an instruction is in, if it accesses that one's frame alone and only
+        """Give where the function begins that an instruction is in, if it accesses that one's frame alone and only
         the function can reach that; None otherwise."""
         bounds = self._information.function(template.address)
-        if bounds is None or bounds[1] - bounds[0] > _LONG:
+        if bounds is None or bounds[1] - bounds[0] > LONG:
             return None
-        found = self._known.get(bounds[0])
-        if found is None:
-            found = self._known[bounds[0]] = frozenset(self._follow(bounds, template))
-        return bounds[0] if template.address in found else None
+        found = self._known[bounds[0]] if self.keeps(bounds, template) else None
+        return bounds[0] if found is not None and template.address in found else None
 
-    def _follow(self, bounds: Tuple[int, int], like: Template) -> Iterable[int]:
-        # The instructions that access the frame; none when an address of it may be made.
+    def keeps(self, bounds: Tuple[int, int], like: Template) -> bool:
+        """Tell whether a function makes no address of its frame.
+
+        :param bounds: Where it begins and ends.
+        :param like: An instruction of it.
+        """
+        if bounds[0] not in self._known:
+            self._known[bounds[0]] = self._follow(bounds, like)
+        return self._known[bounds[0]] is not None
+
+    def _follow(self, bounds: Tuple[int, int], like: Template) -> Optional[FrozenSet[int]]:
+        # The instructions that access the frame; None when an address of it may be made.
         found: Set[int] = set()
         seen: Set[int] = set()
         todo = [bounds[0]]
@@ -67,46 +70,14 @@ class Private:
                 continue
             seen.add(at)
             template = self._template(at, like)
-            after = self._after(template, bounds) if template is not None else None
+            after = self._branches.after(template, bounds) if template is not None else None
             own = self._accesses(template) if template is not None else None
             if after is None or own is None:
-                return ()
+                return None
             if own:
                 found.add(at)
             todo += after
-        return found
-
-    def _after(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
-        after = following(template)
-        if after is not None:
-            return after
-        table = self._table(template, bounds)
-        if table is not None:
-            return table
-        row = self._information.row(template.address)
-        # With nothing of its frame left on the stack it goes on in another function.
-        leaves = row is not None and row.register == SP and row.offset == 0
-        return [template.address + template.size] if leaves else None
-
-    def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
-        # Where TBB or TBH lead by the table behind them, which ends where the first of its branches leads.
-        code = self._program.read(template.address, template.size)
-        if len(code) < 4 or code[:2] != b"\xdf\xe8" or code[3] != 0xF0 or code[2] & 0xE0:
-            return None
-        size = 2 if code[2] & 0x10 else 1
-        base = template.address + 4
-        found: List[int] = []
-        end = bounds[1]
-        for index in range(_ENTRIES):
-            at = base + size * index
-            entry = self._program.read(at, size)
-            if at + size > end or len(entry) < size:
-                break
-            target = base + 2 * int.from_bytes(entry, "little")
-            if base < target < bounds[1]:
-                found.append(target)
-                end = min(end, target)
-        return found
+        return frozenset(found)
 
     def _accesses(self, template: Template) -> Optional[bool]:
         # Whether an instruction accesses the frame and nothing else; None when it may copy an address of it.

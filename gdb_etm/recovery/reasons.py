@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import List, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import CONSTANT, FRAME, HANDLER, THREAD, WAITING
+from gdb_etm.recovery.calls import ARGUMENT, CONSTANT, FRAME, HANDLER, THREAD, WAITING
 from gdb_etm.recovery.graph import INPUT, START, UNMODELLED, Fact
-from gdb_etm.recovery.operations import MASK, PLACES
+from gdb_etm.recovery.operations import MASK, PLACES, SP
 from gdb_etm.recovery.relations import Kind, variables
 from gdb_etm.recovery.stretch import StretchSolution
 from gdb_etm.recovery.values import Step
@@ -67,7 +67,11 @@ class Reasons:
                 return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
             if one.kind == CONSTANT:
                 where = self._solution.address(max(number, self._solution.first))
-                return "whichever way the function came to %#x, it has set %s so" % (where, _NAMES[one.place])
+                what = "a word of its frame" if one.place == SP else _NAMES[one.place]
+                return "whichever way the function came to %#x, it has set %s so" % (where, what)
+            if one.kind == ARGUMENT:
+                where = self._solution.address(max(number, self._solution.first))
+                return "the call before %#x has left that in %s" % (where, _NAMES[one.place])
             if one.kind == FRAME:
                 return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
             what = "exception after" if one.kind == HANDLER else "call at"

@@ -8,7 +8,7 @@ from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.recovery.calls import ALIGNED, CONSTANT, FRAME
+from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import PRIVATE, THREAD, WAITING
 from gdb_etm.recovery.domain import Contradiction
@@ -229,6 +229,8 @@ class StretchSolution:
                     text = "the thread left at #{:,} does not wait at the end as it was left".format(one.number)
                 elif one.kind == CONSTANT:
                     text = "%s at %#x is not what the function sets it to" % (names[one.place], where)
+                elif one.kind == ARGUMENT:
+                    text = "%s was not what the call before %#x sets it to" % (names[one.place], where)
                 elif one.kind == PRIVATE:
                     text = "others write the frame of the function at %#x, which makes no address of it" % one.distance
                 elif one.kind == FRAME:

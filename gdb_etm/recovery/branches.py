@@ -1,0 +1,71 @@
+"""Where a function's code goes on behind each of its instructions, without looking at what ran."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Tuple
+
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Kind
+from gdb_etm.recovery.operations import LR, SP
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.template import Template
+
+LONG = 1 << 13
+"""Bytes of a function that are looked at."""
+_ENTRIES = 256
+# Of a table of branches that are looked at.
+
+
+class Branches:
+    """Follows a function's code.
+
+    :param information: Call frame information of the program.
+    :param program: The program that ran.
+    """
+
+    def __init__(self, information: FrameInformation, program: Program) -> None:
+        self._information = information
+        self._program = program
+
+    def after(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
+        """List where a function goes on behind an instruction; None when that is not known.
+
+        :param bounds: Where the function begins and ends.
+        """
+        behind = template.address + template.size
+        conditional = template.condition != ALWAYS
+        if template.call or template.kind not in (Kind.INDIRECT, Kind.DIRECT):
+            return [behind]
+        if template.kind is Kind.DIRECT:
+            conditional = conditional or template.taken is not None
+            return [template.goes_to, behind] if conditional else [template.goes_to]
+        if template.target == LR or SP in template.writes:
+            return [behind] if conditional else []
+        table = self._table(template, bounds)
+        if table is not None:
+            return table
+        row = self._information.row(template.address)
+        # With nothing of its frame left on the stack it goes on in another function.
+        leaves = row is not None and row.register == SP and row.offset == 0
+        return [behind] if leaves else None
+
+    def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
+        # Where TBB or TBH lead by the table behind them, which ends where the first of its branches leads.
+        code = self._program.read(template.address, template.size)
+        if len(code) < 4 or code[:2] != b"\xdf\xe8" or code[3] != 0xF0 or code[2] & 0xE0:
+            return None
+        size = 2 if code[2] & 0x10 else 1
+        base = template.address + 4
+        found: List[int] = []
+        end = bounds[1]
+        for index in range(_ENTRIES):
+            at = base + size * index
+            entry = self._program.read(at, size)
+            if at + size > end or len(entry) < size:
+                break
+            target = base + 2 * int.from_bytes(entry, "little")
+            if base < target < bounds[1]:
+                found.append(target)
+                end = min(end, target)
+        return found

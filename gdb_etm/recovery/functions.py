@@ -1,0 +1,117 @@
+"""What call frame information and the code of a function tell of the moment at which it goes on."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Sequence, Tuple
+
+from gdb_etm.program.isa import Isa
+from gdb_etm.recovery.branches import Branches
+from gdb_etm.recovery.calls import ARGUMENT, CONSTANT, NO_FRAME, Call, Calls
+from gdb_etm.recovery.frames import Frames
+from gdb_etm.recovery.hoisted import Held, Hoisted
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.operations import LR, MASK
+from gdb_etm.recovery.origins import CONSTANT as NOTHING
+from gdb_etm.recovery.origins import Origin
+from gdb_etm.recovery.private import Owned, Owner, Private
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.template import Template
+
+_LAST_ARGUMENT = 3
+# Of the registers, that a function is called with; what others hold it only keeps.
+
+
+class Functions:
+    """Assumes what follows for a line.
+
+    :param line: The line that is being made.
+    :param calls: Of the same line.
+    :param information: Of the program.
+    :param template: Gives the instruction at an address, of the instruction set of another one.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        calls: Calls,
+        information: FrameInformation,
+        template: Callable[[int, Template], Optional[Template]],
+    ) -> None:
+        self._line = line
+        self._calls = calls
+        self._information = information
+        branches = Branches(information, line.program)
+        value = line.domain.bits.__getitem__
+        self._frames = Frames(information, template)
+        self._private = Private(information, branches, template)
+        self._hoisted = Hoisted(information, branches, self._private, template, value, line.read_constant)
+        self.owned = Owned(line)
+        """Accesses to frames that nobody else can reach."""
+
+    def arrive(self, template: Template, current: Sequence[int]) -> None:
+        """Take what is told of the moment before an instruction, where SP or a frame pointer has changed.
+
+        :param current: The variable of each place.
+        """
+        calls = self._calls
+        calls.locate(self._frames.at(template), current)
+        bounds = self._information.function(template.address)
+        if calls.entered and bounds is not None:
+            if template.address > bounds[0]:
+                self._look_back(template)
+            calls.function = bounds[0]
+            for held in self._hoisted.at(template):
+                variable = self._word_of_frame(held) if held.slot else current[held.place]
+                if variable is not None:
+                    calls.believe(CONSTANT, held.place, variable, held.origin)
+        calls.left = (0, [])
+        calls.entered = False
+
+    def _word_of_frame(self, held: Held) -> Optional[int]:
+        # It is read, as it were; what calls keep anyhow is of no use.
+        calls, line = self._calls, self._line
+        if calls.frame == NO_FRAME or held.origin.base > _LAST_ARGUMENT:
+            return None
+        first = len(line.accesses)
+        variable = line.load(line.offset(calls.frame, held.slot), 4, line.one)
+        self.owned.note(first, Owner(calls.activation, calls.function, calls.frame))
+        return variable
+
+    def _look_back(self, template: Template) -> None:
+        # What a function was called with that has returned to where a function goes on.
+        function, entries = self._calls.left
+        passed = self._hoisted.passed(template, function) if entries else None
+        for variable, register, distance in entries:
+            origin = None if passed is None else passed.get(register)
+            if register == LR:
+                origin = Origin(NOTHING, template.address | int(template.isa is Isa.T32))
+            if origin is not None:
+                origin = Origin(origin.base, (origin.distance + distance) & MASK)
+                self._calls.believe(ARGUMENT, register, variable, origin)
+
+    def access(self, template: Template, first: int) -> None:
+        """Take the accesses of an instruction.
+
+        :param first: Number of the first of them.
+        """
+        function = self._private.function(template)
+        if function is not None:
+            self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame))
+
+    def stays(self, start: int, address: int) -> bool:
+        """Tell whether a branch from one address leads into the midst of the function that it is in."""
+        bounds = self._information.function(address)
+        return bounds is not None and bounds[0] < address and bounds[0] <= start < bounds[1]
+
+    def finish(self, at: int, activation: int, stack: Sequence[Call], address: Callable[[int], int]) -> None:
+        """Take it that a function has not returned at the end, nor have those that called it.
+
+        :param at: Number of the last instruction in it.
+        :param stack: Its calls.
+        :param address: Gives the address of an instruction by its number.
+        """
+        running: List[Tuple[int, int]] = [(call.number, call.activation) for call in stack]
+        for number, one in running + [(at, activation)]:
+            bounds = self._information.function(address(number))
+            if bounds is not None:
+                self.owned.active.add((one, bounds[0]))

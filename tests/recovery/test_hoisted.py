@@ -1,0 +1,126 @@
+"""What functions were called with, and what is in their frames: cases worked by hand, and run on Unicorn."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Dict, List, Optional, Tuple
+
+from gdb_etm.program.cfi import FrameRow
+from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.values import State, Tier, no_memory
+from tests.history.executed import history_of
+from tests.recovery.small import CODE, STACK, Ran, built, run
+
+SOURCE = """
+    push {r4, lr}
+    sub sp, #8
+    add r0, sp, #4
+    movs r1, #7
+    %s
+    add sp, #8
+    mov r12, r4
+    b end
+function:
+    push {r4, r5, lr}
+    mov r4, r0
+    adds r5, r1, #2
+    nop
+    str r5, [r4]
+    nop
+    pop {r4, r5, pc}
+other:
+    b function
+"""
+CALL, AFTER = CODE + 8, CODE + 12
+FUNCTION = CODE + 18
+LATE = FUNCTION + 6
+END = FUNCTION + 14
+ROWS = {CODE: 0, CODE + 2: 8, CODE + 4: 16, CODE + 14: 8, FUNCTION: 0, FUNCTION + 2: 12, END: 0}
+REGISTERS = {"r4": 0x44, "r5": 0x55, "sp": STACK}
+
+
+class Told:
+    """Call frame information of functions, by where they begin, whose frames are told by SP."""
+
+    def __init__(self, functions: List[int], rows: Dict[int, int]) -> None:
+        self._functions = functions
+        self._rows = rows
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        at = [start for start in self._rows if start <= address]
+        return FrameRow(13, self._rows[max(at)], {}) if at else None
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        at = bisect_right(self._functions, address)
+        return (self._functions[at - 1], self._functions[at]) if 0 < at < len(self._functions) else None
+
+
+TOLD = Told([CODE, FUNCTION, END, END + 2], ROWS)
+
+
+def late(ran: Ran, source: str, start: int, told: Told, limit: Tier = Tier.ASSUMED) -> Recovery:
+    """Recover what ran from an instruction on, with the registers at the end and no memory."""
+    addresses = [one["pc"] for one in ran.before[ran.number(start) - 1 : -1]]
+    history = history_of(built(source), addresses, ran.before[-1]["pc"])
+    history.source = ran.history.source
+    end = State({name: ran.before[-1][name] for name in ("r12", "sp", "control", "xpsr")}, no_memory)
+    return Recovery(history, end, rules=Rules(frames=told, limit=limit))
+
+
+def test_what_a_function_was_called_with() -> None:
+    source = SOURCE % "bl function"
+    recovery = late(run(source, REGISTERS), source, LATE, TOLD)
+    found = recovery.register(1, "r4")
+    assert found[:3] == (STACK - 12, Tier.ASSUMED, "the call before %#x has left that in r0" % AFTER)
+    assert recovery.register(1, "r5")[:2] == (9, Tier.ASSUMED)
+    why = "the call before %#x has left that in lr" % AFTER
+    assert recovery.register(1, "lr")[:3] == (AFTER | 1, Tier.ASSUMED, why)
+    assert recovery.register(1, "r0")[:2] == (STACK - 12, Tier.ASSUMED)
+    assert [value.value for value in recovery.memory(3, STACK - 12, 2)] == [9, 0]
+    assert recovery.register(5, "r4")[:2] == (0x44, Tier.EXACT)
+    assert not recovery.findings
+    assert late(run(source, REGISTERS), source, LATE, TOLD, Tier.EXACT).register(1, "r5").value is None
+
+
+def test_another_function_may_have_gone_on_in_it() -> None:
+    # The call enters another one, so what it was called with is not what this one was.
+    source = SOURCE % "bl other"
+    recovery = late(run(source, REGISTERS), source, LATE, TOLD)
+    assert recovery.register(1, "r4").value is None
+    assert recovery.register(1, "r5").value is None
+    assert recovery.register(1, "lr")[:2] == (AFTER | 1, Tier.ASSUMED)
+
+
+SPILLED = """
+    push {lr}
+    sub sp, #12
+    movs r3, #40
+    str r3, [sp]
+    str r3, [sp, #4]
+    bl leaf
+    nop
+    ldr r2, [sp, #4]
+    adds r2, r2, #1
+    mov r12, r2
+    b end
+leaf:
+    bx lr
+"""
+LEAF = CODE + 24
+
+
+def test_words_of_a_frame() -> None:
+    told = Told([CODE, LEAF, LEAF + 2], {CODE: 0, CODE + 2: 4, CODE + 4: 16, LEAF: 0})
+    ran = run(SPILLED, REGISTERS)
+    addresses = [one["pc"] for one in ran.before[ran.number(CODE + 14) - 1 : -1]]
+    history = history_of(built(SPILLED), addresses, ran.before[-1]["pc"])
+    history.source = ran.history.source
+    recovery = Recovery(history, State({"sp": STACK - 16}, no_memory), rules=Rules(frames=told))
+    found = recovery.register(3, "r2")
+    assert found[:2] == (40, Tier.ASSUMED)
+    why = "whichever way the function came to %#x, it has set a word of its frame so" % (CODE + 14)
+    assert why in [step.text for step in recovery.why(3, "r2")]
+    # What it stores and never loads may be an argument of what it calls, and that one's to change.
+    assert [value.value for value in recovery.memory(1, STACK - 16, 8)] == [None] * 4 + [40, 0, 0, 0]
+    assert not recovery.findings
