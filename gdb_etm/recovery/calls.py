@@ -78,6 +78,8 @@ class Calls:
         self.activation = 0
         """A number of its own for each time that a function is called, as far as calls and returns are matched."""
         self._activations = 0
+        self._entered_in = 0
+        # The activation that :attr:`entries` are of.
         self.function = 0
         """Where the function begins that went on last of which nothing was seen before."""
         self.entered = True
@@ -129,7 +131,8 @@ class Calls:
                 self.assume(call.number, self._places, call.kept, current, CALL)
                 return
         if not within:
-            self.left = (self.function, self.entries if not stack else [])
+            own = not stack and self._entered_in == self.activation
+            self.left = (self.function, self.entries if own else [])
             self.entries = []
             self.frame = NO_FRAME
             self.entered = True
@@ -142,6 +145,7 @@ class Calls:
         """
         line = self._line
         if origin.base >= 0:
+            self._entered_in = self.activation
             self.entries.append(Entry(variable, origin.base, origin.distance))
             return
         base, distance = line.constant(origin.distance), 0

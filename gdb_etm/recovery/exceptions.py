@@ -154,7 +154,7 @@ class Exceptions:
         else:
             self._forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
-        calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None
+        calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None or kind == THREAD
         calls.enter()
         calls.entries = []
         if entry is not None:

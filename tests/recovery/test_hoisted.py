@@ -6,6 +6,10 @@ from bisect import bisect_right
 from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.calls import CONSTANT, Calls
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.origins import Origin
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import State, Tier, no_memory
@@ -124,3 +128,17 @@ def test_words_of_a_frame() -> None:
     # What it stores and never loads may be an argument of what it calls, and that one's to change.
     assert [value.value for value in recovery.memory(1, STACK - 16, 8)] == [None] * 4 + [40, 0, 0, 0]
     assert not recovery.findings
+
+
+def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
+    line = Line(Rules(), Program([]))
+    current = [line.new(-1) for _ in range(64)]
+    for returned, expected in ((False, 1), (True, 0)):
+        calls = Calls(line)
+        if returned:
+            calls.call(1, 0x200, current)
+        calls.believe(CONSTANT, 4, current[4], Origin(0, 8))
+        if returned:
+            calls.arrive(2, 0x200, False, current)
+        calls.arrive(3, 0x300, False, current)
+        assert len(calls.left[1]) == expected
