@@ -91,3 +91,5 @@ class Capture(NamedTuple):
     """What the user should know before believing the history, one line each, such as memory that is missing."""
     is_whole: bool = False
     """Whether it is known that the trace units were told to leave nothing out."""
+    is_untouched: bool = False
+    """Whether it is known that the debugger changed no register and no memory while cores were halted in between."""

@@ -203,6 +203,8 @@ class Anchors:
         # Of when the run began that the trace buffer tells of.
         self._ran = True
         # Whether the core has run since the buffer was emptied.
+        self.is_untouched = True
+        """Whether the user has changed nothing of the core since it ran for the first time into an empty buffer."""
 
     def on_halt(self) -> None:
         """Take note of a halt."""
@@ -218,6 +220,7 @@ class Anchors:
         """Take note that the trace buffer is empty and tracing is on."""
         self._begin = None
         self._ran = self._debugger.is_running()
+        self.is_untouched = True
 
     def on_resume(self, is_tracing: bool, images: Optional[Sequence[MemoryImage]]) -> None:
         """Take note that the core is about to run.
@@ -236,8 +239,13 @@ class Anchors:
         self._ran = True
         self.halt = None
 
+    def touched(self) -> None:
+        """Take note that the user has changed something."""
+        self.is_untouched = self.is_untouched and not self._ran
+
     def changed(self, address: int, size: int) -> None:
         """Take note that the user has changed memory."""
+        self.touched()
         if self.halt is not None:
             self.halt.change(address, size)
 
@@ -263,6 +271,8 @@ class Anchored(NamedTuple):
     """At the halt."""
     is_whole: bool = False
     """Whether the trace unit was told to leave nothing out."""
+    is_untouched: bool = False
+    """Whether the debugger changed nothing while the core was halted in between."""
 
     def before(self, history: History) -> Optional[State]:
         """Give the state before a history's first instruction, if the history reaches back to when the run began."""
@@ -331,7 +341,7 @@ def anchored_of(capture: Capture) -> Anchored:
     ends = [Anchor(core.registers, images=core.memory) for core in cores if core.registers]
     begun = [core.begin for core in cores if core.begin is not None]
     begin = Anchor(begun[0].registers, images=begun[0].memory) if begun else None
-    return Anchored(begin, ends[0] if ends else None, capture.is_whole)
+    return Anchored(begin, ends[0] if ends else None, capture.is_whole, capture.is_untouched)
 
 
 def with_anchored(capture: Capture, anchored: Anchored) -> Capture:
@@ -345,4 +355,4 @@ def with_anchored(capture: Capture, anchored: Anchored) -> Capture:
         if core is not None and begin is not None:
             core = core._replace(begin=Beginning(begin.registers, begin.images))
         sources.append(source._replace(core=core))
-    return capture._replace(sources=tuple(sources), is_whole=anchored.is_whole)
+    return capture._replace(sources=tuple(sources), is_whole=anchored.is_whole, is_untouched=anchored.is_untouched)

@@ -36,6 +36,7 @@ def capture_messages(
         name=capture.name,
         files=list(files),
         whole=anchored.is_whole,
+        untouched=anchored.is_untouched,
         begin=None if begin is None else dict(begin.registers),
         halt=None if end is None else dict(end.registers),
         settings=dict(settings),
@@ -65,6 +66,7 @@ def anchored_from(message: Message, memory: Sequence[MemoryImage]) -> Anchored:
         None if begin is None else Anchor(begin, images=memory),
         None if end is None else Anchor(end),
         message.get("whole") is True,
+        message.get("untouched") is True,
     )
 
 

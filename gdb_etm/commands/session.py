@@ -161,7 +161,9 @@ class Session:
 
     def _add_anchored(self, live: Live, capture: Capture, origin: str, begun: Optional[Anchor]) -> Record:
         record = self.add(capture, origin, is_live=True)
-        record.anchored = Anchored(begun, self._anchors.halt, leaves_nothing_out(live.trace))
+        record.anchored = Anchored(
+            begun, self._anchors.halt, leaves_nothing_out(live.trace), live.has_core and self._anchors.is_untouched
+        )
         self._anchors.emptied()
         return record
 
@@ -261,6 +263,10 @@ class Session:
     def on_memory_changed(self, address: int, size: int) -> None:
         """Take note that the user has written to the target's memory."""
         self._anchors.changed(address, size)
+
+    def on_registers_changed(self) -> None:
+        """Take note that the user has changed registers."""
+        self._anchors.touched()
 
     def on_trace_start(self) -> None:
         """Take note that tracing starts, into an empty buffer."""

@@ -33,6 +33,8 @@ class Events:
         gdb.events.stop.connect(self._on_stop)
         gdb.events.cont.connect(self._on_cont)
         gdb.events.memory_changed.connect(self._on_memory_changed)
+        gdb.events.register_changed.connect(self._on_registers_changed)
+        gdb.events.inferior_call.connect(self._on_registers_changed)
         gdb.events.exited.connect(self._on_exited)
         gdb.events.before_prompt.connect(self._on_prompt)
         gdb.events.new_objfile.connect(self._on_symbols)
@@ -50,6 +52,10 @@ class Events:
 
     def _on_memory_changed(self, event: Any) -> None:
         self._session.on_memory_changed(int(event.address), int(event.length))
+
+    def _on_registers_changed(self, event: Any) -> None:
+        # A function that is called in the program changes them, too.
+        self._session.on_registers_changed()
 
     def _on_exited(self, event: Any) -> None:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.

@@ -50,6 +50,10 @@ class GapReason(Enum):
     NOT_FOLLOWED = "code that cannot be followed"
 
 
+DEBUG_STATE = "the core was in debug state"
+"""Detail of a TRACE_ON gap: that was why nothing was traced (IHI 0014Q, 4.7.2, I-sync reason codes)."""
+
+
 class Gap(NamedTuple):
     """A place where the execution is unknown; decoding goes on after it."""
 

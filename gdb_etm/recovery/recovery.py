@@ -42,7 +42,7 @@ class Recovery:
         self._begin = begin
         self._facts = tuple(facts)
         self._progress = progress
-        self._stretches: List[Stretch] = stretches(history)
+        self._stretches: List[Stretch] = stretches(history, rules.untouched)
         self._answers: Dict[int, Answers] = {}
 
     def solve(self) -> None:

@@ -43,5 +43,7 @@ class Rules(NamedTuple):
     frames: Optional[FrameInformation] = None
     stacks: Tuple[Tuple[int, int], ...] = ()
     """Pieces of RAM in which threads may have their stacks; they are searched for what exceptions pushed."""
+    untouched: bool = False
+    """Whether the debugger changed no register and no memory while the core was halted within the history."""
     window: int = 50000
     """How many instructions before the end are worked on."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Iterator, List, NamedTuple, Union
+from itertools import chain
+from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.store import History, Span
-from gdb_etm.protocols.elements import Event, Exception_, Gap
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.isa import Kind
+from gdb_etm.protocols.elements import DEBUG_STATE, Event, Exception_, Gap, GapReason
 
 _DEBUG_HALT = "Debug halt"
 _RESET = 1
@@ -20,17 +23,65 @@ class Stretch(NamedTuple):
     last: int
 
 
-def stretches(history: History) -> List[Stretch]:
-    """Cut a history where something is not known to have run, or the debugger may have changed something."""
+def stretches(history: History, untouched: bool = False) -> List[Stretch]:
+    """Cut a history where something is not known to have run, or the debugger may have changed something.
+
+    :param untouched: Whether the debugger is known to have changed nothing while the core was halted.
+    """
     found = []
     first = 1
+    paused = pauses(history) if untouched else frozenset()
     for before, event in history.interruptions():
-        if breaks(event) and before >= first:
+        if breaks(event) and before >= first and before not in paused:
             found.append(Stretch(first, before))
             first = before + 1
     if len(history) >= first or not found:
         found.append(Stretch(first, len(history)))
     return found
+
+
+def pauses(history: History) -> FrozenSet[int]:
+    """List the instructions behind which the core was halted, and nothing else ran before the next that was traced."""
+    found = set()
+    events: List[Event] = []
+    number = 0
+    last: Tuple[int, Optional[Event]] = (len(history) + 1, None)
+    for before, event in chain(history.interruptions(), [last]):
+        if before != number or event is None:
+            if 0 < number < len(history) and _is_pause(history, number, events):
+                found.add(number)
+            number, events = before, []
+        if event is not None:
+            events.append(event)
+    return frozenset(found)
+
+
+def _is_pause(history: History, number: int, events: List[Event]) -> bool:
+    # One halt, from which execution goes on where it was: at the next instruction, or with an exception.
+    halts = [at for at, event in enumerate(events) if breaks(event)]
+    if not halts:
+        return False
+    halt, others = events[halts[0]], [events[at] for at in halts[1:]]
+    if isinstance(halt, Gap) and not any(isinstance(event, Exception_) for event in events):
+        # An ETMv3 says that the core was in debug state, not where it was halted.
+        same = all(isinstance(event, Gap) and event.detail == DEBUG_STATE for event in [halt, *others])
+        return same and history.instruction(number + 1).address in _successors(history, number)
+    if not isinstance(halt, Exception_) or halt.name != _DEBUG_HALT or halt.return_address is None:
+        return False
+    if not all(isinstance(other, Gap) and other.reason is GapReason.TRACE_ON for other in others):
+        return False
+    later = (event.return_address for event in events[halts[0] + 1 :] if isinstance(event, Exception_))
+    goes_on = next(later, history.instruction(number + 1).address)
+    return goes_on is not None and goes_on == halt.return_address & ~1
+
+
+def _successors(history: History, number: int) -> Tuple[int, ...]:
+    # Where an instruction may lead, as far as it says so itself.
+    one = history.instruction(number)
+    insn = Blocks(history.program).instruction(one.address, one.isa)
+    if insn is None or insn.kind is Kind.INDIRECT:
+        return ()
+    return (insn.target, one.address + insn.size) if insn.kind is Kind.DIRECT else (one.address + insn.size,)
 
 
 def breaks(event: Event) -> bool:
@@ -41,13 +92,15 @@ def breaks(event: Event) -> bool:
 
 
 def within(history: History, first: int, last: int) -> Iterator[Item]:
-    """List what ran, and the events between and directly behind; those that break a stretch stand outside of it."""
+    """List what ran, and the events between and directly behind; those that break a stretch stand outside of it, and
+    pauses are left out."""
     number = first
     for item in history.spans(first, last):
         if isinstance(item, Span):
             number = item.number + item.range.instructions
             yield item
-        elif number > last and breaks(item):
-            return
+        elif breaks(item):
+            if number > last:
+                return
         elif number > first:
             yield item

@@ -34,8 +34,9 @@ time are sections whose names begin with :data:`BEGIN_DUMP`.
 
 BEGIN_DUMP = "begin_dump"
 
-OMITTED_KEY, NOTHING = "omitted", "nothing"
-"""Key in a buffer's section, and its value, that say that the trace unit was told to leave nothing out."""
+OMITTED_KEY, CHANGED_KEY, NOTHING = "omitted", "changed", "nothing"
+"""Keys in a buffer's section, and their value, that say that the trace unit was told to leave nothing out, and that the
+debugger changed nothing while cores were halted in between."""
 
 EVENTS = "events"
 """Section of a trace source's file with what the numbers of the events in its trace mean, percent-encoded.
@@ -318,13 +319,14 @@ def _read_buffer(folder: _Folder, trace: IniFile, section: Section, sources: Dic
         _sources_in(trace, name, sources),
         _buffer_end(section),
         folder.path,
-        is_whole=_is_whole(section),
+        is_whole=_is_nothing(section, OMITTED_KEY),
+        is_untouched=_is_nothing(section, CHANGED_KEY),
     )
 
 
-def _is_whole(section: Section) -> bool:
+def _is_nothing(section: Section, key: str) -> bool:
     # Said by our own writer alone, as the next one is.
-    entry = section.get(OMITTED_KEY)
+    entry = section.get(key)
     if entry is not None and entry.value.lower() != NOTHING:
         raise entry.error("%r is not known" % entry.value)
     return entry is not None

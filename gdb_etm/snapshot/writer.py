@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
-from gdb_etm.snapshot.reader import BEGIN, BEGIN_DUMP, EVENTS, NOTHING, OMITTED_KEY, STATE_KEY
+from gdb_etm.snapshot.reader import BEGIN, BEGIN_DUMP, CHANGED_KEY, EVENTS, NOTHING, OMITTED_KEY, STATE_KEY
 
 _BUFFER = "ETB_0"
 _Memory = Tuple[int, bytes]
@@ -194,8 +194,8 @@ def _trace_lines(capture: Capture) -> List[str]:
     lines.append("format=%s" % capture.format.value)
     if capture.end is not BufferEnd.UNKNOWN:
         lines.append("oldest=%s" % capture.end.name.lower())
-    if capture.is_whole:
-        lines.append("%s=%s" % (OMITTED_KEY, NOTHING))
+    for key, is_nothing in ((OMITTED_KEY, capture.is_whole), (CHANGED_KEY, capture.is_untouched)):
+        lines += ["%s=%s" % (key, NOTHING)] if is_nothing else []
     lines += ["", "[source_buffers]"]
     lines += ["%s=%s" % (source.name, _BUFFER) for source in capture.sources]
     lines += ["", "[core_trace_sources]"]

@@ -55,9 +55,12 @@ def read(text: str) -> Dict[str, Any]:
     return found
 
 
-def truth(folder: Path) -> List[Tuple[int, Dict[str, int]]]:
-    """Return what ran between the first resume and the next halt: each address with the registers before it, and the
-    registers at the end."""
+def truth(folder: Path, halts: int = 1) -> List[Tuple[int, Dict[str, int]]]:
+    """Return what ran between the first resume and a halt after it: each address with the registers before it, and the
+    registers at the end.
+
+    :param halts: Which halt; 1 is the next.
+    """
     found: List[Tuple[int, Dict[str, int]]] = []
     now: Dict[str, int] = {}
     runs = False
@@ -69,7 +72,9 @@ def truth(folder: Path) -> List[Tuple[int, Dict[str, int]]]:
         elif line.startswith("resume"):
             runs = True
         elif line.startswith("halt") and runs:
-            break
+            halts -= 1
+            if not halts:
+                break
     return found + [(0, now)]
 
 
@@ -120,6 +125,26 @@ def test_a_snapshot_knows_what_was_known_live(name: str, place: str, tmp_path: P
     trace.write_text(trace.read_text().replace("omitted=nothing\n", ""))
     text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[elf(name)])
     assert 0.3 < compare(read(text), truth(tmp_path)) < 1
+
+
+@pytest.mark.parametrize("board", ["m33", "m4"])
+def test_over_halts_at_which_nothing_was_changed(board: str, tmp_path: Path) -> None:
+    # At each of the breakpoints that are ignored, and behind the step over it.
+    commands = ["break swap", "ignore 1 9", "etm start", "continue"]
+    found = told(tmp_path, board, *commands, program=elf("algorithms-O0"))
+    assert compare(found, truth(tmp_path, 19)) > 0.95
+    saved = tmp_path / "saved"
+    (tmp_path / "again").mkdir()
+    again = told(tmp_path / "again", board, *commands, "etm save %s" % saved, program=elf("algorithms-O0"))
+    text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[elf("algorithms-O0")])
+    assert again["rows"] == read(text)["rows"] == found["rows"]
+
+
+@pytest.mark.parametrize("change", ["set var $r11 = 5", "set var numbers[0] = 7"])
+def test_over_halts_at_which_something_was_changed(change: str, tmp_path: Path) -> None:
+    commands = ["set etm drain lazy", "break swap", "etm start", "continue", change, "continue", "etm history"]
+    found = told(tmp_path, "m33", *commands, program=elf("algorithms-O0"))
+    assert compare(found, truth(tmp_path, 3)) < 0.95
 
 
 @pytest.mark.parametrize("board", ["m4 --data-trace", "m7"])

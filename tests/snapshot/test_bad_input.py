@@ -112,8 +112,8 @@ def test_optional_parts(tmp_path: Path) -> None:
 
 
 def test_what_is_known_of_the_beginning(tmp_path: Path) -> None:
-    capture = changed(tmp_path, "trace.ini", "format=coresight", "format=coresight\nomitted=nothing")
-    assert capture.is_whole and not read_snapshot(folder_with(tmp_path))[0].is_whole
+    capture = changed(tmp_path, "trace.ini", "format=coresight", "format=coresight\nomitted=nothing\nchanged=nothing")
+    assert capture.is_whole and capture.is_untouched and not read_snapshot(folder_with(tmp_path))[0].is_whole
     dumps = "[begin]\nR0=7\n[begin_dump1]\nfile=code.bin\naddress=0x20000000\nlength=3\n" + (
         "[begin_dump2]\nfile=gone.bin\naddress=0x20000100\n"
     )

@@ -52,6 +52,7 @@ def captures(draw: st.DrawFn) -> Capture:
         tuple(sources),
         draw(st.sampled_from(list(BufferEnd))),
         is_whole=draw(st.booleans()),
+        is_untouched=draw(st.booleans()),
     )
 
 

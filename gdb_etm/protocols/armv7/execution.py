@@ -6,7 +6,7 @@ from typing import List, Optional
 
 from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Rest, Unplaced, Way, refill, settle
 from gdb_etm.protocols.armv7.fields import Reason, Reference
-from gdb_etm.protocols.elements import Context, Event, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_STATE, Context, Event, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 _HYP_LEVEL = 2
@@ -109,7 +109,7 @@ class Execution:
         if reason is Reason.OVERFLOW:
             self.gap(position, GapReason.OVERFLOW)
         elif reason is Reason.DEBUG:
-            self.gap(position, GapReason.TRACE_ON, "the core was in debug state")
+            self.gap(position, GapReason.TRACE_ON, DEBUG_STATE)
         elif reason is Reason.ENABLED:
             self.gap(position, GapReason.TRACE_ON)
 
