@@ -30,9 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @lru_cache(maxsize=None)
 def run_of(program: str, folder: Path) -> Run:
-    """Run a program up to a halt in mid run."""
+    """Run a program up to a halt in mid run, with its RAM some instructions before."""
     board = board_of(program)
-    return Run(prepare(program, folder, HALT, board), program, board)
+    return Run(prepare(program, folder, HALT, board, begin=HALT - SEEDED), program, board)
 
 
 def recovered(run: Run, window: int) -> Tuple[Score, Recovery]:
@@ -98,8 +98,7 @@ def test_enough_is_known(what: str, tier: Tier, folder: Path) -> None:
 
 @pytest.mark.parametrize("program", [one for one in PROGRAMS if one.startswith(KEEPING)])
 def test_from_when_the_run_began_only_inputs_stay_unknown(program: str, folder: Path) -> None:
-    board = board_of(program)
-    run = Run(prepare(program, folder, HALT, board, begin=HALT - SEEDED), program, board)
+    run = run_of(program, folder)
     recovery = Recovery(run.history(run.begun), run.end(), run.begin(), Rules(limit=Tier.EXACT))
     found = score(run, Uses(run), run.begun, recovery)
     assert not found.wrong
