@@ -28,6 +28,9 @@ ADDRESS = Argument(
 
 CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
 NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
+_REGISTERS = "r0 to r12, sp, lr, %s, s0 to s31, fpscr" % ", ".join(NAMES[15:24])
+_FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
+# Where the status register has them.
 _ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", "ip": "r12"}
 _TOPICS = ("registers", "locals", "args")
 
@@ -88,7 +91,7 @@ def register_name(text: str) -> str:
     name = text.lstrip("$").lower()
     name = _ALIASES.get(name, name)
     if name not in NAMES:
-        raise CommandError('no register "%s"; there are r0 to r12, sp, lr, %s' % (text, ", ".join(NAMES[15:22])))
+        raise CommandError('no register "%s"; there are %s' % (text, _REGISTERS))
     return name
 
 
@@ -99,7 +102,7 @@ def registers(at: Moment, names: List[str]) -> Iterator[str]:
     """
     rows = []
     for name in names or CORE:
-        value = at.recovery.register(at.number, name)
+        value = register_at(at, name)
         if name == "xpsr" and at.number > len(at.recovery.history):
             value = _at_end(at, value)
         symbol = ""
@@ -109,6 +112,18 @@ def registers(at: Moment, names: List[str]) -> Iterator[str]:
         shown = "cpsr" if name == "xpsr" and not is_m_profile(at.decoded.history.source.core) else name
         rows.append(register_cells(RegisterRow(shown, value, symbol, named(at.session.debugger, reason))))
     return iter(align(rows))
+
+
+def register_at(at: Moment, name: str) -> Value:
+    """Give a register at a moment; of the status register the flags, as far as they are known."""
+    value = at.recovery.register(at.number, name)
+    if name != "xpsr" or value.value is not None:
+        return value
+    for flag, place in _FLAGS:
+        found = at.recovery.register(at.number, flag).value
+        if found is not None:
+            value = value._replace(known=value.known | 1 << place, bits=value.bits | (found & 1) << place)
+    return value
 
 
 def _at_end(at: Moment, value: Value) -> Value:

@@ -11,9 +11,10 @@ from gdb_etm.commands.history import TRACE_ID
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.recovered import named
 from gdb_etm.commands.session import Session
-from gdb_etm.commands.values import CORE, EXPRESSION, register_name
+from gdb_etm.commands.values import CORE, EXPRESSION, register_at, register_name
 from gdb_etm.errors import CommandError
-from gdb_etm.protocols.elements import Exception_
+from gdb_etm.history.reader import DEBUG_HALT
+from gdb_etm.protocols.elements import Exception_, Gap
 from gdb_etm.recovery.values import Step, Tier, Write
 from gdb_etm.views.text import align, end_text, exception_text, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text
@@ -42,6 +43,8 @@ def run_why(session: Session, values: Values) -> Iterator[str]:
     first, second = values.get(NUMBER), values.get(REGISTER)
     if first is None:
         raise CommandError("a register is missing: etm why r3, or etm why N r3")
+    if second is None and _NUMBER.match(first) is not None:
+        raise CommandError("a register is missing: etm why %s r3" % first)
     name = register_name(first if second is None else second)
     if second is not None:
         found = _NUMBER.match(first)
@@ -54,7 +57,7 @@ def run_why(session: Session, values: Values) -> Iterator[str]:
         values.add(AT, number)
     at = moment(session, values)
     yield from at.news()
-    value = at.recovery.register(at.number, name)
+    value = register_at(at, name)
     part = "" if value.value is not None else flags_text(value) if name == "xpsr" else partial_text(value)
     words = ["%s = %s" % (name, value_text(value)), part, "" if value.value is None else mark(value.tier)]
     yield "%s %s" % (" ".join(word for word in words if word), _before(at))
@@ -121,10 +124,23 @@ def run_writes(session: Session, values: Values) -> Iterator[str]:
         yield '[%s; "set etm history-size" sets how many are listed]' % plural(left, "older store")
         return
     if not shown:
-        yield "no store to it is known in this history"
+        yield "no store to it is known in this history" if written.first == 1 else "no store to it is known"
     if written.unknown_before:
         yield _unknown(written.unknown_before)
-    yield end_text(at.decoded.history.end_reason)
+    if written.first > 1:
+        yield "[not looked at: what ran before instruction {:,}, {}]".format(written.first, _cut(at, written.first))
+    else:
+        yield end_text(at.decoded.history.end_reason)
+
+
+def _cut(at: Moment, first: int) -> str:
+    # Why values are not followed farther back than to an instruction.
+    for before, event in at.decoded.history.interruptions():
+        if before == first - 1 and isinstance(event, Gap):
+            return "behind a gap (%s)" % event.reason.value
+        if before == first - 1 and isinstance(event, Exception_) and event.name == DEBUG_HALT:
+            return "behind a halt at which something may have been changed"
+    return "more than %s before the end" % plural(at.recovery.rules.window, "instruction")
 
 
 def _lines(at: Moment, writes: Tuple[Write, ...], address: int, size: int) -> Iterator[str]:

@@ -279,7 +279,7 @@ class Answers:
             between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
             writes.append(self._write(number, between))
             newer = number
-        return Written(tuple(writes), bisect_left(unplaced, newer))
+        return Written(tuple(writes), bisect_left(unplaced, newer), self.solution.first)
 
     def _write(self, number: int, between: int) -> Write:
         access = self._line.accesses[number]

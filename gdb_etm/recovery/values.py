@@ -118,6 +118,8 @@ class Written(NamedTuple):
     """Newest first."""
     unknown_before: int
     """How many stores of unknown address ran before the oldest of them."""
+    first: int = 1
+    """The first instruction that was looked at."""
 
 
 class Fact(NamedTuple):

@@ -155,14 +155,21 @@ def test_while_gdb_itself_is_in_the_past() -> None:
     ]
 
 
+_HALT_ALONE = """python
+from gdb_etm.api.inside import commands_session
+record = commands_session().current
+record.anchored = record.anchored._replace(begin=None, is_untouched=False)
+end
+"""
+
+
 def test_what_is_not_exact_is_marked(tmp_path: Path) -> None:
-    # From the halt alone: what a snapshot tells.
-    saved = str(tmp_path / "saved")
-    begin = ["break walk", "ignore 1 12", "continue", "etm save " + saved, "etm load " + saved, "etm goto -18"]
+    (tmp_path / "alone.gdb").write_text(_HALT_ALONE)
+    begin = ["break walk", "ignore 1 12", "continue", "source %s" % (tmp_path / "alone.gdb"), "etm goto -18"]
     looks = ["etm info registers", "etm print $r0", "etm print $r1", "etm print $r3", "etm x/xw $sp"]
     tiers = [["set etm recovery " + tier, *looks] for tier in ("likely", "assumed", "exact")]
     found = session([*begin, *tiers[0], *tiers[1], *tiers[2]], program=elf("corrupt-O0"))
-    likely, assumed, exact = (found[7 + 6 * index :][:5] for index in range(3))
+    likely, assumed, exact = (found[6 + 6 * index :][:5] for index in range(3))
     marks = [{name: mark_of(rest) for name, rest in fields(tier[0]).items()} for tier in (likely, assumed, exact)]
     assert {"(assumed)", "(likely)", ""} == set(marks[0].values()) - {"<unavailable>"}
     for name, mark in marks[0].items():
@@ -199,9 +206,12 @@ def test_what_does_not_hold_is_told_once() -> None:
         ("etm print --at 99999 1", "--at 99999: the instructions are numbered 1 to 18364"),
         ("etm x", "ADDRESS is missing. Usage: etm x [/FMT] [--at N] [--id ID] ADDRESS"),
         ("etm info locals x", "etm info locals takes no names: etm print x"),
-        ("etm info registers r16", 'no register "r16"; there are r0 to r12, sp, lr, pc, xpsr, n, z, c, v, msp'),
+        ("etm info registers r16",
+         'no register "r16"; there are r0 to r12, sp, lr, pc, xpsr, n, z, c, v, msp, psp, control,'
+         " s0 to s31, fpscr"),
         ("etm info things", 'TOPIC: "things" is none of: registers, locals, args'),
         ("etm why", "a register is missing: etm why r3, or etm why N r3"),
+        ("etm why 30", "a register is missing: etm why 30 r3"),
         ("etm why x r3", '"x" is no number of an instruction: etm why N REG'),
         ("etm why 99999 r3", "99999 is outside the history: the instructions are numbered 1 to 18364"),
         ("etm writes $r3", "Attempt to take address of value not located in memory"),
@@ -233,6 +243,15 @@ def test_recovery_can_be_off_and_memory_volatile() -> None:
     assert found["etm backtrace"][0] == "#0  dispatch (...) at rx.c:121"
     assert found["output/x $etm_r3"] == ["0x163333"]
     assert found["etm print station.table[0].handler"] == ["station.table[0].handler = <unavailable>"]
+
+
+def test_where_stores_were_not_looked_for() -> None:
+    commands = ["break swap", "continue", "set etm drain lazy", "continue", "set var copy[0] = 3", "continue"]
+    found = session([*commands, "etm writes numbers[4]", "etm goto -30", "etm info registers xpsr"],
+                    program=elf("algorithms-O0"))
+    why = "behind a halt at which something may have been changed"
+    assert re.match(r"\[not looked at: what ran before instruction [\d,]+, %s\]$" % why, found[6][-1])
+    assert re.search(r" N=[01] Z=[01] C=[01] V=[01] ", found[8][0])
 
 
 def test_a_program_without_debug_information(tmp_path: Path) -> None:
