@@ -13,6 +13,7 @@ from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import MASK, SP
+from gdb_etm.recovery.overlaps import Found, Weighing, wide
 from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import BIT_BAND
@@ -64,6 +65,8 @@ class Memory:
         # By barrier: loads, or ~word for the end.
         self.blocked: Dict[int, int] = {}
         """The barrier that a load's bytes wait for."""
+        self._weighing = Weighing(line)
+        # What such barriers may have left.
         self.news: List[int] = []
         """Accesses of which more has become known."""
         self.guessing = False
@@ -91,6 +94,7 @@ class Memory:
         made._ended, made._touched = dict(self._ended), dict(self._touched)
         made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
         made.blocked, made.crossed = dict(self.blocked), set(self.crossed)
+        made._weighing = self._weighing.copy()
         made.news, made.guesses = list(self.news), list(self.guesses)
         return made
 
@@ -212,8 +216,12 @@ class Memory:
         condition = self._line.accesses[number].condition
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
-    def look_again(self) -> None:
-        """Look at all barriers again: an interval may be narrower without anybody having been told."""
+    def look_again(self, everything: bool) -> None:
+        """Look at barriers again: an interval may be narrower without anybody having been told.
+
+        :param everything: Whether what was the same for several times is weighed again, too.
+        """
+        self._weighing.begin(everything)
         self.news += list(self._waiting)
 
     def _look(self, number: int) -> None:
@@ -354,18 +362,20 @@ class Memory:
                 hit = low < BIT_BAND[1] and BIT_BAND[0] <= low + span
             if not hit:
                 return 0
-        known, bits = domain.mask[access.address], domain.bits[access.address]
-        if known and not self._line.rules.bit_band:
-            for distance in range(access.size):
-                if not ((byte - distance) ^ bits) & known:
-                    break
-            else:
-                return 0
+        if not self._line.rules.bit_band and not self._may_be(access, byte):
+            return 0
         if not self.guessing:
             return 1
         if number in self.kills:
             return int(0 <= byte - self.kills[number] < access.size)
         return 1 if span < _BOUNDED or self._is_habit(number, byte) else 2
+
+    def _may_be(self, access: Access, byte: int) -> bool:
+        # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
+        domain = self._domain
+        known, bits = domain.mask[access.address], domain.bits[access.address]
+        places = [byte - distance for distance in range(access.size) if not ((byte - distance) ^ bits) & known]
+        return bool(places) and (known == MASK or self._weighing.may_be(access.address, places))
 
     def _is_habit(self, number: int, byte: int) -> bool:
         words = self.habits.get(self._where(self._line.accesses[number].number))
@@ -377,6 +387,7 @@ class Memory:
         address = self._domain.bits[access.address]
         linked = self.linked[number]
         found: List[Tuple[int, int, int, bool]] = []
+        hidden = 0
         for index in range(access.size):
             if linked >> index & 1:
                 continue
@@ -385,6 +396,7 @@ class Memory:
             source, distance = self._source(cell, bisect_left(cell, number), byte)
             if source < _START:
                 self._wait(_UNSURE - source, number)
+                hidden |= 1 << index
                 continue
             barrier, guessed = self._barrier(max(source, -1), number, byte)
             if (barrier >= 0 or guessed) and self.owned.keeps(source, number):
@@ -392,6 +404,7 @@ class Memory:
             if barrier >= 0:
                 self._wait(barrier, number)
                 self.blocked[number] = barrier
+                hidden |= 1 << index
                 continue
             if source == _START and self._begin is None or guessed and (source, number) in self.forbidden:
                 continue
@@ -399,6 +412,45 @@ class Memory:
             self.linked[number] |= 1 << index
         for run in _runs(found):
             self._link(number, access, address, run)
+        if hidden and self._weighs and access.size <= 4:
+            self._line.number = access.number
+            self._weigh(Found(access.data, address, access.size, wide(hidden)), number)
+
+    @property
+    def _weighs(self) -> bool:
+        # A store to a bit's alias may change one bit of a byte.
+        return not self.guessing and not self._line.rules.bit_band
+
+    def _weigh(self, found: Found, until: int) -> None:
+        # Bytes that were found are those of an older access, or those of one of the stores in between.
+        groups: Dict[Tuple[int, int], int] = {}
+        unsure: Set[int] = set()
+        for index in range(found.size):
+            if found.wanted >> 8 * index & 1:
+                source, distance = self._certain(until, found.address + index, unsure)
+                groups[source, distance - index] = groups.get((source, distance - index), 0) | 0xFF << 8 * index
+        for (source, distance), wanted in groups.items():
+            low, high = bisect_left(self.unplaced, source + 1), bisect_left(self.unplaced, until)
+            if source >= 0 and high - low <= _SCAN and self._weighing.is_due(until, source, found.address):
+                between = self.unplaced[low:high] + [number for number in unsure if source < number < until]
+                weighed = found._replace(wanted=wanted)
+                relation = self._weighing.weigh(weighed, until, source, -8 * distance, between)
+                if relation is not None:
+                    self._activate(self._line.relate(relation))
+
+    def _certain(self, before: int, byte: int, unsure: Set[int]) -> Tuple[int, int]:
+        # As _source; but stores that may not have run are put aside.
+        cell = self.cells[byte & ~3]
+        position = bisect_left(cell, before)
+        while True:
+            source, distance = self._source(cell, position, byte)
+            if source >= _START:
+                return source, distance
+            source = _UNSURE - source
+            if self._touches(source, byte) < 0:
+                return _START, 0
+            unsure.add(source)
+            position = bisect_left(cell, source)
 
     def _link(self, number: int, access: Access, address: int, run: List[Tuple[int, int, int, bool]]) -> None:
         index, source, distance, _ = run[0]
@@ -450,6 +502,7 @@ class Memory:
         done = self._ended.get(word, 0)
         last = len(self._line.accesses)
         found: List[Tuple[int, int, int, bool]] = []
+        hidden = 0
         for index in range(4):
             if done >> index & 1 or not touched >> index & 1:
                 continue
@@ -458,18 +511,24 @@ class Memory:
                 continue
             if source < _START:
                 self._wait(_UNSURE - source, ~word)
+                hidden |= 1 << index
                 continue
             barrier, guessed = self._barrier(source, last, word + index)
             if (barrier >= 0 or guessed) and self.owned.keeps(source, last):
                 barrier, guessed = self._of_owner(source, last, word + index), False
             if barrier >= 0:
                 self._wait(barrier, ~word)
+                hidden |= 1 << index
                 continue
             found.append((index, source, distance, guessed))
             done |= 1 << index
         self._ended[word] = done
         for run in _runs(found):
             self._tie_end(run, word, last)
+        value = self._end(word) if hidden and self._weighs else None
+        if value is not None:
+            self._line.number = 0
+            self._weigh(Found(self._line.constant(value), word, 4, wide(hidden)), last)
 
     def _tie_end(self, run: List[Tuple[int, int, int, bool]], word: int, last: int) -> None:
         # Neighbouring bytes that one access has left.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import ARGUMENT, CONSTANT, FRAME, HANDLER, THREAD, WAITING
+from gdb_etm.recovery.calls import ARGUMENT, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.graph import INPUT, START, UNMODELLED, Fact
 from gdb_etm.recovery.operations import MASK, PLACES, SP
 from gdb_etm.recovery.relations import Kind, variables
@@ -60,33 +60,38 @@ class Reasons:
         if kind == Kind.FACT:
             return self._fact(relation[2], number)
         if kind == Kind.KEPT:
-            one = self._solution.flow.calls.assumptions[relation[-1]]
-            if one.kind == THREAD:
-                return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
-            if one.kind == WAITING:
-                return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
-            if one.kind == CONSTANT:
-                where = self._solution.address(max(number, self._solution.first))
-                what = "a word of its frame" if one.place == SP else _NAMES[one.place]
-                return "whichever way the function came to %#x, it has set %s so" % (where, what)
-            if one.kind == ARGUMENT:
-                where = self._solution.address(max(number, self._solution.first))
-                return "the call before %#x has left that in %s" % (where, _NAMES[one.place])
-            if one.kind == FRAME:
-                return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
-            what = "exception after" if one.kind == HANDLER else "call at"
-            return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
+            return self._kept(self._solution.flow.calls.assumptions[relation[-1]], number)
         if kind == Kind.ALIGNED:
             what = "the frame address" if relation[2] == 7 else "what SP is set to"
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
         if kind in (Kind.LINK, Kind.GUESS, Kind.OWNED):
             return self._link(relation)
+        if kind == Kind.LEFT:
+            return self._left(relation)
         if kind == Kind.LIMIT:
             low, _ = self._domain.interval(relation[3])
             return "SP is at least {} {:#x} (#{:,})".format(self._solution.limits.name(relation[3]), low, number)
         if self._line.made[variable] == cause:
             return "computed at #{:,}".format(number)
         return "follows from what #{:,} computed".format(number)
+
+    def _kept(self, one: Assumption, number: int) -> str:
+        # What is assumed of calls, threads and functions.
+        if one.kind == THREAD:
+            return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
+        if one.kind == WAITING:
+            return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
+        if one.kind == CONSTANT:
+            where = self._solution.address(max(number, self._solution.first))
+            what = "a word of its frame" if one.place == SP else _NAMES[one.place]
+            return "whichever way the function came to %#x, it has set %s so" % (where, what)
+        if one.kind == ARGUMENT:
+            where = self._solution.address(max(number, self._solution.first))
+            return "the call before %#x has left that in %s" % (where, _NAMES[one.place])
+        if one.kind == FRAME:
+            return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
+        what = "exception after" if one.kind == HANDLER else "call at"
+        return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
 
     def _fact(self, why: int, number: int) -> str:
         if why == Fact.HALT:
@@ -113,6 +118,18 @@ class Reasons:
         if relation[0] == Kind.OWNED:
             guessed = ", in a frame that only its function writes"
         return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
+
+    def _left(self, relation: Tuple[int, ...]) -> str:
+        # What was found behind stores of which the address is not known.
+        line, count = self._line, relation[1]
+        older, later = line.accesses[relation[-2]], relation[-1]
+        stored = "{} at #{:,}".format("stored" if older.store else "loaded", older.number)
+        at_end = later == len(line.accesses)
+        found = "still there at the end" if at_end else "loaded at #{:,}".format(line.accesses[later].number)
+        told = "{}, {}".format(stored, found)
+        if all(self._domain.mask[one] == MASK for one in relation[4 : 4 + count]):
+            return told + ": stores to unknown addresses in between wrote something else"
+        return told + ", or what stores to unknown addresses in between wrote"
 
     def chain(self, variable: int) -> List[Step]:
         """List the facts that a variable's value rests on, nearest first."""

@@ -80,6 +80,10 @@ class Kind(IntEnum):
     """(d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame"""
     REMAINDER = 26
     """(d, a, k): d = a modulo k, unsigned"""
+    LEFT = 31
+    """(n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
+    shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and so
+    on, the newest store first; ``one`` tells whether it is but one store"""
 
 
 VARIABLES: Dict[int, slice] = {
@@ -113,13 +117,15 @@ VARIABLES: Dict[int, slice] = {
     Kind.REMAINDER: slice(1, 3),
     Kind.LIMIT: slice(1, 4),
 }
-"""Where a relation's variables stand, by its kind; of COMPUTE see :func:`variables`."""
+"""Where a relation's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`."""
 
 
 def variables(relation: Relation) -> Tuple[int, ...]:
     """List the variables of a relation, the one that it computes first."""
     if relation[0] == Kind.COMPUTE:
         return (relation[1],) + relation[3:]
+    if relation[0] == Kind.LEFT:
+        return relation[2 : 4 + relation[1]]
     return relation[VARIABLES[relation[0]]]
 
 

@@ -82,6 +82,70 @@ def remainder(domain: Domain, relation: Relation) -> None:
         domain.narrow(d, 0, k - 1)
 
 
+def left(domain: Domain, relation: Relation) -> None:
+    """Refine d = a where none of some stores hit (LEFT): none did if each would have left something else."""
+    count, d, a = relation[1:4]
+    wanted, shift = relation[4 + count : 6 + count]
+    value = moved(domain.bits[a], shift) & wanted
+    known = moved(domain.mask[a], shift) & wanted
+    missed = True
+    above = covered = 0
+    # Bits that newer stores may have written, without and with those of the one that is looked at.
+    newer = -1
+    for place, data in enumerate(relation[4 : 4 + count]):
+        part, distance, store = relation[6 + count + 3 * place : 9 + count + 3 * place]
+        if store != newer:
+            newer, above = store, covered
+        if is_refuted(domain, relation, data, part, distance, above):
+            continue
+        missed = False
+        covered |= part
+        known &= ~part | moved(domain.mask[data], distance) & ~(moved(domain.bits[data], distance) ^ value)
+    if missed and wanted == MASK and not shift:
+        equal(domain, (Kind.EQUAL, a, d))
+        return
+    if known & ~domain.mask[d]:
+        domain.learn(d, known, value & known)
+    rest = wanted & ~covered
+    domain.learn(a, moved(domain.mask[d] & rest, -shift), moved(domain.bits[d] & rest, -shift))
+
+
+def is_refuted(domain: Domain, relation: Relation, data: int, part: int, distance: int, above: int) -> bool:
+    """Tell whether what a store would have left (LEFT) was not found, or is what was there before.
+
+    :param data: What it stores.
+    :param part: The bits that it would have written.
+    :param distance: How far its data is shifted to the left.
+    :param above: Bits that newer stores may have written over it.
+    """
+    count, d, a = relation[1:4]
+    wanted, shift = relation[4 + count : 6 + count]
+    mask, bits = domain.mask, domain.bits
+    if (moved(bits[data], distance) ^ bits[d]) & moved(mask[data], distance) & mask[d] & part & ~above:
+        return True
+    same = domain.root[data] == domain.root[a] and domain.offset[data] == domain.offset[a]
+    if part == wanted and distance == shift:
+        return same or not above and part == MASK and not shift and _apart(domain, d, data)
+    return bool(relation[-3]) and _is_torn(domain, relation, part, distance if same else shift)
+
+
+def _is_torn(domain: Domain, relation: Relation, part: int, distance: int) -> bool:
+    # Whether what a store has not hit cannot be the source's, or contradicts what it has left of the same data.
+    count, d, a = relation[1:4]
+    wanted, shift = relation[4 + count : 6 + count]
+    known, bits = domain.mask[d], domain.bits[d]
+    rest = known & wanted & ~part
+    if (moved(domain.bits[a], shift) ^ bits) & moved(domain.mask[a], shift) & rest:
+        return True
+    both = moved(rest, -shift) & moved(known & part, -distance)
+    return distance != shift and bool((moved(bits & rest, -shift) ^ moved(bits & part, -distance)) & both)
+
+
+def moved(bits: int, shift: int) -> int:
+    """Shift bits to the left, or to the right by a negative number."""
+    return bits << shift & MASK if shift >= 0 else bits >> -shift
+
+
 def _apart(domain: Domain, one: int, other: int) -> bool:
     # Whether two variables certainly differ, by their class or their intervals.
     if domain.root[one] == domain.root[other] and domain.mask[one] != MASK != domain.mask[other]:

@@ -46,7 +46,7 @@ from gdb_etm.recovery.relations_arith import (
     total,
     total_with_carry,
 )
-from gdb_etm.recovery.relations_choice import choose, remainder, select
+from gdb_etm.recovery.relations_choice import choose, left, remainder, select
 from gdb_etm.recovery.symbolic import Symbolic, relation_of
 from gdb_etm.recovery.values import Tier
 from gdb_etm.recovery.waiting import Saved
@@ -89,6 +89,7 @@ HANDLERS: Dict[int, Handler] = {
     Kind.CHOOSE: choose,
     Kind.REMAINDER: remainder,
     Kind.LIMIT: compare,
+    Kind.LEFT: left,
 }
 """What refines a relation, by its kind."""
 
@@ -313,7 +314,7 @@ class Solver:
         for _ in range(_ROUNDS):
             memory = self.memory
             memory.guessing, memory.kills, memory.forbidden, memory.habits = True, kills, forbidden, habits
-            memory.look_again()
+            memory.look_again(True)
             try:
                 self._run()
             except Contradiction as contradiction:
@@ -349,7 +350,7 @@ class Solver:
     def _run(self) -> None:
         # Until nothing more follows.
         log = self.line.domain.log
-        seen = -1
+        seen = thorough = -1
         passes = _PASSES
         while True:
             self._drain()
@@ -357,7 +358,10 @@ class Solver:
                 continue
             if len(log.variable) != seen:
                 seen = len(log.variable)
-                self.memory.look_again()
+                self.memory.look_again(False)
+            elif thorough != seen:
+                thorough = seen
+                self.memory.look_again(True)
             elif not passes or not self._link_stack():
                 return
             else:
@@ -418,9 +422,11 @@ class Solver:
     def _restore(self, saved: _Saved) -> None:
         line = self.line
         domain = line.domain
-        domain.mask[:], domain.bits[:] = saved.mask, saved.bits
-        domain.root[:], domain.offset[:] = saved.root, saved.offset
-        domain.low[:], domain.span[:] = saved.low, saved.span
+        # Constants that were made since are kept.
+        count = len(saved.mask)
+        domain.mask[:count], domain.bits[:count] = saved.mask, saved.bits
+        domain.root[:count], domain.offset[:count] = saved.root, saved.offset
+        domain.low[:count], domain.span[:count] = saved.low, saved.span
         domain.members = {root: list(members) for root, members in saved.members.items()}
         domain.narrowings = dict(saved.narrowings)
         domain.log.cut(saved.entries, saved.merged)

@@ -16,7 +16,7 @@ from gdb_etm.recovery.relations import Kind
 
 _NOT_RAM = -1
 _KNOWN = -2
-_SCAN = 64
+_SCAN = 256
 # Stores that are looked at one by one for a link.
 
 Link = Tuple[int, int, int, int, int, bool]
@@ -35,13 +35,15 @@ class Symbolic:
         # Loads that have a link.
         self._risky: List[int] = []
         # Stores so far that may have reached a stack of which something is known.
+        self._others: Dict[int, Tuple[int, List[int]]] = {}
+        # By class, how many of them were looked at, and those that are not in the class.
 
     def copy(self) -> "Symbolic":
         """Make another one that goes on from here."""
         made = Symbolic.__new__(Symbolic)
         made._line = self._line
         made._linked = bytearray(self._linked)
-        made._risky = []
+        made._risky, made._others = [], {}
         return made
 
     def find(self, guessing: bool, forbidden: Collection[Tuple[int, int]]) -> List[Link]:
@@ -54,7 +56,7 @@ class Symbolic:
         mask, root, offset = domain.mask, domain.root, domain.offset
         stacks = self._stacks()
         low, high = self._reach(stacks)
-        self._risky = []
+        self._risky, self._others = [], {}
         found: List[Link] = []
         words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {}
         newest = other = -1
@@ -120,17 +122,23 @@ class Symbolic:
         if domain.span[root] == MASK:
             return False
         start, span = domain.interval(address)
-        risky = self._risky
-        first = bisect_right(risky, older)
-        last = bisect_left(risky, number)
+        risky = self._of_others(root)
+        first, last = bisect_right(risky, older), bisect_left(risky, number)
         if last - first > _SCAN:
             return False
-        for between in risky[first:last]:
-            access = accesses[between]
-            same = domain.root[access.address] == root and domain.mask[access.address] != MASK
-            if not (same and access.size) and self._may_reach(access, start, start + span + accesses[number].size):
-                return False
-        return True
+        end = start + span + accesses[number].size
+        return not any(self._may_reach(accesses[between], start, end) for between in risky[first:last])
+
+    def _of_others(self, root: int) -> List[int]:
+        # The risky stores so far that are not at an offset of a class.
+        done, found = self._others.get(root, (0, []))
+        domain, accesses = self._line.domain, self._line.accesses
+        for number in self._risky[done:]:
+            access = accesses[number]
+            if domain.root[access.address] != root or domain.mask[access.address] == MASK or not access.size:
+                found.append(number)
+        self._others[root] = len(self._risky), found
+        return found
 
     def _touch(
         self,

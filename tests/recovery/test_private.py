@@ -24,6 +24,7 @@ function:
     %s
     str r2, [r1]
     ldr r1, [r3]
+    ldr r2, [r3]
     ldr r0, [sp]
     add sp, #8
     pop {r4, pc}
@@ -60,7 +61,7 @@ def test_a_store_to_an_unknown_address_misses_the_frame() -> None:
     ran = run(SOURCE % "nop", REGISTERS)
     recovery = recovered(ran)
     value = recovery.register(1, "r0")
-    why = "stored at #4, loaded at #8, in a frame that only its function writes"
+    why = "stored at #4, loaded at #9, in a frame that only its function writes"
     assert value[:2] == (0x1234, Tier.ASSUMED)
     assert why in [step.text for step in recovery.why(1, "r0")]
     assert not recovery.findings

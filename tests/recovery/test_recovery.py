@@ -151,6 +151,7 @@ f:  push {r4, lr}
     movs r4, #1
     %s
     movs r2, #0
+    movs r3, #0
     pop {r4, lr}
     bx lr
 """ % (DEVICE, ELSEWHERE.strip())
