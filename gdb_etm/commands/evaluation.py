@@ -34,6 +34,8 @@ _NO_MEMORY = re.compile(r"<error: Cannot access memory at address 0x[0-9a-f]+>")
 _COUNT = re.compile(r"\A\$\d+ = ")
 # How print counts: the numbers are the second GDB's own.
 _UNAVAILABLE = "<unavailable>"
+_NOTHING = re.compile(r"(?:=|\A\w+ ) *<(?:unavailable|optimized out)>\Z")
+# A line without a value.
 
 
 class Marked(NamedTuple):
@@ -203,7 +205,7 @@ def _body(line: str) -> str:
 
 def marks(lines: Sequence[Marked]) -> List[str]:
     """Write lines with what they rest on behind them, where that is not everything exact."""
-    return [("%s %s" % (one.text, mark(one.tier))).rstrip() for one in lines]
+    return [one.text if _NOTHING.search(one.text) else ("%s %s" % (one.text, mark(one.tier))).rstrip() for one in lines]
 
 
 def arguments(at: Moment) -> List[Arguments]:

@@ -70,7 +70,10 @@ def run_about(session: Session, values: Values) -> Iterator[str]:
     chosen = [register_name(name) for name in names]
     at = moment(session, values)
     yield from at.news()
-    if topic == "registers":
+    if topic == "registers" and at.level:
+        wanted = [name for name in chosen or CORE if name != "xpsr" or is_m_profile(at.decoded.history.source.core)]
+        yield from marks(printed(at, "info registers " + " ".join(wanted)))
+    elif topic == "registers":
         yield from registers(at, chosen)
     else:
         yield from marks(printed(at, "info " + topic))

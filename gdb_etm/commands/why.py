@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import dropwhile
 from typing import Iterator, List, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
@@ -14,6 +15,7 @@ from gdb_etm.commands.session import Session
 from gdb_etm.commands.values import CORE, EXPRESSION, register_at, register_name
 from gdb_etm.errors import CommandError
 from gdb_etm.history.reader import DEBUG_HALT
+from gdb_etm.history.store import Span
 from gdb_etm.protocols.elements import Exception_, Gap
 from gdb_etm.recovery.values import Step, Tier, Write
 from gdb_etm.views.text import align, end_text, exception_text, plural
@@ -180,11 +182,15 @@ def _writer(at: Moment, write: Write) -> Tuple[str, str]:
 def _pushed(at: Moment, write: Write) -> Optional[Exception_]:
     # The exception whose frame a store lies in: its stack pointer is the first thing that is known of a handler.
     history = at.decoded.history
-    pointer = at.recovery.register(write.number + 1, "sp").value
-    inside = pointer is not None and pointer <= write.address < pointer + _LARGEST_FRAME
-    if write.number >= 1 and not inside and (pointer is not None or _STORE.match(_instruction(at, write.number))):
+    pointers = [at.recovery.register(write.number + 1, name).value for name in ("sp", "psp")]
+    inside = any(one is not None and one <= write.address < one + _LARGEST_FRAME for one in pointers)
+    if write.number >= 1 and not inside and (None not in pointers or _STORE.match(_instruction(at, write.number))):
         return None
-    found = (event for before, event in history.interruptions() if before == write.number)
+    if write.number < 1:
+        found = [event for before, event in history.interruptions() if not before]
+    else:
+        behind = dropwhile(lambda item: not isinstance(item, Span), history.spans(write.number, write.number))
+        found = [item for item in behind if not isinstance(item, Span)]
     return next((event for event in found if isinstance(event, Exception_)), None)
 
 

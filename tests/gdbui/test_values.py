@@ -11,6 +11,7 @@ from typing import Dict, List, Sequence
 import pytest
 
 from tests.firmware.build import compiler
+from tests.firmware.build import elf as firmware
 from tests.firmware.cortex_a.build import elf as cortex_a_elf
 from tests.firmware.recovery.build import elf
 from tests.gdb_session import ROOT, run_gdb
@@ -139,6 +140,20 @@ def test_past_a_handler() -> None:
     assert found[6] == ["$sp = (void *) 0x2007ffb0 (assumed)"]
     assert found[8] == ["whole = 1013", "part = 0", "scale = 1"]
     assert found[13] == ["values[0] / 65536 = 45 (assumed)"]
+
+
+def test_frames_on_another_stack() -> None:
+    # Tasks have stacks of their own, on which exceptions push.
+    commands = ["continue", "etm last PendSV_Handler", "etm info registers sp psp", "etm up 2", "etm info locals"]
+    commands += ["etm info registers sp pc", "etm print/x $sp", "etm writes 0x20000234", "etm info registers r5 r99"]
+    found = session(commands, program=firmware("tasks"))
+    handler = fields(found[2])
+    assert handler["sp"].split()[0] == "0x2007fff4" and handler["psp"].split()[0] == "0x20000218"
+    assert found[4] == ["me = <optimized out>", "work = <optimized out>"]
+    assert [line.split()[:2] for line in found[5]] == [["sp", "0x20000238"], ["pc", "0x100"]]
+    assert found[6][0].startswith("$sp = 0x20000238")
+    assert found[7][1] == "#1,716  <SVCall (exception 11)>  0x01000000"
+    assert found[8][0].startswith('no register "r99"; there are r0 to r12,')
 
 
 def test_while_gdb_itself_is_in_the_past() -> None:
