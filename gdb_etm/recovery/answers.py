@@ -47,13 +47,13 @@ class Answers:
         value = self.value(variable)
         place = PLACES[name]
         if place in MEANT:
-            return self._meant(number, place, value)
+            return self._meant(number, place, variable, value)
         if self._line.fixed[variable]:
             since = self._line.times[place][bisect_right(self._line.times[place], number) - 1] - 1
             return value._replace(reason="set by #{:,} to what the program says".format(since))
         return value
 
-    def _meant(self, number: int, place: int, value: Value) -> Value:
+    def _meant(self, number: int, place: int, variable: int, value: Value) -> Value:
         # Of some registers only some bits are followed; FPCA, in CONTROL, is a place of its own.
         meant, known, bits = MEANT[place], value.known & MEANT[place], value.bits & MEANT[place]
         tier = Tier.EXACT if known == meant and value.value is None else value.tier
@@ -64,7 +64,8 @@ class Answers:
                 known, bits = known | 4, bits | (self._domain.bits[fpca] & 1) << 2
                 tier = max(tier, self._tier(fpca))
         if known == meant:
-            return _known(bits, value.reason, meant, tier)
+            reason = value.reason if value.value is not None else self._reasons.known(variable)
+            return _known(bits, reason, meant, tier)
         return Value(None, Tier.UNKNOWN, value.reason, known, bits, bits, bits | meant & ~known)
 
     def _unread(self, number: int, name: str) -> Value:
@@ -184,7 +185,7 @@ class Answers:
         if variable is None:
             value = self.register(number, name)
             return [Step(value.reason, None, value.tier)]
-        if self._domain.mask[variable] == MASK:
+        if self._domain.mask[variable] == MASK or self.register(number, name).value is not None:
             return self._reasons.chain(variable)
         return [Step(self._reasons.unknown(variable), None, Tier.UNKNOWN)]
 

@@ -13,7 +13,7 @@ from gdb_etm.recovery.calls import ALIGNED
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls, Entry
 from gdb_etm.recovery.features import Features
-from gdb_etm.recovery.graph import INPUT, UNMODELLED, Fact
+from gdb_etm.recovery.graph import INPUT, OPEN, UNMODELLED, Fact
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import (
     CONTROL,
@@ -242,7 +242,7 @@ class Exceptions:
 
     def _forget(self, current: List[int], places: Tuple[int, ...]) -> None:
         for place in places:
-            current[place] = self._line.new(UNMODELLED, _BIT if N <= place <= V else 0)
+            current[place] = self._line.new(OPEN, _BIT if N <= place <= V else 0)
 
     def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
         # Compute something as an instruction would.

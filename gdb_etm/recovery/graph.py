@@ -10,9 +10,10 @@ from gdb_etm.recovery.operations import MASK
 from gdb_etm.recovery.products import Products
 from gdb_etm.recovery.relations import Kind, Relation, variables
 
-START, UNMODELLED, INPUT, DEAD = -1, -2, -3, -4
+START, UNMODELLED, INPUT, DEAD, OPEN = -1, -2, -3, -4, -5
 """What made a variable, when no relation did: it is from before; an instruction without a model; a load or what else
-comes from outside.  DEAD stands for a flag that nobody reads."""
+comes from outside; an exception or a return from one, which leaves it open.  DEAD stands for a flag that nobody
+reads."""
 ABOVE_BIT = MASK & ~1
 """All bits but the lowest: they are 0 in a variable of one bit."""
 

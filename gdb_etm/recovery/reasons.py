@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List, Optional, Set, Tuple
 
 from gdb_etm.recovery.calls import ARGUMENT, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
-from gdb_etm.recovery.graph import INPUT, START, UNMODELLED, Fact
+from gdb_etm.recovery.graph import INPUT, OPEN, START, UNMODELLED, Fact
 from gdb_etm.recovery.operations import MASK, PLACES, SP
 from gdb_etm.recovery.relations import Kind, variables
 from gdb_etm.recovery.stretch import StretchSolution
@@ -184,6 +184,8 @@ class Reasons:
             return "before the window" if self._solution.first > 1 else "before the trace begins"
         if made == UNMODELLED:
             return "no model of the instruction that wrote it"
+        if made == OPEN:
+            return "left open by an exception"
         return "from outside" if made == INPUT else "not worked out"
 
     def _operand(self, made: int, seen: Set[int]) -> Optional[int]:
