@@ -153,8 +153,16 @@ class Calls:
             if self.frame == NO_FRAME:
                 return
             base, distance = self.frame, origin.distance
-        if variable != base or distance:
-            self.assumptions.append(Assumption(kind, place, base, variable, line.number, line.number, distance))
+        self.differ(kind, place, base, variable, distance)
+
+    def differ(self, kind: int, place: int, one: int, other: int, distance: int) -> None:
+        """Assume that ``other = one + distance``, where that is not known.
+
+        :param kind: CONSTANT or ARGUMENT.
+        """
+        number = self._line.number
+        if self._line.offset(one, distance) != other:
+            self.assumptions.append(Assumption(kind, place, one, other, number, number, distance & MASK))
 
     def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
         """Take what call frame information tells of the moment before an instruction."""

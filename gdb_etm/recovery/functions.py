@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.branches import Branches
@@ -12,13 +12,10 @@ from gdb_etm.recovery.hoisted import Held, Hoisted
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import LR, MASK
 from gdb_etm.recovery.origins import CONSTANT as NOTHING
-from gdb_etm.recovery.origins import Origin
+from gdb_etm.recovery.origins import FIRST_OTHER, Origin
 from gdb_etm.recovery.private import Owned, Owner, Private
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.template import Template
-
-_LAST_ARGUMENT = 3
-# Of the registers, that a function is called with; what others hold it only keeps.
 
 
 class Functions:
@@ -58,26 +55,43 @@ class Functions:
         bounds = self._information.function(template.address)
         if calls.entered and bounds is not None:
             if template.address > bounds[0]:
-                self._look_back(template)
+                self._look_back(template, current)
             calls.function = bounds[0]
-            for held in self._hoisted.at(template):
-                variable = self._word_of_frame(held) if held.slot else current[held.place]
-                if variable is not None:
-                    calls.believe(CONSTANT, held.place, variable, held.origin)
+            self._settle(template, current)
         calls.left = (0, [])
         calls.entered = False
 
-    def _word_of_frame(self, held: Held) -> Optional[int]:
-        # It is read, as it were; what calls keep anyhow is of no use.
+    def _settle(self, template: Template, current: Sequence[int]) -> None:
+        # What the function's code tells: of values with one base, how they differ from the first.
+        calls = self._calls
+        groups: Dict[int, Tuple[int, int]] = {}
+        for held in self._hoisted.at(template):
+            variable = self._variable(held, current)
+            base, distance = held.origin
+            if variable is None:
+                continue
+            if base in groups:
+                one, at = groups[base]
+                calls.differ(CONSTANT, held.place, one, variable, distance - at)
+                continue
+            if base >= 0:
+                groups[base] = variable, distance
+            if base < FIRST_OTHER:
+                calls.believe(CONSTANT, held.place, variable, held.origin)
+
+    def _variable(self, held: Held, current: Sequence[int]) -> Optional[int]:
+        # A word of the frame is read, as it were.
         calls, line = self._calls, self._line
-        if calls.frame == NO_FRAME or held.origin.base > _LAST_ARGUMENT:
+        if not held.slot:
+            return current[held.place]
+        if calls.frame == NO_FRAME:
             return None
         first = len(line.accesses)
         variable = line.load(line.offset(calls.frame, held.slot), 4, line.one)
         self.owned.note(first, Owner(calls.activation, calls.function, calls.frame))
         return variable
 
-    def _look_back(self, template: Template) -> None:
+    def _look_back(self, template: Template, current: Sequence[int]) -> None:
         # What a function was called with that has returned to where a function goes on.
         function, entries = self._calls.left
         passed = self._hoisted.passed(template, function) if entries else None
@@ -85,7 +99,16 @@ class Functions:
             origin = None if passed is None else passed.get(register)
             if register == LR:
                 origin = Origin(NOTHING, template.address | int(template.isa is Isa.T32))
-            if origin is not None:
+            if origin is None:
+                continue
+            held: Optional[Held] = None
+            if passed is not None and origin.base >= 0:
+                held = self._hoisted.survivor(template, passed, origin.base, function)
+            one = self._variable(held, current) if held is not None else None
+            if held is not None and one is not None:
+                apart = origin.distance + distance - held.origin.distance
+                self._calls.differ(ARGUMENT, register, one, variable, apart)
+            elif origin.base < FIRST_OTHER:
                 origin = Origin(origin.base, (origin.distance + distance) & MASK)
                 self._calls.believe(ARGUMENT, register, variable, origin)
 

@@ -1,9 +1,10 @@
-"""What a function has in its registers and in its frame wherever it came from: constants, addresses in its frame, and
-what it was called with.
+"""What a function has in its registers and in its frame wherever it came from: constants, addresses in its frame, what
+it was called with, and how these differ from one another.
 
 Where a function goes on of which the beginning was not seen, its code tells what it must have set them to: values are
-propagated from its entry along all branches, and where two ways meet, what they agree on remains.  What it was called
-with is told by the code before the call, as soon as it has returned there.
+propagated from its entry along all branches.  What is not computed from others is a value of its own, named by where
+it comes from: an instruction, or the place where two ways meet that do not agree.  What a function was called with is
+told by the code before the call, as soon as it has returned there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.branches import LONG, Branches
 from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.operations import LR, MASK, SP, Op
-from gdb_etm.recovery.origins import CONSTANT, FRAME, Origin
+from gdb_etm.recovery.origins import CONSTANT, FIRST_OTHER, FRAME, Origin
 from gdb_etm.recovery.private import Private
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.template import Step, Template
@@ -24,6 +25,13 @@ _KEPT = (*range(4, 12), SP)
 _SLOTS = 1 << 10
 # A word of the frame is the place with this number less its distance from the canonical frame address.
 _WORD = 4
+_MADE, _FOUND, _OLD = range(3)
+# What an instruction makes, what it finds where ways meet, and what it has made before.
+_ENTRY = -1
+_VISITS = 8
+# Times that an instruction is looked at, on the average of all bytes.
+_LAST_ARGUMENT = 3
+# Of the registers, that a function is called with; what others hold it only keeps.
 
 
 class Held(NamedTuple):
@@ -68,15 +76,31 @@ class Hoisted:
         self._read = read
         self._known: Dict[int, Dict[int, Known]] = {}
         self._loaded: Dict[int, Set[int]] = {}
+        self._lost: Dict[int, Set[int]] = {}
+        # By function the registers that it writes, though nothing tells that it saves them.
+        self._names: Dict[Tuple[int, int, int], int] = {}
+        self._from: Dict[int, Tuple[int, int]] = {}
+        # Of each base the instruction that it is named by.
         # By function the words of its frame that it loads: the others may be what it passes to those that it calls.
 
     def at(self, template: Template) -> List[Held]:
-        """Tell what is known before an instruction runs."""
+        """Tell what is known before an instruction runs; of what is not known by itself, what shares a base."""
         known = self._before(template.address, template)
-        bounds = self._information.function(template.address)
+        places = self._told(template.address, known)
+        bases = [known[place].base for place in places]
+        shared = {base for base in bases if base < 0 or bases.count(base) > 1 or base < FIRST_OTHER}
+        kept = [
+            place
+            for place in places
+            if known[place].base in shared and (place < _SLOTS or _is_useful(known[place].base, bases))
+        ]
+        return [_held(place, known[place]) for place in kept]
+
+    def _told(self, address: int, known: Known) -> List[int]:
+        # Registers, and words that the function loads.
+        bounds = self._information.function(address)
         loaded = self._loaded.get(bounds[0], set()) if bounds is not None else set()
-        places = [place for place in sorted(known) if place in loaded or place < _SLOTS and place != SP]
-        return [_held(place, known[place]) for place in places]
+        return [place for place in sorted(known) if place in loaded or place in _REGISTERS]
 
     def passed(self, template: Template, function: int) -> Optional[Known]:
         """Tell what registers held when a function was called that has returned to an instruction.
@@ -89,6 +113,19 @@ class Hoisted:
                 continue
             if call.goes_to == function:
                 return self._before(call.address, call)
+        return None
+
+    def survivor(self, template: Template, known: Known, base: int, function: int) -> Optional[Held]:
+        """Find a place with a base that a call has kept.
+
+        :param template: The instruction behind the call.
+        :param known: What was known before the call.
+        :param function: Where the function begins that was called.
+        """
+        lost = self._loses(function, template)
+        for place in self._told(template.address, known):
+            if known[place].base == base and (place in _KEPT or place > _SLOTS) and place not in lost:
+                return _held(place, known[place])
         return None
 
     def _before(self, address: int, like: Template) -> Known:
@@ -112,29 +149,54 @@ class Hoisted:
         if row is not None and row.register == SP and not row.offset:
             entry[SP] = Origin(FRAME, 0)
         found: Dict[int, Known] = {bounds[0]: entry}
+        ways: Dict[int, Dict[int, Known]] = {bounds[0]: {_ENTRY: entry}}
         loaded = self._loaded[bounds[0]] = set()
         slots = self._private.keeps(bounds, like)
         todo = [bounds[0]]
+        left = _VISITS * (bounds[1] - bounds[0])
         while todo:
             at = todo.pop()
+            left -= 1
             template = self._template(at, like)
             after = self._branches.after(template, bounds) if template is not None else None
-            if template is None or after is None:
+            if template is None or after is None or not left:
                 return {}
             known = dict(found[at])
             self._execute(template, known, slots, loaded)
             for address in after:
-                if not bounds[0] <= address < bounds[1]:
-                    continue
-                before = found.get(address)
-                agreed = known if before is None else _agreed(before, known)
-                if before is None or len(agreed) < len(before):
-                    found[address] = dict(agreed)
-                    todo.append(address)
+                if bounds[0] <= address < bounds[1]:
+                    ways.setdefault(address, {})[at] = known
+                    met = self._meet(address, list(ways[address].values()))
+                    if met != found.get(address):
+                        found[address] = met
+                        todo.append(address)
         return found
+
+    def _meet(self, address: int, ways: List[Known]) -> Known:
+        # What is known where ways meet.
+        if len(ways) == 1:
+            return ways[0]
+        met: Known = {}
+        for place in ways[0]:
+            values = {way.get(place) for way in ways}
+            if None in values:
+                continue
+            own = self._name(address, place, _FOUND)
+            values.discard(own)
+            value = values.pop() if len(values) == 1 else own
+            met[place] = own if value is None or self._from.get(value.base) == (address, _FOUND) else value
+        return met
+
+    def _name(self, address: int, place: int, kind: int) -> Origin:
+        # A value that comes from somewhere, with a base of its own.
+        key = (address, place, kind)
+        base = self._names.setdefault(key, FIRST_OTHER + len(self._names))
+        self._from[base] = address, kind
+        return Origin(base, 0)
 
     def _execute(self, template: Template, known: Known, slots: bool, loaded: Set[int]) -> None:
         always = template.condition == ALWAYS
+        self._rename(template.address, known)
         for step in template.steps:
             op, outputs, inputs, detail = step
             read = [known.get(place) if place >= 0 else Origin(CONSTANT, self._value(~place)) for place in inputs]
@@ -142,19 +204,56 @@ class Hoisted:
                 _store(known, read[0], read[1] if always and slots else None, detail[0])
                 continue
             result: Optional[Origin] = None
-            if op == Op.LOAD and read[0] is not None and read[0].base == FRAME:
-                loaded.add(_slot(read[0].distance))
-            if op == Op.LOAD and always:
-                result = self._load(known, read[0], detail[0])
-            elif always:
-                result = _result(step, read)
+            slot = _slot(read[0].distance) if op == Op.LOAD and read[0] is not None and read[0].base == FRAME else 0
+            loaded.add(slot)
+            if always:
+                result = self._load(known, read[0], detail[0]) if op == Op.LOAD else _result(step, read)
             for place in outputs:
-                known.pop(place, None)
-                if result is not None:
-                    known[place] = result
+                known[place] = result or self._name(template.address, place, _MADE)
+                if slot > _SLOTS and always and slots and detail[0] == _WORD:
+                    known[slot] = known[place]
+        self._leave(template, known)
+
+    def _rename(self, address: int, known: Known) -> None:
+        # What the same instruction has made before is another value than what it makes now.
+        for place, value in list(known.items()):
+            where, kind = self._from.get(value.base, (0, _FOUND))
+            if where == address and kind != _FOUND:
+                known[place] = self._name(address, place, _OLD)
+
+    def _loses(self, function: int, like: Template) -> Set[int]:
+        # What a function writes, though nothing tells that it saves that.
+        bounds = self._information.function(function)
+        if bounds is None or bounds[0] != function or bounds[1] - bounds[0] > LONG:
+            return set()
+        if function in self._lost:
+            return self._lost[function]
+        written: Set[int] = set()
+        saved: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [function]
+        while todo:
+            at = todo.pop()
+            template = self._template(at, like) if at not in seen and bounds[0] <= at < bounds[1] else None
+            if template is None:
+                continue
+            seen.add(at)
+            row = self._information.row(at)
+            saved.update(() if row is None else row.saved)
+            written.update(template.writes)
+            todo += self._branches.after(template, bounds) or ()
+        self._lost[function] = written - saved - {SP}
+        return self._lost[function]
+
+    def _leave(self, template: Template, known: Known) -> None:
+        # Drop what lives within one instruction, and what a call does not keep.
+        direct = template.call and template.target is None
+        lost = self._loses(template.goes_to, template) if direct else set()
         for place in list(known):
-            if place not in (_KEPT if template.call else (*_REGISTERS, SP)) and place <= _SLOTS:
+            if place < _SLOTS and place not in _REGISTERS and place != SP:
                 del known[place]
+            elif template.call and place < _SLOTS and (place not in _KEPT or place in lost):
+                known[place] = self._name(template.address, place, _MADE)
 
     def _load(self, known: Known, address: Optional[Origin], size: int) -> Optional[Origin]:
         if address is None:
@@ -167,6 +266,11 @@ class Hoisted:
 
 def _held(place: int, origin: Origin) -> Held:
     return Held(SP, _SLOTS - place, origin) if place > _SLOTS else Held(place, 0, origin)
+
+
+def _is_useful(base: int, bases: List[int]) -> bool:
+    # Whether it pays to look at a word of the frame: what it only keeps for others is of no use.
+    return base < 0 or base <= _LAST_ARGUMENT or base >= FIRST_OTHER and bases.count(base) > 1
 
 
 def _slot(distance: int) -> int:
@@ -202,7 +306,3 @@ def _result(step: Step, read: List[Optional[Origin]]) -> Optional[Origin]:
     # What SP is set to loses bits that are 0.
     is_aligned = op == Op.BITS and detail == (2, 2, 30) and values[0].base == FRAME and not values[0].distance & 3
     return values[0] if is_aligned and values[1] == Origin(CONSTANT, 0) else None
-
-
-def _agreed(one: Known, other: Known) -> Known:
-    return {place: value for place, value in one.items() if other.get(place) == value}

@@ -8,10 +8,14 @@ CONSTANT, FRAME = -1, -2
 """Bases besides the registers of a function's entry: none, and the canonical frame address."""
 
 
+FIRST_OTHER = 64
+"""The least of bases that are values of their own."""
+
+
 class Origin(NamedTuple):
     """A value: something of the function's entry plus a distance."""
 
     base: int
-    """CONSTANT, FRAME, or a register."""
+    """CONSTANT, FRAME, a register, or from FIRST_OTHER on some other value."""
     distance: int
     """32 bits, unsigned."""

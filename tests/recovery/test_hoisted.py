@@ -142,3 +142,51 @@ def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
             calls.arrive(2, 0x200, False, current)
         calls.arrive(3, 0x300, False, current)
         assert len(calls.left[1]) == expected
+
+
+LOOP = """
+    push {r4, lr}
+    ldr r4, [r2]
+    mov r0, r4
+    bl walk
+    mov r12, r4
+    pop {r4, pc}
+    nop
+walk:
+    %s
+    adds r1, r0, #8
+    subs r3, r0, #4
+again:
+    ldrb r2, [r3, #4]
+    adds r0, r0, #1
+    adds r3, r3, #1
+    cmp r0, r1
+    bne again
+    bx lr
+"""
+WALK = CODE + 16
+
+
+def walked(first: str) -> Recovery:
+    start = WALK + 8 + (2 if first else 0)
+    told = Told([CODE, WALK, WALK + 0x20], {CODE: 0, CODE + 2: 8, WALK: 0})
+    source = LOOP % first + "other:\n"
+    registers = {**REGISTERS, "r2": STACK + 0x40, "lr": CODE + 14 | 1}
+    ran = run(source.replace("pop {r4, pc}", "b end"), registers, {STACK + 0x40: 0x20000100})
+    addresses = [one["pc"] for one in ran.before[ran.number(start, 3) - 1 : -1]]
+    history = history_of(built(source.replace("pop {r4, pc}", "b end")), addresses, ran.before[-1]["pc"])
+    history.source = ran.history.source
+    end = State({"r12": ran.before[-1]["r12"], "sp": STACK - 8}, no_memory)
+    return Recovery(history, end, rules=Rules(frames=told))
+
+
+def test_what_a_call_was_given_is_in_a_register_that_it_kept() -> None:
+    # r1 is r0 of the entry and 8; the call's r0 is r4, which is known afterwards.
+    recovery = walked("")
+    assert recovery.register(1, "r1")[:2] == (0x20000108, Tier.ASSUMED)
+    # The loop ends when r0 is r1, and began some times before.
+    assert recovery.register(1, "r0")[:2] == (0x20000102, Tier.ASSUMED)
+
+
+def test_a_function_that_does_not_keep_the_register() -> None:
+    assert walked("mvns r4, r0").register(1, "r1").value is None
