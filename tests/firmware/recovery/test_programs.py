@@ -10,7 +10,7 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from tests.board import witness
 from tests.firmware.build import FOLDER, compiler, symbol
-from tests.firmware.recovery.build import PROGRAMS, board_of, build, elf
+from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, board_of, build, elf
 from tests.firmware.test_firmware import loaded, version
 from tests.recovery.inputs import Inputs
 
@@ -41,3 +41,8 @@ def test_built_file_is_what_the_source_says(program: str, tmp_path: Path) -> Non
 def test_no_built_file_names_where_it_was_built() -> None:
     for program in PROGRAMS:
         assert str(FOLDER.parent.parent).encode() not in Path(elf(program)).read_bytes()
+
+
+def test_the_readme_tells_of_every_program() -> None:
+    text = (FOLDER.parent.parent / "README.md").read_text(encoding="utf-8")
+    assert [name for name in (*KEEPING, *SMASHING) if "\n| `%s` | " % name not in text] == []
