@@ -7,11 +7,13 @@ from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import DEBUG_STATE, Event, Exception_, Gap, GapReason
 
 _DEBUG_HALT = "Debug halt"
 _RESET = 1
+_BKPT = b"\xbe"
+# The upper byte of its encoding (Armv7-M ARM, A7.7.17).
 
 Item = Union[Span, Event]
 
@@ -76,8 +78,11 @@ def _is_pause(history: History, number: int, events: List[Event]) -> bool:
 
 
 def _successors(history: History, number: int) -> Tuple[int, ...]:
-    # Where an instruction may lead, as far as it says so itself.
+    # Where an instruction may lead, as far as it says so itself; behind BKPT a debugger may have done what the program
+    # asked it for.
     one = history.instruction(number)
+    if one.isa is Isa.T32 and history.program.read(one.address, 2)[1:] == _BKPT:
+        return ()
     insn = Blocks(history.program).instruction(one.address, one.isa)
     if insn is None or insn.kind is Kind.INDIRECT:
         return ()

@@ -38,7 +38,7 @@ class Returned(NamedTuple):
     """The process stack pointer, before a frame is popped or after."""
 
 
-Item = Union[int, Taken, Returned, Gap]
+Item = Union[int, Taken, Returned, Gap, Exception_]
 """An executed address, or what happened between two."""
 
 
