@@ -28,6 +28,7 @@ from gdb_etm.recovery.operations import (
     PSP,
     S0,
     SP,
+    TEMPORARY,
     C,
     N,
     Op,
@@ -35,6 +36,7 @@ from gdb_etm.recovery.operations import (
     Z,
 )
 from gdb_etm.recovery.relations import Kind
+from gdb_etm.recovery.template import Template
 from gdb_etm.recovery.threads import Waiting
 from gdb_etm.recovery.waiting import Match, Wait
 
@@ -112,10 +114,13 @@ class Exceptions:
         """List what goes on when the active exceptions return: of each last instruction, activation, calls."""
         return [(entry.number, entry.activation, entry.stack) for entry in self._open if entry is not None]
 
-    def enter(self, event: Exception_, current: List[int], m_profile: bool, index: int) -> None:
+    def enter(
+        self, event: Exception_, current: List[int], m_profile: bool, index: int, interrupted: Optional[Template] = None
+    ) -> None:
         """Take an exception.
 
         :param index: By which it is told when threads go on.
+        :param interrupted: The instruction that it returns to.
         """
         line = self._line
         calls = self._calls
@@ -128,6 +133,10 @@ class Exceptions:
         calls.entries = []
         self._open.append(entry)
         calls.stack, calls.frame = [], NO_FRAME
+        if interrupted is not None:
+            # Of several loads some may be done already (EPSR.ICI; DDI 0553, B3.5; DDI 0403, B1.4.2 and B1.5.10).
+            places = [step[1][0] for step in interrupted.steps if step[0] == Op.LOAD]
+            self._forget(current, tuple([place for place in places if place < TEMPORARY]) if len(places) > 1 else ())
         if m_profile:
             self._left[index] = self._push(event, current, entry)
         else:

@@ -385,7 +385,10 @@ class Flow:
                 self._goes_to(event.return_address, Isa.T32)
             self._branch = None
             accesses = len(self.line.accesses)
-            self._exceptions.enter(event, self.current, self._m_profile, index)
+            interrupted: Optional[Template] = None
+            if event.return_address is not None and self._m_profile and self.executed:
+                interrupted = self._templates.like(event.return_address, self.executed[0])
+            self._exceptions.enter(event, self.current, self._m_profile, index, interrupted)
             self._take_frame(event, accesses)
             return
         branch, self._branch = self._branch, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List
+from typing import List, Optional
 
 from gdb_etm.capture import Core
 from gdb_etm.recovery.recovery import Recovery
@@ -136,3 +136,21 @@ def test_floating_point_that_ran_counts_more_than_the_name_of_the_core() -> None
     recovery = Recovery(history, State({**REGISTERS, "control": 4}, no_memory), rules=rules)
     assert recovery.register(2, "sp").value == TOP - 0x68
     assert recovery.register(2, "lr").value == 0xFFFFFFE9
+
+
+def test_loads_that_were_interrupted_may_be_done_in_part() -> None:
+    # The word of r0 in the frame is what the core found there, not what the program had before.
+    source = "nop\nldm r2, {r0, r1}\nb end\nhandler:\nmov r4, r4\nbx lr\n"
+    frame = {TOP - 32 + 4 * index: word for index, word in enumerate((7, 1, RAM, 3, 12, 0x77, CODE + 2, 0x01000000))}
+
+    def read(address: int, size: int) -> Optional[bytes]:
+        return frame.get(address, 0).to_bytes(4, "little")[:size]
+
+    def found(program: str, name: str) -> Optional[int]:
+        history = history_of(built(program), [CODE, Taken(16, CODE + 2), CODE + 8], CODE + 10)
+        history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+        registers = {**REGISTERS, "sp": TOP - 32, "msp": TOP - 32, "xpsr": 0x01000010, "lr": 0xFFFFFFF9}
+        return Recovery(history, State(registers, read), rules=Rules(limit=Tier.EXACT)).register(1, name).value
+
+    assert (found(source, "r0"), found(source, "r2"), found(source, "r3")) == (None, RAM, 3)
+    assert found(source.replace("ldm r2, {r0, r1}", "ldr.w r0, [r2]"), "r0") == 7
