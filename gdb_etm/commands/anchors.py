@@ -38,6 +38,8 @@ _BLOCK = 256
 # Bytes read from the target at once.
 _MANY = 64
 # Blocks read at once where all are wanted.
+_DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
+# Where M-profile's memory map has no memory (Armv8-M ARM, B8.1); our own registers are there, too.
 _DEBUG_HALT = "Debug halt"
 _WORD = 0xFFFFFFFF
 # The most that a register of a 32-bit core holds; what a snapshot says of another one is of no use.
@@ -244,8 +246,9 @@ class Anchors:
         self.is_untouched = self.is_untouched and not self._ran
 
     def changed(self, address: int, size: int) -> None:
-        """Take note that the user has changed memory."""
-        self.touched()
+        """Take note that the user, or we by way of the debugger, have written to memory."""
+        if not any(first <= address < end for first, end in _DEVICES):
+            self.touched()
         if self.halt is not None:
             self.halt.change(address, size)
 

@@ -1,7 +1,8 @@
 """Special-purpose registers of a halted Cortex-M that the debugger's server does not give, by DCRSR and DCRDR.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), DCRSR, DCRDR, DHCSR; Armv7-M (DDI 0403E), C1.6.3.  What DCRDR
-held is put back: software may have left a word in it for a debugger.
+held is put back: software may have left a word in it for a debugger.  DHCSR is read, as servers do all the time, which
+clears its S_RESET_ST and S_RETIRE_ST.
 """
 
 from __future__ import annotations

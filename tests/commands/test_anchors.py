@@ -118,6 +118,26 @@ def test_a_run_begins_where_the_buffer_was_empty(debugger: Debugger) -> None:
     assert anchors.take_begin() is None
 
 
+def test_what_was_changed_between_runs(debugger: Debugger) -> None:
+    anchors = Anchors(debugger)
+    anchors.emptied()
+    anchors.changed(RAM, 4)
+    anchors.touched()
+    assert anchors.is_untouched  # before the first run
+    anchors.on_resume(True, None)
+    anchors.on_halt()
+    for address in (0xE000EDF4, 0x40000000, 0x5FFFFFFC, 0xA0000000):
+        anchors.changed(address, 4)
+    assert anchors.is_untouched
+    anchors.changed(RAM, 4)
+    assert not anchors.is_untouched
+    anchors.emptied()
+    assert anchors.is_untouched
+    anchors.on_resume(True, None)
+    anchors.touched()
+    assert not anchors.is_untouched
+
+
 def test_what_began_while_the_core_ran_has_no_beginning(debugger: Debugger) -> None:
     anchors = Anchors(debugger)
     debugger.running = True
