@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import Callable, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
@@ -48,24 +48,35 @@ class Branches:
         row = self._information.row(template.address)
         # With nothing of its frame left on the stack it goes on in another function.
         leaves = row is not None and row.register == SP and row.offset == 0
-        return [behind] if leaves else None
+        return ([behind] if conditional else []) if leaves else None
 
     def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
-        # Where TBB or TBH lead by the table behind them, which ends where the first of its branches leads.
+        # Where a branch leads by the table behind it: TBB, TBH, or LDR PC, [Rn, Rm, LSL #2] with ADR Rn before it.
         code = self._program.read(template.address, template.size)
-        if len(code) < 4 or code[:2] != b"\xdf\xe8" or code[3] != 0xF0 or code[2] & 0xE0:
+        if len(code) < 4:
             return None
-        size = 2 if code[2] & 0x10 else 1
         base = template.address + 4
+        if code[:2] == b"\xdf\xe8" and code[3] == 0xF0 and not code[2] & 0xE0:
+            size = 2 if code[2] & 0x10 else 1
+            return self._entries(base, size, bounds[1], lambda entry: base + 2 * entry)
+        before = self._program.read(template.address - 2, 2)
+        if code[0] & 0xF0 == 0x50 and code[1] == 0xF8 and code[3] == 0xF0 and code[2] & 0xF0 == 0x20:
+            if len(before) == 2 and before[1] == 0xA0 | code[0] & 0xF:
+                start = (template.address + 2 & ~3) + 4 * before[0]
+                return self._entries(start, 4, bounds[1], lambda entry: entry & ~1)
+        return None
+
+    def _entries(self, base: int, size: int, end: int, target: Callable[[int], int]) -> List[int]:
+        # A table ends where the first of its branches leads.
         found: List[int] = []
-        end = bounds[1]
+        stop = end
         for index in range(_ENTRIES):
             at = base + size * index
             entry = self._program.read(at, size)
-            if at + size > end or len(entry) < size:
+            if at + size > stop or len(entry) < size:
                 break
-            target = base + 2 * int.from_bytes(entry, "little")
-            if base < target < bounds[1]:
-                found.append(target)
-                end = min(end, target)
+            to = target(int.from_bytes(entry, "little"))
+            if base < to < end:
+                found.append(to)
+                stop = min(stop, to)
         return found

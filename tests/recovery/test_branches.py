@@ -1,0 +1,76 @@
+"""Where code goes on: vectors worked by hand from the encodings (Armv8-M manual, C2.4, TBB and LDR)."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Tuple
+
+import pytest
+
+from gdb_etm.capture import MemoryImage
+from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Isa
+from gdb_etm.recovery.branches import Branches
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.template import Templates
+
+START, END = 0x100, 0x140
+
+
+class One:
+    """Call frame information of one function, of which the frame is empty from some instruction on."""
+
+    def __init__(self, empty: int = END) -> None:
+        self._empty = empty
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        return FrameRow(13, 8 if address < self._empty else 0, {})
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        return (START, END) if START <= address < END else None
+
+
+def after(halves: Tuple[int, ...], index: int = 0, empty: int = END) -> Optional[List[int]]:
+    """Follow the instruction that begins with a halfword."""
+    code = b"".join(half.to_bytes(2, "little") for half in halves).ljust(END - START, b"\0")
+    program = Program([MemoryImage(START, code, "test")])
+    line = Line(Rules(), program)
+    address = START + 2 * index
+    templates = Templates(program, line.constant, True)
+    size = 4 if halves[index] >= 0xE800 else 2
+    template = templates.of_range(address, address + size, Isa.T32, 0)[0][0]
+    return Branches(One(empty), program).after(template, (START, END))
+
+
+@pytest.mark.parametrize(
+    "halves, expected",
+    [
+        ((0xE002,), [START + 8]),  # b
+        ((0xD002,), [START + 8, START + 2]),  # beq
+        ((0xB110,), [START + 8, START + 2]),  # cbz r0
+        ((0xF000, 0xF802), [START + 4]),  # bl
+        ((0x4788,), [START + 2]),  # blx r1
+        ((0x4770,), []),  # bx lr
+        ((0xBD10,), []),  # pop {r4, pc}
+        ((0x4708,), None),  # bx r1
+        ((0xE8DF, 0xF003, 0x0302), [START + 8, START + 10]),  # tbb [pc, r3]
+        ((0xE8DF, 0xF003, 0x0401, 0x0006), [START + 6, START + 12]),  # 6 is behind where the first leads
+        ((0xE8DF, 0xF013, 0x0002, 0x0004), [START + 8, START + 12]),  # tbh [pc, r3, lsl #1]
+        ((0xE8D2, 0xF003, 0x0302), None),  # tbb [r2, r3]
+    ],
+)
+def test_where_a_function_goes_on(halves: Tuple[int, ...], expected: Optional[List[int]]) -> None:
+    found = after(halves)
+    assert found == expected if found is None or expected is None else sorted(found) == sorted(expected)
+
+
+def test_a_table_of_addresses() -> None:
+    # adr r2; ldr.w pc, [r2, r3, lsl #2]; its words end where the first of them leads.
+    table = (0xBF00, 0xA201, 0xF852, 0xF023, 0x0111, 0, 0x0115, 0, 0x0000, 0x0000)
+    assert after(table, 2) == [START + 0x10, START + 0x14]
+    assert after((0xBF00, 0xA301, *table[2:]), 2) is None
+
+
+def test_with_an_empty_frame_it_goes_on_elsewhere() -> None:
+    assert after((0x4708,), empty=START) == []
