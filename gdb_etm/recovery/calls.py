@@ -5,7 +5,7 @@ Calls and returns are matched by a stack of return addresses of our own (AAPCS32
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.frames import Place
 from gdb_etm.recovery.line import Line
@@ -86,6 +86,9 @@ class Calls:
         """Whether a function goes on of which nothing was seen before."""
         self.stack: List[Call] = []
         """Calls that have not returned."""
+        self.ties: Dict[int, List[Tuple[int, Tuple[int, int]]]] = {}
+        """For activations how many accesses there were when their thread went on, and of what assumption that is: the
+        instructions before it was left and before it went on."""
         self.entries: List[Entry] = []
         """What is known by the entry of the function that runs, if its beginning was not seen."""
         self.left: Tuple[int, List[Entry]] = (0, [])
@@ -112,10 +115,13 @@ class Calls:
         self._activations += 1
         self.activation = self._activations
 
-    def forgotten(self, call: Call) -> Call:
-        """Give a call of which the caller's frame is not tied to what was seen of it before."""
-        self._activations += 1
-        return call._replace(frame=NO_FRAME, activation=self._activations)
+    def tie(self, number: int, activations: Sequence[int]) -> None:
+        """Note that activations are what they were before only if it is their thread that goes on.
+
+        :param number: Of the instruction before it was left.
+        """
+        for activation in activations:
+            self.ties.setdefault(activation, []).append((len(self._line.accesses), (number, self._line.number)))
 
     def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
         """Take an indirect branch that is no call, to see whether it is a return.

@@ -168,11 +168,13 @@ class Exceptions:
         calls.entries = []
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
+            calls.activation = entry.activation
             if kind == OF_HANDLER:
-                calls.activation, calls.function, calls.entries = entry.activation, entry.function, entry.entries
+                calls.function, calls.entries = entry.function, entry.entries
             if kind == THREAD:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
-                calls.stack, calls.frame = [calls.forgotten(call) for call in entry.stack], NO_FRAME
+                calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
+                calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
             places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
             calls.assume(entry.number, places, entry.kept, current, kind)
         for place in range(64):

@@ -42,7 +42,7 @@ class Functions:
         self._frames = Frames(information, template)
         self._private = Private(information, branches, template)
         self._hoisted = Hoisted(information, branches, self._private, template, value, line.read_constant)
-        self.owned = Owned(line)
+        self.owned = Owned(line, calls)
         """Accesses to frames that nobody else can reach."""
 
     def arrive(self, template: Template, current: Sequence[int]) -> None:

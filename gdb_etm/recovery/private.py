@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Callable, Dict, FrozenSet, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.branches import LONG, Branches
-from gdb_etm.recovery.calls import NO_FRAME, PRIVATE, Assumption
+from gdb_etm.recovery.calls import NO_FRAME, PRIVATE, Assumption, Calls
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import MASK, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.rules import FrameInformation
@@ -116,10 +116,14 @@ class Owned:
     """The accesses of a line to frames that only their own function can reach.
 
     :param line: With its accesses.
+    :param calls: Of the same line.
     """
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, calls: Optional[Calls] = None) -> None:
         self._line = line
+        self._ties = {} if calls is None else calls.ties
+        self.others: Set[Tuple[int, int]] = set()
+        """Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`."""
         self._owners: Dict[int, Owner] = {}
         self._strange: Set[int] = set()
         # Functions that do not keep their frames to themselves.
@@ -140,9 +144,16 @@ class Owned:
         one, other = self._owners.get(older), self._owners.get(later)
         if one is None or one.function in self._strange or not self._is_below(older, one.frame):
             return False
+        if self.others and not self._is_thread(one.activation, older, later):
+            return False
         if later == len(self._line.accesses):
             return (one.activation, one.function) in self.active
         return other is not None and one[:2] == other[:2] and self._is_below(later, other.frame)
+
+    def _is_thread(self, activation: int, older: int, later: int) -> bool:
+        # Whether all threads that went on between two accesses are what they are taken to be.
+        ties = self._ties.get(activation, [])
+        return not any(older < at <= later and thread in self.others for at, thread in ties)
 
     def is_same(self, older: int, later: int) -> bool:
         """Tell whether two accesses are to the same frame, each as the function itself makes it."""

@@ -199,6 +199,9 @@ class Solver:
         saved = self._save()
         for _ in range(_ROUNDS):
             try:
+                if self.owned is not None:
+                    fallen = [self._assumptions[number] for number in dropped]
+                    self.owned.others = {(one.number, one.returned) for one in fallen if one.kind == THREAD}
                 self._assume(dropped)
                 if self._trespassed(self.memory.trespassed()):
                     self._restore(saved)
