@@ -372,10 +372,14 @@ class Memory:
 
     def _may_be(self, access: Access, byte: int) -> bool:
         # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
-        domain = self._domain
-        known, bits = domain.mask[access.address], domain.bits[access.address]
-        places = [byte - distance for distance in range(access.size) if not ((byte - distance) ^ bits) & known]
-        return bool(places) and (known == MASK or self._weighing.may_be(access.address, places))
+        domain, address = self._domain, access.address
+        known = domain.mask[address]
+        places = range(byte - access.size + 1, byte + 1)
+        if known:
+            bits = domain.bits[address]
+            if all([(place ^ bits) & known for place in places]):
+                return False
+        return known == MASK or self.guessing or self._weighing.may_be(address, places)
 
     def _is_habit(self, number: int, byte: int) -> bool:
         words = self.habits.get(self._where(self._line.accesses[number].number))

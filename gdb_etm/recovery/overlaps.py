@@ -6,7 +6,7 @@ something else, none has hit; and what all of them would have left alike is know
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.line import Access, Line
@@ -111,6 +111,8 @@ class Weighing:
         self._words: Dict[int, Tuple[int, ...]] = {}
         # By variable, the variables that it is one of.
         self._by_root: Dict[int, List[int]] = {}
+        self._plain: Set[int] = set()
+        # Variables that are no such sum.
         self._seen = -1
         # Classes that had been joined when _by_root was made.
 
@@ -160,16 +162,20 @@ class Weighing:
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
         """Tell whether a variable, a sum of words that are one of a few, may be one of some values."""
         domain = self._line.domain
-        if not self._words:
-            return True
         if self._seen != len(domain.log.merged):
             self._seen = len(domain.log.merged)
+            self._plain = set()
             self._by_root = {}
             for word in self._words:
                 self._by_root.setdefault(domain.root[word], []).append(word)
+        if variable in self._plain:
+            return True
+        terms = list(self._terms(variable)) if self._by_root else []
+        if not terms:
+            self._plain.add(variable)
         return all(
             any(_may_equal(domain, one, value - low, span) for one in self._words[word] for value in values)
-            for word, low, span in self._terms(variable)
+            for word, low, span in terms
         )
 
     def _terms(self, variable: int) -> Iterator[Tuple[int, int, int]]:
