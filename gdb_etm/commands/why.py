@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import dropwhile
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.evaluation import AT, Moment, moment, printed
@@ -37,6 +37,7 @@ _LONGEST = 1 << 16
 # Bytes whose stores are looked for.
 _SPACE = 1 << 32
 _WORD = 4
+_Item = TypeVar("_Item")
 
 
 def run_why(session: Session, values: Values) -> Iterator[str]:
@@ -63,7 +64,12 @@ def run_why(session: Session, values: Values) -> Iterator[str]:
     part = "" if value.value is not None else flags_text(value) if name == "xpsr" else partial_text(value)
     words = ["%s = %s" % (name, value_text(value)), part, "" if value.value is None else mark(value.tier)]
     yield "%s %s" % (" ".join(word for word in words if word), _before(at))
-    yield from align([["", *cells] for cells in (_step(at, step) for step in at.recovery.why(at.number, name))])
+    steps = at.recovery.why(at.number, name)
+    # A shell has no settings; what it prints can be cut elsewhere.
+    shown = steps if session.places is None else _first(session, steps)
+    yield from align([["", *cells] for cells in (_step(at, step) for step in shown)])
+    if len(shown) < len(steps):
+        yield '[%s; "set etm history-size" sets how many are listed]' % plural(len(steps) - len(shown), "more fact")
 
 
 def _before(at: Moment) -> str:
@@ -118,8 +124,7 @@ def run_writes(session: Session, values: Values) -> Iterator[str]:
     place = "0x%08x <%s>" % (address, symbol) if symbol else "0x%08x" % address
     yield "%s at %s:" % (plural(size, "byte"), place)
     written = at.recovery.writes(address, size)
-    limit = session.settings.get("history-size", "10")
-    shown = written.writes if limit == "unlimited" else written.writes[: int(limit)]
+    shown = _first(session, written.writes)
     yield from _lines(at, shown, address, size)
     if len(shown) < len(written.writes):
         left = len(written.writes) - len(shown)
@@ -145,7 +150,12 @@ def _cut(at: Moment, first: int) -> str:
     return "more than %s before the end" % plural(at.recovery.rules.window, "instruction")
 
 
-def _lines(at: Moment, writes: Tuple[Write, ...], address: int, size: int) -> Iterator[str]:
+def _first(session: Session, items: Sequence[_Item]) -> Sequence[_Item]:
+    limit = session.settings.get("history-size", "10")
+    return items if limit == "unlimited" else items[: int(limit)]
+
+
+def _lines(at: Moment, writes: Sequence[Write], address: int, size: int) -> Iterator[str]:
     lines = iter(align([_cells(at, write, address, size) for write in writes]))
     for write in writes:
         if write.unknown_after:
@@ -238,7 +248,8 @@ WHY = Command(
     run_why,
     details=(
         "The facts that it rests on, nearest first: what was read at the halt or when the run began, branches that\n"
-        "were taken, loads and stores.  Each with its instruction; what is not exact is marked."
+        "were taken, loads and stores.  Each with its instruction; what is not exact is marked.\n"
+        'As many are listed as "set etm history-size" says.'
     ),
     arguments=(NUMBER, REGISTER, TRACE_ID),
     examples=(("why r3", "at the position"), ("why 18204 sp", "before instruction 18,204")),

@@ -146,10 +146,14 @@ def test_frames_on_another_stack() -> None:
     # Tasks have stacks of their own, on which exceptions push.
     commands = ["continue", "etm last PendSV_Handler", "etm info registers sp psp", "etm up 2", "etm info locals"]
     commands += ["etm info registers sp pc", "etm print/x $sp", "etm writes 0x20000234", "etm info registers r5 r99"]
-    commands += ["etm down 2", "etm info registers r12", "etm why 100 control"]
+    commands += ["etm down 2", "etm info registers r12", "etm why 100 control", "etm why psp"]
+    commands += ["set etm history-size unlimited", "etm why psp"]
     found = session(commands, program=firmware("tasks"))
     assert found[10] == ["r12  <unavailable>    left open by an exception"]
     assert found[11][-1].endswith("  read when the run began, not written until then")
+    more = len(found[14]) - len(found[12]) + 1
+    assert len(found[12]) == 12 and found[12][1].split()[:2] == found[14][1].split()[:2]
+    assert found[12][-1] == '[%d more facts; "set etm history-size" sets how many are listed]' % more
     handler = fields(found[2])
     assert handler["sp"].split()[0] == "0x2007fff4" and handler["psp"].split()[0] == "0x20000218"
     assert found[4] == ["me = <optimized out>", "work = <optimized out>"]
