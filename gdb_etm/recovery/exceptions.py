@@ -201,6 +201,14 @@ class Exceptions:
             self._believe(variable, self._line.constant(value), pushed.entry.number, WAITING)
         return Wait(pushed.entry.number, pushed.frame, frame.address)
 
+    def left(self, index: int) -> Tuple[int, int, List[Call]]:
+        """Tell of a thread that was left, as :meth:`interrupted` does.
+
+        :param index: Of the exception that left it.
+        """
+        entry = self._left[index].entry
+        return entry.number, entry.activation, entry.stack
+
     def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
         # Assume that a variable is a constant.
         if variable != constant:

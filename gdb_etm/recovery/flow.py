@@ -171,6 +171,11 @@ class Flow:
     def wait(self, word: Word) -> Saved:
         """Take it that threads wait at the end with the frames that memory holds then."""
         waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
+        for left, _ in self._waiting:
+            number, activation, stack = self._exceptions.left(left)
+            if self._functions is not None and number >= self.first:
+                self._functions.finish(number, activation, stack, self._address)
+                self.calls.tie(number, [activation] + [call.activation for call in stack])
         matches = [self._exceptions.match(left, places) for left, places in self._threads.places.items()]
         return Saved(
             self.line, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions

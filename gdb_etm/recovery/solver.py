@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, Assumption
+from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.domain import Contradiction, Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Line
@@ -201,7 +201,7 @@ class Solver:
             try:
                 if self.owned is not None:
                     fallen = [self._assumptions[number] for number in dropped]
-                    self.owned.others = {(one.number, one.returned) for one in fallen if one.kind == THREAD}
+                    self.owned.others = {(one.number, one.returned) for one in fallen if one.kind in (THREAD, WAITING)}
                 self._assume(dropped)
                 if self._trespassed(self.memory.trespassed()):
                     self._restore(saved)

@@ -7,6 +7,10 @@ from typing import Dict, Optional, Tuple
 import pytest
 
 from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.calls import Calls
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.private import Owned, Owner
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
@@ -91,3 +95,38 @@ def test_somebody_writes_the_frame_after_all() -> None:
     told = "others write the frame of the function at %#x, which makes no address of it" % FUNCTION
     assert [one.text for one in recovery.findings] == [told]
     assert not wrong(ran, recovery)
+
+
+def test_frames_of_a_thread_fall_with_it() -> None:
+    line = Line(Rules(), Program([]))
+    calls = Calls(line)
+    owned = Owned(line, calls)
+    frame = line.constant(STACK)
+    owner = Owner(calls.activation, FUNCTION, frame)
+    for number in (4, 9):
+        line.number = number
+        line.store(line.constant(STACK - 8), line.new(-1), 4, line.one)
+        owned.note(len(line.accesses) - 1, owner)
+        if number == 4:
+            line.number = 7
+            calls.tie(5, [calls.activation])
+    assert owned.keeps(0, 1) and owned.is_same(0, 1)
+    owned.others = {(5, 6)}
+    assert owned.keeps(0, 1)
+    owned.others = {(5, 7)}
+    assert not owned.keeps(0, 1)
+    # At the end it must not have returned.
+    owned.others = set()
+    assert not owned.keeps(1, 2)
+    owned.active.add((calls.activation, FUNCTION))
+    assert owned.keeps(1, 2)
+
+
+def test_what_is_not_below_the_frame_address_is_the_callers() -> None:
+    line = Line(Rules(), Program([]))
+    owned = Owned(line)
+    for distance in (-4, -4, 0, 0):
+        line.store(line.constant(STACK + distance), line.new(-1), 4, line.one)
+    owned.note(0, Owner(1, FUNCTION, line.constant(STACK)))
+    assert owned.keeps(0, 1)
+    assert not owned.keeps(2, 3)
