@@ -31,6 +31,7 @@ class Symbolic:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+        self._top = max([high for _, high in line.rules.ram], default=0)
         self._linked = bytearray(len(line.accesses))
         # Loads that have a link.
         self._risky: List[int] = []
@@ -41,7 +42,7 @@ class Symbolic:
     def copy(self) -> "Symbolic":
         """Make another one that goes on from here."""
         made = Symbolic.__new__(Symbolic)
-        made._line = self._line
+        made._line, made._top = self._line, self._top
         made._linked = bytearray(self._linked)
         made._risky, made._others = [], {}
         return made
@@ -95,16 +96,20 @@ class Symbolic:
         }
 
     def _reach(self, stacks: Set[int]) -> Tuple[int, int]:
-        # Where accesses to stacks may be of which something is known; the second number may be above the memory, which
-        # then goes on at 0.
+        # Where accesses to stacks may be of which something is known.
         domain = self._line.domain
         low, high = MASK + 1, 0
         for access in self._line.accesses:
             root = domain.root[access.address]
             if root in stacks and domain.span[root] != MASK:
-                start, span = domain.interval(access.address)
-                low, high = min(low, start), max(high, start + span + access.size)
+                start, end = self._extent(access)
+                low, high = min(low, start), max(high, end)
         return low, high
+
+    def _extent(self, access: Access) -> Tuple[int, int]:
+        # Between which addresses an access to a stack may be: no higher than there is RAM.
+        start, span = self._line.domain.interval(access.address)
+        return start, min(start + span + access.size, max(self._top, start + access.size))
 
     def _may_reach(self, access: Access, low: int, high: int) -> bool:
         # Whether an access may be between two addresses.
@@ -121,12 +126,11 @@ class Symbolic:
         root = domain.root[address]
         if domain.span[root] == MASK:
             return False
-        start, span = domain.interval(address)
+        start, end = self._extent(accesses[number])
         risky = self._of_others(root)
         first, last = bisect_right(risky, older), bisect_left(risky, number)
         if last - first > _SCAN:
             return False
-        end = start + span + accesses[number].size
         return not any(self._may_reach(accesses[between], start, end) for between in risky[first:last])
 
     def _of_others(self, root: int) -> List[int]:
