@@ -73,6 +73,11 @@ class _Entry(NamedTuple):
     entries: List[Entry]
 
 
+def _rest(entry: _Entry) -> Tuple[int, int, List[Call], int]:
+    # SP is the first of the places that are kept.
+    return entry.number, entry.activation, entry.stack, entry.kept[0]
+
+
 class _Pushed(NamedTuple):
     # What is told of a thread that was left.
     entry: _Entry
@@ -110,9 +115,9 @@ class Exceptions:
         """Note that PSP was written: a handler that does so may return to another thread."""
         self._open = [None for _ in self._open]
 
-    def interrupted(self) -> List[Tuple[int, int, List[Call]]]:
-        """List what goes on when the active exceptions return: of each last instruction, activation, calls."""
-        return [(entry.number, entry.activation, entry.stack) for entry in self._open if entry is not None]
+    def interrupted(self) -> List[Tuple[int, int, List[Call], int]]:
+        """List what goes on when the active exceptions return: of each last instruction, activation, calls, and SP."""
+        return [_rest(entry) for entry in self._open if entry is not None]
 
     def enter(
         self, event: Exception_, current: List[int], m_profile: bool, index: int, interrupted: Optional[Template] = None
@@ -201,13 +206,12 @@ class Exceptions:
             self._believe(variable, self._line.constant(value), pushed.entry.number, WAITING)
         return Wait(pushed.entry.number, pushed.frame, frame.address)
 
-    def left(self, index: int) -> Tuple[int, int, List[Call]]:
+    def left(self, index: int) -> Tuple[int, int, List[Call], int]:
         """Tell of a thread that was left, as :meth:`interrupted` does.
 
         :param index: Of the exception that left it.
         """
-        entry = self._left[index].entry
-        return entry.number, entry.activation, entry.stack
+        return _rest(self._left[index].entry)
 
     def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
         # Assume that a variable is a constant.

@@ -172,9 +172,9 @@ class Flow:
         """Take it that threads wait at the end with the frames that memory holds then."""
         waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
         for left, _ in self._waiting:
-            number, activation, stack = self._exceptions.left(left)
+            number, activation, stack, pointer = self._exceptions.left(left)
             if self._functions is not None and number >= self.first:
-                self._functions.finish(number, activation, stack, self._address)
+                self._functions.finish(number, activation, stack, pointer, self._address)
                 self.calls.tie(number, [activation] + [call.activation for call in stack])
         matches = [self._exceptions.match(left, places) for left, places in self._threads.places.items()]
         return Saved(
@@ -200,10 +200,10 @@ class Flow:
         if pc is not None:
             self._goes_to(pc, isa)
         calls = self.calls
-        now = [(self.last, calls.activation, calls.stack)] + self._exceptions.interrupted()
-        for number, activation, stack in now:
+        now = [(self.last, calls.activation, calls.stack, self.current[SP])] + self._exceptions.interrupted()
+        for number, activation, stack, pointer in now:
             if self._functions is not None and number >= self.first:
-                self._functions.finish(number, activation, stack, self._address)
+                self._functions.finish(number, activation, stack, pointer, self._address)
 
     def _expand(self) -> List[_Run]:
         # Lists of templates with whether a branch was taken, and events.

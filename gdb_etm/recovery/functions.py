@@ -126,15 +126,18 @@ class Functions:
         bounds = self._information.function(address)
         return bounds is not None and bounds[0] < address and bounds[0] <= start < bounds[1]
 
-    def finish(self, at: int, activation: int, stack: Sequence[Call], address: Callable[[int], int]) -> None:
+    def finish(
+        self, at: int, activation: int, stack: Sequence[Call], pointer: int, address: Callable[[int], int]
+    ) -> None:
         """Take it that a function has not returned at the end, nor have those that called it.
 
         :param at: Number of the last instruction in it.
         :param stack: Its calls.
+        :param pointer: Variable of SP as it was left.
         :param address: Gives the address of an instruction by its number.
         """
         running: List[Tuple[int, int]] = [(call.number, call.activation) for call in stack]
         for number, one in running + [(at, activation)]:
             bounds = self._information.function(address(number))
             if bounds is not None:
-                self.owned.active.add((one, bounds[0]))
+                self.owned.active[one, bounds[0]] = pointer

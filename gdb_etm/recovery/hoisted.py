@@ -246,11 +246,13 @@ class Hoisted:
         return self._lost[function]
 
     def _leave(self, template: Template, known: Known) -> None:
-        # Drop what lives within one instruction, and what a call does not keep.
+        # Drop what lives within one instruction, what a call does not keep, and what an exception may overwrite.
+        pointer = known.get(SP)
+        lowest = _slot(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
         direct = template.call and template.target is None
         lost = self._loses(template.goes_to, template) if direct else set()
         for place in list(known):
-            if place < _SLOTS and place not in _REGISTERS and place != SP:
+            if place > max(lowest, _SLOTS) or place < _SLOTS and place not in _REGISTERS and place != SP:
                 del known[place]
             elif template.call and place < _SLOTS and (place not in _KEPT or place in lost):
                 known[place] = self._name(template.address, place, _MADE)

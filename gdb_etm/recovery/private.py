@@ -127,8 +127,9 @@ class Owned:
         self._owners: Dict[int, Owner] = {}
         self._strange: Set[int] = set()
         # Functions that do not keep their frames to themselves.
-        self.active: Set[Tuple[int, int]] = set()
-        """Activations that have not returned at the end, and the functions that run in them."""
+        self.active: Dict[Tuple[int, int], int] = {}
+        """Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
+        below which nothing is theirs any more."""
 
     def note(self, first: int, owner: Owner) -> None:
         """Take it that all accesses from one on are to a frame."""
@@ -147,7 +148,8 @@ class Owned:
         if self.others and not self._is_thread(one.activation, older, later):
             return False
         if later == len(self._line.accesses):
-            return (one.activation, one.function) in self.active
+            lowest = self.active.get((one.activation, one.function))
+            return lowest is not None and self._is_above(older, lowest)
         return other is not None and one[:2] == other[:2] and self._is_below(later, other.frame)
 
     def _is_thread(self, activation: int, older: int, later: int) -> bool:
@@ -171,6 +173,10 @@ class Owned:
         self._strange.add(owner.function)
         at = line.accesses[number].number
         return Assumption(PRIVATE, SP, owner.frame, owner.frame, at, at, owner.function)
+
+    def _is_above(self, number: int, lowest: int) -> bool:
+        domain, access = self._line.domain, self._line.accesses[number]
+        return domain.mask[lowest] == MASK and domain.bits[access.address] >= domain.bits[lowest]
 
     def _is_below(self, number: int, frame: int) -> bool:
         domain, access = self._line.domain, self._line.accesses[number]

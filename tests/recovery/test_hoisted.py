@@ -190,3 +190,27 @@ def test_what_a_call_was_given_is_in_a_register_that_it_kept() -> None:
 
 def test_a_function_that_does_not_keep_the_register() -> None:
     assert walked("mvns r4, r0").register(1, "r1").value is None
+
+
+DEAD = """
+    push {r4, lr}
+    sub sp, #8
+    movs r3, #40
+    str r3, [sp, #4]
+    ldr r2, [sp, #4]
+    nop
+    add sp, #8
+    nop
+    b end
+"""
+
+
+def test_a_word_below_the_stack_pointer_is_nobodys() -> None:
+    told = Told([CODE, CODE + 18], {CODE: 0, CODE + 2: 8, CODE + 4: 16, CODE + 14: 8})
+    ran = run(DEAD, REGISTERS)
+    for start, expected in ((CODE + 10, 40), (CODE + 14, None)):
+        addresses = [one["pc"] for one in ran.before[ran.number(start) - 1 : -1]]
+        history = history_of(built(DEAD), addresses, ran.before[-1]["pc"])
+        history.source = ran.history.source
+        recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
+        assert recovery.memory(1, STACK - 12, 1)[0].value == expected

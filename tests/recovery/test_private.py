@@ -118,8 +118,11 @@ def test_frames_of_a_thread_fall_with_it() -> None:
     # At the end it must not have returned.
     owned.others = set()
     assert not owned.keeps(1, 2)
-    owned.active.add((calls.activation, FUNCTION))
+    owned.active[calls.activation, FUNCTION] = line.constant(STACK - 8)
     assert owned.keeps(1, 2)
+    # What is below SP may be overwritten.
+    owned.active[calls.activation, FUNCTION] = line.constant(STACK - 4)
+    assert not owned.keeps(1, 2)
 
 
 def test_what_is_not_below_the_frame_address_is_the_callers() -> None:
