@@ -15,7 +15,7 @@ from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import MASK, SP
 from gdb_etm.recovery.overlaps import Found, Weighing, wide
 from gdb_etm.recovery.private import Owned
-from gdb_etm.recovery.relations import Kind
+from gdb_etm.recovery.relations import Kind, Relation
 from gdb_etm.recovery.rules import BIT_BAND
 
 Reader = Callable[[int], Optional[int]]
@@ -354,8 +354,10 @@ class Memory:
         access = self._line.accesses[number]
         if not access.size:
             return 1
-        domain = self._domain
-        low, span = domain.interval(access.address)
+        low, span = self._domain.interval(access.address)
+        wild = self.guessing and span >= _BOUNDED and number not in self.kills
+        if wild and not self._is_habit(number, byte):
+            return 2
         if span + access.size <= MASK:
             hit = (byte - low) & MASK < span + access.size
             if self._line.rules.bit_band and not hit:
@@ -364,11 +366,9 @@ class Memory:
                 return 0
         if not self._line.rules.bit_band and not self._may_be(access, byte):
             return 0
-        if not self.guessing:
-            return 1
-        if number in self.kills:
+        if self.guessing and number in self.kills:
             return int(0 <= byte - self.kills[number] < access.size)
-        return 1 if span < _BOUNDED or self._is_habit(number, byte) else 2
+        return 1
 
     def _may_be(self, access: Access, byte: int) -> bool:
         # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
@@ -427,20 +427,25 @@ class Memory:
 
     def _weigh(self, found: Found, until: int) -> None:
         # Bytes that were found are those of an older access, or those of one of the stores in between.
+        weighing = self._weighing
+        if not weighing.is_due(until, found.address):
+            return
         groups: Dict[Tuple[int, int], int] = {}
         unsure: Set[int] = set()
         for index in range(found.size):
             if found.wanted >> 8 * index & 1:
                 source, distance = self._certain(until, found.address + index, unsure)
                 groups[source, distance - index] = groups.get((source, distance - index), 0) | 0xFF << 8 * index
+        relations: List[Relation] = []
         for (source, distance), wanted in groups.items():
             low, high = bisect_left(self.unplaced, source + 1), bisect_left(self.unplaced, until)
-            if source >= 0 and high - low <= _SCAN and self._weighing.is_due(until, source, found.address):
+            if source >= 0 and high - low <= _SCAN:
                 between = self.unplaced[low:high] + [number for number in unsure if source < number < until]
-                weighed = found._replace(wanted=wanted)
-                relation = self._weighing.weigh(weighed, until, source, -8 * distance, between)
-                if relation is not None:
-                    self._activate(self._line.relate(relation))
+                part = found._replace(wanted=wanted)
+                relations += weighing.weigh(part, until, source, -8 * distance, between)
+        for relation in relations:
+            self._activate(self._line.relate(relation))
+        weighing.end(until, found.address, bool(relations))
 
     def _certain(self, before: int, byte: int, unsure: Set[int]) -> Tuple[int, int]:
         # As _source; but stores that may not have run are put aside.

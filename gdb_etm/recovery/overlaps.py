@@ -40,13 +40,6 @@ Candidate = Tuple[int, int, int, int]
 the store's number."""
 
 
-class _Weighed(NamedTuple):
-    # What came of it, the round in which to weigh again, and how many later if that is the same.
-    others: Optional[List[Candidate]] = None
-    due: int = 0
-    wait: int = 1
-
-
 def wide(bytes_: int) -> int:
     """Give all bits of some bytes of a word.
 
@@ -106,8 +99,10 @@ class Weighing:
     def __init__(self, line: Line) -> None:
         self._line = line
         self._round = 0
-        self._weighed: Dict[Tuple[int, int, int], _Weighed] = {}
+        self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
         # By what was found, an access or the end, its source, and the address.
+        self._due: Dict[Tuple[int, int], Tuple[int, int]] = {}
+        # The round in which to look again, and how many later if nothing has changed then.
         self._words: Dict[int, Tuple[int, ...]] = {}
         # By variable, the variables that it is one of.
         self._by_root: Dict[int, List[int]] = {}
@@ -120,7 +115,7 @@ class Weighing:
         """Make another one that goes on from here."""
         made = Weighing(self._line)
         made._round = self._round
-        made._weighed, made._words = dict(self._weighed), dict(self._words)
+        made._weighed, made._words, made._due = dict(self._weighed), dict(self._words), dict(self._due)
         return made
 
     def begin(self, everything: bool) -> None:
@@ -130,34 +125,42 @@ class Weighing:
         """
         self._round += _LATE if everything else 1
 
-    def is_due(self, until: int, source: int, address: int) -> bool:
-        """Tell whether to weigh again what was found at an address: less and less often while nothing changes."""
-        before = self._weighed.get((until, source, address))
-        return before is None or self._round >= before.due
+    def is_due(self, until: int, address: int) -> bool:
+        """Tell whether to weigh again what was found at an address: less and less often while nothing changes.
+
+        :param until: The access that found it, or as many as there are for the end.
+        """
+        return self._round >= self._due.get((until, address), (0, 1))[0]
+
+    def end(self, until: int, address: int, changed: bool) -> None:
+        """Say that it was weighed.
+
+        :param changed: Whether there was anything new.
+        """
+        _, wait = self._due.get((until, address), (0, 1))
+        wait = 1 if changed else 2 * wait
+        self._due[until, address] = self._round + wait, wait
 
     def weigh(
         self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
-    ) -> Optional[Relation]:
-        """Give a relation that says what was found, if that is new.
+    ) -> Iterator[Relation]:
+        """Give the relation that says what was found, if that is new.
 
         :param until: The access that found it, or as many as there are for the end.
         :param source: The access whose data it is if no store hit.
         :param shift: How far its bits are shifted to the left.
         :param stores: Numbers of the accesses in between of which it is not known whether they hit.
         """
-        key = (until, source, found.address)
         others = candidates(self._line, sorted(stores, reverse=True), found)
-        before = self._weighed.get(key, _Weighed())
-        same = others == before.others
-        wait = 2 * before.wait if same else 1
-        self._weighed[key] = _Weighed(others, self._round + wait, wait)
-        if others is None or same:
-            return None
+        key = (until, source, found.address)
+        if others is None or others == self._weighed.get(key):
+            return
+        self._weighed[key] = others
         data = self._line.accesses[source].data
         if found.wanted == MASK and not shift and all(part == MASK and not far for _, part, far, _ in others):
             self._words[found.data] = (data,) + tuple([one[0] for one in others])
             self._seen = -1
-        return _relation(found, data, shift, others) + (source, until)
+        yield _relation(found, data, shift, others) + (source, until)
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
         """Tell whether a variable, a sum of words that are one of a few, may be one of some values."""

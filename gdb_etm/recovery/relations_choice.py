@@ -88,6 +88,8 @@ def left(domain: Domain, relation: Relation) -> None:
     wanted, shift = relation[4 + count : 6 + count]
     value = moved(domain.bits[a], shift) & wanted
     known = moved(domain.mask[a], shift) & wanted
+    if not known and not domain.mask[d] & wanted:
+        return
     missed = True
     above = covered = 0
     # Bits that newer stores may have written, without and with those of the one that is looked at.
