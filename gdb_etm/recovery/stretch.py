@@ -228,7 +228,8 @@ class StretchSolution:
                 elif one.kind == WAITING:
                     text = "the thread left at #{:,} does not wait at the end as it was left".format(one.number)
                 elif one.kind == CONSTANT:
-                    text = "%s at %#x is not what the function sets it to" % (names[one.place], where)
+                    what = "a word of the frame" if one.place == SP else names[one.place]
+                    text = "%s at %#x is not what the function sets it to" % (what, where)
                 elif one.kind == ARGUMENT:
                     text = "%s was not what the call before %#x sets it to" % (names[one.place], where)
                 elif one.kind == PRIVATE:
