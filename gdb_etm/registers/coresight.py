@@ -11,6 +11,9 @@ from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved, wo
 LAR_KEY = 0xC5ACCE55
 """Unlocks the software lock when written to LAR; anything else locks (B2.3.10)."""
 
+CLAIM_EXTERNAL = 0b01
+"""Claim tag by which an external debugger says that a component is in use (CoreSight convention, not architecture)."""
+
 ALLOWED = {0: "not implemented", 2: "disabled", 3: "enabled"}
 """Words for the fields of AUTHSTATUS."""
 

@@ -11,9 +11,6 @@ from gdb_etm.registers.page import BitStruct, Register, RegisterArray, Remarks, 
 ARCHID = 0x4A13
 """TRCDEVARCH.ARCHID of every ETMv4."""
 
-CLAIM_EXTERNAL = 0b01
-"""Claim tag by which an external debugger says that the unit is in use (CoreSight convention, not architecture)."""
-
 OSLM_IMPLEMENTED = 0b10
 """TRCOSLSR.{OSLM_1, OSLM_0} of a unit that has the OS Lock."""
 

@@ -23,7 +23,8 @@ from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
 from gdb_etm.traceunit.status import SessionStatus, State
-from gdb_etm.traceunit.unit import TraceUnit, make_unit
+from gdb_etm.traceunit.unit import TraceUnit
+from gdb_etm.traceunit.units import make_unit
 
 # An ETMv4 tells of a trigger on the trace bus, an ETB of the ETM generations before listens to a wire.
 _DEAF = ("an ETB may not hear of a trigger on the trace bus: then the trace goes to the halt, and the trigger is in it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.registers import etmv3, etmv4
+from gdb_etm.registers.coresight import CLAIM_EXTERNAL
 from gdb_etm.registers.page import Page, Register
 from gdb_etm.traceunit.apply import differences
 from gdb_etm.traceunit.doctor.findings import FIX, START, Finding, Mend, bad, ok
@@ -14,7 +15,6 @@ from gdb_etm.traceunit.session import TraceSession
 
 FILTER = "filter"
 STARTED = "the start/stop block is on: a start point ran, or the trace began so"
-_CLAIM_EXTERNAL = 0b01  # by which a debugger says that the unit is in use (CoreSight convention)
 _FIRST_RESERVED_ID = 0x70
 _SHOWN = 3
 
@@ -81,7 +81,7 @@ def _lasting(write: RegisterWrite, page: Page, enable: int) -> RegisterWrite:
 
 def claim(block: Block, tags: Reading, register: Register) -> Finding:
     """Judge the claim tags."""
-    others = tags["CLR"] & ~_CLAIM_EXTERNAL
+    others = tags["CLR"] & ~CLAIM_EXTERNAL
     if others:
         words = "software on the target uses the unit (tag 0x%02x)" % others
         advice = "stop that software; if there is none: %s" % block.write_text(register, others)
