@@ -10,12 +10,12 @@ from gdb_etm.commands.live import Live, over_port
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.records import with_images
 from gdb_etm.commands.replaying import make_replay
+from gdb_etm.commands.server_port import ServerPort
 from gdb_etm.commands.session import Session
 from gdb_etm.coresight.topology import Choice
 from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.halted import Halt
-from gdb_etm.replay.memory_port import ServerPort
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay
 from gdb_etm.traceunit.options import TraceOptions

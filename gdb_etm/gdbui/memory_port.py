@@ -8,10 +8,11 @@ from typing import Iterator, List
 
 import gdb
 
+from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.errors import AccessError
 
 
-class GdbMemoryPort:
+class GdbMemoryPort(MemoryPort):
     """An :class:`~gdb_etm.access.port.AccessPort` made of GDB's memory reads and writes.
 
     :param inferior: The program whose target is read.
@@ -19,17 +20,8 @@ class GdbMemoryPort:
     """
 
     def __init__(self, inferior: gdb.Inferior, name: str) -> None:
+        super().__init__(name)
         self._inferior = inferior
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """Short description, such as ``"GDB's connection localhost:3333"``."""
-        return self._name
-
-    def read32(self, address: int) -> int:
-        """Read one word."""
-        return self.read_block(address, 1)[0]
 
     def write32(self, address: int, value: int) -> None:
         """Write one word."""
@@ -47,10 +39,6 @@ class GdbMemoryPort:
         except gdb.error as error:
             raise AccessError("read of 0x%08x failed: %s" % (address, error), address)
         return list(struct.unpack("<%dI" % words, bytes(data)))
-
-    def read_fifo(self, address: int, words: int) -> List[int]:
-        """Read the same word many times, one packet to the server each."""
-        return [self.read32(address) for _ in range(words)]
 
 
 @contextmanager

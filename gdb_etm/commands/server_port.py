@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from typing import List
 
+from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.halted import Server, read_memory
 
 _MOST_WORDS = 256
 
 
-class ServerPort:
+class ServerPort(MemoryPort):
     """An :class:`~gdb_etm.access.port.AccessPort` made of ``m`` and ``M`` packets.
 
     :param server: The server of a halted target.
@@ -19,17 +20,8 @@ class ServerPort:
     """
 
     def __init__(self, server: Server, name: str) -> None:
+        super().__init__(name)
         self._server = server
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """Short description, such as ``"the server at localhost:3333"``."""
-        return self._name
-
-    def read32(self, address: int) -> int:
-        """Read one word."""
-        return self.read_block(address, 1)[0]
 
     def write32(self, address: int, value: int) -> None:
         """Write one word."""
@@ -48,7 +40,3 @@ class ServerPort:
                 raise AccessError("read of 0x%08x failed" % at, at)
             result += struct.unpack("<%dI" % count, data)
         return result
-
-    def read_fifo(self, address: int, words: int) -> List[int]:
-        """Read the same word many times, one packet each."""
-        return [self.read32(address) for _ in range(words)]
