@@ -1,16 +1,23 @@
-"""What stores to unknown addresses may have left: cases worked by hand; property test: programs whose stores to unknown
-addresses hit, on Unicorn, and nothing that is told of them is wrong."""
+"""What stores to unknown addresses may have left: cases worked by hand; property tests: what was true before is true
+afterwards, and of programs whose stores to unknown addresses hit, on Unicorn, nothing that is told is wrong."""
 
 from __future__ import annotations
 
 import random
+from typing import List, Tuple
 
 import pytest
 
+from gdb_etm.recovery.domain import Domain
+from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.overlaps import wide
+from gdb_etm.recovery.relations import Kind
+from gdb_etm.recovery.relations_choice import moved
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import DEVICE, RAM, STACK, run, wrong
 from tests.recovery.test_recovery import X, texts, value
+from tests.recovery.test_relations import settle, told
 
 Y = RAM + 0x40
 EXACT = Rules(limit=Tier.EXACT)
@@ -122,3 +129,46 @@ def test_nothing_is_wrong_where_stores_hit(seed: int) -> None:
         recovery = ran.recovery(Rules(limit=limit))
         assert not wrong(ran, recovery)
         assert not [one for one in recovery.findings if one.tier is Tier.EXACT]
+
+
+def left(chance: random.Random, domain: Domain) -> List[Tuple[int, int]]:
+    """Refine a relation of random stores, some of which hit; give the variables and their true values."""
+    words = (0x20000034, 0x20000038, 0x34, 0x3434, 0, MASK, chance.getrandbits(32))
+    wanted, shift = wide(chance.choice((15, 15, 3, 6))), chance.choice((0, 0, 0, 8, -8))
+    source, data = chance.choice(words), [chance.choice(words) for _ in range(chance.randrange(4))]
+    value, rest = moved(source, shift) & wanted, chance.getrandbits(32) & ~wanted
+    parts: List[Tuple[int, ...]] = []
+    variables: List[int] = []
+    for number, word in enumerate(data):
+        size, hit = chance.choice((1, 2, 4)), chance.choice((None, *range(-3, 4)))
+        places = [(moved((1 << 8 * size) - 1, 8 * at) & wanted, 8 * at) for at in range(1 - size, 4)]
+        for part, distance in places:
+            if part and (distance == 8 * (hit or 0) or chance.random() < 0.6):
+                parts.append((number, part, distance))
+                if hit is not None and distance == 8 * hit:
+                    value = value & ~part | moved(word, distance) & part
+    first = domain.new()
+    variables = [domain.new() for _ in data]
+    found = domain.new()
+    truth = list(zip([first, *variables, found], [source, *data, value | rest]))
+    for variable, true in truth:
+        told(chance, domain, variable, true)
+    for variable, word in zip(variables, data):
+        if chance.random() < 0.3:
+            domain.merge(first, variable, (word - source) & MASK)
+    newest = sorted(parts, reverse=True)
+    single = int(len({number for number, _, _ in parts}) == 1)
+    numbers = tuple([variables[number] for number, _, _ in newest])
+    where = tuple([one for number, part, distance in newest for one in (part, distance, number)])
+    relation = (int(Kind.LEFT), len(newest), found, first, *numbers, wanted, shift, *where, single, 0, 1)
+    settle(domain, relation)
+    return truth
+
+
+def test_the_truth_survives() -> None:
+    for seed in range(6000):
+        domain = Domain()
+        for variable, true in left(random.Random(seed), domain):
+            assert (true ^ domain.bits[variable]) & domain.mask[variable] == 0, seed
+            low, span = domain.interval(variable)
+            assert (true - low) & MASK <= span, seed
