@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Callable
 
 Sink = Callable[[bytes], None]
@@ -34,6 +35,36 @@ class Output:
         self.count += len(data)
         if len(self._out) >= _BURST:
             Output.deliver(self)
+
+
+class AtomOutput(Output, ABC):
+    """A stream with atoms, of which one packet holds several: they wait, and every other packet comes after them.
+
+    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
+        atoms, which stay until :meth:`flush_atoms`.
+    """
+
+    def __init__(self, sink: Sink) -> None:
+        super().__init__(sink)
+        self._atoms = ""
+
+    def put(self, data: bytes) -> None:
+        """Write a packet after the waiting atoms."""
+        self.flush_atoms()
+        self._put(data)
+
+    def flush_atoms(self) -> None:
+        """Write the waiting atoms."""
+        while self._atoms:
+            self._write_atoms()
+
+    def drop_atoms(self) -> None:
+        """Lose the waiting atoms, as an overflow does."""
+        self._atoms = ""
+
+    @abstractmethod
+    def _write_atoms(self) -> None:
+        """Write a packet of the oldest waiting atoms."""
 
 
 def continued(value: int) -> bytes:

@@ -14,6 +14,7 @@ from typing import Callable, Collection, Mapping, NamedTuple, Optional, Sequence
 
 from gdb_etm.program.isa import Insn, Kind
 from gdb_etm.protocols.armv7.fields import Information
+from gdb_etm.protocols.encoder import StreamEncoder
 from gdb_etm.protocols.etmv3.data_encoder import DataConfig, DataEncoder, Transfer
 from gdb_etm.protocols.etmv3.encodings import EXCEPTION_ENTRY, EXCEPTION_EXIT, TRIGGER, cycle_count
 from gdb_etm.protocols.etmv3.writer import Layout, PacketWriter
@@ -75,7 +76,7 @@ class _Taken(NamedTuple):
     pushed: Sequence[Transfer]
 
 
-class Encoder:
+class Encoder(StreamEncoder[PacketWriter]):
     """One trace unit's stream, from being enabled to being disabled.
 
     Bytes reach `sink` in bursts; :meth:`debug_halt`, :meth:`flush` and :meth:`disable` hand over everything.
@@ -86,8 +87,8 @@ class Encoder:
     """
 
     def __init__(self, config: EncoderConfig, read_code: ReadCode, sink: Sink) -> None:
+        super().__init__(PacketWriter(sink, config.layout), config.timestamps)
         self._config = config
-        self._writer = PacketWriter(sink, config.layout)
         self._data = None if config.data is None else DataEncoder(self._writer, config.data)
         self._read_code = read_code
         self._code = Instructions(read_code)
@@ -100,11 +101,9 @@ class Encoder:
         self._reason = ENABLED
         # Cycles since the last P-header while trace is off; None when unknown.
         self._idle: Optional[int] = None
-        self._sync_at = 0
         # Instructions up to the I-sync packet that belongs to the last A-sync.
         self._sync_in = 0
         self._ticks = 0
-        self._timestamp_due = False
 
     def enable(self) -> None:
         """Begin a trace run: it starts with A-sync, so that it can be decoded from its first instruction on."""
@@ -119,15 +118,6 @@ class Encoder:
     def flush(self) -> None:
         """Hand over all trace generated so far; a branch whose direction is not known yet stays."""
         self.deliver()
-
-    def deliver(self) -> None:
-        """Hand over what is written; a branch whose direction is not known yet stays."""
-        self._writer.flush_atoms()
-        self._writer.deliver()
-
-    def request_timestamp(self) -> None:
-        """Ask for a timestamp soon, as an event may (ETMTSEVR)."""
-        self._timestamp_due = self._config.timestamps
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
@@ -199,7 +189,7 @@ class Encoder:
             self._writer.put(EXCEPTION_EXIT)
             self._transfers(0, popped)
             self._lost = True
-            self._timestamp_due = self._config.timestamps
+            self.request_timestamp()
 
     def lockup(self, address: int) -> None:
         """Take an entry to lockup: nothing runs until another exception or a halt, and nothing tells it.
@@ -270,7 +260,7 @@ class Encoder:
         if self._data is not None:
             self._writer.put(EXCEPTION_ENTRY)
             self._transfers(handler, taken.pushed)
-        self._timestamp_due = self._config.timestamps
+        self.request_timestamp()
 
     def _atom(self, insn: Insn, passed: bool) -> None:
         atom = "E" if passed else "N"

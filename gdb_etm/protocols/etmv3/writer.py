@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional
 from gdb_etm.protocols.armv7.encodings import branch_address, information, timestamp
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, Reference, State
 from gdb_etm.protocols.etmv3.encodings import A_SYNC, cycle_header, data_value, isync, plain_header
-from gdb_etm.protocols.output import Output, Sink
+from gdb_etm.protocols.output import AtomOutput, Sink
 
 _MOST_ATOMS = 48
 _ADDRESSED = 0x20
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
     """Whether data packets have values (ETMCR[2])."""
 
 
-class PacketWriter(Output):
+class PacketWriter(AtomOutput):
     """Writes packets of one stream and keeps what they are compressed against.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
@@ -46,16 +46,10 @@ class PacketWriter(Output):
         super().__init__(sink)
         self._layout = layout
         self._pack = cycle_header if layout.cycle_accurate else plain_header
-        self._atoms = ""
         self._reference = NO_REFERENCE
         # The last ones; None where the next is written whole.
         self._timestamp: Optional[int] = None
         self._data_address: Optional[int] = None
-
-    def put(self, data: bytes) -> None:
-        """Write a packet of ``encodings.py`` after the waiting atoms."""
-        self.flush_atoms()
-        self._put(data)
 
     # P-headers (7.3.1).
 
@@ -67,15 +61,6 @@ class PacketWriter(Output):
         self._atoms += atoms
         if len(self._atoms) > _MOST_ATOMS:
             self._write_atoms()
-
-    def flush_atoms(self) -> None:
-        """Write the waiting atoms: every other packet comes after them."""
-        while self._atoms:
-            self._write_atoms()
-
-    def drop_atoms(self) -> None:
-        """Lose the waiting atoms, as an overflow does."""
-        self._atoms = ""
 
     def _write_atoms(self) -> None:
         header, told = self._pack(self._atoms)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Callable, Collection, List, Mapping, NamedTuple, Optional, Sequence
 
+from gdb_etm.protocols.encoder import StreamEncoder
 from gdb_etm.protocols.etmv4.data.tracer import DataTracer, Transfer
 from gdb_etm.protocols.etmv4.data.writer import DataWriter
 from gdb_etm.protocols.etmv4.encoder_conditions import ConditionalInstructions
@@ -83,7 +84,7 @@ class EncoderConfig(NamedTuple):
     """TRCCONFIGR.COND, for a unit with one key that tells passed or failed (TRCIDR0.CONDTYPE).  Not with ``setup``."""
 
 
-class Encoder:
+class Encoder(StreamEncoder[PacketWriter]):
     """One trace unit's stream, from being enabled to being disabled.
 
     Bytes reach `sink` in bursts; :meth:`debug_halt`, :meth:`flush` and :meth:`disable` hand over everything.
@@ -103,8 +104,9 @@ class Encoder:
         handler: bool = False,
         data_sink: Optional[Sink] = None,
     ) -> None:
+        writer = PacketWriter(sink) if config.setup is None else Speculator(sink, config.setup)
+        super().__init__(writer, config.timestamps)
         self._config = config
-        self._writer = PacketWriter(sink) if config.setup is None else Speculator(sink, config.setup)
         self._data = self._data_tracer(data_sink)
         self._read_code = read_code
         self._records = Records(read_code, config.broadcast, config.transfers)
@@ -120,11 +122,9 @@ class Encoder:
         self._active = False
         # Whether an analyser cannot tell from the stream where the next instruction is.
         self._lost = False
-        self._sync_at = 0
         self._ticks = 0
         self._counted = 0
         self._count_known = False
-        self._timestamp_due = False
         # Events since the last instruction, one bit each.
         self._events = 0
         self._each = config.view is not None or config.timestamps or config.threshold is not None
@@ -150,15 +150,9 @@ class Encoder:
         self._settle()
         self.deliver()
 
-    def flush(self) -> None:
-        """Hand over all trace generated so far (3.5.10); a branch whose direction is not known yet stays."""
-        self._timestamp_due = self._config.timestamps
-        self.deliver()
-
     def deliver(self) -> None:
         """Hand over what is written; a branch whose direction is not known yet stays."""
-        self._writer.flush_atoms()
-        self._writer.deliver()
+        super().deliver()
         if self._data is not None:
             self._data.deliver()
 
@@ -173,14 +167,6 @@ class Encoder:
         """Tell the data stream that event 0 occurred."""
         if self._data is not None:
             self._data.event()
-
-    def request_timestamp(self) -> None:
-        """Ask for a timestamp soon, as an event may (7.3.31)."""
-        self._timestamp_due = self._config.timestamps
-
-    def request_sync(self) -> None:
-        """Ask for a synchronisation point soon, as a trace sink may (2.5)."""
-        self._sync_at = 0
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
@@ -273,7 +259,7 @@ class Encoder:
             self._writer.exception_return()
             self._own(self._of_exception(popped))
             self._lost = True
-            self._timestamp_due = self._config.timestamps
+            self.request_timestamp()
         self._level = HANDLER if handler else THREAD
 
     def lockup(self, address: int, forced: bool = False) -> None:
@@ -353,7 +339,7 @@ class Encoder:
             self._data.transfer(transfers)
             self._data.step()
             if self._data.timestamp_due:
-                self._timestamp_due = self._config.timestamps
+                self.request_timestamp()
 
     def _of_exception(self, transfers: Sequence[Transfer]) -> Sequence[Transfer]:
         data = self._config.data
@@ -384,7 +370,7 @@ class Encoder:
             elif successor != target:
                 self._lost = True
         if barrier:
-            self._timestamp_due = self._config.timestamps
+            self.request_timestamp()
 
     def _leave(self, number: int, address: int, pushed: Sequence[Transfer]) -> None:
         # Write an Exception packet; execution ran up to, not including, `address`.
@@ -402,7 +388,7 @@ class Encoder:
             self._writer.exception(number, address, not self._lost, level)
         self._own(self._of_exception(pushed))
         self._lost = True
-        self._timestamp_due = self._config.timestamps
+        self.request_timestamp()
 
     def _start(self, address: int) -> None:
         # ViewInst becomes active: Trace On, then where (5.2.2).
@@ -446,7 +432,7 @@ class Encoder:
         # A Context is due after every Trace Info (5.2.10), and the return stack is flushed by it (5.3.1).
         self._told = None
         self._stack.clear()
-        self._timestamp_due = self._config.timestamps
+        self.request_timestamp()
 
     def _account(self) -> None:
         # After a P0 element and the address of its target: a cycle count when the threshold is reached, and a timestamp

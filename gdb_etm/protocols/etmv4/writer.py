@@ -22,7 +22,7 @@ from gdb_etm.protocols.etmv4.encodings import (
     cycle_count_3,
     trace_info,
 )
-from gdb_etm.protocols.output import Output, Sink
+from gdb_etm.protocols.output import AtomOutput, Sink
 
 THREAD = 0
 """The exception level that stands for Thread mode (Table 5-8)."""
@@ -48,7 +48,7 @@ for _bits in range(8):
     _SHORT_PATTERNS["NE"[_bits & 1]] = 0xF6 | (_bits & 1)
 
 
-class PacketWriter(Output):
+class PacketWriter(AtomOutput):
     """Writes packets of one instruction stream and keeps what they are compressed against.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
@@ -57,15 +57,9 @@ class PacketWriter(Output):
 
     def __init__(self, sink: Sink) -> None:
         super().__init__(sink)
-        self._atoms = ""
         # Each address with its instruction set in bit 0: the three recently traced address registers (6.4.12).
         self._recent: List[int] = [0, 0, 0]
         self._timestamp = 0
-
-    def put(self, data: bytes) -> None:
-        """Write a packet of ``encodings.py`` after the waiting atoms."""
-        self.flush_atoms()
-        self._put(data)
 
     def atom(self, taken: bool, fixed: bool = False) -> None:
         """Add an Atom element; packets hold several, so it may wait for more.
@@ -74,22 +68,13 @@ class PacketWriter(Output):
         """
         self._atoms += "E" if taken else "N"
         if len(self._atoms) == _MOST_ATOMS:
-            self._pack()
-
-    def flush_atoms(self) -> None:
-        """Write the waiting atoms: every other packet comes after them."""
-        while self._atoms:
-            self._pack()
+            self._write_atoms()
 
     def settle(self) -> None:
         """Write what a unit that speculates still owes about elements that are certain."""
         self.flush_atoms()
 
-    def drop_atoms(self) -> None:
-        """Lose the waiting atoms, as an overflow does."""
-        self._atoms = ""
-
-    def _pack(self) -> None:
+    def _write_atoms(self) -> None:
         # The packet with the most atoms from the oldest on (Atom Formats 1 to 6, 6.4.13).
         atoms = self._atoms
         run = len(atoms) - len(atoms.lstrip("E"))

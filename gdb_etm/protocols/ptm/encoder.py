@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.protocols.armv7.fields import Information, Reason, Reference, State
+from gdb_etm.protocols.encoder import StreamEncoder
 from gdb_etm.protocols.instructions import ReadCode, Region
 from gdb_etm.protocols.output import Sink
 from gdb_etm.protocols.ptm import encodings
@@ -71,7 +72,7 @@ class EncoderConfig(NamedTuple):
     """TraceEnable; None traces everything."""
 
 
-class Encoder:
+class Encoder(StreamEncoder[PacketWriter]):
     """One trace unit's stream, from being enabled to being disabled.
 
     Bytes reach `sink` in bursts; :meth:`debug_halt`, :meth:`flush` and :meth:`disable` hand over everything.
@@ -82,8 +83,8 @@ class Encoder:
     """
 
     def __init__(self, config: EncoderConfig, read_code: ReadCode, sink: Sink) -> None:
+        super().__init__(PacketWriter(sink, config.cycle_accurate, config.wide_timestamps), config.timestamps)
         self._config = config
-        self._writer = PacketWriter(sink, config.cycle_accurate, config.wide_timestamps)
         self._read_code = read_code
         self._records = Records(read_code, config.broadcast, config.barriers)
         self._stack: List[int] = []
@@ -100,9 +101,7 @@ class Encoder:
         self._told_id = self._told_vmid = -1
         self._active = False
         self._reason = Reason.ENABLED
-        self._sync_at = 0
         self._ticks = self._counted = 0
-        self._timestamp_due = False
         # Whether the waypoint that waits is an exception return that has a packet.
         self._returned = False
 
@@ -113,24 +112,6 @@ class Encoder:
     def disable(self) -> None:
         """End the trace run; a waypoint whose direction is not known yet is not traced."""
         self._settle()
-
-    def flush(self) -> None:
-        """Hand over all trace generated so far; a waypoint whose direction is not known yet stays."""
-        self._timestamp_due = self._config.timestamps
-        self.deliver()
-
-    def deliver(self) -> None:
-        """Hand over what is written; a waypoint whose direction is not known yet stays."""
-        self._writer.flush_atoms()
-        self._writer.deliver()
-
-    def request_timestamp(self) -> None:
-        """Ask for a timestamp soon, as an event may (ETMTSEVR)."""
-        self._timestamp_due = self._config.timestamps
-
-    def request_sync(self) -> None:
-        """Ask for a synchronisation point soon, as a trace sink may."""
-        self._sync_at = 0
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
@@ -194,7 +175,7 @@ class Encoder:
 
     def exception_return(self) -> None:
         """Take an exception return by the last executed instruction; only from PFTv1.1 there is a packet for it."""
-        self._timestamp_due = self._config.timestamps
+        self.request_timestamp()
         self._returned = self._config.version >= 1 and self._active
 
     def debug_halt(self, pc: int) -> None:
@@ -252,7 +233,7 @@ class Encoder:
         if returned:
             self._writer.put(encodings.EXCEPTION_RETURN)
         if barrier:
-            self._timestamp_due = self._config.timestamps
+            self.request_timestamp()
 
     def _branch(self, successor: int) -> None:
         told = None if self._regime == self._told else self._information(0, self._regime)
@@ -270,7 +251,7 @@ class Encoder:
         self._update()
         self._writer.branch(_reference(vector), self._information(number, regime), self._cycles())
         self._told = regime
-        self._timestamp_due = self._config.timestamps
+        self.request_timestamp()
 
     def _information(self, number: int, regime: Regime) -> Information:
         # Hyp mode is told where it changed.
@@ -298,7 +279,7 @@ class Encoder:
         period = self._config.sync_period
         self._sync_at = self._writer.count + period if period else 1 << 64
         self._writer.alignment()
-        self._timestamp_due = self._config.timestamps
+        self.request_timestamp()
         self._told_vmid = -1
 
     def _sync(self, place: int, reason: Reason) -> None:

@@ -10,14 +10,14 @@ from typing import Optional
 
 from gdb_etm.protocols.armv7.encodings import branch_address, information, timestamp
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, Reason, Reference, State
-from gdb_etm.protocols.output import Output, Sink
+from gdb_etm.protocols.output import AtomOutput, Sink
 from gdb_etm.protocols.ptm import encodings
 from gdb_etm.protocols.ptm.encodings import MOST_ATOMS, Regime
 
 _TIMESTAMP_BYTES = {False: 7, True: 9}
 
 
-class PacketWriter(Output):
+class PacketWriter(AtomOutput):
     """Writes packets of one stream and keeps what they are compressed against.
 
     :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
@@ -30,15 +30,9 @@ class PacketWriter(Output):
         super().__init__(sink)
         self._counts = cycle_accurate
         self._timestamp_bytes = _TIMESTAMP_BYTES[wide_timestamps]
-        self._atoms = ""
         self._reference = NO_REFERENCE
         # In the unit's own encoding; None when an analyser may not know it.
         self._timestamp: Optional[int] = None
-
-    def put(self, data: bytes) -> None:
-        """Write a packet of ``encodings.py`` after the waiting atoms."""
-        self.flush_atoms()
-        self._put(data)
 
     def atom(self, taken: bool, cycles: int = 0) -> None:
         """Add an atom (4.5.3); without cycle counts a packet holds several, so it may wait for more.
@@ -52,15 +46,9 @@ class PacketWriter(Output):
         if len(self._atoms) == MOST_ATOMS:
             self.flush_atoms()
 
-    def flush_atoms(self) -> None:
-        """Write the waiting atoms: every other packet comes after them."""
-        if self._atoms:
-            pattern, self._atoms = self._atoms, ""
-            self._put(encodings.atoms(pattern))
-
-    def drop_atoms(self) -> None:
-        """Lose the waiting atoms, as an overflow does."""
-        self._atoms = ""
+    def _write_atoms(self) -> None:
+        pattern, self._atoms = self._atoms, ""
+        self._put(encodings.atoms(pattern))
 
     def alignment(self) -> None:
         """Write A-sync (4.5.1); the next timestamp is written in full."""
