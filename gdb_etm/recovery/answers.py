@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.recovery.cells import BLOCKED, FIRST, LAST
 from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.graph import DEAD
-from gdb_etm.recovery.memory import BLOCKED, FIRST, LAST
 from gdb_etm.recovery.operations import CONTROL, FLAGS, FPCA, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, N, Op, V
 from gdb_etm.recovery.reasons import Reasons, name_of
 from gdb_etm.recovery.stretch import StretchSolution
@@ -268,14 +268,14 @@ class Answers:
         memory = self.solution.solver.memory
         found = set()
         for word in range(address & ~3, address + size, 4):
-            for number in memory.cells.get(word, ()):
+            for number in memory.cells.words.get(word, ()):
                 access = line.accesses[number]
                 where = domain.bits[access.address]
                 if access.store and where < address + size and address < where + access.size:
                     found.add(number)
         writes = []
         newer = len(line.accesses)
-        unplaced = memory.unplaced
+        unplaced = memory.barriers.unplaced
         for number in sorted(found, reverse=True):
             between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
             writes.append(self._write(number, between))

@@ -195,7 +195,7 @@ class Solver:
         """Work out what follows when calls keep registers."""
         dropped: Set[int] = set()
         if self.owned is not None:
-            self.memory.owned = self.owned
+            self.memory.barriers.owned = self.owned
         saved = self._save()
         for _ in range(_ROUNDS):
             try:
@@ -203,7 +203,7 @@ class Solver:
                     fallen = [self._assumptions[number] for number in dropped]
                     self.owned.others = {(one.number, one.returned) for one in fallen if one.kind in (THREAD, WAITING)}
                 self._assume(dropped)
-                if self._trespassed(self.memory.trespassed()):
+                if self._trespassed(self.memory.barriers.trespassed()):
                     self._restore(saved)
                     continue
                 more = (self._go_further() | self._of_functions(self._refuted(dropped))) - dropped
@@ -312,28 +312,27 @@ class Solver:
         saved = self._save()
         forbidden: Set[Tuple[int, int]] = set()
         kills: Dict[int, int] = {}
-        self.memory.learn_habits()
-        habits = self.memory.habits
+        self.memory.barriers.learn_habits()
+        habits = self.memory.barriers.habits
         for _ in range(_ROUNDS):
-            memory = self.memory
-            memory.guessing, memory.kills, memory.forbidden, memory.habits = True, kills, forbidden, habits
-            memory.look_again(True)
+            barriers = self.memory.barriers
+            self.memory.guess(kills, habits, forbidden)
             try:
                 self._run()
             except Contradiction as contradiction:
                 fresh = self._pairs(self.proofs.blamed(contradiction, _is_guess)) - forbidden
-                found = {number: at for number, at in memory.broken().items() if kills.get(number) != at}
+                found = {number: at for number, at in barriers.broken().items() if kills.get(number) != at}
                 self._restore(saved)
                 if not found and not fresh:
                     break
                 kills = {**kills, **found}
                 forbidden = forbidden if found else forbidden | fresh
                 continue
-            found = memory.broken()
-            memory.learn_habits()
-            if not found and not memory.doubtful():
+            found = barriers.broken()
+            barriers.learn_habits()
+            if not found and not barriers.doubtful():
                 break
-            kills, habits = {**kills, **found}, _united(habits, memory.habits)
+            kills, habits = {**kills, **found}, _united(habits, barriers.habits)
             self._restore(saved)
         else:
             self._restore(saved)
@@ -373,7 +372,7 @@ class Solver:
     def _link_stack(self) -> bool:
         # Links by offset; tells whether there are new ones.
         line = self.line
-        links = self.symbolic.find(self.memory.guessing, self.memory.forbidden)
+        links = self.symbolic.find(self.memory.barriers.guessing, self.memory.forbidden)
         for link in links:
             line.number = line.accesses[link[0]].number
             self._activate(line.relate(relation_of(line, link)))
