@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.assumptions import Assumptions, Fallen
+from gdb_etm.recovery.calls import THREAD, WAITING
 from gdb_etm.recovery.domain import Contradiction, Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
-from gdb_etm.recovery.operations import SP
 from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.proofs import Proofs
 from gdb_etm.recovery.relations import (
@@ -106,11 +106,6 @@ def _is_guess(relation: Relation) -> bool:
     return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3 and not _is_owned(relation)
 
 
-def _is_across(call: Assumption, switch: Assumption) -> bool:
-    # Whether a call returned in a thread that went on after it.
-    return call.number <= switch.number and switch.returned < call.returned
-
-
 def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
     return {key: one.get(key, set()) | other.get(key, set()) for key in set(one) | set(other)}
 
@@ -132,19 +127,12 @@ class _Saved(NamedTuple):
     symbolic: Symbolic
 
 
-class Fallen(NamedTuple):
-    """Assumptions that were dropped together, because one of them does not hold."""
-
-    assumptions: Tuple[Assumption, ...]
-
-
 class Solver:
     """Works out one line.
 
     :param line: With its facts.
     :param memory: Of the line.
     :param assumptions: What calls and handlers keep.
-    :param entered: Gives the address of the function that a call enters, by the call's number.
     :param progress: Called now and then with the number of relations looked at; what it raises ends the work.
     """
 
@@ -152,15 +140,13 @@ class Solver:
         self,
         line: Line,
         memory: Memory,
-        assumptions: List[Assumption],
-        entered: Callable[[int], int],
+        assumptions: Assumptions,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
         self.line = line
         self.proofs = Proofs(line)
         self.memory = memory
-        self._assumptions = assumptions
-        self._entered = entered
+        self.assumptions = assumptions
         self._progress = progress
         self.ends: List[int] = []
         """How many entries the log had at the end of each tier."""
@@ -193,6 +179,7 @@ class Solver:
 
     def assumed(self) -> None:
         """Work out what follows when calls keep registers."""
+        assumptions = self.assumptions
         dropped: Set[int] = set()
         if self.owned is not None:
             self.memory.barriers.owned = self.owned
@@ -200,13 +187,13 @@ class Solver:
         for _ in range(_ROUNDS):
             try:
                 if self.owned is not None:
-                    fallen = [self._assumptions[number] for number in dropped]
+                    fallen = assumptions.fallen(dropped).assumptions
                     self.owned.others = {(one.number, one.returned) for one in fallen if one.kind in (THREAD, WAITING)}
                 self._assume(dropped)
                 if self._trespassed(self.memory.barriers.trespassed()):
                     self._restore(saved)
                     continue
-                more = (self._go_further() | self._of_functions(self._refuted(dropped))) - dropped
+                more = (self._go_further() | assumptions.of_functions(assumptions.refuted(dropped))) - dropped
                 if not more:
                     break
                 dropped |= more
@@ -217,11 +204,11 @@ class Solver:
                 self._restore(saved)
                 if self._trespassed({(one[-2], one[-1]) for one in relations if _is_owned(one)}):
                     continue
-                blamed = self._least_sure(blamed - dropped) or set(range(len(self._assumptions))) - dropped
-                self.fallen.append(Fallen(tuple([self._assumptions[number] for number in sorted(blamed)])))
+                blamed = assumptions.least_sure(blamed - dropped) or assumptions.others(dropped)
+                self.fallen.append(assumptions.fallen(blamed))
                 dropped |= blamed
                 if len(blamed) == 1:
-                    dropped |= self._of_functions(blamed)
+                    dropped |= assumptions.of_functions(blamed)
         else:
             self._restore(saved)
         self.ends.append(len(self.line.domain.log.variable))
@@ -234,77 +221,21 @@ class Solver:
                 self.fallen.append(Fallen((fallen,)))
         return bool(links)
 
-    def _least_sure(self, blamed: Set[int]) -> Set[int]:
-        # Those about registers other than SP, if there are any.
-        assumptions = self._assumptions
-        switched = {one for one in blamed if assumptions[one].kind >= THREAD}
-        switched = switched or self._below(blamed)
-        if switched:
-            return self._of_switches(switched)
-        unsure = {one for one in blamed if assumptions[one].kind <= HANDLER and assumptions[one].place != SP}
-        return unsure or blamed
-
-    def _below(self, blamed: Set[int]) -> Set[int]:
-        # Threads that went on between calls and their returns.
-        calls = [self._assumptions[one] for one in blamed if self._assumptions[one].kind == CALL]
-        return {
-            number
-            for number, one in enumerate(self._assumptions)
-            if one.kind == THREAD and any(_is_across(call, one) for call in calls)
-        }
-
-    def _of_switches(self, blamed: Set[int]) -> Set[int]:
-        # All that is assumed of the same switches of threads, and of calls that other threads returned from.
-        found = set(blamed)
-        fallen = [self._assumptions[number] for number in blamed]
-        for number, one in enumerate(self._assumptions):
-            for other in fallen:
-                same = one.kind == other.kind and one.returned == other.returned and one.number == other.number
-                if same or one.kind == CALL and other.kind == THREAD and _is_across(one, other):
-                    found.add(number)
-        return found
-
-    def _refuted(self, dropped: Set[int]) -> Set[int]:
-        return {number for number in dropped if self.is_refuted(self._assumptions[number])}
-
-    def _of_functions(self, refuted: Set[int]) -> Set[int]:
-        # What else is assumed of functions that did not keep a register.
-        fallen = [self._assumptions[number] for number in refuted]
-        entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.place != SP}
-        return {
-            number
-            for number, one in enumerate(self._assumptions)
-            if one.kind == CALL and one.place != SP and self._entered(one.number) in entered
-        }
-
-    def is_refuted(self, assumption: Assumption) -> bool:
-        """Tell whether it is known that an assumption does not hold."""
-        domain, one, other = self.line.domain, assumption.before, assumption.after
-        if assumption.kind > HANDLER:
-            return False
-        return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
-
     def _go_further(self) -> Set[int]:
         # Looks at threads again with what is known; gives the assumptions that memory speaks against.
         count = -1
-        while self.saved is not None and count != len(self._assumptions):
-            count = len(self._assumptions)
+        while self.saved is not None and count != len(self.assumptions.made):
+            count = len(self.assumptions.made)
             self.saved.look()
             self._assume(set(range(count)))
-        others = self.saved.others() if self.saved is not None else set()
-        assumptions = enumerate(self._assumptions)
-        return self._of_switches({n for n, one in assumptions if one.kind == THREAD and one.number in others})
+        return self.assumptions.of_threads(self.saved.others()) if self.saved is not None else set()
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line
-        for number, assumption in enumerate(self._assumptions):
+        for number, assumption in enumerate(self.assumptions.made):
             if number not in dropped:
                 line.number = assumption.returned
-                if assumption.kind == ALIGNED:
-                    self._activate(line.relate((Kind.ALIGNED, assumption.before, assumption.distance, number)))
-                else:
-                    pair = (assumption.before, assumption.after)
-                    self._activate(line.relate((int(Kind.KEPT),) + pair + (assumption.distance, number)))
+                self._activate(line.relate(self.assumptions.relation(number)))
         self._run()
 
     def likely(self) -> None:

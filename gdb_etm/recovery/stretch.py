@@ -8,6 +8,7 @@ from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.assumptions import Assumptions
 from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import PRIVATE, THREAD, WAITING
@@ -80,7 +81,8 @@ class StretchSolution:
                 given.setdefault(fact.number, []).append(fact)
         self._build(given)
         memory = Memory(self.line, _words(begin), self._words if self._end_fits else None, self.address)
-        self.solver = Solver(self.line, memory, self.flow.calls.assumptions, self._entered, self._count)
+        assumptions = Assumptions(self.line, self.flow.calls.assumptions, self._entered)
+        self.solver = Solver(self.line, memory, assumptions, self._count)
         self.solver.saved = self._saved
         self.solver.owned = self.flow.owned
         self._solve()
@@ -218,9 +220,10 @@ class StretchSolution:
 
     def _tell_fallen(self) -> None:
         names = {place: name for name, place in PLACES.items()}
+        is_refuted = self.solver.assumptions.is_refuted
         for fallen in self.solver.fallen:
             switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
-            sure = list(switches.values()) or [one for one in fallen.assumptions if self.solver.is_refuted(one)]
+            sure = list(switches.values()) or [one for one in fallen.assumptions if is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
                 where = self.address(one.number)
                 if one.kind == THREAD:

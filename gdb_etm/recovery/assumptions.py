@@ -1,0 +1,111 @@
+"""What is assumed of a line, and what falls together: of assumptions that contradict what is known one does not hold.
+
+What is less sure falls first: that a thread goes on, before what calls and handlers keep; registers, before SP.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, List, NamedTuple, Set, Tuple
+
+from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, Assumption
+from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.operations import SP
+from gdb_etm.recovery.relations import Kind, Relation
+
+
+class Fallen(NamedTuple):
+    """Assumptions that were dropped together, because one of them does not hold."""
+
+    assumptions: Tuple[Assumption, ...]
+
+
+class Assumptions:
+    """The assumptions about a line, by their numbers.
+
+    :param line: The line.
+    :param made: The assumptions; others may be added while it is worked out.
+    :param entered: Gives the address of the function that a call enters, by the call's number.
+    """
+
+    def __init__(self, line: Line, made: List[Assumption], entered: Callable[[int], int]) -> None:
+        self._domain = line.domain
+        self.made = made
+        """All of them."""
+        self._entered = entered
+
+    def relation(self, number: int) -> Relation:
+        """Give what an assumption says."""
+        one = self.made[number]
+        if one.kind == ALIGNED:
+            return (int(Kind.ALIGNED), one.before, one.distance, number)
+        return (int(Kind.KEPT), one.before, one.after, one.distance, number)
+
+    def fallen(self, numbers: Set[int]) -> Fallen:
+        """Say that some were dropped together."""
+        return Fallen(tuple([self.made[number] for number in sorted(numbers)]))
+
+    def others(self, dropped: Set[int]) -> Set[int]:
+        """Give those that have not been dropped."""
+        return set(range(len(self.made))) - dropped
+
+    def is_refuted(self, assumption: Assumption) -> bool:
+        """Tell whether it is known that an assumption does not hold."""
+        domain, one, other = self._domain, assumption.before, assumption.after
+        if assumption.kind > HANDLER:
+            return False
+        return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
+
+    def refuted(self, numbers: Set[int]) -> Set[int]:
+        """Give those of which it is known that they do not hold."""
+        return {number for number in numbers if self.is_refuted(self.made[number])}
+
+    def least_sure(self, blamed: Set[int]) -> Set[int]:
+        """Give those that fall of some that are to blame: about registers other than SP, if there are any."""
+        switched = {number for number in blamed if self.made[number].kind >= THREAD} or self._below(blamed)
+        if switched:
+            return self.of_switches(switched)
+        unsure = {one for one in blamed if self.made[one].kind <= HANDLER and self.made[one].place != SP}
+        return unsure or blamed
+
+    def _below(self, blamed: Set[int]) -> Set[int]:
+        # Threads that went on between calls and their returns.
+        calls = [self.made[number] for number in blamed if self.made[number].kind == CALL]
+        return {
+            number
+            for number, one in enumerate(self.made)
+            if one.kind == THREAD and any(_is_across(call, one) for call in calls)
+        }
+
+    def of_threads(self, numbers: Set[int]) -> Set[int]:
+        """Give all that falls with threads that did not go on.
+
+        :param numbers: Of the instructions before the threads were left.
+        """
+        made = enumerate(self.made)
+        return self.of_switches({number for number, one in made if one.kind == THREAD and one.number in numbers})
+
+    def of_switches(self, blamed: Set[int]) -> Set[int]:
+        """Give all that is assumed of the same switches of threads, and of calls that other threads returned from."""
+        found = set(blamed)
+        fallen = [self.made[number] for number in blamed]
+        for number, one in enumerate(self.made):
+            for other in fallen:
+                same = one.kind == other.kind and one.returned == other.returned and one.number == other.number
+                if same or one.kind == CALL and other.kind == THREAD and _is_across(one, other):
+                    found.add(number)
+        return found
+
+    def of_functions(self, refuted: Set[int]) -> Set[int]:
+        """Give all that is assumed of the same functions, but of SP: they did not keep a register."""
+        fallen = [self.made[number] for number in refuted]
+        entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.place != SP}
+        return {
+            number
+            for number, one in enumerate(self.made)
+            if one.kind == CALL and one.place != SP and self._entered(one.number) in entered
+        }
+
+
+def _is_across(call: Assumption, switch: Assumption) -> bool:
+    # Whether a call returned in a thread that went on after it.
+    return call.number <= switch.number and switch.returned < call.returned
