@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import History
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.program.transfers import Role
@@ -19,31 +19,14 @@ from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.private import Owned
+from gdb_etm.recovery.runs import Chained, Handling, Part, Run, live_flags, parts
 from gdb_etm.recovery.stretches import within
-from gdb_etm.recovery.template import ALL_FLAGS, FLAGS, Template, Templates
+from gdb_etm.recovery.template import FLAGS, Template, Templates
 from gdb_etm.recovery.threads import Threads, Waiting, Word
 from gdb_etm.recovery.waiting import Saved
 
 _BIT = 0xFFFFFFFE
 _NO_MODE = 0xFFFFFFE0
-
-
-class Run(NamedTuple):
-    """Instructions that ran one after the other."""
-
-    number: int
-    """Of the first."""
-    templates: List[Template]
-    taken: List[Optional[bool]]
-    """Of each, whether it branched, or whether it did anything; None when that is not told."""
-
-
-class _Chained(NamedTuple):
-    # An exception that is taken where a handler returns.
-    event: Exception_
-
-
-_Run = Union[Run, Exception_, ExceptionReturn, _Chained]
 
 
 class _Branch(NamedTuple):
@@ -86,11 +69,10 @@ class Flow:
         core = history.source.core
         m_profile = is_m_profile(core)
         self._m_profile = m_profile
-        self.executed: List[Template] = []
-        """The instructions."""
         self._templates = Templates(history.program, line.constant, m_profile)
-        self._items = list(within(history, first, last))
-        self._runs = self._expand()
+        self._runs = parts(within(history, first, last), self._templates)
+        self.executed = [template for run in self._runs if isinstance(run, Run) for template in run.templates]
+        """The instructions."""
         if any(FP_MODE in template.writes for template in self.executed):
             features = features._replace(fpu=True)
         self._features = features
@@ -138,7 +120,7 @@ class Flow:
     def follow(self) -> Iterator[int]:
         """Add all instructions; gives the number of the next one now and then."""
         runs = self._runs
-        needs = _live_flags(runs)
+        needs = live_flags(runs)
         self._match(runs)
         self._last = next((run.templates[-1] for run in reversed(runs) if isinstance(run, Run)), None)
         at = 0
@@ -153,7 +135,7 @@ class Flow:
             else:
                 self._event(item, index)
 
-    def _match(self, runs: Sequence[_Run]) -> None:
+    def _match(self, runs: Sequence[Part]) -> None:
         # Which threads go on where handlers return that have set PSP.
         if not self._features.psp or not self._m_profile:
             return
@@ -204,36 +186,6 @@ class Flow:
         for number, activation, stack, pointer in now:
             if self._functions is not None and number >= self.first:
                 self._functions.finish(number, activation, stack, pointer, self._address)
-
-    def _expand(self) -> List[_Run]:
-        # Lists of templates with whether a branch was taken, and events.
-        runs: List[_Run] = []
-        state: Optional[int] = None
-        interrupted: Dict[int, int] = {}
-        for item in self._items:
-            if isinstance(item, Span):
-                executed = item.range
-                if state is None:
-                    state = interrupted.get(executed.start)
-                    if state is None:
-                        state = self._templates.it_state(executed.start, executed.isa)
-                templates, state = self._templates.of_range(executed.start, executed.end, executed.isa, state)
-                taken = [_mid(template) for template in templates]
-                taken[-1] = _outcome(templates[-1], executed.taken)
-                runs.append(Run(item.number, templates, taken))
-                self.executed += templates
-            elif isinstance(item, Exception_):
-                if runs and isinstance(runs[-1], ExceptionReturn):
-                    runs[-1] = _Chained(item)
-                else:
-                    if item.return_address is not None and state is not None:
-                        interrupted[item.return_address] = state
-                    runs.append(item)
-                state = 0
-            elif isinstance(item, ExceptionReturn):
-                state = None
-                runs.append(item)
-        return runs
 
     def _step(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> None:
         line = self.line
@@ -381,7 +333,7 @@ class Flow:
                 stays = self._functions.stays(self._address(branch.number), address)
             self.calls.arrive(branch.number, address, stays, self.current)
 
-    def _event(self, event: Union[Exception_, ExceptionReturn, _Chained], index: int) -> None:
+    def _event(self, event: Handling, index: int) -> None:
         self._world_of = -1
         self._moved = True
         self._tell_limits(event)
@@ -398,7 +350,7 @@ class Flow:
             return
         branch, self._branch = self._branch, None
         target = branch.target if branch is not None else None
-        if isinstance(event, _Chained):
+        if isinstance(event, Chained):
             self._exceptions.chain(target, self.current, self._m_profile)
         else:
             accesses = len(self.line.accesses)
@@ -407,42 +359,10 @@ class Flow:
             self._take_frame(event, accesses)
             self._branch = _Branch(loaded, 1, False, True, True, self.line.number)
 
-    def _tell_limits(self, event: Union[Exception_, ExceptionReturn, _Chained]) -> None:
+    def _tell_limits(self, event: Handling) -> None:
         if self._limits is None:
             return
         if not isinstance(event, Exception_):
             self._limits.leave()
         if not isinstance(event, ExceptionReturn):
-            self._limits.enter(event.event.vector if isinstance(event, _Chained) else event.vector)
-
-
-def _mid(template: Template) -> Optional[bool]:
-    # A direct branch that the trace goes on behind was not taken.
-    if template.kind is Kind.DIRECT and template.goes_to != template.address + template.size:
-        return False
-    return None
-
-
-def _outcome(template: Template, taken: bool) -> Optional[bool]:
-    if template.kind is Kind.INDIRECT:
-        return taken
-    if template.kind is Kind.DIRECT:
-        return taken if template.goes_to != template.address + template.size else None
-    return None if taken else False
-
-
-def _live_flags(runs: Iterable[_Run]) -> bytearray:
-    # For each instruction the flags that are read behind it.
-    found = bytearray()
-    live = ALL_FLAGS
-    for item in reversed(list(runs)):
-        if not isinstance(item, Run):
-            live = ALL_FLAGS
-            continue
-        for template in reversed(item.templates):
-            found.append(live)
-            if template.condition == ALWAYS:
-                live &= ~template.kills
-            live |= template.reads
-    found.reverse()
-    return found
+            self._limits.enter(event.event.vector if isinstance(event, Chained) else event.vector)
