@@ -18,32 +18,23 @@ What Unicorn does otherwise than a core, and what is done about it:
 
 from __future__ import annotations
 
-import ctypes
-from typing import Any, FrozenSet, Iterable, List, Optional, Tuple
+from typing import Any, FrozenSet, Iterable, List
 
-from unicorn import Uc, UcError, arm_const
+from unicorn import arm_const
 from unicorn import unicorn_const as const
-from unicorn.unicorn_py3.unicorn import uclib
 
-from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
+from gdb_etm.board.bus import FLASH_BASE, RAM_BASE, Bus
 from gdb_etm.board.conditions import ConditionWatch
+from gdb_etm.board.emulator import FOREVER, STUBS, STUBS_SIZE, Emulator, emu_start
 from gdb_etm.board.exceptions import HARD_FAULT
 from gdb_etm.board.models import CoreModel
-from gdb_etm.board.path import Block, Path, WrongPath
-from gdb_etm.board.registers import CORTEX_M, RegisterWatch
-from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
+from gdb_etm.board.path import Block, Path
+from gdb_etm.board.registers import CORTEX_M
+from gdb_etm.board.stops import Run, Stop
 from gdb_etm.board.t32 import condition_passes
 from gdb_etm.board.watch import AccessWatch
 
-# PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
-emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
-emu_start.restype = ctypes.c_int
-emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
-
-# Instructions on a page of the engine's own: what Unicorn has no function for, each at its offset. Programs that go
-# there fault, as they do around it.
-_STUBS = 0x1F000000
-_STUBS_SIZE = 0x1000
+# Instructions on the engine's own page, each at its offset.
 _MSR_PSP_R0, _MRS_R0_MSPLIM, _MRS_R0_PSPLIM, _MSR_MSPLIM_R0, _MSR_PSPLIM_R0 = range(0, 40, 8)
 _STUB_CODE = {
     _MSR_PSP_R0: "80f30988",
@@ -57,14 +48,10 @@ _PSP = arm_const.UC_ARM_REG_PSP
 XPSR_T = 1 << 24
 _IT_BITS = 0x0600FC00
 _IPSR = 0x1FF
-_FOREVER = 1 << 30
+_NOPS = bytes.fromhex("00bf00bf")
 
 
-_WRITES = (const.UC_MEM_WRITE_UNMAPPED, const.UC_MEM_WRITE_PROT)
-_FETCHES = (const.UC_MEM_FETCH_UNMAPPED, const.UC_MEM_FETCH_PROT)
-
-
-class Engine:
+class Engine(Emulator):
     """The core's registers and instructions.
 
     :param bus: What the core reaches.
@@ -72,76 +59,23 @@ class Engine:
     """
 
     def __init__(self, bus: Bus, model: CoreModel) -> None:
-        self._bus = bus
-        self._uc: Any = Uc(const.UC_ARCH_ARM, const.UC_MODE_THUMB | const.UC_MODE_MCLASS)
-        self._uc.ctl_set_cpu_model(getattr(arm_const, "UC_CPU_ARM_" + model.unicorn))
+        stubs = {offset: bytes.fromhex(code) + _NOPS for offset, code in _STUB_CODE.items()}
+        super().__init__(bus, const.UC_MODE_THUMB | const.UC_MODE_MCLASS, model.unicorn, CORTEX_M, stubs)
         self._has_stack_limits = model.has_stack_limits
-        self._path = Path(self._read_code)
+        self._path: Path = Path(self._read_code)
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
         self.floating_point = False
         self.running = False
-        self._stale = False
         self._before = 0
-        self._in_stub = False
         self._blocks: List[Block] = []
-        self._left = 0
         self._limit = 0
-        self._stopping = False
         self._single = False
         self._postponed = False
-        self._held = False
-        self._interrupt = -1
-        self._fault: Optional[Tuple[Stop, int]] = None
-        self._undo: Optional[Tuple[Any, bytes]] = None
         self.watch = AccessWatch(self._uc, bus, self._blocks)
         self.conditions = ConditionWatch(self._uc)
-        self.registers = RegisterWatch(self._uc, CORTEX_M)
-        self._map()
-        self._uc.hook_add(const.UC_HOOK_BLOCK, self._on_block)
-        self._uc.hook_add(const.UC_HOOK_INTR, self._on_interrupt)
-        self._uc.hook_add(const.UC_HOOK_MEM_UNMAPPED | const.UC_HOOK_MEM_PROT, self._on_fault)
         self._uc.ctl_exits_enabled(True)
         self._uc.ctl_set_exits([])
-
-    def _map(self) -> None:
-        """Give Unicorn flash, RAM and the page for :meth:`refresh_privilege`."""
-        uc = self._uc
-        self._memory = [(ctypes.c_char * len(part)).from_buffer(part) for part in (self._bus.flash, self._bus.ram)]
-        flash, ram = (ctypes.addressof(part) for part in self._memory)
-        uc.mem_map_ptr(FLASH_BASE, FLASH_SIZE, const.UC_PROT_READ | const.UC_PROT_EXEC, flash)
-        uc.mem_map_ptr(RAM_BASE, RAM_SIZE, const.UC_PROT_ALL, ram)
-        uc.mem_map(_STUBS, _STUBS_SIZE, const.UC_PROT_EXEC)
-        for offset, code in _STUB_CODE.items():
-            uc.mem_write(_STUBS + offset, bytes.fromhex(code) + b"\x00\xbf\x00\xbf")
-
-    def map_device(self, base: int, size: int) -> None:
-        """Lead the core's accesses to a range of addresses to the bus."""
-
-        def read(_uc: Any, offset: int, size: int, _data: Any) -> int:
-            try:
-                value = self._bus.read(base + offset, size)
-            except BusFault:
-                return 0
-            self.watch.device_read(value)
-            return value
-
-        def write(_uc: Any, offset: int, size: int, value: int, _data: Any) -> None:
-            if self._fault is None and self._may_write():
-                try:
-                    self._bus.write(base + offset, size, value & ((1 << 8 * size) - 1))
-                except BusFault:
-                    return
-
-        self._uc.mmio_map(base, size, read, None, write, None)
-
-    def read(self, register: int) -> int:
-        """Read a register by Unicorn's number."""
-        return int(self._uc.reg_read(register))
-
-    def write(self, register: int, value: int) -> None:
-        """Write a register by Unicorn's number."""
-        self._uc.reg_write(register, value)
 
     @property
     def pc(self) -> int:
@@ -179,17 +113,15 @@ class Engine:
         self._uc.ctl_set_exits(sorted(addresses))
         self._uc.ctl_flush_tb()
 
-    def code_changed(self) -> None:
-        """Forget translated code before the next run: the debugger has written memory."""
-        self._stale = True
+    def _where(self) -> int:
+        return self.pc
 
-    def _forget(self) -> None:
-        self._stale = False
-        self._uc.ctl_flush_tb()
-        self._path.forget()
+    def _on_device_read(self, value: int) -> None:
+        self.watch.device_read(value)
 
     def _may_write(self) -> bool:
-        """Tell whether a write to a device is to be done now; after it the run ends, so that its effects are seen."""
+        if self._fault is not None:
+            return False
         self._stopping = True
         if self._single or self.pc in self._blocks[-1].conditional:
             return True
@@ -245,9 +177,9 @@ class Engine:
         pc, saved, xpsr = self.pc, self.read(_R0), self.xpsr
         self.xpsr = (xpsr & ~_IT_BITS) | XPSR_T
         self.write(_R0, r0)
-        self._begin(_FOREVER)
+        self._begin(FOREVER)
         self._in_stub = True
-        emu_start(self._uc._uch, (_STUBS + stub) | 1, 0, 0, 1)
+        emu_start(self._uc._uch, (STUBS + stub) | 1, 0, 0, 1)
         self._in_stub = False
         self._blocks.clear()
         result = self.read(_R0)
@@ -307,23 +239,18 @@ class Engine:
 
     def _count(self, count: int) -> Run:
         """Run a number of instructions that Unicorn counts, in any block."""
-        self._begin(_FOREVER)
+        self._begin(FOREVER)
         self._single = count == 1
         return self._go(count)
 
     def _begin(self, limit: int) -> None:
+        self._clear()
         self._blocks.clear()
         self.watch.clear()
         self.conditions.clear()
-        self.registers.clear()
         self._limit = self._left = limit
-        self._held = False
-        self._stopping = False
         self._single = False
         self._postponed = False
-        self._interrupt = -1
-        self._fault = None
-        self._undo = None
 
     def _go(self, count: int) -> Run:
         """Let Unicorn run, and find out what happened."""
@@ -333,14 +260,10 @@ class Engine:
         pc = self.pc
         in_it = bool(self.it_state)
         self.running = True
-        error = emu_start(self._uc._uch, pc | 1, 0, 0, count)
-        self.running = False
-        if self._uc._hook_exception is not None:
-            raise self._uc._hook_exception
-        if self._undo is not None:
-            context, ram = self._undo
-            self._uc.context_restore(context)
-            self._bus.ram[:] = ram
+        try:
+            error = self._start(pc | 1, 0, count)
+        finally:
+            self.running = False
         # The held block has not begun; the ones before it are complete.
         whole = len(self._blocks) - self._held
         executed = self._path.walk(self._blocks[:whole], None if self._held else self.pc, in_it)
@@ -359,12 +282,9 @@ class Engine:
 
     def _outcome(self, executed: List[int], error: int) -> Run:
         """Name the reason for which Unicorn stopped."""
-        if self._fault is not None:
-            return Run(executed, self._fault[0], self._fault[1])
-        if self._interrupt >= 0:
-            if self._interrupt not in BY_INTERRUPT:
-                raise WrongPath("Unicorn raised exception %d at 0x%08x" % (self._interrupt, self.pc))
-            return Run(executed, BY_INTERRUPT[self._interrupt])
+        stopped = self._stopped(executed)
+        if stopped is not None:
+            return stopped
         if error == const.UC_ERR_OK:
             slept = bool(executed) and self._path.instruction(executed[-1]).is_wfi()
             return Run(executed, Stop.WFI if slept else Stop.LIMIT)
@@ -374,13 +294,13 @@ class Engine:
             if executed and self._path.instruction(executed[-1]).is_pause():
                 return Run(executed, Stop.LIMIT)
             return Run(executed, Stop.UNDEFINED)
-        raise WrongPath("Unicorn ended with '%s' at 0x%08x" % (UcError(error), self.pc))
+        raise self._failure(error)
 
-    def _on_block(self, _uc: Any, address: int, size: int, _data: Any) -> None:
+    def _on_block(self, uc: Any, address: int, size: int, _data: Any) -> None:
         block = self._path.known.get(address)
         if block is None or block.size != size:
             block = self._path.block(address, size)
-            if _STUBS <= address < _STUBS + _STUBS_SIZE and not self._in_stub:
+            if STUBS <= address < STUBS + STUBS_SIZE and not self._in_stub:
                 self._fault = Stop.FETCH, address
                 self._uc.emu_stop()
         self._blocks.append(block)
@@ -390,7 +310,7 @@ class Engine:
 
     def _hold_if_needed(self, block: Block) -> None:
         """Keep a block from running if it is too long, if something waits, or if it must be run in parts."""
-        if self._limit == _FOREVER:
+        if self._limit == FOREVER:
             hold = self._stopping
         else:
             unmasked = self.watch_masks and len(self._blocks) > 1 and self._blocks[-2].may_unmask
@@ -399,19 +319,6 @@ class Engine:
         if hold:
             self._held = True
             self._uc.emu_stop()
-
-    def _on_interrupt(self, _uc: Any, number: int, _data: Any) -> None:
-        self._interrupt = number
-        self._uc.emu_stop()
-
-    def _on_fault(self, uc: Any, kind: int, address: int, _size: int, _value: int, _data: Any) -> bool:
-        if self._fault is None:
-            if kind in _WRITES:
-                self._fault = Stop.WRITE, address
-                self._undo = uc.context_save(), bytes(self._bus.ram)
-            else:
-                self._fault = (Stop.FETCH if kind in _FETCHES else Stop.READ), address
-        return False
 
     def _read_code(self, address: int, size: int) -> bytes:
         for base, memory in ((FLASH_BASE, self._bus.flash), (RAM_BASE, self._bus.ram)):
