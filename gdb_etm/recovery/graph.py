@@ -96,6 +96,12 @@ class Graph:
             domain.watch(variable, number)
         return number
 
+    def add(self, relation: Relation) -> None:
+        """Add a relation that is to be evaluated."""
+        number = self.relate(relation)
+        self.domain.queued[number] = 1
+        self.domain.queue.append(number)
+
     def make(self, kind: int, *inputs: int) -> int:
         """Make the variable that a relation computes."""
         made = self.new(len(self.relations))

@@ -239,18 +239,12 @@ class Memory:
         self._line.number = access.number
         kind = int(Kind.GUESS if guessed else Kind.OWNED if (source, number) in self.barriers.crossed else Kind.LINK)
         place = (8 * index, 8 * distance, 8 * len(run))
-        self._activate(self._line.relate((kind, access.data, other.data) + place + (source, number)))
+        self._line.add((kind, access.data, other.data) + place + (source, number))
 
     def _weigh(self, found: Found, until: int) -> None:
         # Bytes that were found are those of an older access, or those of one of the stores in between.
         for relation in self.barriers.weigh(found, until):
-            self._activate(self._line.relate(relation))
-
-    def _activate(self, relation: int) -> None:
-        domain = self._domain
-        if not domain.queued[relation]:
-            domain.queued[relation] = 1
-            domain.queue.append(relation)
+            self._line.add(relation)
 
     def _tie(
         self,

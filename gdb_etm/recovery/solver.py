@@ -235,7 +235,7 @@ class Solver:
         for number, assumption in enumerate(self.assumptions.made):
             if number not in dropped:
                 line.number = assumption.returned
-                self._activate(line.relate(self.assumptions.relation(number)))
+                line.add(self.assumptions.relation(number))
         self._run()
 
     def likely(self) -> None:
@@ -274,12 +274,6 @@ class Solver:
         relations = self.line.relations
         return {(relations[number][-2], relations[number][-1]) for number in guesses}
 
-    def _activate(self, relation: int) -> None:
-        domain = self.line.domain
-        if not domain.queued[relation]:
-            domain.queued[relation] = 1
-            domain.queue.append(relation)
-
     def _run(self) -> None:
         # Until nothing more follows.
         log = self.line.domain.log
@@ -306,7 +300,7 @@ class Solver:
         links = self.symbolic.find(self.memory.barriers.guessing, self.memory.forbidden)
         for link in links:
             line.number = line.accesses[link[0]].number
-            self._activate(line.relate(relation_of(line, link)))
+            line.add(relation_of(line, link))
         return bool(links)
 
     def _drain(self) -> None:

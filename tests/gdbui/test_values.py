@@ -187,10 +187,10 @@ end
 
 def test_what_is_not_exact_is_marked(tmp_path: Path) -> None:
     (tmp_path / "alone.gdb").write_text(_HALT_ALONE)
-    begin = ["break walk", "ignore 1 12", "continue", "source %s" % (tmp_path / "alone.gdb"), "etm goto -18"]
+    begin = ["break walk", "ignore 1 60", "continue", "source %s" % (tmp_path / "alone.gdb"), "etm goto -131"]
     looks = ["etm info registers", "etm print $r0", "etm print $r1", "etm print $r3", "etm x/xw $sp"]
     tiers = [["set etm recovery " + tier, *looks] for tier in ("likely", "assumed", "exact")]
-    found = session([*begin, *tiers[0], *tiers[1], *tiers[2]], program=elf("corrupt-O0"))
+    found = session([*begin, *tiers[0], *tiers[1], *tiers[2]], program=elf("corrupt-Os"))
     likely, assumed, exact = (found[6 + 6 * index :][:5] for index in range(3))
     marks = [{name: mark_of(rest) for name, rest in fields(tier[0]).items()} for tier in (likely, assumed, exact)]
     assert {"(assumed)", "(likely)", ""} == set(marks[0].values()) - {"<unavailable>"}
