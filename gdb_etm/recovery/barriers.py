@@ -169,7 +169,8 @@ class Barriers:
             if source >= 0 and high - low <= _SCAN:
                 between = self.unplaced[low:high] + [number for number in unsure if source < number < until]
                 part = found._replace(wanted=wanted)
-                relations += weighing.weigh(part, until, source, -8 * distance, between)
+                relation = weighing.weigh(part, until, source, -8 * distance, between)
+                relations += [relation] if relation is not None else []
         weighing.end(until, found.address, bool(relations))
         return relations
 

@@ -143,8 +143,8 @@ class Weighing:
 
     def weigh(
         self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
-    ) -> Iterator[Relation]:
-        """Give the relation that says what was found, if that is new.
+    ) -> Optional[Relation]:
+        """Give the relation that says what was found; None when that is nothing new.
 
         :param until: The access that found it, or as many as there are for the end.
         :param source: The access whose data it is if no store hit.
@@ -154,13 +154,13 @@ class Weighing:
         others = candidates(self._line, sorted(stores, reverse=True), found)
         key = (until, source, found.address)
         if others is None or others == self._weighed.get(key):
-            return
+            return None
         self._weighed[key] = others
         data = self._line.accesses[source].data
         if found.wanted == MASK and not shift and all(part == MASK and not far for _, part, far, _ in others):
             self._words[found.data] = (data,) + tuple([one[0] for one in others])
             self._seen = -1
-        yield _relation(found, data, shift, others) + (source, until)
+        return _relation(found, data, shift, others) + (source, until)
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
         """Tell whether a variable, a sum of words that are one of a few, may be one of some values."""
