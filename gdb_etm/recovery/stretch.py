@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, Optional
 
 from gdb_etm.history.store import History, Span
@@ -124,8 +125,6 @@ class StretchSolution:
 
     def variable(self, number: int, place: int) -> Optional[int]:
         """Give the variable that a place held before an instruction; None for a flag that nobody reads."""
-        from bisect import bisect_right
-
         at = bisect_right(self.line.times[place], number) - 1
         held = self.line.held[place][at] if at >= 0 else DEAD
         return None if held == DEAD else held
