@@ -56,7 +56,9 @@ _TOLD = 1 << 13
 _PASSES = 40
 # Times that links by offset are looked for.
 _ROUNDS = 12
-# Times that a tier is begun again.
+# Times that what is assumed is begun again.
+_GUESSES = 40
+# Times that what is likely is: a contradiction comes soon, so most of them are short.
 
 HANDLERS: Dict[int, Handler] = {
     Kind.FACT: fact,
@@ -245,7 +247,7 @@ class Solver:
         kills: Dict[int, int] = {}
         self.memory.barriers.learn_habits()
         habits = self.memory.barriers.habits
-        for _ in range(_ROUNDS):
+        for _ in range(_GUESSES):
             barriers = self.memory.barriers
             self.memory.guess(kills, habits, forbidden)
             try:
