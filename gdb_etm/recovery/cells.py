@@ -26,6 +26,17 @@ def aliased(address: int) -> int:
     return _RAM + ((address - BIT_BAND[0]) >> 5) if BIT_BAND[0] <= address < BIT_BAND[1] else _NOWHERE
 
 
+def within(address: int, size: int, word: int) -> int:
+    """Tell which bytes of a word an access touches, a bit for each.
+
+    :param address: Of the access.
+    :param size: In bytes.
+    :param word: Address of the word.
+    """
+    low, high = max(address - word, 0), min(address + size - word, 4)
+    return (1 << high) - (1 << low) if low < high else 0
+
+
 class Cells:
     """Those accesses of a line of which the address is known, by the words of RAM that they touch.
 

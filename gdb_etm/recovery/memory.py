@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.barriers import Barriers
-from gdb_etm.recovery.cells import BLOCKED, FIRST, UNSURE, Cells, aliased
+from gdb_etm.recovery.cells import BLOCKED, FIRST, UNSURE, Cells, aliased, within
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Access, Line
@@ -157,8 +157,7 @@ class Memory:
         if not line.is_ram(address, access.size) or line.is_volatile(address, access.size):
             return
         for word in range(address & ~3, address + access.size, 4):
-            bytes_ = ((1 << access.size) - 1) << 8 >> (word - address + 8)
-            self._insert(word, number, bytes_ & 15)
+            self._insert(word, number, within(address, access.size, word))
         if not access.store:
             self._connect(number)
 
@@ -171,14 +170,18 @@ class Memory:
     def _insert(self, word: int, number: int, touched: int) -> None:
         behind = self.cells.insert(word, number, touched)
         cell = self.cells.words[word]
-        accesses, linked = self._line.accesses, self.linked
+        accesses, linked, domain = self._line.accesses, self.linked, self._domain
         for position in range(behind, len(cell)):
             other = cell[position]
             access = accesses[other]
+            covered = touched & within(domain.bits[access.address], access.size, word)
             if not access.store:
-                if linked[other] != (1 << access.size) - 1:
+                if covered and linked[other] != (1 << access.size) - 1:
                     self._connect(other)
-            elif access.size == 4 and not self._domain.bits[access.address] & 3:
+            elif domain.mask[access.condition] == MASK and not domain.bits[access.condition]:
+                continue
+            touched &= ~covered
+            if not touched:
                 return
         self._connect_end(word, touched)
 

@@ -76,10 +76,14 @@ def _places(domain: Domain, store: Access, found: Found) -> Iterator[Tuple[int, 
     # Where a store may have hit: how far above the first byte, and which bits.
     known, bits = domain.mask[store.address], domain.bits[store.address]
     low, span = domain.interval(store.address)
-    for distance in range(1 - store.size, found.size):
-        place = (found.address + distance) & MASK
+    first = found.address - store.size + 1
+    if (first - low) & MASK > span and (low - first) & MASK > found.address + found.size - 1 - first:
+        return
+    whole = (1 << 8 * store.size) - 1
+    for place in range(first, found.address + found.size):
         if not (place ^ bits) & known and (place - low) & MASK <= span:
-            part = moved((1 << 8 * store.size) - 1, 8 * distance) & found.wanted
+            distance = place - found.address
+            part = moved(whole, 8 * distance) & found.wanted
             if part:
                 yield distance, part
 
