@@ -87,14 +87,6 @@ class Board:
         unit.outputs = unit.set_inputs
         return unit
 
-    def is_unplugged(self, transfers: int) -> bool:
-        """Tell whether the probe has been pulled by now.
-
-        :param transfers: Number of transfers so far.
-        """
-        by_transfers = 0 < self.faults.unplug_after < transfers
-        return by_transfers or 0 < self.faults.unplug_drain <= self.buffer.words_read
-
     def reset(self) -> None:
         """Reset the system: the core, not the debug components."""
         self.machine.write(_AIRCR, 4, _SYSRESETREQ)

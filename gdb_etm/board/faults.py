@@ -46,6 +46,14 @@ class Faults(NamedTuple):
     noise: int = 0
     """Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's."""
 
+    def is_unplugged(self, transfers: int, drained: int) -> bool:
+        """Tell whether the probe has been pulled by now.
+
+        :param transfers: Number of transfers so far.
+        :param drained: Number of words read from the trace buffer.
+        """
+        return 0 < self.unplug_after < transfers or 0 < self.unplug_drain <= drained
+
 
 def parse_faults(names: Sequence[str]) -> Faults:
     """Return the faults that text asks for.

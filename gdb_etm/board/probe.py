@@ -230,7 +230,7 @@ class BoardProbe(DebugProbe):
 
     def _count(self) -> None:
         self.transfers += 1
-        if self.board.is_unplugged(self.transfers):
+        if self.board.faults.is_unplugged(self.transfers, self.board.buffer.words_read):
             raise exceptions.ProbeDisconnected("%s is not connected any more" % self.unique_id)
 
     def _option(self, name: str) -> Any:

@@ -5,16 +5,34 @@ IHI 0014Q, A.2 and 3.5 (ETMFFLR, ETMSYNCFR).  What is written is put back at onc
 
 from __future__ import annotations
 
-from typing import Dict, Type
+from typing import Callable, Dict, Type
 
 from gdb_etm.coresight.borrowed import Borrowed
-from gdb_etm.registers import etmv3
+from gdb_etm.errors import AccessError
+from gdb_etm.registers import etmv3, etmv3_id
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.capabilities import read_registers
 from gdb_etm.traceunit.capabilities_armv7 import SYNC_PROBE, Armv7Capabilities
 
 _IDENTIFICATION = ("ETMCCR", "ETMSCR", "ETMIDR", "ETMCCER")
 _LARGEST_FIFO = 0xFF
+_WITH_POWER_STATUS = 3
+# Minor version of ETMv3 since which there is an ETMPDSR.
+
+
+def tells_power(read: Callable[[Register], int]) -> bool:
+    """Tell whether ETMPDSR means anything: units before ETMv3.3 have none, and it reads as zero.
+
+    :param read: Reads a register of the unit.
+    :raises AccessError: It does not answer, though nothing says that it has no power.
+    """
+    try:
+        identity = etmv3_id.ETMIDR.decode(read(etmv3_id.ETMIDR))
+    except AccessError as error:
+        if error.kind != "fault":
+            raise
+        return True
+    return identity["Major"] != etmv3_id.MAJOR_ETMV3 or identity["Minor"] >= _WITH_POWER_STATUS
 
 
 def probe_unit(registers: Borrowed, kind: Type[Armv7Capabilities]) -> Dict[str, int]:

@@ -10,7 +10,7 @@ from typing import ClassVar, Dict, FrozenSet, List, Optional, Tuple, Type
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.components import Component
 from gdb_etm.coresight.poll import Deadline
-from gdb_etm.errors import AccessError, CaptureError, UnsupportedError
+from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv3, etmv3_id
 from gdb_etm.registers.page import Page, Register, Version
 from gdb_etm.traceunit.apply import differences
@@ -18,10 +18,9 @@ from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
 from gdb_etm.traceunit.management import Management
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.plan_armv7 import plan_disable, plan_enable
-from gdb_etm.traceunit.probe_armv7 import probe_unit
+from gdb_etm.traceunit.probe_armv7 import probe_unit, tells_power
 from gdb_etm.traceunit.unit import TraceUnit
 
-_WITH_POWER_STATUS = 3  # minor version of ETMv3 since which there is an ETMPDSR
 _BESIDE_PLANS = frozenset((
     "ETMCR", "ETMSR", "ETMSYNCFR", "ETMAUXCR", "ETMPDCR", "ETMITCTRL", "ETMCLAIMSET", "ETMCLAIMCLR", "ETMOSSRR",
     *("ETMIMPSPEC%d" % n for n in range(8))))
@@ -197,14 +196,7 @@ class Armv7Unit(TraceUnit):
             super()._await_power()
 
     def _tells_power(self) -> bool:
-        """Tell whether ETMPDSR means anything: units before ETMv3.3 have none, and it reads as zero."""
-        try:
-            identity = etmv3_id.ETMIDR.decode(self._registers.read(etmv3_id.ETMIDR))
-        except AccessError as error:
-            if error.kind != "fault":
-                raise
-            return True
-        return identity["Major"] != etmv3_id.MAJOR_ETMV3 or identity["Minor"] >= _WITH_POWER_STATUS
+        return tells_power(self._registers.read)
 
     def _stop(self) -> None:
         """Stop the unit so that it takes writes, and see to it that the main control register is put back last."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Iterator, Tuple
 
-from gdb_etm.errors import AccessError
 from gdb_etm.registers import etmv3, etmv3_comparators, etmv3_id, etmv3_page, ptm
 from gdb_etm.traceunit.doctor.core import authentication
 from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok, unknown
 from gdb_etm.traceunit.doctor.reading import Block, Reading
 from gdb_etm.traceunit.doctor.route import software_lock
 from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
-
-_WITH_POWER_STATUS = 3  # minor version of ETMv3 since which there is an ETMPDSR
+from gdb_etm.traceunit.probe_armv7 import tells_power
 
 
 def check_unit(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Finding]:
@@ -28,7 +26,7 @@ def check_unit(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Fi
     lost = ", and it was without since it was last asked (Sticky)" if power["Sticky"] else ""
     if power["Power"]:
         yield ok("unit power", power.says("on" + lost))
-    elif _tells_power(block):
+    elif tells_power(lambda register: block.word(register.offset)):
         yield bad("unit power", power.says("off" + lost), mend=around.unit_mend)
         return
     else:
@@ -40,16 +38,6 @@ def check_unit(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Fi
         return
     yield ok("OS Lock", lock.says("open" if lock["Model0"] or lock["Model1"] else "there is none"))
     yield from _check_use(block, around, is_ptm)
-
-
-def _tells_power(block: Block) -> bool:
-    try:
-        identity = block.read(etmv3_id.ETMIDR)
-    except AccessError as error:
-        if error.kind != "fault":
-            raise
-        return True
-    return identity["Major"] != etmv3_id.MAJOR_ETMV3 or identity["Minor"] >= _WITH_POWER_STATUS
 
 
 def _check_use(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Finding]:
