@@ -5,9 +5,10 @@ What is less sure falls first: that a thread goes on, before what calls and hand
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Callable, List, NamedTuple, Set, Tuple
 
-from gdb_etm.recovery.calls import ALIGNED, CALL, HANDLER, THREAD, Assumption
+from gdb_etm.recovery.calls import ALIGNED, BLOCK, CALL, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import SP
 from gdb_etm.recovery.relations import Kind, Relation
@@ -32,6 +33,9 @@ class Assumptions:
         self.made = made
         """All of them."""
         self._entered = entered
+        self.by_block: Set[int] = set()
+        """Threads of which nothing but the scheduler's blocks tells what they did afterwards, by the numbers of the
+        instructions before they were left."""
 
     def relation(self, number: int) -> Relation:
         """Give what an assumption says."""
@@ -63,7 +67,8 @@ class Assumptions:
         """Give those that fall of some that are to blame: about registers other than SP, if there are any."""
         switched = {number for number in blamed if self.made[number].kind >= THREAD} or self._below(blamed)
         if switched:
-            return self.of_switches(switched)
+            rests = any(self._rests_on_blocks(self.made[number]) for number in switched)
+            return self.of_switches(switched) | (self.of_blocks(self.made[-1].returned) if rests else set())
         unsure = {one for one in blamed if self.made[one].kind <= HANDLER and self.made[one].place != SP}
         return unsure or blamed
 
@@ -84,16 +89,28 @@ class Assumptions:
         made = enumerate(self.made)
         return self.of_switches({number for number, one in made if one.kind == THREAD and one.number in numbers})
 
+    def of_blocks(self, until: int) -> Set[int]:
+        """Give all that rests on which blocks the scheduler keeps threads in.
+
+        :param until: The last instruction before which threads were left.
+        """
+        return self.of_switches(
+            {n for n, one in enumerate(self.made) if one.number <= until and self._rests_on_blocks(one)}
+        )
+
+    def _rests_on_blocks(self, one: Assumption) -> bool:
+        return one.kind == BLOCK or one.kind in (THREAD, WAITING) and one.number in self.by_block
+
     def of_switches(self, blamed: Set[int]) -> Set[int]:
         """Give all that is assumed of the same switches of threads, and of calls that other threads returned from."""
-        found = set(blamed)
         fallen = [self.made[number] for number in blamed]
-        for number, one in enumerate(self.made):
-            for other in fallen:
-                same = one.kind == other.kind and one.returned == other.returned and one.number == other.number
-                if same or one.kind == CALL and other.kind == THREAD and _is_across(one, other):
-                    found.add(number)
-        return found
+        same = {(one.kind, one.number, one.returned) for one in fallen}
+        threads = sorted({(one.number, one.returned) for one in fallen if one.kind == THREAD})
+        return blamed | {
+            number
+            for number, one in enumerate(self.made)
+            if (one.kind, one.number, one.returned) in same or one.kind == CALL and _is_across_any(one, threads)
+        }
 
     def of_functions(self, refuted: Set[int]) -> Set[int]:
         """Give all that is assumed of the same functions, but of SP: they did not keep a register."""
@@ -109,3 +126,8 @@ class Assumptions:
 def _is_across(call: Assumption, switch: Assumption) -> bool:
     # Whether a call returned in a thread that went on after it.
     return call.number <= switch.number and switch.returned < call.returned
+
+
+def _is_across_any(call: Assumption, switches: List[Tuple[int, int]]) -> bool:
+    # The same of several threads: the instructions before they were left and before they went on, in order.
+    return any(returned < call.returned for _, returned in switches[bisect_left(switches, (call.number, 0)) :])

@@ -18,7 +18,7 @@ _DEEP = 4
 # Calls that one return may leave at once, by tail calls that are not told from calls.
 
 
-CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE = range(9)
+CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE, BLOCK = range(10)
 """What assumptions are about."""
 
 
@@ -30,7 +30,7 @@ class Assumption(NamedTuple):
     frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
     CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
     what it was called with; PRIVATE: the function at ``distance``
-    alone writes its frames."""
+    alone writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from."""
     place: int
     before: int
     """Variable."""

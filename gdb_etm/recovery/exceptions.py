@@ -35,9 +35,9 @@ from gdb_etm.recovery.operations import (
     V,
     Z,
 )
+from gdb_etm.recovery.pushed import Waiting
 from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.template import Template
-from gdb_etm.recovery.threads import Waiting
 from gdb_etm.recovery.waiting import Match, Wait
 
 _BIT = 0xFFFFFFFE

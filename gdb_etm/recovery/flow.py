@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.history.store import History
 from gdb_etm.program.conditions import ALWAYS
@@ -19,10 +19,13 @@ from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.private import Owned
+from gdb_etm.recovery.pushed import Waiting, Word
 from gdb_etm.recovery.runs import Chained, Handling, Part, Run, live_flags, parts
+from gdb_etm.recovery.scheduler import Handled, Scheduler
 from gdb_etm.recovery.stretches import within
+from gdb_etm.recovery.switches import Switches
 from gdb_etm.recovery.template import FLAGS, Template, Templates
-from gdb_etm.recovery.threads import Threads, Waiting, Word
+from gdb_etm.recovery.threads import Threads
 from gdb_etm.recovery.waiting import Saved
 
 _BIT = 0xFFFFFFFE
@@ -81,12 +84,16 @@ class Flow:
         """The variable of each place; those of one instruction come after the others."""
         self.calls = Calls(line)
         self._exceptions = Exceptions(line, self.calls, features)
-        self._threads = Threads(history.program)
+        self._threads = Threads(history.program, Switches(line.domain.bits.__getitem__, self._read_constant))
         self._word = word
         self._limits = limits
         self._resumed: Dict[int, int] = {}
         # By the index of an exception return that of the exception that left the thread which goes on.
         self._waiting: List[Tuple[int, Waiting]] = []
+        self._handled: Dict[int, Tuple[int, Handled]] = {}
+        # By the index of an exception return that of the exception, and what the handler did.
+        self.scheduler = Scheduler(line, self.calls.assumptions, self._address, word)
+        """What handlers did that changed between threads."""
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
         self._branch: Optional[_Branch] = None
@@ -147,8 +154,14 @@ class Flow:
                 threads.enter(index, item.return_address)
             elif isinstance(item, ExceptionReturn):
                 threads.leave(index)
+            else:
+                threads.chain()
         if threads.switches:
             self._resumed, self._waiting = threads.match(self.line.rules.stacks, self._word)
+            self._handled = {end: (begin, handled) for begin, end, handled in threads.handled()}
+
+    def _read_constant(self, address: int) -> Optional[int]:
+        return self.line.read_constant(address, 4)
 
     def wait(self, word: Word) -> Saved:
         """Take it that threads wait at the end with the frames that memory holds then."""
@@ -158,10 +171,23 @@ class Flow:
             if self._functions is not None and number >= self.first:
                 self._functions.finish(number, activation, stack, pointer, self._address)
                 self.calls.tie(number, [activation] + [call.activation for call in stack])
+        running = self._threads.running()
+        if running is not None:
+            left_to = running[2]
+            number = self.last if left_to is None else self._exceptions.left(left_to)[0]
+            self.scheduler.run(running[0], running[1], number)
+        for address, left in self._threads.relied():
+            self.scheduler.rely(address, self._exceptions.left(left)[0])
         matches = [self._exceptions.match(left, places) for left, places in self._threads.places.items()]
         return Saved(
             self.line, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
         )
+
+    @property
+    def by_block(self) -> Set[int]:
+        """Threads of which nothing but their blocks tells what they did, by the numbers of the instructions before they
+        were left."""
+        return {self._exceptions.left(left)[0] for left in self._threads.by_block}
 
     @property
     def owned(self) -> Optional[Owned]:
@@ -355,6 +381,9 @@ class Flow:
         else:
             accesses = len(self.line.accesses)
             resumed = self._resumed.get(index)
+            if index in self._handled:
+                left, handled = self._handled[index]
+                self.scheduler.handle(handled, self._exceptions.left(left)[0])
             loaded = self._exceptions.leave(target, self.current, self._m_profile, resumed)
             self._take_frame(event, accesses)
             self._branch = _Branch(loaded, 1, False, True, True, self.line.number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List, Optional, Set, Tuple
 
-from gdb_etm.recovery.calls import ARGUMENT, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.calls import ARGUMENT, BLOCK, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.graph import INPUT, OPEN, START, UNMODELLED, Fact
 from gdb_etm.recovery.operations import MASK, PLACES, SP
 from gdb_etm.recovery.relations import Kind, variables
@@ -81,6 +81,8 @@ class Reasons:
             return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
         if one.kind == WAITING:
             return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
+        if one.kind == BLOCK:
+            return "the scheduler went from block to block as RAM at the halt links them"
         if one.kind == CONSTANT:
             where = self._solution.address(max(number, self._solution.first))
             what = "a word of its frame" if one.place == SP else _NAMES[one.place]

@@ -47,6 +47,7 @@ from gdb_etm.recovery.relations_arith import (
     total_with_carry,
 )
 from gdb_etm.recovery.relations_choice import choose, left, remainder, select
+from gdb_etm.recovery.scheduler import Scheduler
 from gdb_etm.recovery.symbolic import Symbolic, relation_of
 from gdb_etm.recovery.values import Tier
 from gdb_etm.recovery.waiting import Saved
@@ -159,6 +160,8 @@ class Solver:
         """Accesses to frames that only their own functions write."""
         self.saved: Optional[Saved] = None
         """Adds assumptions that what is known by then allows, and knows what speaks against others."""
+        self.scheduler: Optional[Scheduler] = None
+        """Knows what speaks against the blocks in which threads are taken to be kept."""
 
     def tier(self, entry: int) -> Tier:
         """Give the tier of an entry of the log; that of what has none is EXACT."""
@@ -230,7 +233,10 @@ class Solver:
             count = len(self.assumptions.made)
             self.saved.look()
             self._assume(set(range(count)))
-        return self.assumptions.of_threads(self.saved.others()) if self.saved is not None else set()
+        wrong = self.assumptions.of_threads(self.saved.others()) if self.saved is not None else set()
+        if self.scheduler is not None:
+            wrong |= self.assumptions.of_blocks(self.scheduler.disturbed(self.memory))
+        return wrong
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line

@@ -10,7 +10,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.assumptions import Assumptions
-from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, CONSTANT, FRAME
+from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import PRIVATE, THREAD, WAITING
 from gdb_etm.recovery.domain import Contradiction
@@ -83,9 +83,11 @@ class StretchSolution:
         self._build(given)
         memory = Memory(self.line, _words(begin), self._words if self._end_fits else None, self.address)
         assumptions = Assumptions(self.line, self.flow.calls.assumptions, self._entered)
+        assumptions.by_block = self.flow.by_block
         self.solver = Solver(self.line, memory, assumptions, self._count)
         self.solver.saved = self._saved
         self.solver.owned = self.flow.owned
+        self.solver.scheduler = self.flow.scheduler
         self._solve()
 
     @property
@@ -222,11 +224,14 @@ class StretchSolution:
         is_refuted = self.solver.assumptions.is_refuted
         for fallen in self.solver.fallen:
             switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
-            sure = list(switches.values()) or [one for one in fallen.assumptions if is_refuted(one)]
+            blocks = sorted([one for one in switches.values() if one.kind == BLOCK], key=lambda one: one.number)
+            sure = blocks[-1:] or list(switches.values()) or [one for one in fallen.assumptions if is_refuted(one)]
             for one in sure or fallen.assumptions[-1:]:
                 where = self.address(one.number)
                 if one.kind == THREAD:
                     text = "it was another thread than that left at #{:,} that went on".format(one.number)
+                elif one.kind == BLOCK:
+                    text = "the scheduler's blocks do not tell which threads ran up to #{:,}".format(one.number)
                 elif one.kind == WAITING:
                     text = "the thread left at #{:,} does not wait at the end as it was left".format(one.number)
                 elif one.kind == CONSTANT:

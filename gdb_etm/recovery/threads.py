@@ -7,54 +7,26 @@ halt tells whether there is one.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.operations import PSP
+from gdb_etm.recovery.blocks import NOTHING, Decided, Period, Pointers, decide
+from gdb_etm.recovery.operations import MASK, PSP
+from gdb_etm.recovery.pushed import Frames, Left, Waiting, Word
+from gdb_etm.recovery.scheduler import Handled
+from gdb_etm.recovery.switches import CHAINED, ENTERED, LEFT, Part, Switch, Switches
 from gdb_etm.recovery.template import Template
-
-Word = Callable[[int], Optional[int]]
-"""Gives the word at an aligned address, if known."""
 
 _DEEP = 4
 # Calls that one return may leave at once, as in calls.py.
 _WAITING = 64
-_SCANNED = 1 << 20
-# Bytes that are searched for frames.
 NEAR = 128
 """Frames that are no further apart, in bytes, are believed to be of one stack."""
-_ABOVE = 64
-# Words above one another in which return addresses are looked for.
-_EXC_RETURN, _PSP = 0xFFFFFF80, 4
-# The least EXC_RETURN, and its bit for PSP.
-_XPSR = 0x010001FF
-# T and the exception's number, which is 0 in Thread mode.
 
 
 _Place = Tuple[Optional[int], Optional[int]]
 # Where a thread goes on, and where its first return leads.
-
-
-class Left(NamedTuple):
-    """A thread that was left."""
-
-    event: int
-    """Index of the exception, in what was expanded."""
-    address: int
-    """Where it goes on."""
-    calls: Tuple[int, ...]
-    """Return addresses of its calls, as far as they are known, innermost last."""
-
-
-class Waiting(NamedTuple):
-    """What an exception pushed for a thread that still waits."""
-
-    address: int
-    words: Tuple[int, ...]
-    """R0 to R3, R12, LR and xPSR."""
-    returns: Optional[int]
-    """EXC_RETURN, where the handler has pushed it below the frame."""
 
 
 class _Residence:
@@ -69,68 +41,22 @@ class _Residence:
         self.calls: List[int] = []
         self.left: Optional[int] = None
         self.left_at: Optional[int] = None
-
-
-class Frames:
-    """Finds exceptions' frames in memory at the halt.
-
-    :param pieces: Where stacks may be.
-    :param word: Reads it.
-    :param wanted: Return addresses of the frames.
-    """
-
-    def __init__(self, pieces: Iterable[Tuple[int, int]], word: Word, wanted: Set[int]) -> None:
-        self._word = word
-        self._found: Dict[int, List[int]] = {}
-        scanned = 0
-        for low, high in pieces:
-            for address in range((low + 7) & ~7, min(high, low + _SCANNED - scanned) - 4, 8):
-                value = word(address)
-                if value in wanted and value is not None:
-                    self._found.setdefault(value, []).append(address - 24)
-            scanned += min(high - low, _SCANNED - scanned)
-
-    def of(self, left: Left) -> List[Waiting]:
-        """List the frames that fit a thread that was left: by where it goes on, and by the calls above.
-
-        Those with the innermost return address in LR count alone, if there are any.
-        """
-        found: Dict[bool, List[Waiting]] = {True: [], False: []}
-        for address in self._found.get(left.address, ()):
-            status = self._word(address + 28)
-            if status is not None and status & _XPSR == 1 << 24 and self._has_calls(address, left.calls):
-                in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
-                found[in_register].append(self._frame(address, status))
-        return found[True] or found[False]
-
-    def _frame(self, address: int, status: int) -> Waiting:
-        words = [self._word(address + 4 * index) for index in range(6)]
-        below = self._word(address - 4)
-        known = tuple([word for word in words if word is not None])
-        is_return = below is not None and below >= _EXC_RETURN and below & _PSP
-        return Waiting(address, (*known, status) if len(known) == 6 else (), below if is_return else None)
-
-    def _has_calls(self, frame: int, calls: Sequence[int]) -> bool:
-        # Return addresses are on the stack above the frame, but the innermost one may be in LR, which is at 20.
-        at = frame + 20
-        for depth, address in enumerate(reversed(calls)):
-            places = range(at, at + 4 * _ABOVE, 4)
-            at = next((place + 4 for place in places if self._word(place) == address | 1), 0)
-            if not at:
-                return False
-            if not depth:
-                at = max(at, frame + 32)
-        return True
+        self.switch: Optional[Switch] = None
+        # What the handler does that it is left to.
 
 
 class Threads:
     """Follows what ran, to match threads that go on with those that were left.
 
     :param program: The program that ran.
+    :param switches: Works out what handlers do.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, switches: Switches) -> None:
         self._program = program
+        self._switches = switches
+        self._handled: List[Part] = []
+        # What the handlers did that run.
         self._returns: Dict[int, bool] = {}
         self._residence = _Residence(None)
         self._all = [self._residence]
@@ -142,6 +68,10 @@ class Threads:
         self._resuming = False
         self.places: Dict[int, Tuple[int, ...]] = {}
         """Where memory has frames that fit threads that went on, by the index of the exception that left them."""
+        self.decided: Decided = NOTHING
+        """The blocks of the threads."""
+        self.by_block: Set[int] = set()
+        """The exceptions that left threads of which nothing but the block tells what they did afterwards."""
         self.switches = False
         """Whether any handler set PSP."""
 
@@ -156,6 +86,8 @@ class Threads:
             self._residence.address = first
         elif self._branch is not None:
             self._arrive(first, self._branch)
+        if self._depth:
+            self._handled.append(templates)
         for template in templates:
             if template.call:
                 self._residence.calls.append(template.address + template.size) if not self._depth else None
@@ -190,15 +122,25 @@ class Threads:
             self._branch = None
             self._switched = False
             self._residence.left, self._residence.left_at = index, return_address
+            self._handled = []
+        else:
+            self._handled.append(ENTERED)
         self._depth += 1
+
+    def chain(self) -> None:
+        """Take an exception where another one's handler returns."""
+        self._handled.append(CHAINED)
 
     def leave(self, index: int) -> None:
         """Take a return from an exception."""
         self._depth -= 1
         self._branch = None
         if self._depth > 0:
+            self._handled.append(LEFT)
             return
         if self._depth < 0 or self._switched:
+            if not self._depth:
+                self._residence.switch = self._switches.of(self._handled, True)
             self._residence = _Residence(index)
             self._all.append(self._residence)
             self._resuming = True
@@ -216,42 +158,111 @@ class Threads:
         """
         addresses = [one.left_at for one in self._all if one.left_at is not None]
         frames = Frames(stacks, word, set(addresses)) if stacks and word is not None else None
+        found, waiting = self._repeat(addresses, frames, ())
+        at_end = [] if frames is None else _at_end(waiting, frames)
+        if frames is not None and word is not None:
+            self.decided = decide(self._periods(), word, frames.at, Pointers(stacks, word))
+        if frames is None or word is None or not self.decided.blocks:
+            return found, at_end
+        plain = {*found.items(), *at_end}
+        found, waiting = self._repeat(addresses, frames, self.decided.blocks)
+        at_end = self._known_at_end(waiting, frames, word)
+        self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(at_end) - plain}
+        return found, at_end
+
+    def _known_at_end(self, waiting: Sequence[Left], frames: Frames, word: Word) -> List[Tuple[int, Waiting]]:
+        # A block that is known tells where the frame is.
+        switch = next(one.switch for one in self._all if one.switch is not None)
+        found: List[Tuple[int, Waiting]] = []
+        others: List[Left] = []
+        for left in waiting:
+            saved = None if left.block is None else word((left.block + switch.member) & MASK)
+            if saved is None:
+                others.append(left)
+                continue
+            fits = [frame for frame in frames.of(left) if frame.address == (saved + switch.lowered) & MASK]
+            found += [(left.event, frame) for frame in fits]
+        taken = {frame.address for _, frame in found}
+        return found + [(left, frame) for left, frame in _at_end(others, frames) if frame.address not in taken]
+
+    def handled(self) -> Iterator[Tuple[int, int, Handled]]:
+        """Give of handlers that changed between threads the indices of what began and what ended them."""
+        blocks = self.decided.blocks
+        for number, one in enumerate(self._all[:-1] if blocks else ()):
+            after = self._all[number + 1].resumed
+            if one.switch is not None and one.left is not None and after is not None:
+                yield one.left, after, Handled(one.switch, blocks[number], blocks[number + 1])
+
+    def running(self) -> Optional[Tuple[Optional[int], int, Optional[int]]]:
+        """Give the block of the thread that ran last, where the pointer to it is, and the index of the exception that
+        has left it, if that one's handler runs at the end."""
+        switches = [one.switch for one in self._all if one.switch is not None]
+        if not self.decided.blocks or not switches:
+            return None
+        return self.decided.blocks[-1], switches[0].current, self._residence.left if self._depth else None
+
+    def relied(self) -> Iterator[Tuple[int, int]]:
+        """Give the words that were read as they are at the end, and the index of the exception from which on."""
+        for word, number in self.decided.read.items():
+            left = self._all[number].left
+            if left is not None:
+                yield word, left
+
+    def _periods(self) -> List[Period]:
+        made = [Period(one.address, one.left_at, one.switch) for one in self._all]
+        switch = self._switches.of(self._handled, False) if self._depth > 0 else None
+        # Nothing has been saved yet, or there is nothing to save.
+        made[-1] = Period(made[-1].address, None if switch is None else made[-1].left_at, switch)
+        return made
+
+    def _repeat(
+        self, addresses: Sequence[int], frames: Optional[Frames], blocks: Sequence[Optional[int]]
+    ) -> Tuple[Dict[int, int], List[Left]]:
+        # Match all again and again, until no more places are known where several threads wait.
         several: Set[_Place] = set()
         count = -1
         while count != len(several):
             count = len(several)
             self.places.clear()
-            found, waiting = self._go(addresses, frames, several)
-        return found, [] if frames is None else _at_end(waiting, frames)
+            found, waiting = self._go(addresses, frames, several, blocks)
+        return found, waiting
 
     def _go(
-        self, addresses: Sequence[int], frames: Optional[Frames], several: Set[_Place]
+        self,
+        addresses: Sequence[int],
+        frames: Optional[Frames],
+        several: Set[_Place],
+        blocks: Sequence[Optional[int]],
     ) -> Tuple[Dict[int, int], List[Left]]:
         # Match all, but where several threads are known to wait at times: more such places are added.
         found: Dict[int, int] = {}
         waiting: List[Left] = []
         fresh: Set[_Place] = set()
         matched: List[_Place] = []
-        for residence in self._all:
+        for number, residence in enumerate(self._all):
             calls: List[int] = []
-            fits = _fitting(waiting, residence)
+            block = blocks[number] if blocks else None
+            own = [left for left in waiting if left.block == block and block is not None]
+            alike = _fitting(waiting, residence)
+            fits = own or [left for left in alike if None in (block, left.block)]
             waiting = [left for left in waiting if left not in fits]
             place = (residence.address, residence.outs[0][0] if residence.outs else None)
-            if len(fits) > 1 or not fits and place in fresh:
+            if len(alike) > 1 or not fits and place in fresh:
                 several.add(place)
             elif residence.resumed is not None and not fits:
                 fresh.add(place)
                 # It waited all the time: what went on at that place before may have been it.
                 several.update(one for one in matched if _is_same(one, place))
-            if len(fits) == 1 and residence.resumed is not None and place not in several:
-                if self._is_sure(fits[0], residence, addresses.count(fits[0].address) == 1, frames):
+            if len(fits) == 1 and residence.resumed is not None and (own or place not in several):
+                rare = addresses.count(fits[0].address) == 1
+                if _fitting(own, residence) if own else self._is_sure(fits[0], residence, rare, frames):
                     found[residence.resumed] = fits[0].event
-                    matched.append(place)
+                    matched += [] if own else [place]
                     calls = list(fits[0].calls)
                     _walk(calls, residence.outs)
             running = residence is self._all[-1] and not self._depth
             if residence.left is not None and residence.left_at is not None and not running:
-                left = Left(residence.left, residence.left_at, tuple(calls + residence.calls))
+                left = Left(residence.left, residence.left_at, tuple(calls + residence.calls), block)
                 waiting = waiting[1 - _WAITING :] + [left]
         return found, waiting
 

@@ -1,0 +1,100 @@
+"""What exceptions have pushed for threads that wait, as memory holds it at the end."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+Word = Callable[[int], Optional[int]]
+"""Gives the word at an aligned address at the end, if known."""
+
+_SCANNED = 1 << 20
+# Bytes that are searched for frames.
+_ABOVE = 64
+# Words above one another in which return addresses are looked for.
+_EXC_RETURN, _PSP = 0xFFFFFF80, 4
+# The least EXC_RETURN, and its bit for PSP.
+_XPSR = 0x010001FF
+# T and the exception's number, which is 0 in Thread mode.
+
+
+class Left(NamedTuple):
+    """A thread that was left."""
+
+    event: int
+    """Index of the exception, in what was expanded."""
+    address: int
+    """Where it goes on."""
+    calls: Tuple[int, ...]
+    """Return addresses of its calls, as far as they are known, innermost last."""
+    block: Optional[int] = None
+    """That the scheduler keeps it in, if known."""
+
+
+class Waiting(NamedTuple):
+    """What an exception pushed for a thread that still waits."""
+
+    address: int
+    words: Tuple[int, ...]
+    """R0 to R3, R12, LR and xPSR."""
+    returns: Optional[int]
+    """EXC_RETURN, where the handler has pushed it below the frame."""
+
+
+class Frames:
+    """Finds exceptions' frames in memory at the halt.
+
+    :param pieces: Where stacks may be.
+    :param word: Reads it.
+    :param wanted: Return addresses of the frames.
+    """
+
+    def __init__(self, pieces: Iterable[Tuple[int, int]], word: Word, wanted: Set[int]) -> None:
+        self._word = word
+        self._found: Dict[int, List[int]] = {}
+        scanned = 0
+        for low, high in pieces:
+            for address in range((low + 7) & ~7, min(high, low + _SCANNED - scanned) - 4, 8):
+                value = word(address)
+                if value in wanted and value is not None:
+                    self._found.setdefault(value, []).append(address - 24)
+            scanned += min(high - low, _SCANNED - scanned)
+
+    def at(self, address: int) -> List[int]:
+        """List where frames are with a return address."""
+        return [frame for frame in self._found.get(address, ()) if self._is_frame(frame)]
+
+    def _is_frame(self, address: int) -> bool:
+        status = self._word(address + 28)
+        return status is not None and status & _XPSR == 1 << 24
+
+    def of(self, left: Left) -> List[Waiting]:
+        """List the frames that fit a thread that was left: by where it goes on, and by the calls above.
+
+        Those with the innermost return address in LR count alone, if there are any.
+        """
+        found: Dict[bool, List[Waiting]] = {True: [], False: []}
+        for address in self.at(left.address):
+            if self._has_calls(address, left.calls):
+                in_register = bool(left.calls) and self._word(address + 20) == left.calls[-1] | 1
+                found[in_register].append(self.read(address))
+        return found[True] or found[False]
+
+    def read(self, address: int) -> Waiting:
+        """Read the frame at an address."""
+        words = [self._word(address + 4 * index) for index in (0, 1, 2, 3, 4, 5, 7)]
+        below = self._word(address - 4)
+        known = tuple([word for word in words if word is not None])
+        is_return = below is not None and below >= _EXC_RETURN and below & _PSP
+        return Waiting(address, known if len(known) == 7 else (), below if is_return else None)
+
+    def _has_calls(self, frame: int, calls: Sequence[int]) -> bool:
+        # Return addresses are on the stack above the frame, but the innermost one may be in LR, which is at 20.
+        at = frame + 20
+        for depth, address in enumerate(reversed(calls)):
+            places = range(at, at + 4 * _ABOVE, 4)
+            at = next((place + 4 for place in places if self._word(place) == address | 1), 0)
+            if not at:
+                return False
+            if not depth:
+                at = max(at, frame + 32)
+        return True
