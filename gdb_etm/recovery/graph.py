@@ -22,8 +22,8 @@ class Fact:
     """Why something is known that no instruction computes; the text of a step of a proof."""
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
-    OUTCOME, MODE, DATA, MEMORY, GUESSED, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 16)
-    OWNED_STORED, OWNED_LOADED = range(16, 18)
+    OUTCOME, MODE, DATA, MEMORY, GUESSED, PLACE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
+    OWNED_STORED, OWNED_LOADED = range(17, 19)
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -37,6 +37,7 @@ class Fact:
         "traced data",
         "in memory when the run began",
         "in memory when the run began, if stores to unknown addresses missed it",
+        "the only place where memory later held what was stored there",
         "still in RAM at the halt",
         "still in RAM at the halt",
         "still in RAM at the halt if stores to unknown addresses missed it",

@@ -71,6 +71,13 @@ class Memory:
         made.blocked = dict(self.blocked)
         return made
 
+    def left(self, word: int) -> Optional[int]:
+        """Give a word as it is at the end, if known.
+
+        :param word: An aligned address.
+        """
+        return self._end(word) if self._end is not None else None
+
     def work(self) -> bool:
         """Look at the accesses of which there are news; tell whether there were any."""
         if not self.news:

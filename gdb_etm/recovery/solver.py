@@ -15,6 +15,8 @@ from gdb_etm.recovery.domain import Contradiction, Domain
 from gdb_etm.recovery.graph import Fact
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
+from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.places import Options, Places
 from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.proofs import Proofs
 from gdb_etm.recovery.relations import (
@@ -60,6 +62,8 @@ _ROUNDS = 12
 # Times that what is assumed is begun again.
 _GUESSES = 40
 # Times that what is likely is: a contradiction comes soon, so most of them are short.
+_TRIES = 24
+# Places of stacks that are tried by working on from there.
 
 HANDLERS: Dict[int, Handler] = {
     Kind.FACT: fact,
@@ -180,7 +184,46 @@ class Solver:
             if queued[number]:
                 domain.queue.append(number)
         self._run()
+        self._place()
         self.ends.append(len(domain.log.variable))
+
+    def _place(self) -> None:
+        # Finds out where stacks are.
+        places = Places(self.line)
+        tries = _TRIES
+        placed = True
+        while placed:
+            placed = False
+            for options in places.options(self.memory, self.symbolic.stacks()):
+                values = list(options.values)
+                if 1 < len(values) <= tries:
+                    tries -= len(values)
+                    values = self._possible(options)
+                if len(values) == 1:
+                    self._put(options, values[0])
+                    self._run()
+                    placed = True
+                    break
+
+    def _possible(self, options: Options) -> List[int]:
+        # The places that lead to no contradiction soon; two of them, if there are more.
+        saved = self._save()
+        found: List[int] = []
+        for value in options.values:
+            try:
+                self._put(options, value)
+                self._settle()
+                found.append(value)
+            except Contradiction:
+                pass
+            self._restore(saved)
+            if len(found) > 1:
+                break
+        return found
+
+    def _put(self, options: Options, value: int) -> None:
+        self.line.number = options.number
+        self.line.learn(options.variable, MASK, value, Fact.PLACE)
 
     def assumed(self) -> None:
         """Work out what follows when calls keep registers."""
@@ -288,9 +331,7 @@ class Solver:
         seen = thorough = -1
         passes = _PASSES
         while True:
-            self._drain()
-            if self.memory.work():
-                continue
+            self._settle()
             if len(log.variable) != seen:
                 seen = len(log.variable)
                 self.memory.look_again(False)
@@ -301,6 +342,12 @@ class Solver:
                 return
             else:
                 passes -= 1
+
+    def _settle(self) -> None:
+        # Until nothing more follows from what is new.
+        self._drain()
+        while self.memory.work():
+            self._drain()
 
     def _link_stack(self) -> bool:
         # Links by offset; tells whether there are new ones.

@@ -55,7 +55,7 @@ class Symbolic:
         """
         domain = self._line.domain
         mask, root, offset = domain.mask, domain.root, domain.offset
-        stacks = self._stacks()
+        stacks = self.stacks()
         low, high = self._reach(stacks)
         self._risky, self._others = [], {}
         found: List[Link] = []
@@ -85,8 +85,8 @@ class Symbolic:
                 newest = number
         return [link for link in found if (link[1], link[0]) not in forbidden]
 
-    def _stacks(self) -> Set[int]:
-        # The classes of stack pointers that are not known.
+    def stacks(self) -> Set[int]:
+        """List the classes of stack pointers that are not known."""
         domain, held = self._line.domain, self._line.held
         return {
             domain.root[variable]
