@@ -8,10 +8,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Callable, List, NamedTuple, Set, Tuple
 
-from gdb_etm.recovery.calls import ALIGNED, BLOCK, CALL, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, BLOCK, CALL, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.operations import SP
 from gdb_etm.recovery.relations import Kind, Relation
+
+_ACROSS = (CALL, ARGUMENT)
+# Kinds that may tie what was before a thread was left to what comes when it has gone on.
 
 
 class Fallen(NamedTuple):
@@ -74,7 +77,7 @@ class Assumptions:
 
     def _below(self, blamed: Set[int]) -> Set[int]:
         # Threads that went on between calls and their returns.
-        calls = [self.made[number] for number in blamed if self.made[number].kind == CALL]
+        calls = [self.made[number] for number in blamed if self.made[number].kind in _ACROSS]
         return {
             number
             for number, one in enumerate(self.made)
@@ -109,7 +112,7 @@ class Assumptions:
         return blamed | {
             number
             for number, one in enumerate(self.made)
-            if (one.kind, one.number, one.returned) in same or one.kind == CALL and _is_across_any(one, threads)
+            if (one.kind, one.number, one.returned) in same or one.kind in _ACROSS and _is_across_any(one, threads)
         }
 
     def of_functions(self, refuted: Set[int]) -> Set[int]:

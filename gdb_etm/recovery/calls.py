@@ -5,7 +5,7 @@ Calls and returns are matched by a stack of return addresses of our own (AAPCS32
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.frames import Place
 from gdb_etm.recovery.line import Line
@@ -37,7 +37,7 @@ class Assumption(NamedTuple):
     after: int
     """Variable."""
     number: int
-    """The call's, or that of the instruction before the exception."""
+    """The call's, or that of the instruction before the exception; of an ARGUMENT, that before which it was found."""
     returned: int
     """The first instruction after it."""
     distance: int = 0
@@ -62,6 +62,12 @@ class Entry(NamedTuple):
     register: int
     distance: int
     """From what the register held."""
+    function: int
+    """Where the function begins."""
+    activation: int
+    """The function's."""
+    number: int
+    """Of the instruction before which it is known."""
 
 
 class Calls:
@@ -78,8 +84,6 @@ class Calls:
         self.activation = 0
         """A number of its own for each time that a function is called, as far as calls and returns are matched."""
         self._activations = 0
-        self._entered_in = 0
-        # The activation that :attr:`entries` are of.
         self.function = 0
         """Where the function begins that went on last of which nothing was seen before."""
         self.entered = True
@@ -137,38 +141,44 @@ class Calls:
                 self.assume(call.number, self._places, call.kept, current, CALL)
                 return
         if not within:
-            own = not stack and self._entered_in == self.activation
-            self.left = (self.function, self.entries if own else [])
+            own = [one for one in self.entries if one.activation == self.activation and not stack]
+            self.left = (own[0].function if own else 0, own)
             self.entries = []
             self.frame = NO_FRAME
             self.entered = True
             self.enter()
 
-    def believe(self, kind: int, place: int, variable: int, origin: Origin) -> None:
+    def believe(self, kind: int, place: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
         """Assume what a register, or a word of the frame, holds; or note what it does in terms of the entry.
 
         :param kind: CONSTANT or ARGUMENT.
+        :param since: As for :meth:`differ`.
         """
         line = self._line
         if origin.base >= 0:
-            self._entered_in = self.activation
-            self.entries.append(Entry(variable, origin.base, origin.distance))
+            number = line.number if since is None else since
+            known = (self.function, self.activation, number)
+            self.entries.append(Entry(variable, origin.base, origin.distance, *known))
             return
         base, distance = line.constant(origin.distance), 0
         if origin.base == OF_FRAME:
             if self.frame == NO_FRAME:
                 return
             base, distance = self.frame, origin.distance
-        self.differ(kind, place, base, variable, distance)
+        self.differ(kind, place, base, variable, distance, since)
 
-    def differ(self, kind: int, place: int, one: int, other: int, distance: int) -> None:
+    def differ(
+        self, kind: int, place: int, one: int, other: int, distance: int, since: Optional[int] = None
+    ) -> None:
         """Assume that ``other = one + distance``, where that is not known.
 
         :param kind: CONSTANT or ARGUMENT.
+        :param since: The instruction before which ``other`` was found; None for the one that comes now.
         """
         number = self._line.number
         if self._line.offset(one, distance) != other:
-            self.assumptions.append(Assumption(kind, place, one, other, number, number, distance & MASK))
+            since = number if since is None else since
+            self.assumptions.append(Assumption(kind, place, one, other, since, number, distance & MASK))
 
     def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
         """Take what call frame information tells of the moment before an instruction."""

@@ -174,8 +174,7 @@ class Exceptions:
         if entry is not None:
             calls.stack, calls.frame = entry.stack, entry.frame
             calls.activation = entry.activation
-            if kind == OF_HANDLER:
-                calls.function, calls.entries = entry.function, entry.entries
+            calls.function, calls.entries = entry.function, entry.entries
             if kind == THREAD:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
                 calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME

@@ -54,9 +54,9 @@ class Functions:
         calls.locate(self._frames.at(template), current)
         bounds = self._information.function(template.address)
         if calls.entered and bounds is not None:
+            calls.function = bounds[0]
             if template.address > bounds[0]:
                 self._look_back(template, current)
-            calls.function = bounds[0]
             self._settle(template, current)
         calls.left = (0, [])
         calls.entered = False
@@ -95,7 +95,7 @@ class Functions:
         # What a function was called with that has returned to where a function goes on.
         function, entries = self._calls.left
         passed = self._hoisted.passed(template, function) if entries else None
-        for variable, register, distance in entries:
+        for variable, register, distance, _, _, since in entries:
             origin = None if passed is None else passed.get(register)
             if register == LR:
                 origin = Origin(NOTHING, template.address | int(template.isa is Isa.T32))
@@ -107,10 +107,10 @@ class Functions:
             one = self._variable(held, current) if held is not None else None
             if held is not None and one is not None:
                 apart = origin.distance + distance - held.origin.distance
-                self._calls.differ(ARGUMENT, register, one, variable, apart)
+                self._calls.differ(ARGUMENT, register, one, variable, apart, since)
             elif origin.base < FIRST_OTHER:
                 origin = Origin(origin.base, (origin.distance + distance) & MASK)
-                self._calls.believe(ARGUMENT, register, variable, origin)
+                self._calls.believe(ARGUMENT, register, variable, origin, since)
 
     def access(self, template: Template, first: int) -> None:
         """Take the accesses of an instruction.

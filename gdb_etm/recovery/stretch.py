@@ -238,6 +238,7 @@ class StretchSolution:
                     what = "a word of the frame" if one.place == SP else names[one.place]
                     text = "%s at %#x is not what the function sets it to" % (what, where)
                 elif one.kind == ARGUMENT:
+                    where = self.address(one.returned)
                     text = "%s was not what the call before %#x sets it to" % (names[one.place], where)
                 elif one.kind == PRIVATE:
                     text = "others write the frame of the function at %#x, which makes no address of it" % one.distance

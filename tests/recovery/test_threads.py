@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, Optional, Tuple
 
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.cfi import FrameRow, load_frames
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
@@ -146,6 +146,76 @@ def test_another_thread_after_all_is_a_finding() -> None:
     assert recovery.register(18, "r5").value == 9
     assert recovery.register(3, "r4").value is None
     assert "it was another thread than that left at #3 that went on" in [one.text for one in recovery.findings]
+
+
+CALLING = """
+    movs r1, #7
+    bl function
+    nop
+    b end
+function:
+    push {r4, r5, r6, lr}
+    adds r5, r1, #2
+    nop
+    bl leaf
+    nop
+    pop {r4, r5, r6, pc}
+leaf:
+    push {r5, lr}
+    movs r1, #2
+    movs r5, #1
+    pop {r5, pc}
+two:
+""" + SOURCE[SOURCE.index("    movs r1, #2") :]
+FUNCTION, DEEP, AFTER = CODE + 10, CODE + 24, CODE + 20
+
+
+class Told:
+    """Call frame information of these functions."""
+
+    def row(self, address: int) -> Optional[FrameRow]:
+        rows = {CODE: 0, FUNCTION: 0, FUNCTION + 2: 16, DEEP: 0, DEEP + 2: 8}
+        at = max([start for start in rows if start <= address])
+        return FrameRow(13, rows[at], {}) if self.function(address) else None
+
+    def function(self, address: int) -> Optional[Tuple[int, int]]:
+        bounds = ((CODE, FUNCTION), (FUNCTION, DEEP), (DEEP, DEEP + 8))
+        return next((one for one in bounds if one[0] <= address < one[1]), None)
+
+
+def _left_in_a_call(r5: int) -> Recovery:
+    # A thread calls, is left in what it calls, goes on there, and returns twice.  Nobody knows what it saved of r5.
+    switch, two = DEEP + 14, DEEP + 8
+    to_other = [switch + one - SWITCH if isinstance(one, int) else one for one in TO_OTHER]
+    items: List[Item] = [
+        *(FUNCTION + 4, FUNCTION + 6, DEEP, DEEP + 2, DEEP + 4, Taken(PENDSV, DEEP + 6), *to_other, two, two + 2),
+        *(Taken(PENDSV, two + 4), *to_other, DEEP + 6, AFTER, AFTER + 2, CODE + 6),
+    ]
+    saved = {TOP - 20: AFTER | 1, TOP - 16: 5, TOP - 12: 3, TOP - 4: CODE + 7}
+    saved.update({TOP - 64: 9, TOP - 60: r5, **frame(TOP - 56, DEEP + 6, AFTER | 1)})
+
+    def read(address: int, size: int) -> Optional[bytes]:
+        return None if address == TOP - 24 else saved.get(address, 0).to_bytes(4, "little")
+
+    history = history_of(built(CALLING), items, CODE + 8)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    rules = Rules(stacks=((RAM, RAM + 0x800),), frames=Told())
+    return Recovery(history, State(REGISTERS, read), rules=rules)
+
+
+def test_what_a_function_was_called_with_that_a_thread_was_left_in() -> None:
+    recovery = _left_in_a_call(1)
+    assert not recovery.findings
+    assert recovery.register(1, "sp")[:2] == (TOP - 16, Tier.ASSUMED)
+    why = "the call before %#x has left that in r1" % (CODE + 6)
+    assert recovery.register(1, "r5")[:3] == (9, Tier.ASSUMED, why)
+
+
+def test_what_it_was_called_with_falls_with_the_thread() -> None:
+    # What goes on has another r5 than the leaf has set.
+    recovery = _left_in_a_call(2)
+    assert recovery.register(1, "r5").value is None
+    assert "it was another thread than that left at #5 that went on" in [one.text for one in recovery.findings]
 
 
 def _score(program: str, folder: Path) -> Score:
