@@ -8,9 +8,10 @@ Nor is it if there are more such bytes than those stores can have written: all o
 class accounts for no more of them than it would at the one place that suits it best.  A place that is left alone is
 where the stack is.
 
-A stack is taken to be in RAM that nobody else writes, and that can be read: from its limit to the first word that
-cannot, with no more to be read near by.  Words that others write too tell nothing.  Where nothing is known of the
-lowest address, or too many places are possible, nothing is tried.
+A stack is taken to be in RAM that nobody else writes, and that can be read: from its limit to where RAM ends, as
+nothing can be read from there on.  Words that others write too tell nothing.  Where nothing is known of the lowest
+address, or too many places are possible, nothing is tried.  A class that is no stack's may be anywhere, so it is tried
+only if the bits that are known leave it few places.
 """
 
 from __future__ import annotations
@@ -18,18 +19,23 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from gdb_etm.recovery.line import Access, Line
+from gdb_etm.recovery.domain import Domain
+from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory
 from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.traces import Store, Trace, Traces
 
 _NEWEST = 6
-# Classes that are tried, the newest.
+# Classes of stacks that are tried.
+_FEW, _LARGE = 8, 8
+# Values that another class may have to be tried, and accesses that it must have.
 _WORDS = 4096
 # Words of a stack that are looked at.
-_BESIDE, _APART = 4096, 256
-# Bytes behind a stack that must not be readable, and at what distances that is tried.
+_BESIDE, _APART, _ROUND = 4096, 256, 1024
+# Bytes behind a stack that must not be readable, at what distances that is tried, and what RAM's end is a multiple of:
+# elsewhere it is memory that was not read in time.
 _FEWEST = 4
-# Bytes that must tell something of a class.
+# Bytes that must tell something of a stack.
 _LEFT = 48
 # Places that are looked at more closely.
 _NEAR, _FAR = 64, 400
@@ -47,45 +53,6 @@ class Options(NamedTuple):
     """The instruction of that."""
     values: Tuple[int, ...]
     """What the variable may be."""
-
-
-class _Byte(NamedTuple):
-    # What is known of a byte of a variable.
-    mask: int
-    bits: int
-    far: int
-    # How far the variable is to be shifted down, where ``bits`` is what it is above the class's base; -1 elsewhere.
-
-    def at(self, base: int) -> Tuple[int, int]:
-        """Give which bits are known, and their values, if the class's base is this."""
-        return self.mask, self.bits if self.far < 0 else ((base + self.bits) & MASK) >> self.far & 0xFF
-
-
-_NOTHING = _Byte(0, 0, -1)
-
-
-class _Trace(NamedTuple):
-    # A byte at an offset, between two accesses by offset.
-    since: int
-    until: int
-    offset: int
-    before: _Byte
-    # After the older one.
-    after: Optional[_Byte]
-    # As the later one found it; None when that is a store, or it is the end.
-
-
-class _Store(NamedTuple):
-    # A store to an unknown address of another class.
-    size: int
-    root: int
-    offset: int
-    known: int
-    bits: int
-    low: int
-    span: int
-    data: _Byte
-    # Of the whole word.
 
 
 class _Change(NamedTuple):
@@ -116,89 +83,6 @@ class _Conflicts:
         return self._count <= self._most
 
 
-class _Class:
-    # One class of addresses, with what there is to be held against memory.
-    def __init__(self, line: Line, root: int, newest: int, unplaced: Sequence[int]) -> None:
-        self._line = line
-        self._domain = line.domain
-        self.root = root
-        self.newest = newest
-        self._events: Dict[int, List[Tuple[int, bool, _Byte]]] = {}
-        # By offset: the access, whether it is a store, and what it has there.
-        for number, access in enumerate(line.accesses):
-            if access.size and self._domain.root[access.address] == root:
-                self._note(number, access)
-        self.lowest = min(self._events, default=0)
-        self.highest = max(self._events, default=0)
-        self.numbers: List[int] = []
-        """Stores to unknown addresses of other classes, oldest first."""
-        self.stores: List[Optional[_Store]] = []
-        """The same; None for what may change any memory."""
-        for number in unplaced:
-            access = line.accesses[number]
-            if not access.size or self._domain.root[access.address] != root:
-                self.numbers.append(number)
-                self.stores.append(self._store(access) if access.size else None)
-
-    def _note(self, number: int, access: Access) -> None:
-        domain = self._domain
-        sure = domain.mask[access.condition] == MASK
-        if not (domain.bits[access.condition] if sure else access.store):
-            return
-        first = self.distance(number)
-        for index in range(access.size):
-            what = self._byte(access.data, 8 * index) if sure else _NOTHING
-            self._events.setdefault(first + index, []).append((number, access.store, what))
-
-    def distance(self, number: int) -> int:
-        """Give the offset of an access, signed."""
-        offset = self._domain.offset[self._line.accesses[number].address]
-        return offset - (offset >> 31 << 32)
-
-    def _byte(self, variable: int, far: int) -> _Byte:
-        domain = self._domain
-        known = domain.mask[variable]
-        if known != MASK and domain.root[variable] == self.root and far < 32:
-            return _Byte(0xFF, domain.offset[variable], far)
-        return _Byte(known >> far & 0xFF, domain.bits[variable] >> far & 0xFF, -1)
-
-    def _store(self, access: Access) -> _Store:
-        domain, address = self._domain, access.address
-        known, data = domain.mask[access.data], access.data
-        word = _Byte(known, domain.bits[data], -1)
-        if known != MASK and domain.root[data] == self.root:
-            word = _Byte(MASK, domain.offset[data], 0)
-        low, span = domain.interval(address)
-        place = (domain.root[address], domain.offset[address])
-        return _Store(access.size, *place, domain.mask[address], domain.bits[address], low, span, word)
-
-    def traces(self) -> Tuple[List[_Trace], List[_Trace]]:
-        """Give what tells most, and what else may tell something."""
-        most: List[_Trace] = []
-        rest: List[_Trace] = []
-        end = len(self._line.accesses)
-        for offset, events in self._events.items():
-            if not events[0][1] and events[0][2].mask:
-                rest.append(_Trace(-1, events[0][0], offset, _NOTHING, events[0][2]))
-            for (since, _, before), (until, store, after) in zip(events, events[1:] + [(end, False, _NOTHING)]):
-                found = None if store or until == end else after
-                one = _Trace(since, until, offset, before, found)
-                if before.mask and (until == end or found is not None and _may_differ(before, found)):
-                    most.append(one)
-                elif before.mask or found is not None and found.mask:
-                    rest.append(one)
-        return sorted(most, key=self._others), rest
-
-    def _others(self, one: _Trace) -> int:
-        return bisect_left(self.numbers, one.until) - bisect_left(self.numbers, one.since)
-
-
-def _may_differ(one: _Byte, other: _Byte) -> bool:
-    if one.far >= 0 or other.far >= 0:
-        return one != other and bool(one.mask & other.mask)
-    return bool((one.bits ^ other.bits) & one.mask & other.mask)
-
-
 class Places:
     """Finds out where classes of addresses are.
 
@@ -220,53 +104,64 @@ class Places:
         :param stacks: The classes that stack pointers are in.
         """
         unplaced = memory.barriers.unplaced
-        for newest, root in self._newest(stacks) if not self._line.rules.bit_band else ():
+        for root, numbers in self._classes(stacks) if not self._line.rules.bit_band else ():
             if self._tried.get(root) == len(unplaced) or self._effort < 0:
                 continue
             self._tried[root] = len(unplaced)
-            values = self._left(memory, root, newest)
+            search = _Search(self._line, memory, Traces(self._line, numbers, unplaced), root in stacks)
+            values = search.left(self)
             if values:
-                access = self._line.accesses[newest]
+                access = self._line.accesses[numbers[-1]]
                 offset = self._line.domain.offset[access.address]
                 moved = tuple([(value + offset) & MASK for value in values])
                 yield Options(access.address, access.number, moved)
-
-    def _left(self, memory: Memory, root: int, newest: int) -> Optional[List[int]]:
-        one = _Class(self._line, root, newest, memory.barriers.unplaced)
-        return _Search(self._line, memory, one).left(self)
 
     def spend(self, count: int) -> bool:
         """Take note of an effort; tell whether there is any left."""
         self._effort -= count
         return self._effort >= 0
 
-    def _newest(self, stacks: Set[int]) -> List[Tuple[int, int]]:
-        # The newest access of each class, and the class.
-        domain = self._line.domain
-        found: Dict[int, int] = {}
-        for number in range(len(self._line.accesses) - 1, -1, -1):
-            address = self._line.accesses[number].address
-            root = domain.root[address]
-            if root in stacks and domain.mask[address] != MASK and root not in found:
-                found[root] = number
-                if len(found) == _NEWEST:
-                    break
-        return [(number, root) for root, number in found.items()]
+    def _classes(self, stacks: Set[int]) -> List[Tuple[int, List[int]]]:
+        # The classes to try, with their accesses.
+        domain, accesses = self._line.domain, self._line.accesses
+        found: Dict[int, List[int]] = {}
+        for number, access in enumerate(accesses):
+            if access.size and domain.mask[access.address] != MASK:
+                found.setdefault(domain.root[access.address], []).append(number)
+        newest = sorted(found.items(), key=lambda one: -one[1][-1])
+        of_stacks = [one for one in newest if one[0] in stacks]
+        others = [one for one in newest if one[0] not in stacks and len(one[1]) >= _LARGE]
+        return of_stacks[:_NEWEST] + [one for one in others if _values(domain, accesses[one[1][-1]].address)]
+
+
+def _values(domain: Domain, variable: int) -> List[int]:
+    # The values of a variable that its known bits and its interval allow, if these are few.
+    free = MASK & ~domain.mask[variable]
+    low, span = domain.interval(variable)
+    values = [domain.bits[variable]]
+    while free and len(values) <= _FEW:
+        bit = free & -free
+        values += [value | bit for value in values]
+        free ^= bit
+    if free or len(values) > _FEW:
+        values = [(low + distance) & MASK for distance in range(span + 1)] if span < _FEW else []
+    return [value for value in values if (value - low) & MASK <= span]
 
 
 class _Search:
     # Looks for the places of one class.
-    def __init__(self, line: Line, memory: Memory, one: _Class) -> None:
+    def __init__(self, line: Line, memory: Memory, own: Traces, is_stack: bool) -> None:
         self._line = line
         self._domain = line.domain
         self._memory = memory
         self._cells = memory.cells
-        self._class = one
+        self._own = own
+        self._is_stack = is_stack
 
     def left(self, places: Places) -> Optional[List[int]]:
         """Give the values of the class's base that nothing speaks against; None if these are many."""
-        most, rest = self._class.traces()
-        bases = self._bases() if len(most) >= _FEWEST else range(0)
+        most, rest = self._own.all()
+        bases = self._bases() if len(most) >= _FEWEST or not self._is_stack else ()
         if not bases:
             return None
         found: List[int] = []
@@ -281,31 +176,38 @@ class _Search:
 
     def _agrees(self, base: int) -> bool:
         # Whether no bit is known that would be another one.
-        domain, root = self._domain, self._class.root
+        domain, root = self._domain, self._own.root
         mask, bits, offset = domain.mask, domain.bits, domain.offset
         return not any((base + offset[one] ^ bits[one]) & mask[one] for one in domain.members.get(root, (root,)))
 
     def _is_known_bits(self, base: int) -> bool:
-        root = self._class.root
+        root = self._own.root
         return not (base ^ self._domain.bits[root]) & self._domain.mask[root]
 
-    def _bases(self) -> range:
-        # The values that the class's base may have, so that all accesses are in RAM that can be read.
-        domain, one = self._domain, self._class
-        low, span = domain.low[one.root], domain.span[one.root]
-        first = (low + one.lowest) & MASK
-        size = one.highest - one.lowest + 1
+    def _bases(self) -> Sequence[int]:
+        # The values that the class's base may have.
+        if self._is_stack:
+            return self._readable_bases()
+        address = self._line.accesses[self._own.newest].address
+        return [(value - self._domain.offset[address]) & MASK for value in _values(self._domain, address)]
+
+    def _readable_bases(self) -> range:
+        # Those of a stack, so that all accesses are in RAM that can be read.
+        domain, own = self._domain, self._own
+        low, span = domain.low[own.root], domain.span[own.root]
+        first = (low + own.lowest) & MASK
+        size = own.highest - own.lowest + 1
         ram = [high for start, high in self._line.rules.ram if start <= first < high]
         if span == MASK or not ram:
             return range(0)
         end = self._readable(first, min(first + span + size, ram[0]))
         step, rest = self._step()
-        start = first - one.lowest
-        return range(start + (rest - start) % step, end - one.highest, step)
+        start = first - own.lowest
+        return range(start + (rest - start) % step, end - own.highest, step)
 
     def _step(self) -> Tuple[int, int]:
         # By how much bases differ, and what they leave when divided by that: the best known low bits of any member.
-        domain, root = self._domain, self._class.root
+        domain, root = self._domain, self._own.root
         step, rest = 1, 0
         for member in domain.members.get(root, (root,)):
             free = ~domain.mask[member] & MASK
@@ -322,26 +224,27 @@ class _Search:
                 return first
             if read(word) is None:
                 beside = range(word + _APART, min(word + _BESIDE, end), _APART)
-                return first if any(read(other & ~3) is not None for other in beside) else word
+                is_end = not word % _ROUND and all(read(other) is None for other in beside)
+                return word if is_end else first
         return end
 
-    def _fits(self, base: int, traces: Sequence[_Trace], most: int, places: Places) -> bool:
+    def _fits(self, base: int, traces: Sequence[Trace], most: int, places: Places) -> bool:
         # Whether stores to unknown addresses account for all that has changed.
         conflicts = _Conflicts()
-        numbers = self._class.numbers
+        numbers = self._own.numbers
         for one in traces:
             place = (base + one.offset) & MASK
             for change in self._changes(one, place, base):
                 low, high = bisect_left(numbers, change.since + 1), bisect_left(numbers, change.until)
                 if high - low <= most and places.spend(high - low + 1):
-                    told = self._account(self._class.stores[low:high], place, change, base)
+                    told = self._account(self._own.stores[low:high], place, change, base)
                     if told is not None and not conflicts.add(told):
                         return False
         return True
 
-    def _changes(self, one: _Trace, place: int, base: int) -> List[_Change]:
-        # What has changed at a place that is not volatile, and was not stored to at a known address.
-        if self._line.is_volatile(place, 1):
+    def _changes(self, one: Trace, place: int, base: int) -> List[_Change]:
+        # What has changed at a place in RAM that is not volatile, and was not stored to at a known address.
+        if self._line.is_volatile(place, 1) or not self._line.is_ram(place, 1):
             return []
         accesses = self._line.accesses
         target, distance = self._cells.target(one.since + 1, place)
@@ -361,7 +264,7 @@ class _Search:
         domain, data = self._line.domain, self._line.accesses[number].data
         return domain.mask[data] >> 8 * index & 0xFF, domain.bits[data] >> 8 * index & 0xFF
 
-    def _after(self, one: _Trace, place: int, base: int) -> Tuple[int, int]:
+    def _after(self, one: Trace, place: int, base: int) -> Tuple[int, int]:
         # The same of what is found there later, with nothing at a known address in between.
         if one.after is not None:
             return one.after.at(base)
@@ -369,7 +272,7 @@ class _Search:
         return (0, 0) if word is None else (0xFF, word >> 8 * (place & 3) & 0xFF)
 
     def _account(
-        self, stores: Sequence[Optional[_Store]], place: int, change: _Change, base: int
+        self, stores: Sequence[Optional[Store]], place: int, change: _Change, base: int
     ) -> Optional[Set[Tuple[int, int]]]:
         # The classes and their places that account for a byte; None if anything may.
         told: Set[Tuple[int, int]] = set()

@@ -132,7 +132,9 @@ def test_what_others_write_tells_nothing() -> None:
     assert first_sp(ran, EXACT._replace(volatile=((STACK - 0x800, LIMIT),))) == STACK
 
 
-@pytest.mark.parametrize("hole, known", [((LIMIT, 4), False), ((ELSEWHERE, 64), False), ((TOP - 4, 4), True)])
+@pytest.mark.parametrize("hole, known", [
+    ((LIMIT, 4), False), ((ELSEWHERE, 64), False), ((TOP - 0x100, 0x100), False), ((TOP - 0x400, 0x400), True)
+])
 def test_what_cannot_be_read_tells_nothing(hole: Tuple[int, int], known: bool) -> None:
     ran = pushed()
     whole = ran.end.read
@@ -147,6 +149,24 @@ def test_the_program_goes_on_from_there() -> None:
     # What was pushed is loaded where nobody could tell.
     ran = pushed(POINTER + " str r4, [r6]\n movs r6, #0\n ldr r5, [sp]\n movs r4, #0\n", {DEVICE: RAM + 0x40})
     assert first_sp(ran) == STACK
+
+
+def pointer(r6: int, r0: int, ram: Mapping[int, int] = {}) -> Ran:
+    """Run a program that stores by way of r6, of which all bits but the lowest two are known at the end."""
+    stores = "".join([" str r0, [r6, #%d]\n adds r0, #0x11\n" % at for at in range(0, 32, 4)])
+    source = " bic r5, r6, #3\n" + stores + " movs r6, #0\n nop"
+    return run(source, {"r6": r6, "r0": r0}, ram)
+
+
+def test_a_pointer_of_which_few_bits_are_unknown() -> None:
+    # It is no stack's, so that no limit has to be known of it.
+    for r6 in (ELSEWHERE, ELSEWHERE + 1, ELSEWHERE + 2):
+        ran = pointer(r6, ONE)
+        assert value(ran, 1, "r6", EXACT)[:2] == (r6, Tier.EXACT)
+        assert not wrong(ran, ran.recovery(EXACT))
+    # What is not in RAM tells nothing.
+    rules = EXACT._replace(ram=((RAM, ELSEWHERE - 0x100),))
+    assert value(pointer(ELSEWHERE, ONE), 1, "r6", rules).value is None
 
 
 PIECES = (
