@@ -79,6 +79,7 @@ class Log:
         for number in range(len(self.variable) - 1, entries - 1, -1):
             self.last[self.variable[number]] = self.before[number]
         del self.variable[entries:], self.cause[entries:], self.before[entries:], self.merged[merged:]
+        self._joined = None
 
 
 class Domain:

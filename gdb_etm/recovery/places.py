@@ -200,7 +200,7 @@ class _Search:
         ram = [high for start, high in self._line.rules.ram if start <= first < high]
         if span == MASK or not ram:
             return range(0)
-        end = self._readable(first, min(first + span + size, ram[0]))
+        end = self._readable(first, first + span + size, ram[0])
         step, rest = self._step()
         start = first - own.lowest
         return range(start + (rest - start) % step, end - own.highest, step)
@@ -215,18 +215,19 @@ class _Search:
                 step, rest = free & -free, domain.bits[member] - domain.offset[member]
         return step, rest % step
 
-    def _readable(self, first: int, end: int) -> int:
-        # The end of the words from an address on that can be read; the address if too little is known of it.
+    def _readable(self, first: int, end: int, top: int) -> int:
+        # The end of the words from an address on that can be read, and are where RAM may be; the address if too little
+        # is known of it.
         read = self._memory.left
         word = first & ~3
-        for word in range(first & ~3, end, 4):
+        for word in range(first & ~3, min(end, top), 4):
             if word - first > 4 * _WORDS:
                 return first
             if read(word) is None:
-                beside = range(word + _APART, min(word + _BESIDE, end), _APART)
+                beside = range(word + _APART, min(word + _BESIDE, end, top), _APART)
                 is_end = not word % _ROUND and all(read(other) is None for other in beside)
                 return word if is_end else first
-        return end
+        return end if end <= top else first
 
     def _fits(self, base: int, traces: Sequence[Trace], most: int, places: Places) -> bool:
         # Whether stores to unknown addresses account for all that has changed.

@@ -60,6 +60,12 @@ def test_without_a_limit_nothing_is_tried() -> None:
     assert first_sp(limited(ran, 0)) is None
 
 
+def test_where_ram_may_go_on_nothing_is_tried() -> None:
+    # The stack may be behind what is known to be RAM: nothing of it is looked at.
+    assert first_sp(pushed(), EXACT._replace(ram=((RAM, STACK + 0x100),))) is None
+    assert first_sp(pushed(), EXACT._replace(ram=((RAM, TOP + 0x100),))) == STACK
+
+
 def test_of_two_places_that_fit_none_is_told() -> None:
     assert first_sp(pushed(ram=two_words(ONE, OTHER))) is None
     assert first_sp(pushed(ram=two_words(ONE, OTHER ^ 1))) == STACK
