@@ -33,8 +33,11 @@ def within(address: int, size: int, word: int) -> int:
     :param size: In bytes.
     :param word: Address of the word.
     """
-    low, high = max(address - word, 0), min(address + size - word, 4)
-    return (1 << high) - (1 << low) if low < high else 0
+    above = address - word
+    if not -size < above < 4:
+        return 0
+    all_ = (1 << size) - 1
+    return (all_ << above if above >= 0 else all_ >> -above) & 15
 
 
 class Cells:
