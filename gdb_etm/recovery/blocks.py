@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.operations import MASK
-from gdb_etm.recovery.pushed import Word
+from gdb_etm.recovery.pushed import Word, held
 from gdb_etm.recovery.switches import Switch
 
 Blocks = Optional[Set[int]]
@@ -72,11 +72,8 @@ class Pointers:
         """List the addresses of words that hold any of some values."""
         if self._found is None:
             self._found = {}
-            for low, high in self._pieces:
-                for address in range((low + 3) & ~3, high - 3, 4):
-                    value = self._word(address)
-                    if value is not None:
-                        self._found.setdefault(value, []).append(address)
+            for address, value in held(self._pieces, self._word, 4):
+                self._found.setdefault(value, []).append(address)
         return [address for value in values for address in self._found.get(value, ())]
 
 

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 Word = Callable[[int], Optional[int]]
 """Gives the word at an aligned address at the end, if known."""
 
-_SCANNED = 1 << 20
-# Bytes that are searched for frames.
+_MOST = 1 << 20
+# Bytes that are searched.
 _ABOVE = 64
 # Words above one another in which return addresses are looked for.
 _EXC_RETURN, _PSP = 0xFFFFFF80, 4
 # The least EXC_RETURN, and its bit for PSP.
 _XPSR = 0x010001FF
 # T and the exception's number, which is 0 in Thread mode.
+
+
+def can_search(pieces: Iterable[Tuple[int, int]]) -> bool:
+    """Tell whether pieces of memory are small enough to be searched: what is found in a part of them is not all."""
+    return sum([high - low for low, high in pieces]) <= _MOST
+
+
+def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[Tuple[int, int]]:
+    """Give what pieces of memory hold: addresses of words, and the words, where they are known.
+
+    :param step: Multiple of 4 of which the addresses are multiples.
+    """
+    for low, high in pieces:
+        for address in range(-(-low // step) * step, high - 3, step):
+            value = word(address)
+            if value is not None:
+                yield address, value
 
 
 class Left(NamedTuple):
@@ -51,13 +68,9 @@ class Frames:
     def __init__(self, pieces: Iterable[Tuple[int, int]], word: Word, wanted: Set[int]) -> None:
         self._word = word
         self._found: Dict[int, List[int]] = {}
-        scanned = 0
-        for low, high in pieces:
-            for address in range((low + 7) & ~7, min(high, low + _SCANNED - scanned) - 4, 8):
-                value = word(address)
-                if value in wanted and value is not None:
-                    self._found.setdefault(value, []).append(address - 24)
-            scanned += min(high - low, _SCANNED - scanned)
+        for address, value in held(pieces, word, 8):
+            if value in wanted:
+                self._found.setdefault(value, []).append(address - 24)
 
     def at(self, address: int) -> List[int]:
         """List where frames are with a return address."""

@@ -13,7 +13,7 @@ from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.blocks import NOTHING, Decided, Period, Pointers, decide
 from gdb_etm.recovery.operations import MASK, PSP
-from gdb_etm.recovery.pushed import Frames, Left, Waiting, Word
+from gdb_etm.recovery.pushed import Frames, Left, Waiting, Word, can_search
 from gdb_etm.recovery.scheduler import Handled
 from gdb_etm.recovery.switches import CHAINED, ENTERED, LEFT, Part, Switch, Switches
 from gdb_etm.recovery.template import Template
@@ -157,7 +157,8 @@ class Threads:
             wait at the end, by the same, with their frames.
         """
         addresses = [one.left_at for one in self._all if one.left_at is not None]
-        frames = Frames(stacks, word, set(addresses)) if stacks and word is not None else None
+        searched = word if stacks and can_search(stacks) else None
+        frames = Frames(stacks, searched, set(addresses)) if searched is not None else None
         found, waiting = self._repeat(addresses, frames, ())
         at_end = [] if frames is None else _at_end(waiting, frames)
         if frames is not None and word is not None:

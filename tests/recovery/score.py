@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Sequence, Tuple
 
 from capstone import CS_ARCH_ARM, CS_MODE_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
 
+from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
+from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.history.executed import Taken
-from tests.recovery.truth import Run
+from tests.recovery.truth import Run, prepare
 
 GENERAL = tuple("r%d" % number for number in range(13))
 NAMES = (*GENERAL, "sp", "lr")
@@ -109,6 +113,18 @@ class Segment(NamedTuple):
     """Index of the last instruction that reads it, or -1."""
     defined: bool
     """Whether an instruction wrote it."""
+
+
+def in_mid_run(program: str, folder: Path) -> Score:
+    """Recover the last 5,000 instructions of a program that is halted in mid run, in all tiers.
+
+    :param folder: Where its run is kept.
+    """
+    run = Run(prepare(program, folder, 40001), program)
+    first = run.start(5000)
+    stacks = tuple(load_writable(run.elf))
+    rules = Rules(limit=Tier.LIKELY, window=5004, frames=load_frames([run.elf]), stacks=stacks)
+    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
 
 
 def segments(run: Run, uses: Uses, first: int) -> Iterator[Tuple[str, Segment]]:

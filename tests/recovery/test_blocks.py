@@ -11,9 +11,7 @@ import pytest
 
 from gdb_etm.capture import Core
 from gdb_etm.history.store import History
-from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.isa import Isa
-from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.blocks import NOTHING, Period, Pointers, decide
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.pushed import Word
@@ -22,12 +20,10 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.switches import CHAINED, ENTERED, LEFT, Part, Switch, Switches
 from gdb_etm.recovery.template import Templates
 from gdb_etm.recovery.values import State, Tier
-from tests.firmware.recovery.build import elf
 from tests.history.executed import Item, Returned, Taken, history_of
-from tests.recovery.score import Score, Uses, score
+from tests.recovery.score import in_mid_run
 from tests.recovery.small import CODE, RAM, built
 from tests.recovery.test_threads import frame
-from tests.recovery.truth import Run, prepare
 
 SOURCE = """
 work:
@@ -285,21 +281,9 @@ def test_random_schedules() -> None:
     assert known > 0.95 * total
 
 
-def _score(program: str, folder: Path) -> Score:
-    run = Run(prepare(program, folder, 40001), program)
-    first = run.start(5000)
-    rules = Rules(
-        limit=Tier.LIKELY,
-        window=5004,
-        frames=load_frames([elf(program)]),
-        stacks=tuple(load_writable(elf(program))),
-    )
-    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
-
-
 @pytest.mark.parametrize("program", ["twins-O0", "twins-Os", "twins-O2"])
 def test_twins(program: str, tmp_path: Path) -> None:
-    found = _score(program, tmp_path)
+    found = in_mid_run(program, tmp_path)
     assert not found.wrong
     assert found.sp.percent(Tier.ASSUMED) > 99
     assert found.live.percent(Tier.ASSUMED) > 60

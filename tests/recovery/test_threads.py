@@ -8,16 +8,13 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.program.cfi import FrameRow, load_frames
-from gdb_etm.program.ram import load_writable
+from gdb_etm.program.cfi import FrameRow
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import State, Tier
-from tests.firmware.recovery.build import elf
 from tests.history.executed import Item, Returned, Taken, history_of
-from tests.recovery.score import Score, Uses, score
+from tests.recovery.score import in_mid_run
 from tests.recovery.small import CODE, RAM, built
-from tests.recovery.truth import Run, prepare
 
 SOURCE = """
     movs r5, #3
@@ -63,7 +60,11 @@ LEFT = {TOP - 40: 5, TOP - 36: 3, **frame(TOP - 32, LEAF + 2, CODE + 7)}
 
 
 def recovered(
-    memory: Optional[Mapping[int, int]], items: List[Item] = ITEMS, halted: int = CODE + 8, **registers: int
+    memory: Optional[Mapping[int, int]],
+    items: List[Item] = ITEMS,
+    halted: int = CODE + 8,
+    size: int = 0x800,
+    **registers: int,
 ) -> Recovery:
     """Recover a run from its end, with some words in memory besides what the thread has left there."""
 
@@ -72,7 +73,7 @@ def recovered(
 
     history = history_of(built(SOURCE), items, halted)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    stacks = () if memory is None else ((RAM, RAM + 0x800),)
+    stacks = () if memory is None else ((RAM, RAM + size),)
     return Recovery(history, State({**REGISTERS, **registers}, read), rules=Rules(stacks=stacks))
 
 
@@ -132,6 +133,13 @@ def test_one_that_was_left_before_the_trace_began_may_have_gone_on() -> None:
 
 def test_without_memory_one_return_does_not_tell() -> None:
     assert recovered(None).register(3, "r4").value is None
+
+
+def test_in_more_memory_than_is_searched_nothing_is_found() -> None:
+    assert recovered(frame(OTHER, TWO + 4)).register(11, "sp").value == OTHER + 32
+    assert recovered(frame(OTHER, TWO + 4), size=1 << 20).register(11, "sp").value == OTHER + 32
+    assert recovered(frame(OTHER, TWO + 4), size=(1 << 20) + 4).register(11, "sp").value is None
+    assert recovered({}, size=(1 << 20) + 4).register(3, "r4").value is None
 
 
 def test_a_return_that_leads_elsewhere_is_another_threads() -> None:
@@ -218,17 +226,9 @@ def test_what_it_was_called_with_falls_with_the_thread() -> None:
     assert "it was another thread than that left at #5 that went on" in [one.text for one in recovery.findings]
 
 
-def _score(program: str, folder: Path) -> Score:
-    run = Run(prepare(program, folder, 40001), program)
-    first = run.start(5000)
-    stacks = tuple(load_writable(elf(program)))
-    rules = Rules(limit=Tier.LIKELY, window=5004, frames=load_frames([elf(program)]), stacks=stacks)
-    return score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
-
-
 @pytest.mark.parametrize("program", ["kernel-O0", "kernel-Os", "kernel-O2"])
 def test_a_kernel(program: str, tmp_path: Path) -> None:
-    found = _score(program, tmp_path)
+    found = in_mid_run(program, tmp_path)
     assert not found.wrong
     assert found.sp.percent(Tier.ASSUMED) > 97
     assert found.live.percent(Tier.ASSUMED) > 70
