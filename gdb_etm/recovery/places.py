@@ -17,7 +17,7 @@ only if the bits that are known leave it few places.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.line import Line
@@ -95,10 +95,10 @@ class Places:
         # By class, how many stores to unknown addresses there were.
         self._effort = _EFFORT
 
-    def options(self, memory: Memory, stacks: Set[int]) -> Iterator[Options]:
-        """Give the places that are left for classes, the newest first; those of which there are few.
+    def options(self, memory: Memory, stacks: Set[int]) -> Optional[Options]:
+        """Give the places that are left for the newest class that has few and was not looked at; None at the end.
 
-        What is known must not change meanwhile.
+        A class is looked at again when there are fewer stores to unknown addresses, or more.
 
         :param memory: Of the line.
         :param stacks: The classes that stack pointers are in.
@@ -114,7 +114,8 @@ class Places:
                 access = self._line.accesses[numbers[-1]]
                 offset = self._line.domain.offset[access.address]
                 moved = tuple([(value + offset) & MASK for value in values])
-                yield Options(access.address, access.number, moved)
+                return Options(access.address, access.number, moved)
+        return None
 
     def spend(self, count: int) -> bool:
         """Take note of an effort; tell whether there is any left."""

@@ -7,7 +7,7 @@ than it needs.  An assumption in the proof of a contradiction is dropped, and it
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.calls import THREAD, WAITING
@@ -191,19 +191,17 @@ class Solver:
         # Finds out where stacks are.
         places = Places(self.line)
         tries = _TRIES
-        placed = True
-        while placed:
-            placed = False
-            for options in places.options(self.memory, self.symbolic.stacks()):
-                values = list(options.values)
-                if 1 < len(values) <= tries:
-                    tries -= len(values)
-                    values = self._possible(options)
-                if len(values) == 1:
-                    self._put(options, values[0])
-                    self._run()
-                    placed = True
-                    break
+        options = places.options(self.memory, self.symbolic.stacks())
+        while options is not None:
+            values: Sequence[int] = options.values
+            if 1 < len(values) <= tries:
+                tries -= len(values)
+                values = self._possible(options)
+            if len(values) == 1:
+                self._put(options, values[0])
+                self._run()
+            # Trying has made another memory.
+            options = places.options(self.memory, self.symbolic.stacks())
 
     def _possible(self, options: Options) -> List[int]:
         # The places that lead to no contradiction soon; two of them, if there are more.

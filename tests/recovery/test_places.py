@@ -124,6 +124,14 @@ def test_a_load_shows_what_was_there_before_it_was_overwritten() -> None:
     assert first_sp(pushed(middle.replace("ldr", "@"), two_words(ONE, 5), places)) is None
 
 
+def test_places_that_were_tried_in_vain_leave_nothing_behind() -> None:
+    # The newer stack may be at two places; at the true one it overwrites the older, which then seems to be elsewhere.
+    newer = POINTER + " mov sp, r6\n push {r2, r3}\n movs r6, #0\n"
+    registers = {"r2": 0x11112222, "r3": 0x33334444}
+    ram = {**two_words(ONE, OTHER), **two_words(0x11112222, 0x33334444, STACK - 0x200), DEVICE: STACK}
+    assert first_sp(pushed(newer, ram, registers)) is None
+
+
 def test_a_saved_frame_pointer_tells_where_it_is() -> None:
     source = " mov r7, sp\n push {r7}\n movs r7, #0\n" + LOST
     assert first_sp(limited(run(source, REGISTERS))) == STACK
