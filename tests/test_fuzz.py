@@ -1,0 +1,62 @@
+"""The source of scripts/fuzz, run: what goes wrong in a case is found, told and kept, and a case has its bounds.
+
+A property test of the runner with checks that are wrong on purpose, and a short run of the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_style import ROOT
+
+BAD = {
+    "raises": ("raise ValueError(number)", "ValueError"),
+    "takes all memory": ("bytearray(64 << 30)", "MemoryError"),
+    "computes for ever": ("\nwhile True: pass", "SIGXCPU"),
+    "waits for ever": ("import time; time.sleep(1000)", "SIGALRM"),
+    "ends the process": ("import os; os._exit(3)", "FAILED"),
+}
+
+# Fails from 7 on, so 7 is the simplest case that fails.
+SCRIPT = """
+import sys
+sys.path[:0] = [%r, %r]
+from hypothesis import strategies as st
+from fuzzing.check import Check
+from fuzzing.runner import hunt
+
+def run(number):
+    if number >= 7:
+        exec(%r)
+
+check = Check("robust", {"number": st.integers(0, 1000)}, run, processor=1, seconds=4)
+print(tuple(hunt("bad", check, 50, 1, %r)))
+"""
+
+
+@pytest.mark.parametrize("body, told", BAD.values(), ids=BAD)
+def test_what_goes_wrong_is_told_and_kept(body: str, told: str, tmp_path: Path) -> None:
+    script = SCRIPT % (str(ROOT), str(ROOT / "scripts"), body, str(tmp_path))
+    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120).stdout
+    assert told in output
+    assert ", 1)" in output.splitlines()[-1]
+    (path,) = tmp_path.iterdir()
+    saved = json.loads(path.read_text())
+    assert saved["check"] == "bad" and saved["arguments"]["number"] >= 7
+    # What raises is made as small as can be; a process that was ended tells only its last case.
+    assert saved["arguments"]["number"] == 7 or told not in ("ValueError", "MemoryError")
+
+
+def test_every_check_runs(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "fuzz"), "--cases", "3", "--seed", "1", "--markdown"]
+    run = subprocess.run([*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=280)
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = [line.split("|") for line in run.stdout.splitlines() if line.startswith("|")][2:]
+    assert len(rows) > 5
+    assert all((int(cases), int(failures)) == (3, 0) for _, _, cases, failures, _ in rows)
+    assert not list(tmp_path.iterdir())
