@@ -50,7 +50,7 @@ def run(elf, size):
         memory, offset = machine.bus.memory(address, 2)
         return bytes(memory[offset : offset + 4])
 
-    unit = TraceUnit(ETM_M33, _BASE, code, lambda number: None, lambda trace_id, data: trace.extend(data))
+    unit = TraceUnit(ETM_M33, _BASE, code, machine.dwt, lambda trace_id, data: trace.extend(data))
     unit.handler_mode = lambda: machine.core.engine.xpsr & 0x1FF != 0
     machine.trace = unit
     machine.core.reset()
@@ -69,6 +69,8 @@ def run(elf, size):
 def period(trace):
     """Find where the end of a trace was before, at a synchronisation packet; return both places, or None."""
     last = trace.rfind(ASYNC)
+    if last < _COMPARED:
+        return None
     end = trace[last - _COMPARED : last]
     at = trace.rfind(end, 0, last - 1)
     while at >= 0 and not trace.startswith(ASYNC, at + _COMPARED):
