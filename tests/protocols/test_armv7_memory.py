@@ -15,7 +15,7 @@ from tests.protocols.ptm.streams import ASYNC, PLAIN, Code, program
 PROGRAM = program(Code(0x1000, "0120 00f00df8 0028 fad0"), Code(0x1020, "0130 7047"))
 START = bytes.fromhex(ASYNC + "08 01 10 00 00 21") + b"\x42" + b"\x80" * 8 + b"\x01"
 # BL, E; BX LR to 0x1006: A[6:1] is 3; BEQ, E.
-TURN = bytes.fromhex("80 07 80")
+TURN = bytes.fromhex("84 07 84")
 
 
 def turns(first: int, count: int) -> bytes:

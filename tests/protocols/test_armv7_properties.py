@@ -126,7 +126,8 @@ def packet_stream(config: Config, seed: int, count: int) -> bytes:
 
 
 # Atoms, P-headers and short branches; some data, for the units that trace it.
-SHORT = [bytes([value]) for value in (0x84, 0x80, 0x88, 0x8C, 0x92, 0xC4, 0x82, 0x96, 0x03, 0x05, 0x0D, 0x15, 0x21)]
+SHORT = [bytes([value]) for value in (0x84, 0x80, 0x86, 0x88, 0x8C, 0x92, 0xC4, 0x82, 0x96, 0x03, 0x05, 0x0D, 0x15)]
+SHORT += [b"\x21"]
 SHORT += [bytes.fromhex(text) for text in ("8d 80 80 80 48 1c", "81 a0 80 80 10", "81 a0 80 80 08", "84 02", "03 00")]
 SHORT += [bytes.fromhex(text) for text in ("26 04 01", "06 02", "74 08", "24 05", "72 06", "76", "66")]
 

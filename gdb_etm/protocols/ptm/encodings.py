@@ -19,9 +19,11 @@ IGNORE = b"\x66"
 EXCEPTION_RETURN = b"\x76"
 """Exception return (4.5.8)."""
 
+ATOM_HEADER = 0x80
+"""What is set in the first byte of every Atom packet (4.5.3)."""
 MOST_ATOMS = 5
+"""In one packet, without cycle counts."""
 _REASONS = {Reason.PERIODIC: 0, Reason.ENABLED: 1, Reason.OVERFLOW: 2, Reason.DEBUG: 3}
-_ATOM_HEADERS = (0x80, 0x88, 0x90, 0xA0, 0xC0)
 
 
 class Regime(NamedTuple):
@@ -64,13 +66,14 @@ def sync(
 
 def atoms(pattern: str) -> bytes:
     """Write 1 to 5 atoms (4.5.3), oldest first: ``"E"`` and ``"N"``."""
-    bits = sum((atom == "N") << 1 + place for place, atom in enumerate(reversed(pattern)))
-    return bytes((_ATOM_HEADERS[len(pattern) - 1] | bits,))
+    stop = 1 << len(pattern)
+    bits = int(pattern.replace("E", "0").replace("N", "1"), 2)
+    return bytes((ATOM_HEADER | (stop | bits) << 1,))
 
 
 def counted_atom(taken: bool, cycles: int) -> bytes:
     """Write one atom with its cycle count (4.5.3)."""
-    return count(cycles, 0x80 | (not taken) << 1)
+    return count(cycles, ATOM_HEADER | (not taken) << 1)
 
 
 def context_id(value: bytes) -> bytes:

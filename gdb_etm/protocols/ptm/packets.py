@@ -20,6 +20,7 @@ from gdb_etm.protocols.armv7.fields import (
     state_of,
 )
 from gdb_etm.protocols.ptm.config import PtmConfig
+from gdb_etm.protocols.ptm.encodings import ATOM_HEADER, MOST_ATOMS
 from gdb_etm.protocols.stream import Length
 
 
@@ -133,13 +134,17 @@ def read_timestamp_count(config: PtmConfig, data: bytes, after: int) -> Optional
 
 
 def _headers() -> Dict[int, Tuple[bool, ...]]:
-    # 4.5.3: a marker, then a bit for each atom, the oldest first; a set bit is an N.
+    # 4.5.3: bit 7, a stop bit, then down to bit 1 a bit for each atom, the oldest first; a set bit is an N.
     headers: Dict[int, Tuple[bool, ...]] = {}
-    for count, marker in enumerate((0x80, 0x88, 0x90, 0xA0, 0xC0), 1):
+    for count in range(1, MOST_ATOMS + 1):
         for bits in range(1 << count):
-            headers[marker | bits << 1] = tuple(not bits >> count - 1 - index & 1 for index in range(count))
+            header = ATOM_HEADER | ((1 << count) | bits) << 1
+            headers[header] = tuple(not bits >> count - 1 - index & 1 for index in range(count))
     return headers
 
 
 ATOMS = _headers()
-"""The atoms of each Atom packet's header, oldest first; True is E. In cycle-accurate trace there is one: bit 1."""
+"""The atoms of each Atom packet's header, oldest first; True is E. In cycle-accurate trace there is one: bit 1.
+
+No stop bit, no atom: 0x80 and 0x82 are reserved.
+"""

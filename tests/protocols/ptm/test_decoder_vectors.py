@@ -47,24 +47,24 @@ def run(text: str, at: int = 0x1000, **options: object) -> List[str]:
     return found[2:]
 
 
-# Atoms (4.5.2): one for each waypoint; 0 is E.  The oldest is the highest bit.
+# Atoms (4.5.3): one for each waypoint; 0 is E.  Above them is a stop bit; the oldest is the highest below it.
 
 
 def test_an_atom_for_each_waypoint() -> None:
     # MOVS is told with BL; a direct branch needs no packet.
-    assert run("80") == ["1000-1006 2E"]
+    assert run("84") == ["1000-1006 2E"]
 
 
 def test_a_branch_packet_implies_an_atom() -> None:
     # Up to BX LR, and to 0x1006: A[6:1] is 3. BEQ is not taken.
-    assert run("80 07 82") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+    assert run("84 07 86") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
 
 
 @pytest.mark.parametrize(
     "packet, atoms",
     [
-        ("80", "E"),
-        ("82", "N"),
+        ("84", "E"),
+        ("86", "N"),
         ("88", "EE"),
         ("8a", "EN"),
         ("8c", "NE"),
@@ -83,18 +83,18 @@ def test_a_branch_packet_implies_an_atom() -> None:
 )
 def test_packets_of_one_to_five_atoms(packet: str, atoms: str) -> None:
     # From 0x2004: BL leads to BX, for which an N is as good here; not taken it goes on to 0x200C: B, and BL again.
-    one_by_one = "".join({"E": "80 ", "N": "82 "}[atom] for atom in atoms)
+    one_by_one = "".join({"E": "84 ", "N": "86 "}[atom] for atom in atoms)
     assert run(packet, 0x2004) == run(one_by_one, 0x2004)
 
 
 def test_a_direct_branch_back() -> None:
     # BEQ taken: MOVS and BL again.
-    assert run("80 07 88") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2E", "1000-1006 2E"]
+    assert run("84 07 88") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2E", "1000-1006 2E"]
 
 
 def test_isb_is_a_waypoint() -> None:
     # N N: BEQ and ISB, whatever ISB's atom says. DSB is none: B.
-    assert run("80 07 82 82 80 80") == [
+    assert run("84 07 86 86 84 84") == [
         "1000-1006 2E",
         "1020-1024 2E",
         "1006-100a 2N",
@@ -106,16 +106,16 @@ def test_isb_is_a_waypoint() -> None:
 
 def test_barriers_may_be_waypoints() -> None:
     # ETMCCER[24].
-    assert run("80 07 82 80 80 80", barriers=True)[3:] == ["100a-100e 1E", "100e-1012 1E", "1012-1014 1E"]
+    assert run("84 07 86 84 84 84", barriers=True)[3:] == ["100a-100e 1E", "100e-1012 1E", "1012-1014 1E"]
 
 
 def test_no_target() -> None:
-    assert run("88 80") == ["1000-1006 2E", "1020-1024 2E", "gap NO_ADDRESS: no target for the branch before"]
+    assert run("88 84") == ["1000-1006 2E", "1020-1024 2E", "gap NO_ADDRESS: no target for the branch before"]
 
 
 def test_missing_code_is_told_once() -> None:
     # BLX leads to A32; the branch back to 0x1034: the state is told by the fifth byte, 0001AAAA.
-    assert run("80 80 b5 a0 80 80 10 80 80 08 01 10 00 00 01 80", 0x1030) == [
+    assert run("84 84 b5 a0 80 80 10 84 84 08 01 10 00 00 01 84", 0x1030) == [
         "1030-1034 1E",
         "2000-2008 2E",
         "2010-2014 1E",
@@ -130,22 +130,22 @@ def test_missing_code_is_told_once() -> None:
 
 def test_addresses_of_arm_state() -> None:
     # From T32 BX LR to A32 0x2000: fifth byte 00001AAA. Then BX LR with A[7:2] 2.
-    assert run("80 81 a0 80 80 08 80 05 80")[2:] == ["2000-2008 2E", "2010-2014 1E", "2008-2010 2E"]
+    assert run("84 81 a0 80 80 08 84 05 84")[2:] == ["2000-2008 2E", "2010-2014 1E", "2008-2010 2E"]
 
 
 def test_two_bytes_of_address() -> None:
     # Thumb: A[6:1] 0x18, A[12:7] 0x20: 0x1030.  Bit 6 of the last byte would tell of information.
-    assert run("80 b1 20 80")[2:] == ["1030-1034 1E"]
+    assert run("84 b1 20 84")[2:] == ["1030-1034 1E"]
 
 
 def test_branch_broadcast() -> None:
     # The packet of BL itself: 0x1020. It stands in for the atom.
-    assert run("21 07 82") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+    assert run("21 07 86") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
 
 
 def test_a_target_that_the_program_contradicts() -> None:
     # BL goes to 0x1020, the trace to 0x1030.
-    assert run("31 80") == [
+    assert run("31 84") == [
         "1000-1006 2E",
         "gap BAD_IMAGE: the program goes on at 0x00001020, the trace at 0x00001030",
         "1030-1034 1E",
@@ -154,7 +154,7 @@ def test_a_target_that_the_program_contradicts() -> None:
 
 def test_jazelle_is_not_followed() -> None:
     # Fifth byte 001AAAAA; back to 0x1020 in T32.
-    assert run("80 81 80 80 80 20 80 82 a1 a0 80 80 10 07 82")[2:] == [
+    assert run("84 81 80 80 80 20 84 86 a1 a0 80 80 10 07 86")[2:] == [
         "gap NOT_FOLLOWED: Jazelle bytecode",
         "1020-1024 2E",
         "1006-100a 2N",
@@ -162,7 +162,7 @@ def test_jazelle_is_not_followed() -> None:
 
 
 def test_enterx_is_a_waypoint_to_thumbee() -> None:
-    assert run("80 80 08 01 10 00 00 01 80", 0x1040) == [
+    assert run("84 84 08 01 10 00 00 01 84", 0x1040) == [
         "1040-1046 2E",
         "gap NOT_FOLLOWED: ThumbEE code",
         "1000-1006 2E",
@@ -174,7 +174,7 @@ def test_enterx_is_a_waypoint_to_thumbee() -> None:
 
 def test_an_update_is_up_to_and_with_the_instruction() -> None:
     # 0x1006: CMP ran.  IRQ; SUBS returns to 0x1008, in T32.
-    assert run("80 07 72 06 " + IRQ + "89 a0 80 80 10 82") == [
+    assert run("84 07 72 06 " + IRQ + "89 a0 80 80 10 86") == [
         "1000-1006 2E",
         "1020-1024 2E",
         "1006-1008 1E",
@@ -185,28 +185,28 @@ def test_an_update_is_up_to_and_with_the_instruction() -> None:
 
 
 def test_an_exception_right_after_a_waypoint() -> None:
-    assert run("80 " + IRQ) == ["1000-1006 2E", "IRQ, return 1020"]
+    assert run("84 " + IRQ) == ["1000-1006 2E", "IRQ, return 1020"]
 
 
 def test_an_update_of_a_long_stretch() -> None:
     # In the middle of it; the waypoint is told later.  0x2000: the first bit of the address bytes means nothing.
-    assert run("72 00 80", 0x2000) == ["2000-2004 1E", "2004-2008 1E"]
+    assert run("72 00 84", 0x2000) == ["2000-2004 1E", "2004-2008 1E"]
 
 
 def test_an_update_with_state() -> None:
     # Fifth byte with bit 6: one more byte, AltISA in its bit 6.  T32, 0x1006.
-    assert run("80 07 72 86 a0 80 80 10 82")[2:] == ["1006-1008 1E", "1008-100a 1N"]
+    assert run("84 07 72 86 a0 80 80 10 86")[2:] == ["1006-1008 1E", "1008-100a 1N"]
 
 
 def test_an_update_that_the_program_contradicts() -> None:
     # From 0x1006 to 0x1012: BEQ and ISB are between, each of which would have a packet.
-    assert run("80 07 72 12 82") == [
+    assert run("84 07 72 12 86") == [
         "1000-1006 2E",
         "1020-1024 2E",
         "gap BAD_IMAGE: the program does not go from 0x00001008 to 0x00001012",
     ]
     # And one that lies behind.
-    assert run("80 07 72 00 82")[2:] == ["gap BAD_IMAGE: the program does not go from 0x00001006 to 0x00001000"]
+    assert run("84 07 72 00 86")[2:] == ["gap BAD_IMAGE: the program does not go from 0x00001006 to 0x00001000"]
 
 
 def test_an_update_into_missing_code() -> None:
@@ -233,14 +233,14 @@ def test_an_update_into_missing_code() -> None:
     ],
 )
 def test_exceptions(code: int, name: str) -> None:
-    assert run("80 8d 80 80 80 48 %02x 80" % (code << 1)) == ["1000-1006 2E", "%s, return 1020" % name, "18-1c 1E"]
+    assert run("84 8d 80 80 80 48 %02x 84" % (code << 1)) == ["1000-1006 2E", "%s, return 1020" % name, "18-1c 1E"]
 
 
 def test_exceptions_of_both_security_states() -> None:
     # Non-secure: SMC into Secure state; FIQ there; an exception into Non-secure state; Hyp mode is told by bit 5 of the
     # second information byte.
     start = ASYNC + "08 01 10 00 00 29 "
-    assert story(PLAIN, PROGRAM, start + "80 8d 80 80 80 48 04 8d 80 80 80 48 1e 8d 80 80 80 48 87 20 80") == [
+    assert story(PLAIN, PROGRAM, start + "84 8d 80 80 80 48 04 8d 80 80 80 48 1e 8d 80 80 80 48 87 20 84") == [
         "gap TRACE_ON",
         "NS",
         "1000-1006 2E",
@@ -255,7 +255,7 @@ def test_exceptions_of_both_security_states() -> None:
 
 def test_a_branch_that_changes_security_state() -> None:
     # Type 0: no exception.  BX LR to 0x1006, Non-secure.
-    assert run("80 87 60 01 82") == [
+    assert run("84 87 60 01 86") == [
         "1000-1006 2E",
         "1020-1024 2E",
         "NS",
@@ -264,19 +264,19 @@ def test_a_branch_that_changes_security_state() -> None:
 
 
 def test_exception_return() -> None:
-    assert run("80 07 76 82") == ["1000-1006 2E", "1020-1024 2E", "exception return", "1006-100a 2N"]
+    assert run("84 07 76 86") == ["1000-1006 2E", "1020-1024 2E", "exception return", "1006-100a 2N"]
 
 
 # Return stack (4.13).
 
 
 def test_the_return_stack_knows_the_target() -> None:
-    assert run("88 82", return_stack=True) == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+    assert run("88 86", return_stack=True) == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
 
 
 def test_an_entry_is_taken_off_before_one_is_put_on() -> None:
     # BL puts on 0x1064.  BLX takes that off, as its target, and puts on 0x1072.  BX goes there.  BX: nothing is left.
-    assert run("80 80 80 80 80", 0x1060, return_stack=True) == [
+    assert run("84 84 84 84 84", 0x1060, return_stack=True) == [
         "1060-1064 1E",
         "1070-1072 1E",
         "1064-1068 2E",
@@ -287,7 +287,7 @@ def test_an_entry_is_taken_off_before_one_is_put_on() -> None:
 
 def test_a_branch_packet_leaves_the_return_stack_alone() -> None:
     # BL puts on 0x1064.  BLX has a packet, to 0x1064, and puts on 0x1072.  BX to 0x1072, BX to 0x1064: both by atoms.
-    assert run("80 65 80 80 80", 0x1060, return_stack=True) == [
+    assert run("84 65 84 84 84", 0x1060, return_stack=True) == [
         "1060-1064 1E",
         "1070-1072 1E",
         "1064-1068 2E",
@@ -304,7 +304,7 @@ def test_a_deep_return_stack(calls: int, atoms: int, pieces: int) -> None:
     # not: N.  Then all return, and one more.
     memory = program(Code(0x1000, "00f002f8 7047 00bf fff7faff 7047"))
     told = "E" * calls + "N" + "E" * (calls + 1)
-    packets = [{"E": "80", "N": "82"}[atom] for atom in told]
+    packets = [{"E": "84", "N": "86"}[atom] for atom in told]
     if atoms == 5:
         whole = len(told) // 5
         five = [told[5 * at : 5 * at + 5] for at in range(whole)]
@@ -332,12 +332,12 @@ def test_a_deep_return_stack(calls: int, atoms: int, pieces: int) -> None:
 
 @pytest.mark.parametrize("info", ["01", "21", "41", "61"])
 def test_isync_empties_the_return_stack(info: str) -> None:
-    found = run("80 08 21 10 00 00 %s 80 80" % info, return_stack=True)
+    found = run("84 08 21 10 00 00 %s 84 84" % info, return_stack=True)
     assert found[-2:] == ["1020-1024 2E", "gap NO_ADDRESS: no target for the branch before"]
 
 
 def test_a_branch_not_taken_puts_nothing_on_the_return_stack() -> None:
-    assert run("82 80", 0x1060, return_stack=True) == [
+    assert run("86 84", 0x1060, return_stack=True) == [
         "1060-1064 1N",
         "1064-1068 2E",
     ]
@@ -347,7 +347,7 @@ def test_a_branch_not_taken_puts_nothing_on_the_return_stack() -> None:
 
 
 def test_periodic_isync_changes_nothing() -> None:
-    assert run("80 08 21 10 00 00 01 07 82") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
+    assert run("84 08 21 10 00 00 01 07 86") == ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
 
 
 @pytest.mark.parametrize(
@@ -355,11 +355,11 @@ def test_periodic_isync_changes_nothing() -> None:
     [("21", "gap TRACE_ON"), ("41", "gap OVERFLOW"), ("61", "gap TRACE_ON: the core was in debug state")],
 )
 def test_isync_after_a_discontinuity(info: str, gap: str) -> None:
-    assert run("80 08 31 10 00 00 %s 80" % info) == ["1000-1006 2E", gap, "1030-1034 1E"]
+    assert run("84 08 31 10 00 00 %s 84" % info) == ["1000-1006 2E", gap, "1030-1034 1E"]
 
 
 def test_nothing_is_executed_before_the_first_isync() -> None:
-    assert story(PLAIN, PROGRAM, ASYNC + "80 07 72 06 76 " + IRQ + "08 01 10 00 00 01 80") == [
+    assert story(PLAIN, PROGRAM, ASYNC + "84 07 72 06 76 " + IRQ + "08 01 10 00 00 01 84") == [
         "gap NO_ADDRESS: no I-sync packet yet",
         "S",
         "1000-1006 2E",
@@ -373,7 +373,7 @@ def test_context_id_and_vmid() -> None:
     found = story(
         PLAIN._replace(context_id_bytes=4),
         PROGRAM,
-        ASYNC + "08 01 10 00 00 21 78 56 34 12 80 6e 01 02 03 04 3c 05 6e 01 02 03 04",
+        ASYNC + "08 01 10 00 00 21 78 56 34 12 84 6e 01 02 03 04 3c 05 6e 01 02 03 04",
     )
     assert found == [
         "gap TRACE_ON",
@@ -386,7 +386,7 @@ def test_context_id_and_vmid() -> None:
 
 def test_trigger_and_time() -> None:
     # 300 in full, then only its lowest seven bits.
-    assert run("42 ac 82 80 80 80 80 80 80 00 80 0c 46 2d") == ["time 300", "1000-1006 2E", "event 0", "time 301"]
+    assert run("42 ac 82 80 80 80 80 80 80 00 84 0c 46 2d") == ["time 300", "1000-1006 2E", "event 0", "time 301"]
 
 
 def test_gray_time() -> None:

@@ -42,7 +42,7 @@ VECTORS: List[Tuple[PtmConfig, str, List[str]]] = [
         ["I-sync: tracing enabled, 0x80012344 ARM, S, Context ID 0x1234, 4294967295 cycles"],
     ),
     # Atoms: a set bit is an N, the oldest atom is in the highest; 1 to 5 of them.
-    (PLAIN, "80|82|88|8a|8c|8e", ["Atom: " + atoms for atoms in ("E", "N", "EE", "EN", "NE", "NN")]),
+    (PLAIN, "84|86|88|8a|8c|8e", ["Atom: " + atoms for atoms in ("E", "N", "EE", "EN", "NE", "NN")]),
     (PLAIN, "90|98|9e|a0|b0|be", ["Atom: " + atoms for atoms in ("EEE", "NEE", "NNN", "EEEE", "NEEE", "NNNN")]),
     (PLAIN, "c0|c2|e0|fe", ["Atom: " + atoms for atoms in ("EEEEE", "EEEEN", "NEEEE", "NNNNN")]),
     # Cycle-accurate: one atom, bit 1.

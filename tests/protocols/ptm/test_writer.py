@@ -51,15 +51,15 @@ def told(number: int, non_secure: bool = False, hyp: Optional[bool] = None, thum
 @pytest.mark.parametrize(
     "pattern, expected",
     [
-        # The oldest atom in the highest of the F bits; 0 means E.
-        ("E", "80"),
-        ("N", "82"),
+        # From bit 1 up, with a stop bit above: the oldest atom in the highest of the F bits; 0 means E.
+        ("E", "84"),
+        ("N", "86"),
         ("EN", "8a"),
         ("NE", "8c"),
         ("NEE", "98"),
         ("ENEN", "aa"),
         ("NNNNN", "fe"),
-        ("EEEEEN", "c0 82"),
+        ("EEEEEN", "c0 86"),
     ],
 )
 def test_atoms(pattern: str, expected: str) -> None:
