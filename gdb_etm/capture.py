@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from enum import Enum
-from typing import Mapping, NamedTuple, Optional, Tuple
+from typing import Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 
 class BufferFormat(Enum):
@@ -33,6 +34,29 @@ class MemoryImage(NamedTuple):
     data: bytes
     name: str
     """Where the bytes come from, such as an ELF file's path."""
+
+
+def disjoint(images: Iterable[MemoryImage]) -> List[MemoryImage]:
+    """Cut images where they overlap: the earlier one keeps what several hold.
+
+    :returns: The pieces that are left, in the images' order.
+    """
+    pieces: List[MemoryImage] = []
+    # What is covered, in address order; what touches is one.
+    starts: List[int] = []
+    ends: List[int] = []
+    for image in images:
+        start, end = image.address, image.address + len(image.data)
+        first, after = bisect_left(ends, start), bisect_right(starts, end)
+        at = start
+        for low, high in zip(starts[first:after] + [end], ends[first:after] + [end]):
+            if at < low:
+                pieces.append(MemoryImage(at, image.data[at - start : low - start], image.name))
+            at = max(at, high)
+        if first < after:
+            start, end = min(start, starts[first]), max(end, ends[after - 1])
+        starts[first:after], ends[first:after] = [start], [end]
+    return pieces
 
 
 class Beginning(NamedTuple):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-
 from gdb_etm.board.bus import Bus
+from gdb_etm.program.elf import open_elf
 
 
 def load_elf(bus: Bus, path: str) -> None:
@@ -13,16 +11,12 @@ def load_elf(bus: Bus, path: str) -> None:
 
     :param bus: The memory.
     :param path: The file.
-    :raises OSError: it cannot be read.
-    :raises ValueError: it is no ELF file for Arm, or does not fit into flash and RAM.
+    :raises ImageError: it cannot be read.
+    :raises ValueError: it is not for Arm, or does not fit into flash and RAM.
     """
-    with open(path, "rb") as file:
-        try:
-            elf = ELFFile(file)
-            segments = [(each["p_paddr"], each.data()) for each in elf.iter_segments() if each["p_type"] == "PT_LOAD"]
-            machine = elf["e_machine"]
-        except ELFError as error:
-            raise ValueError("%s: not an ELF file: %s" % (path, error)) from error
+    with open_elf(path) as elf:
+        segments = [(each["p_paddr"], each.data()) for each in elf.iter_segments() if each["p_type"] == "PT_LOAD"]
+        machine = elf["e_machine"]
     if machine != "EM_ARM":
         raise ValueError("%s: not a program for Arm" % path)
     for address, data in segments:

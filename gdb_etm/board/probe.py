@@ -17,6 +17,7 @@ from gdb_etm.board.dap import FaultResponse, WaitResponse
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.variants import NAMES
+from gdb_etm.errors import EtmError
 
 if TYPE_CHECKING:
     from gdb_etm.board.board import AnyBoard
@@ -127,7 +128,7 @@ class BoardProbe(DebugProbe):
             if parse_faults(options.faults).busy:
                 raise exceptions.ProbeError("%s is in use by another program" % self.unique_id)
             self._board = make_board(options)
-        except (OSError, ValueError) as error:
+        except (EtmError, OSError, ValueError) as error:
             raise exceptions.ProbeError("%s: %s" % (self.unique_id, error)) from error
 
     def close(self) -> None:

@@ -54,7 +54,8 @@ class System(ABC):
     Subclasses put the core in, call :meth:`_load`, and are told by it what it does.
 
     :param options: What the user chose.
-    :raises OSError: the program cannot be read or the truth file cannot be written.
+    :raises ImageError: the program cannot be read.
+    :raises OSError: the truth file cannot be written.
     :raises ValueError: the program is not one for this board.
     """
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import linecache
 import os
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.commands.debugger import SourceLine
 from gdb_etm.commands.disassembler import Disassembler, symbol_text
 from gdb_etm.commands.symbols import SymbolTable, load_symbols, load_variables
-from gdb_etm.errors import AccessError, ConnectError, ImageError
+from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.history.frames import Function
+from gdb_etm.program.elf import open_elf
 from gdb_etm.program.isa import Isa
 
 if TYPE_CHECKING:
@@ -179,25 +180,27 @@ def _is_file(line: SourceLine, name: str) -> bool:
 
 def load_lines(paths: Iterable[str]) -> _LineTable:
     """Read the line tables of ELF files (DWARF 5, 6.2)."""
-    from elftools.common.exceptions import DWARFError, ELFError
-    from elftools.elf.elffile import ELFFile
-
     rows: List[_Row] = []
     for path in paths:
-        try:
-            with open(path, "rb") as stream:
-                elf = ELFFile(stream)
-                if elf.has_dwarf_info():
-                    dwarf = elf.get_dwarf_info()
-                    for unit in dwarf.iter_CUs():
-                        program = dwarf.line_program_for_CU(unit)
-                        if program is not None:
-                            rows += _unit_rows(program, _text(unit.get_top_DIE(), "DW_AT_comp_dir"))
-        except OSError as error:
-            raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
-        except (ELFError, DWARFError) as error:
-            raise ImageError("%s has debug information that cannot be read: %s" % (path, error))
+        with open_elf(path, "has debug information that cannot be read") as elf:
+            if elf.has_dwarf_info():
+                rows += _rows(elf.get_dwarf_info())
     return _LineTable(rows)
+
+
+def _rows(dwarf: Any) -> List[_Row]:
+    rows: List[_Row] = []
+    seen: Set[int] = set()
+    for unit in dwarf.iter_CUs():
+        top = unit.get_top_DIE()
+        place = top.attributes.get("DW_AT_stmt_list")
+        # Units may share a table.
+        if place is not None and place.value not in seen:
+            seen.add(place.value)
+            program = dwarf.line_program_for_CU(unit)
+            if program is not None:
+                rows += _unit_rows(program, _text(top, "DW_AT_comp_dir"))
+    return rows
 
 
 def _unit_rows(program: Any, directory: str) -> List[_Row]:

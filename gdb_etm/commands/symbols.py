@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Dict, Iterable, List, Optional
 
-from gdb_etm.errors import ImageError
 from gdb_etm.history.frames import Function
+from gdb_etm.program.elf import open_elf
 
 
 class SymbolTable:
@@ -49,30 +49,22 @@ def load_variables(paths: Iterable[str]) -> SymbolTable:
 
 
 def _symbols_of(path: str, kind: str) -> List[Function]:
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
     found: List[Function] = []
     limits: Dict[int, int] = {}
-    try:
-        with open(path, "rb") as stream:
-            elf = ELFFile(stream)
-            # Bit 0 of a T32 function's symbol is its state.
-            thumb = ~1 if elf["e_machine"] == "EM_ARM" and kind == "STT_FUNC" else ~0
-            ends = [section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()]
-            for section in elf.iter_sections():
-                if isinstance(section, SymbolTableSection):
-                    for symbol in section.iter_symbols():
-                        if symbol["st_info"]["type"] == kind and symbol["st_shndx"] != "SHN_UNDEF":
-                            start, place = symbol["st_value"] & thumb, symbol["st_shndx"]
-                            found.append(Function(symbol.name, start, start + symbol["st_size"]))
-                            if isinstance(place, int) and place < len(ends):
-                                limits[start] = ends[place]
-    except OSError as error:
-        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
-    except ELFError as error:
-        raise ImageError("%s is not a readable ELF file: %s" % (path, error))
+    with open_elf(path) as elf:
+        # Bit 0 of a T32 function's symbol is its state.
+        thumb = ~1 if elf["e_machine"] == "EM_ARM" and kind == "STT_FUNC" else ~0
+        ends = [section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()]
+        for section in elf.iter_sections():
+            if isinstance(section, SymbolTableSection):
+                for symbol in section.iter_symbols():
+                    if symbol["st_info"]["type"] == kind and symbol["st_shndx"] != "SHN_UNDEF":
+                        start, place = symbol["st_value"] & thumb, symbol["st_shndx"]
+                        found.append(Function(symbol.name, start, start + symbol["st_size"]))
+                        if isinstance(place, int) and place < len(ends):
+                            limits[start] = ends[place]
     return _with_ends(found, limits)
 
 

@@ -10,7 +10,8 @@ from typing import Dict, List
 import gdb
 
 from gdb_etm.commands.places import SymbolFile
-from gdb_etm.errors import ConnectError
+from gdb_etm.errors import ConnectError, ImageError
+from gdb_etm.program.elf import open_elf
 
 _SECTION = re.compile(r"\s*0x([0-9a-f]+) - 0x[0-9a-f]+ is (\S+)(?: in (.+))?$")
 _SELF = "/proc/self/exe"
@@ -50,14 +51,11 @@ def _first_sections(program: str) -> Dict[str, Dict[str, int]]:
 
 
 def _offset(path: str, sections: Dict[str, int]) -> int:
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
     try:
-        with open(path, "rb") as stream:
-            for section in ELFFile(stream).iter_sections():
+        with open_elf(path) as elf:
+            for section in elf.iter_sections():
                 if section.name in sections and section["sh_addr"] is not None:
                     return int(sections[section.name] - section["sh_addr"]) & 0xFFFFFFFF
-    except (OSError, ELFError):
+    except ImageError:
         pass  # GDB could read it; its own addresses are then the best there is
     return 0

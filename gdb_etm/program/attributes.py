@@ -5,7 +5,8 @@ Ref: Addenda to, and Errata in, the ABI for the Arm Architecture (IHI 0045), 2.3
 
 from __future__ import annotations
 
-from typing import Any
+from gdb_etm.errors import ImageError
+from gdb_etm.program.elf import open_elf
 
 _PROFILES = {ord("A"): "A", ord("R"): "R", ord("S"): "A", ord("M"): "M"}
 
@@ -16,18 +17,13 @@ def profile_of(path: str) -> str:
     :param path: The ELF file.
     :returns: ``"A"``, ``"R"`` or ``"M"``; ``""`` where it does not say, or cannot be read.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
     try:
-        with open(path, "rb") as stream:
-            section: Any = ELFFile(stream).get_section_by_name(".ARM.attributes")
-            if section is None:
-                return ""
-            for vendor in section.iter_subsections():
+        with open_elf(path) as elf:
+            section = elf.get_section_by_name(".ARM.attributes")
+            for vendor in section.iter_subsections() if section is not None else ():
                 for part in vendor.iter_subsubsections():
                     for attribute in part.iter_attributes("TAG_CPU_ARCH_PROFILE"):
                         return _PROFILES.get(attribute.value, "")
-    except (OSError, ELFError, AttributeError, KeyError, TypeError, ValueError):
-        return ""  # malformed: it tells nothing
+    except ImageError:
+        pass  # malformed: it tells nothing
     return ""

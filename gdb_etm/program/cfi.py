@@ -12,12 +12,14 @@ from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import ImageError
+from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import is_wide
 
 CALLEE_SAVED = (4, 5, 6, 7, 8, 9, 10, 11)
 """Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1)."""
 _CORE_REGISTERS = 16
+_UNREADABLE = "has call frame information that cannot be read"
 _SECTIONS = ((".debug_frame", False), (".eh_frame", True))
 
 # First halfwords of what moves the stack pointer down, or replaces it: mask and value (Armv8-M ARM, C2.4).
@@ -93,14 +95,13 @@ class CallFrames:
         return self._starts[at], self._functions[at].end
 
     def _decode(self, function: _Function) -> Tuple[List[int], List[Optional[FrameRow]]]:
-        from elftools.common.exceptions import DWARFError, ELFError
-
         try:
-            table = function.entry.get_decoded().table
-        except (DWARFError, ELFError, KeyError, IndexError, AssertionError):
+            with readable("", _UNREADABLE):
+                table = function.entry.get_decoded().table
+                starts = [line["pc"] & ~1 for line in table]
+                rows = [_row(line) for line in table]
+        except ImageError:
             return [], []  # what cannot be read tells nothing
-        starts = [line["pc"] & ~1 for line in table]
-        rows = [_row(line) for line in table]
         if len(rows) == 1 and self._moves_stack(function):
             # A function in assembly of which nothing is told but that it exists, such as one that is "naked" in C.
             return [], []
@@ -164,23 +165,14 @@ def load_frames(paths: Sequence[str]) -> CallFrames:
 
 
 def _load(path: str) -> List[_Function]:
-    from elftools.common.exceptions import DWARFError, ELFError
-    from elftools.elf.elffile import ELFFile
-
     found: List[_Function] = []
-    try:
-        with open(path, "rb") as stream:
-            elf = ELFFile(stream)
-            for name, is_eh in _SECTIONS if elf["e_machine"] == "EM_ARM" else ():
-                section = elf.get_section_by_name(name)
-                if section is not None and section["sh_type"] != "SHT_NOBITS":
-                    entries = _entries(section.data(), section["sh_addr"], elf.little_endian, is_eh)
-                    known = {function.start for function in found}
-                    found += [function for function in entries if function.start not in known]
-    except OSError as error:
-        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
-    except (ELFError, DWARFError, AssertionError) as error:
-        raise ImageError("%s: its call frame information cannot be read: %s" % (path, error))
+    with open_elf(path, _UNREADABLE) as elf:
+        for name, is_eh in _SECTIONS if elf["e_machine"] == "EM_ARM" else ():
+            section = elf.get_section_by_name(name)
+            if section is not None and section["sh_type"] != "SHT_NOBITS":
+                entries = _entries(section.data(), section["sh_addr"], elf.little_endian, is_eh)
+                known = {function.start for function in found}
+                found += [function for function in entries if function.start not in known]
     return found
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Iterable, List, Optional, Sequence, Tuple
 
-from gdb_etm.capture import MemoryImage
+from gdb_etm.capture import MemoryImage, disjoint
 from gdb_etm.errors import ImageError
-
-_MAX_SEGMENT = 1 << 30
+from gdb_etm.program.elf import open_elf
 
 
 class Program:
@@ -19,9 +18,8 @@ class Program:
 
     def __init__(self, images: Iterable[MemoryImage]) -> None:
         self.images: Tuple[MemoryImage, ...] = tuple(image for image in images if image.data)
-        pieces = _without_overlap(self.images)
-        self._starts = [start for start, _ in pieces]
-        self._pieces = pieces
+        self._pieces = sorted((piece.address, piece.data) for piece in disjoint(self.images))
+        self._starts = [start for start, _ in self._pieces]
 
     @property
     def pieces(self) -> Sequence[Tuple[int, bytes]]:
@@ -38,42 +36,19 @@ class Program:
 
     def read(self, address: int, size: int) -> bytes:
         """Read up to ``size`` bytes; shorter where memory is unknown."""
-        found = self.piece_at(address)
-        if found is None:
-            return b""
-        start, data = found
-        part = data[address - start : address - start + size]
-        if len(part) < size and part:
-            part += self.read(address + len(part), size - len(part))
-        return part
+        parts = []
+        while size > 0:
+            found = self.piece_at(address)
+            if found is None:
+                break
+            start, data = found
+            parts.append(data[address - start : address - start + size])
+            address, size = address + len(parts[-1]), size - len(parts[-1])
+        return b"".join(parts)
 
     def identity(self) -> Tuple[Tuple[int, bytes], ...]:
         """Everything in it: equal programs have equal identities, and those have equal hashes."""
         return tuple(self._pieces)
-
-
-def _without_overlap(images: Iterable[MemoryImage]) -> List[Tuple[int, bytes]]:
-    pieces: List[Tuple[int, bytes]] = []
-    for image in images:
-        rest = [(image.address, image.data)]
-        for start, data in pieces:
-            rest = [part for piece in rest for part in _subtract(piece, start, start + len(data))]
-        pieces.extend(rest)
-    pieces.sort(key=lambda piece: piece[0])
-    return pieces
-
-
-def _subtract(piece: Tuple[int, bytes], low: int, high: int) -> List[Tuple[int, bytes]]:
-    start, data = piece
-    end = start + len(data)
-    if high <= start or end <= low:
-        return [piece]
-    parts = []
-    if start < low:
-        parts.append((start, data[: low - start]))
-    if high < end:
-        parts.append((high, data[high - start :]))
-    return parts
 
 
 def load_elf(path: str) -> List[MemoryImage]:
@@ -82,61 +57,43 @@ def load_elf(path: str) -> List[MemoryImage]:
     :param path: The ELF file; its virtual addresses are the core's.
     :raises ImageError: When it cannot be read, is no ELF file, or is for another processor.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.elffile import ELFFile
-
     images = []
-    try:
-        with open(path, "rb") as stream:
-            elf = ELFFile(stream)
-            machine = elf["e_machine"]
-            if machine not in ("EM_ARM", "EM_AARCH64"):
-                raise ImageError("%s is for %s, not for an Arm processor" % (path, machine))
-            for segment in elf.iter_segments("PT_LOAD"):
-                size = segment["p_filesz"]
-                if size > _MAX_SEGMENT:
-                    raise ImageError("%s has a segment of %d bytes; at most %d are read" % (path, size, _MAX_SEGMENT))
-                data = bytes(segment.data()) if size else b""
-                if len(data) < size:
-                    raise ImageError("%s is cut short: %d of %d bytes of a segment" % (path, len(data), size))
-                if size:
-                    images.append(MemoryImage(segment["p_vaddr"], data, path))
-    except OSError as error:
-        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
-    except ELFError as error:
-        raise ImageError("%s is not a readable ELF file: %s" % (path, error))
+    with open_elf(path) as elf:
+        machine = elf["e_machine"]
+        if machine not in ("EM_ARM", "EM_AARCH64"):
+            raise ImageError("%s is for %s, not for an Arm processor" % (path, machine))
+        for segment in elf.iter_segments("PT_LOAD"):
+            size = segment["p_filesz"]
+            data = bytes(segment.data()) if size else b""
+            if len(data) < size:
+                raise ImageError("%s is cut short: %d of %d bytes of a segment" % (path, len(data), size))
+            if size:
+                images.append(MemoryImage(segment["p_vaddr"], data, path))
     if not images:
         raise ImageError("%s has no loadable segments; is it linked?" % path)
     return images
 
 
-def load_constants(path: str) -> List[MemoryImage]:
+def load_constants(path: str, code: bool = False) -> List[MemoryImage]:
     """Read what an ELF file says does not change while the program runs: sections that are not writable.
 
     A file without section headers tells by its segments.
 
     :param path: The ELF file; its virtual addresses are the core's.
+    :param code: Only what holds instructions.
     :raises ImageError: When it cannot be read.
     """
-    from elftools.common.exceptions import ELFError
     from elftools.elf.constants import P_FLAGS, SH_FLAGS
-    from elftools.elf.elffile import ELFFile
 
     images = []
-    try:
-        with open(path, "rb") as stream:
-            elf = ELFFile(stream)
-            for section in elf.iter_sections():
-                flags = section["sh_flags"] & (SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_WRITE)
-                if flags == SH_FLAGS.SHF_ALLOC and section["sh_type"] != "SHT_NOBITS":
-                    if section["sh_size"] <= _MAX_SEGMENT:
-                        images.append(MemoryImage(section["sh_addr"], bytes(section.data()), path))
-            if not elf.num_sections():
-                for segment in elf.iter_segments("PT_LOAD"):
-                    if not segment["p_flags"] & P_FLAGS.PF_W and segment["p_filesz"] <= _MAX_SEGMENT:
-                        images.append(MemoryImage(segment["p_vaddr"], bytes(segment.data()), path))
-    except OSError as error:
-        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
-    except ELFError as error:
-        raise ImageError("%s is not a readable ELF file: %s" % (path, error))
+    wanted = SH_FLAGS.SHF_ALLOC | (SH_FLAGS.SHF_EXECINSTR if code else 0)
+    executed = P_FLAGS.PF_X if code else 0
+    with open_elf(path) as elf:
+        for section in elf.iter_sections():
+            flags = section["sh_flags"] & (wanted | SH_FLAGS.SHF_WRITE)
+            if flags == wanted and section["sh_type"] != "SHT_NOBITS":
+                images.append(MemoryImage(section["sh_addr"], bytes(section.data()), path))
+        for segment in elf.iter_segments("PT_LOAD") if not elf.num_sections() else ():
+            if segment["p_flags"] & (executed | P_FLAGS.PF_W) == executed:
+                images.append(MemoryImage(segment["p_vaddr"], bytes(segment.data()), path))
     return images

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional, Sequence, Tuple
 
-from gdb_etm.errors import ImageError
+from gdb_etm.program.elf import open_elf
 
 Piece = Tuple[int, int]
 """First address, and the address just past the last."""
@@ -24,25 +24,17 @@ def load_writable(path: str) -> List[Piece]:
 
     :raises ImageError: When it cannot be read.
     """
-    from elftools.common.exceptions import ELFError
     from elftools.elf.constants import P_FLAGS, SH_FLAGS
-    from elftools.elf.elffile import ELFFile
 
     found = []
     wanted = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_WRITE
-    try:
-        with open(path, "rb") as stream:
-            elf = ELFFile(stream)
-            for section in elf.iter_sections():
-                if section["sh_flags"] & wanted == wanted and section["sh_size"]:
-                    found.append((section["sh_addr"], section["sh_addr"] + section["sh_size"]))
-            for segment in elf.iter_segments("PT_LOAD") if not elf.num_sections() else ():
-                if segment["p_flags"] & P_FLAGS.PF_W and segment["p_memsz"]:
-                    found.append((segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"]))
-    except OSError as error:
-        raise ImageError("cannot read %s: %s" % (path, error.strerror or error))
-    except ELFError as error:
-        raise ImageError("%s is not a readable ELF file: %s" % (path, error))
+    with open_elf(path) as elf:
+        for section in elf.iter_sections():
+            if section["sh_flags"] & wanted == wanted and section["sh_size"]:
+                found.append((section["sh_addr"], section["sh_addr"] + section["sh_size"]))
+        for segment in elf.iter_segments("PT_LOAD") if not elf.num_sections() else ():
+            if segment["p_flags"] & P_FLAGS.PF_W and segment["p_memsz"]:
+                found.append((segment["p_vaddr"], segment["p_vaddr"] + segment["p_memsz"]))
     return found
 
 

@@ -7,7 +7,7 @@ import re
 from typing import Dict, Iterable, List, Mapping, Tuple
 from urllib.parse import quote
 
-from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource, disjoint
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
 from gdb_etm.snapshot.reader import BEGIN, BEGIN_DUMP, CHANGED_KEY, EVENTS, NOTHING, OMITTED_KEY, STATE_KEY
@@ -69,37 +69,13 @@ def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryIma
         begun = source.core.begin.registers if source.core.begin is not None else ()
         for name in (source.core.name, source.core.type, *source.core.registers, *begun):
             _check_name(name, path)
-        entry = (source.core, _disjoint(source.core.memory + source.images))
+        entry = (source.core, tuple(disjoint(source.core.memory + source.images)))
         if cores.setdefault(source.core.name, entry) != entry:
             raise SnapshotError("two trace sources disagree about core %r" % source.core.name, path)
     both = taken.intersection(cores)
     if both:
         raise SnapshotError("%r names both a core and a trace source" % both.pop(), path)
     return cores
-
-
-def _disjoint(images: Iterable[MemoryImage]) -> Tuple[MemoryImage, ...]:
-    # OpenCSD refuses dumps that overlap; in a capture the earlier image wins, so the later ones lose what it covers.
-    kept: List[MemoryImage] = []
-    for image in images:
-        pieces = [image]
-        for earlier in kept:
-            pieces = [part for piece in pieces for part in _without(piece, earlier)]
-        kept += [piece for piece in pieces if piece.data]
-    return tuple(kept)
-
-
-def _without(image: MemoryImage, hole: MemoryImage) -> List[MemoryImage]:
-    # What of an image lies before and after another one.
-    end, hole_end = image.address + len(image.data), hole.address + len(hole.data)
-    if hole_end <= image.address or end <= hole.address:
-        return [image]
-    pieces = []
-    if image.address < hole.address:
-        pieces.append(image._replace(data=image.data[: hole.address - image.address]))
-    if hole_end < end:
-        pieces.append(image._replace(address=hole_end, data=image.data[hole_end - image.address :]))
-    return pieces
 
 
 def _check_name(name: str, path: str) -> None:
