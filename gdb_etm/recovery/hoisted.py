@@ -14,7 +14,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.branches import LONG, Branches
 from gdb_etm.recovery.evaluate import IMPURE, apply
-from gdb_etm.recovery.operations import LR, MASK, SP, Op
+from gdb_etm.recovery.operations import LR, MASK, SP, TEMPORARY, Op
 from gdb_etm.recovery.origins import CONSTANT, FIRST_OTHER, FRAME, Origin
 from gdb_etm.recovery.private import Private
 from gdb_etm.recovery.rules import FrameInformation
@@ -206,7 +206,8 @@ class Hoisted:
             result: Optional[Origin] = None
             slot = _slot(read[0].distance) if op == Op.LOAD and read[0] is not None and read[0].base == FRAME else 0
             loaded.add(slot)
-            if always:
+            if always or all(place >= TEMPORARY for place in outputs):
+                # The address of a store that may have run is one that may have been written.
                 result = self._load(known, read[0], detail[0]) if op == Op.LOAD else _result(step, read)
             for place in outputs:
                 known[place] = result or self._name(template.address, place, _MADE)
@@ -246,7 +247,8 @@ class Hoisted:
         return self._lost[function]
 
     def _leave(self, template: Template, known: Known) -> None:
-        # Drop what lives within one instruction, what a call does not keep, and what an exception may overwrite.
+        # Drop what lives within one instruction, what a call or an SVC's handler does not keep, and what an exception
+        # may overwrite.
         pointer = known.get(SP)
         lowest = _slot(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
         direct = template.call and template.target is None
@@ -254,7 +256,7 @@ class Hoisted:
         for place in list(known):
             if place > max(lowest, _SLOTS) or place < _SLOTS and place not in _REGISTERS and place != SP:
                 del known[place]
-            elif template.call and place < _SLOTS and (place not in _KEPT or place in lost):
+            elif (template.call or template.asks) and place < _SLOTS and (place not in _KEPT or place in lost):
                 known[place] = self._name(template.address, place, _MADE)
 
     def _load(self, known: Known, address: Optional[Origin], size: int) -> Optional[Origin]:

@@ -54,6 +54,8 @@ class Template(NamedTuple):
     """Whether it writes SP or what may be a frame pointer."""
     stack: Optional[Tuple[int, int]]
     """CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others."""
+    asks: bool
+    """Whether it is an SVC, whose handler may change the frame that is popped behind it."""
     variants: Dict[int, Needed]
     """What is needed when only some flags are read later on, by these flags."""
 
@@ -199,6 +201,7 @@ class Templates:
             _rounded(lifted) if condition == ALWAYS else None,
             any(place in writes for place in (SP, 7, 11)),
             _stack(self._program.read(address, 4)) if isa is Isa.T32 and self._m_profile else None,
+            _is_svc(self._program.read(address, 4), isa),
             {},
         )
 
@@ -207,6 +210,11 @@ class Templates:
 
     def _input(self, operand: Operand) -> int:
         return ~self._constant(operand.value) if isinstance(operand, Const) else operand
+
+
+def _is_svc(code: bytes, isa: Isa) -> bool:
+    # By the encodings (DDI 0553, C2.4.219; DDI 0487, F5.1.255).
+    return code[1] == 0xDF if isa is Isa.T32 else code[3] & 0xF == 0xF and code[3] < 0xF0
 
 
 def _stack(code: bytes) -> Optional[Tuple[int, int]]:
