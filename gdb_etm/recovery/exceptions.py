@@ -198,7 +198,9 @@ class Exceptions:
         pushed = self._left.get(left)
         if pushed is None:
             return None
-        known = [(pushed.process, 1), (pushed.frame, frame.address), *zip(pushed.words, frame.words)]
+        known = [(pushed.process, 1), (pushed.frame, frame.address)]
+        if pushed.entry.keeps_all:
+            known += zip(pushed.words, frame.words)
         if frame.returns is not None:
             known.append((pushed.returns, frame.returns))
         for variable, value in known:

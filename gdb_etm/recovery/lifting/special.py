@@ -149,15 +149,15 @@ def _set_stack_pointer(build: Builder, register: int, process: bool) -> None:
 
 
 def _set_control(build: Builder, register: int) -> None:
-    # SPSEL is not writable in Handler mode.
+    # In Handler mode Armv7-M ignores SPSEL (DDI 0403, B5.2.3), and Armv8-M takes it, to no effect.
     allowed = privileged(build)
-    stack = build.value(Op.AND, allowed, build.value(Op.XOR, HANDLER, ONE))
     control: Operand = build.insert(CONTROL, build.value(Op.SELECT, allowed, register, CONTROL), 0, 1)
     build.set(FPCA, build.value(Op.SELECT, allowed, build.bit(register, 2), FPCA))
-    spsel = build.value(Op.SELECT, stack, build.bit(register, 1), build.bit(CONTROL, 1))
-    control = build.insert(control, spsel, 1, 1)
-    build.set(CONTROL, control)
-    before, after = uses_psp(build, CONTROL), uses_psp(build, control)
+    spsel = build.value(Op.SELECT, allowed, build.bit(register, 1), build.bit(CONTROL, 1))
+    before = uses_psp(build, CONTROL)
+    after = build.value(Op.AND, spsel, build.value(Op.XOR, HANDLER, ONE))
+    kept = build.value(Op.SELECT, HANDLER, build.field(build.unknown(), 0, 1), spsel)
+    build.set(CONTROL, build.insert(control, kept, 1, 1))
     main = build.value(Op.SELECT, before, MSP, SP)
     process = build.value(Op.SELECT, before, SP, PSP)
     build.set(MSP, main)
