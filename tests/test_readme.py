@@ -27,7 +27,7 @@ _EVENTS = re.compile(r"(?<=^```\n)\(gdb\) etm on.*?(?=^```$)", re.DOTALL | re.MU
 _REVERSE = re.compile(r"(?<=^```\n)\(gdb\) reverse-stepi\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 _PAST = re.compile(r"(?<=^```\n)\(gdb\) etm last crc16.*?(?=^```$)", re.DOTALL | re.MULTILINE)
 # What differs from one run or machine to the next.
-_VARYING = ((re.compile(r"localhost:\d+"), "localhost:PORT"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
+_VARYING = ((re.compile(r"server on /\S+"), "server on SOCKET"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
 _SECONDS = 240
 
 

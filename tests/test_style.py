@@ -23,7 +23,10 @@ TABLES = {"gdb_etm/registers"}
 FOREIGN = {"DebugProbe", "Plugin", "Command", "Parameter"}
 
 # Where an unforeseen exception meets the user, and must become a message instead of the end of the process.
-BROAD_EXCEPT: Dict[str, str] = {"gdb_etm/program/elf.py": "what pyelftools may raise is nowhere told"}
+BROAD_EXCEPT: Dict[str, str] = {
+    "gdb_etm/access/desk.py": "whatever a client's request brings about is answered, and the others are served on",
+    "gdb_etm/program/elf.py": "what pyelftools may raise is nowhere told",
+}
 # Commands of the shell; everybody else returns lines.
 PRINTS = {"gdb_etm/__main__.py", "gdb_etm/access/server.py", "gdb_etm/commands/remote.py"}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
+from contextlib import closing
 from typing import BinaryIO
 
 from gdb_etm.access.desk import Desk
@@ -11,8 +13,14 @@ from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession
 from gdb_etm.access.wire import MAX_LINE, decode_line, encode_line, error_message, hello_message
 from gdb_etm.errors import ConnectError, EtmError
+from gdb_etm.sockets.listener import listen_on
 
-_MAX_CLIENTS = 8
+MAX_CLIENTS = 32
+"""Clients that may be connected at a time; each may wait as long as it likes between its requests."""
+_MAX_STRANGERS = 8
+# Connections that have not said hello.
+_HELLO_SECONDS = 5.0
+_LONGEST_HELLO = 256
 
 
 def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
@@ -36,7 +44,7 @@ def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer
 
 
 class ControlPort:
-    """Accept clients on a TCP port of localhost.
+    """Accept this user's clients on a TCP port of localhost.
 
     :param session: The session they share.
     :param port: TCP port; 0 takes a free one.
@@ -46,43 +54,73 @@ class ControlPort:
     def __init__(self, session: PyocdSession, log: LogKeeper, port: int) -> None:
         self._session = session
         self._log = log
-        self._clients = threading.BoundedSemaphore(_MAX_CLIENTS)
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._listener.bind(("127.0.0.1", port))
-        except OSError as error:
-            self._listener.close()
-            raise ConnectError(
-                "cannot listen on localhost:%d (%s); --control-port 0 takes a free port" % (port, error.strerror)
-            ) from None
-        self._listener.listen(_MAX_CLIENTS)
+        self._clients = threading.BoundedSemaphore(MAX_CLIENTS)
+        self._strangers = threading.BoundedSemaphore(_MAX_STRANGERS)
+        self._listener = listen_on(port, "--control-port 0 takes a free port")
+        self.warning = self._listener.warning
+        """What the system does not do to keep other users away, as a line; empty where all is well."""
 
     @property
     def number(self) -> int:
         """The TCP port."""
-        return int(self._listener.getsockname()[1])
+        return self._listener.port
 
     def accept_for_ever(self) -> None:
         """Serve each client in a thread of its own; returns only by an exception, such as a signal's."""
-        with self._listener:
+        with closing(self._listener):
             while True:
-                connection, _ = self._listener.accept()
-                if self._clients.acquire(blocking=False):
-                    threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-                else:
+                connection = self._listener.accept(None)
+                if connection is None:
+                    continue
+                if not self._strangers.acquire(blocking=False):
+                    connection.close()
+                    continue
+                try:
+                    threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
+                except RuntimeError:  # no thread is left
+                    self._strangers.release()
                     connection.close()
 
-    def _serve(self, connection: socket.socket) -> None:
+    def _receive(self, connection: socket.socket) -> None:
         try:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with connection, connection.makefile("rb") as reader, connection.makefile("wb") as writer:
-                if _knows_us(reader.readline(MAX_LINE)):
-                    serve_stream(self._session, self._log, reader, writer)
+            with connection:
+                try:
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    is_client = _knows_us(_first_line(connection))
+                finally:
+                    self._strangers.release()
+                if is_client:
+                    self._serve(connection)
         except OSError:
             pass  # this client is gone; the others are not
-        finally:
-            self._clients.release()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection.makefile("rb") as reader, connection.makefile("wb") as writer:
+            if not self._clients.acquire(blocking=False):
+                full = ConnectError("%d clients are connected already; disconnect one of them first" % MAX_CLIENTS)
+                _send(writer, encode_line({"error": error_message(full)}))
+                return
+            try:
+                serve_stream(self._session, self._log, reader, writer)
+            finally:
+                self._clients.release()
+
+
+def _first_line(connection: socket.socket) -> bytes:
+    """Receive up to the first line end, and nothing behind it; less where that does not come in time."""
+    deadline = time.monotonic() + _HELLO_SECONDS
+    line = bytearray()
+    while not line.endswith(b"\n") and len(line) < _LONGEST_HELLO:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            break
+        connection.settimeout(remaining)
+        data = connection.recv(1)
+        if not data:
+            break
+        line += data
+    connection.settimeout(None)
+    return bytes(line)
 
 
 def _knows_us(line: bytes) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gdb_etm.access.core_control import CoreControl
 
 _WORD_MAX = 0xFFFFFFFF
+_ID_MAX = 1 << 53
 _WAIT_SECONDS = 1.0
 _Step = Tuple[int, int, int, int]
 _AP_MAX = (1 << 64) - 1
@@ -73,13 +74,15 @@ class Desk:
                 request = decode_line(line)
             except ValueError as error:
                 raise EtmError("no request: %s" % error) from None
-            number = request.get("id")
+            number = _id(request)
             operation = self._operations.get(str(request.get("op")))
             if operation is None:
                 raise EtmError("no operation %r; there are %s" % (request.get("op"), ", ".join(self._operations)))
             reply = operation(request)
         except EtmError as error:
             reply = {"error": error_message(error)}
+        except Exception as error:  # whatever a request brings about, its client is told and the next one is served
+            reply = {"error": error_message(EtmError("no request: %s: %s" % (type(error).__name__, error)))}
         return encode_line(dict(reply, id=number))
 
     def finish(self) -> None:
@@ -186,6 +189,13 @@ def _wait(port: AccessPort, address: int, value: int, mask: int) -> None:
     end = time.monotonic() + _WAIT_SECONDS
     while port.read32(address) & mask != value and time.monotonic() < end:
         pass
+
+
+def _id(request: Message) -> Optional[int]:
+    number = request.get("id")
+    if number is not None and (not isinstance(number, int) or abs(number) > _ID_MAX):
+        raise EtmError('"id" must be a whole number')
+    return number
 
 
 def _ap(request: Message) -> int:

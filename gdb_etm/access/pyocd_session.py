@@ -22,9 +22,11 @@ from pyocd.utility.cmdline import convert_session_options
 from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
+from gdb_etm.access.guards import MonitorCommands, WayIn, guard_listeners
 from gdb_etm.access.pyocd_port import PyocdPort, ap_name
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
 from gdb_etm.errors import AccessError, ConnectError
+from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
 
 _DEFAULTS: Dict[str, Any] = {
     # pyOCD's own default would erase a locked chip on connecting.
@@ -38,6 +40,7 @@ _DEFAULTS: Dict[str, Any] = {
 """What differs from pyOCD's defaults; -O options and the user's pyocd.yaml come first."""
 
 _DP_CTRL_STAT = 0x4
+_ANOTHER_PORT = "try another --gdb-port"
 _NO_CORES = "No cores were discovered!"
 """What pyOCD says of a target without a core that it can run."""
 
@@ -55,8 +58,8 @@ class SessionOptions(NamedTuple):
     """``attach`` (no reset, no halt), ``halt``, ``pre-reset`` or ``under-reset``."""
     options: Tuple[str, ...] = ()
     """pyOCD session options, each ``NAME=VALUE``."""
-    gdb_port: int = 0
-    """TCP port for GDB; 0 takes a free one."""
+    gdb_port: Optional[int] = None
+    """TCP port for GDB; 0 takes a free one, None a socket that no other user reaches, where the system has such."""
     core: Optional[int] = None
     """The core that GDB debugs; None takes pyOCD's primary core."""
     dap_only: bool = False
@@ -106,29 +109,48 @@ class Between(Protocol):
         """Take note that GDB is gone."""
 
 
-class _GdbServer(GDBServer):  # pyOCD's, with two promises more
+class _GdbServer(GDBServer):  # pyOCD's, with three promises more; it is a Thread, which has names of its own
     """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died, and lets somebody stand before it.
 
+    One GDB of this very user comes in at a time, and what it may have pyOCD do is bounded.
+
     :param between: Makes who stands before it, for each GDB; None lets nobody.
+    :param listener: Where GDBs connect.
     """
 
-    def __init__(self, session: Session, core: int, between: Optional[Callable[[], Between]]) -> None:
+    def __init__(
+        self, session: Session, core: int, between: Optional[Callable[[], Between]], listener: Listener
+    ) -> None:
         self._make_between = between
         self._between: Dict[Any, Between] = {}
+        self._way_in = WayIn(listener, lambda: bool(self.client_sessions))
         super().__init__(session, core=core)
+
+    @property
+    def listen_socket(self) -> WayIn:
+        """Where GDBs come in."""
+        return self._way_in
+
+    @listen_socket.setter
+    def listen_socket(self, pyocds_own: Any) -> None:
+        # It does not listen yet, and never will.
+        pass
+
+    def _init_remote_commands(self) -> None:
+        self._command_context = MonitorCommands(self.session, self.target)
 
     def handle_message(self, client: Any, msg: bytes) -> Optional[bytes]:
         """Answer one packet of one GDB."""
         if self._make_between is None:
-            return self._handle(client, msg)
+            return self._pyocds_answer(client, msg)
         between = self._between.get(client)
         if between is None:
             between = self._between[client] = self._make_between()
         if between.leaves_alone(msg[1:-3]):
-            return self._handle(client, msg)
+            return self._pyocds_answer(client, msg)
 
         def ask(data: bytes) -> bytes:
-            reply = self._handle(client, self.create_rsp_packet(data))
+            reply = self._pyocds_answer(client, self.create_rsp_packet(data))
             return b"" if reply is None else reply[1:-3]
 
         def tell(data: bytes) -> None:
@@ -143,7 +165,7 @@ class _GdbServer(GDBServer):  # pyOCD's, with two promises more
         reply = between.answer(bytes(msg[1:-3]), ask, tell, stop)
         return None if reply is None else bytes(self.create_rsp_packet(reply))
 
-    def _handle(self, client: Any, msg: bytes) -> Optional[bytes]:
+    def _pyocds_answer(self, client: Any, msg: bytes) -> Optional[bytes]:
         reply: Optional[bytes] = super().handle_message(client, msg)
         return reply
 
@@ -174,10 +196,11 @@ class PyocdSession:
     """
 
     def __init__(self, options: SessionOptions, between: Optional[Callable[[], Between]] = None) -> None:
+        guard_listeners()
         self._make_between = between
         self._session = _make_session(options)
         self._was_running = True
-        self._server: Optional[GDBServer] = None
+        self._server: Optional[_GdbServer] = None
         self._ports: Dict[int, PyocdPort] = {}
         self.operations: Dict[str, Callable[[Message], Message]] = {}
         """What clients may ask for besides."""
@@ -190,11 +213,6 @@ class PyocdSession:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def gdb_port(self) -> int:
-        """The TCP port on localhost where GDB is served."""
-        return int(self._server.port) if self._server is not None else 0
 
     def hello(self) -> Hello:
         """Describe the session, as it was when it opened."""
@@ -272,10 +290,12 @@ class PyocdSession:
         """Serve GDB on the core that is meant, and describe what was found."""
         core = self._choose_core(options.core)
         self._was_running = options.connect_mode != "attach" or core.get_state() is not Target.State.HALTED
-        self._server = _serve_gdb(self._session, core, self._make_between)
-        cores = tuple(self._describe(each, self.gdb_port if each is core else 0) for each in _cores(self._session))
+        listener = listen_privately() if options.gdb_port is None else listen_on(options.gdb_port, _ANOTHER_PORT)
+        self._server = _serve_gdb(self._session, core, self._make_between, listener)
+        cores = tuple(map(self._describe, _cores(self._session)))
         return self._describe_ports()._replace(
-            gdb_port=self.gdb_port,
+            gdb_server=listener.where,
+            warning=listener.warning,
             core=int(core.core_number),
             running=self._was_running,
             cores=cores,
@@ -291,7 +311,7 @@ class PyocdSession:
             probe=str(probe.description),
             probe_uid=str(probe.unique_id),
             target=str(self._session.board.target_type),
-            gdb_port=0,
+            gdb_server="",
             core=NO_CORE,
             running=True,
             cores=(),
@@ -313,11 +333,11 @@ class PyocdSession:
         there = ", ".join("%d (%s)" % (core.core_number, core.name) for core in cores)
         raise ConnectError("the target has no core %s; cores: %s" % (wanted, there or "none"))
 
-    def _describe(self, core: CortexM, gdb_port: int) -> CoreInfo:
+    def _describe(self, core: CortexM) -> CoreInfo:
         cpuid = int(core.read_memory(CortexM.CPUID))
         # CPUID.Variant is the r of a core's revision, CPUID.Revision its p (ARM DDI 0553).
         name = "%s r%dp%d" % (core.name, cpuid >> 20 & 15, cpuid & 15)
-        return CoreInfo(int(core.core_number), name, cpuid, int(core.ap.address.nominal_address), gdb_port)
+        return CoreInfo(int(core.core_number), name, cpuid, int(core.ap.address.nominal_address))
 
 
 def _cores(session: Session) -> List[CortexM]:
@@ -334,9 +354,7 @@ def _make_session(options: SessionOptions) -> Session:
     settings: Dict[str, Any] = {}
     for text in options.options:
         settings.update(_session_option(text))
-    settings.update(
-        connect_mode=options.connect_mode, gdbserver_port=options.gdb_port, serve_local_only=True, persist=True
-    )
+    settings.update(connect_mode=options.connect_mode, serve_local_only=True, persist=True)
     if options.target is not None:
         settings["target_override"] = options.target
     if options.frequency is not None:
@@ -419,15 +437,15 @@ def _open(session: Session) -> None:
         ) from None
 
 
-def _serve_gdb(session: Session, core: CortexM, between: Optional[Callable[[], Between]]) -> GDBServer:
+def _serve_gdb(
+    session: Session, core: CortexM, between: Optional[Callable[[], Between]], listener: Listener
+) -> _GdbServer:
     """Start pyOCD's GDB server for one core."""
-    port = session.options.get("gdbserver_port")
-    # GDBServer adds the core's number to the port; what was asked for is this very port.
-    session.options["gdbserver_port"] = port - core.core_number if port else 0
     try:
-        server = _GdbServer(session, core.core_number, between)
-    except OSError as error:
-        raise ConnectError("cannot serve GDB on localhost:%d (%s); try another --gdb-port" % (port, error)) from None
+        server = _GdbServer(session, core.core_number, between, listener)
+    except BaseException:
+        listener.close()
+        raise
     session.gdbservers[core.core_number] = server
     server.start()
     return server

@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "-O", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a pyOCD session option"
     )
     parser.add_argument("--core", type=int, metavar="N", help="the core that GDB debugs; default: the primary one")
-    parser.add_argument("--gdb-port", type=_port, default=0, metavar="PORT", help="for GDB; default: a free one")
+    parser.add_argument("--gdb-port", type=_port, metavar="PORT", help="for GDB; default: a free one")
     parser.add_argument(
         "--dap-only", action="store_true", help="open no core and serve no GDB: another server has the core"
     )
@@ -138,7 +138,7 @@ def _open(arguments: argparse.Namespace, front: Optional[Front]) -> PyocdSession
             frequency=arguments.frequency,
             connect_mode=arguments.connect_mode,
             options=tuple(arguments.options),
-            gdb_port=arguments.gdb_port,
+            gdb_port=arguments.gdb_port if arguments.stdio else arguments.gdb_port or 0,
             core=arguments.core,
             dap_only=arguments.dap_only,
         ),
@@ -158,6 +158,8 @@ def _serve_by_hand(session: PyocdSession, log: LogKeeper, port: int) -> None:
     from gdb_etm.access.channels import ControlPort
 
     control = ControlPort(session, log, port)
+    for warning in filter(None, (control.warning, session.hello().warning)):
+        print("gdb-etm serve: %s" % warning, file=sys.stderr)
     print(describe(session.hello()))
     print("In GDB: etm connect localhost:%d    (Ctrl-C here ends it)" % control.number, flush=True)
     control.accept_for_ever()

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import AccessError, ConnectError, EtmError
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Version of this protocol; a client refuses a server that speaks another one."""
 NO_CORE = -1
 """``Hello.core`` of a session that has opened access ports alone."""
@@ -40,8 +40,6 @@ class CoreInfo(NamedTuple):
     cpuid: int
     ap: int
     """The ``id`` of the access port it is on."""
-    gdb_port: int
-    """TCP port of its GDB server on localhost; 0 where none was started."""
 
 
 class ApInfo(NamedTuple):
@@ -68,16 +66,18 @@ class Hello(NamedTuple):
     probe_uid: str
     target: str
     """pyOCD's target type, such as ``"cortex_m"``."""
-    gdb_port: int
-    """TCP port on localhost for GDB; 0 without a core."""
+    gdb_server: str
+    """What GDB's ``target extended-remote`` takes: a socket's path or ``localhost:PORT``; empty without a core."""
     core: int
-    """Number of the core behind ``gdb_port``, or :data:`NO_CORE`."""
+    """Number of the core behind ``gdb_server``, or :data:`NO_CORE`."""
     running: bool
     """Whether that core is left running when the session ends: it ran when the session opened, or was halted by it."""
     cores: Tuple[CoreInfo, ...]
     aps: Tuple[ApInfo, ...]
     reverse: bool = False
     """Whether GDB is served reverse execution, from the captures that it is given."""
+    warning: str = ""
+    """What the system does not do to keep other users away from ``gdb_server``, as a line; empty where all is well."""
 
 
 def describe(hello: Hello) -> str:
@@ -86,7 +86,7 @@ def describe(hello: Hello) -> str:
     if core is None:
         served = "access ports only: " + (", ".join(ap.name for ap in hello.aps) or "none")
     else:
-        served = "%s, GDB server on localhost:%d" % (core, hello.gdb_port)
+        served = "%s, GDB server on %s" % (core, hello.gdb_server)
     return "pyOCD %s, %s: %s" % (hello.pyocd, hello.probe, served)
 
 

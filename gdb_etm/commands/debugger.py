@@ -68,10 +68,10 @@ class Debugger(Protocol):
         :raises ConnectError: Its GDB server does not answer.
         """
 
-    def connect_replay(self, port: int) -> None:
+    def connect_replay(self, where: str) -> None:
         """Make a history that is replayed on this machine the debugger's target.
 
-        :param port: Where it is served.
+        :param where: Where it is served, as GDB's ``target remote`` takes it.
         :raises ConnectError: Nobody answers there.
         """
 

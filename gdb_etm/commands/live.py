@@ -228,6 +228,8 @@ class Live:
     def greeting(self) -> List[str]:
         """Say which trace unit and buffer were found."""
         lines: List[str] = []
+        if self._client is not None and self._client.hello.warning:
+            lines.append("note: " + self._client.hello.warning)
         if self.profile is not None and self.profile.title:
             lines.append("Profile %s: %s" % (self.profile.name, self.profile.title))
         if self._trace is not None:

@@ -112,7 +112,7 @@ class OfflineDebugger:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm connect")
 
-    def connect_replay(self, port: int) -> None:
+    def connect_replay(self, where: str) -> None:
         """Refuse: there is no debugger to connect."""
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm replay")
 

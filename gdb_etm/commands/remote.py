@@ -6,17 +6,20 @@ import argparse
 import os
 import signal
 import sys
+from contextlib import closing
 from typing import Callable, List, Optional, Sequence, Tuple
 
-from gdb_etm.errors import AccessError, CaptureError, EtmError
+from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.replay.between import pass_on, serve
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.proxy import Source
 from gdb_etm.replay.reliance import LIMITS, NO_REGIONS, Reliance, regions, reliance_of
 from gdb_etm.replay.target import Replay, Target
-from gdb_etm.replay.wires import Door, Wire, connect
+from gdb_etm.replay.wires import Wire, connect, over_socket
+from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.listener import listen_on, listen_privately
 
-LISTENING = "In GDB: target remote localhost:%d"
+LISTENING = "In GDB: target remote %s"
 """What is printed once GDB may connect."""
 
 
@@ -40,7 +43,7 @@ def main_proxy(argv: Sequence[str]) -> int:
 
 def _run(command: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
     # GDB's own pipe gets Ctrl-C as well, which is for GDB.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN if arguments.port is None else signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler if _listens(arguments) else signal.SIG_IGN)
     try:
         command(arguments)
     except EtmError as error:
@@ -58,35 +61,47 @@ def _tell(line: str) -> None:
 
 
 def _replay(arguments: argparse.Namespace) -> None:
-    wire = standard_wire() if arguments.port is None else None
+    wire = None if _listens(arguments) else standard_wire()
     replay = _load(arguments.snapshot, arguments.elf, arguments.id)
     replay.past.rely(_reliance(arguments))
     if wire is None:
-        door = Door(arguments.port)
-        print(LISTENING % door.number, flush=True)
-        wire = door.admit()
-        door.close()
-    if wire is not None:
-        serve(wire, Target(replay))
+        with closing(_open_door(arguments)) as door:
+            wire = over_socket(door.wait())
+    serve(wire, Target(replay))
 
 
 def _proxy(arguments: argparse.Namespace) -> None:
     host, port = arguments.server
     name = "the server at %s:%d" % (host, port)
     source = _source(arguments, name)
-    if arguments.port is None:
+    if not _listens(arguments):
         front(standard_wire(), host, port, name, source)
         return
     connect(host, port).close()  # a server that is not there is told now
-    door = Door(arguments.port)
-    print(LISTENING % door.number, flush=True)
-    while True:
-        wire = door.admit()
-        if wire is not None:
+    with closing(_open_door(arguments)) as door:
+        while True:
             try:
-                front(wire, host, port, name, source, door)
-            except AccessError as error:
+                front(over_socket(door.wait()), host, port, name, source, door)
+            except EtmError as error:
                 _tell(str(error))
+
+
+def _listens(arguments: argparse.Namespace) -> bool:
+    return arguments.port is not None or arguments.socket
+
+
+def _open_door(arguments: argparse.Namespace) -> Door:
+    listener = listen_privately() if arguments.socket else listen_on(arguments.port, "--port 0 takes a free port")
+    if listener.warning:
+        _tell(listener.warning)
+    print(LISTENING % listener.where, flush=True)
+    return Door(listener)
+
+
+def _add_listening(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--port", metavar="PORT", type=port_number, help="serve on localhost; 0 takes a free port")
+    where.add_argument("--socket", action="store_true", help="serve on a socket in a folder that is yours alone")
 
 
 def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Optional[Door] = None) -> None:
@@ -145,7 +160,7 @@ def _proxy_parser() -> argparse.ArgumentParser:
     parser.add_argument("--server", metavar="HOST:PORT", type=_address, required=True, help="the live target's server")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--snapshot", metavar="DIR", help="the history, instead of a trace unit behind the server")
-    parser.add_argument("--port", metavar="PORT", type=port_number, help="serve on localhost; 0 takes a free port")
+    _add_listening(parser)
     _add_reliance(parser)
     return parser
 
@@ -161,7 +176,7 @@ def _replay_parser() -> argparse.ArgumentParser:
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="the core with this trace ID")
-    parser.add_argument("--port", metavar="PORT", type=port_number, help="serve on localhost; 0 takes a free port")
+    _add_listening(parser)
     _add_reliance(parser)
     return parser
 

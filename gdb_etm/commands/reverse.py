@@ -22,7 +22,7 @@ TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snaps
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gdb_etm.commands import remote; "
 _BOOT += "sys.exit(remote.main_replay(sys.argv[1:]))"
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
-_LISTENS = re.compile(r"localhost:(\d+)$")
+_LISTENS = re.compile(r"target remote (\S.*)$")
 
 
 def run_replay(session: Session, values: Values) -> Iterator[str]:
@@ -38,14 +38,14 @@ def run_replay(session: Session, values: Values) -> Iterator[str]:
         raise ConnectError('GDB is connected to %s: "disconnect" first' % connection)
     session.debugger.load_files([os.path.abspath(name) for name in files], replace=True)
     trace_id = values.get(TRACE_ID)
-    words = [snapshot, "--port=0", *("--elf=%s" % name for name in files or session.debugger.program_files())]
+    words = [snapshot, "--socket", *("--elf=%s" % name for name in files or session.debugger.program_files())]
     words += ["--%s=%s" % (name, session.settings[name]) for name in RELIED_ON if name in session.settings]
     session.debugger.connect_replay(_start(words + ([] if trace_id is None else ["--id=%d" % trace_id])))
     session.replays = session.debugger.connection()
     yield 'replaying %s from its end: "reverse-step", "reverse-continue" and GDB\'s other commands' % snapshot
 
 
-def _start(words: List[str]) -> int:
+def _start(words: List[str]) -> str:
     # The process lets one GDB in, and ends with it.
     process = subprocess.Popen(
         [interpreter(), "-c", _BOOT, _PACKAGE_ROOT, *words],
@@ -60,7 +60,7 @@ def _start(words: List[str]) -> int:
     if found is None:
         lines = process.stderr.read().strip().splitlines()
         raise ConnectError(lines[-1].partition(": ")[2] if lines else "the process that replays ended")
-    return int(found.group(1))
+    return found.group(1)
 
 
 REPLAY = Command(

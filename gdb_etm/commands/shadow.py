@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import time
+from contextlib import closing
 from itertools import count
 from typing import Iterator, List, NamedTuple, Optional, Sequence
 
@@ -19,7 +20,9 @@ from gdb_etm.replay.ends import Host
 from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.target import Reply
 from gdb_etm.replay.view import View
-from gdb_etm.replay.wires import Door, Wire, wait
+from gdb_etm.replay.wires import Wire, over_socket, wait
+from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.listener import listen_privately
 
 _SECONDS = 20.0
 # More than any command takes: what is slow is done before.
@@ -75,16 +78,15 @@ class Shadow:
         self._output = bytearray()
         self._wire: Optional[Wire] = None
         self._host: Optional[Host] = None
-        door = Door()
         self._process = _start(gdb)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._pipe = Wire(self._process.stdout, self._process.stdin)
         try:
-            self._prepare(files, door)
+            with closing(Door(listen_privately())) as door:
+                self._prepare(files, door)
         except EOFError:
             raise ConnectError("the second GDB, %s, does not start" % gdb) from None
         finally:
-            door.close()
             if self._host is None:
                 self.close()
 
@@ -133,7 +135,7 @@ class Shadow:
             if one.offset or not one.is_main:
                 verb = "symbol-file" if one.is_main else "add-symbol-file"
                 self.run("%s -o %#x %s" % (verb, one.offset, path))
-        token = self._send('-interpreter-exec console "target remote localhost:%d"' % door.number)
+        token = self._send("-interpreter-exec console %s" % _quoted("target remote " + door.where))
         self._wire = wire = self._admit(door)
         self._host = Host(wire, self._reply, self.view.interrupted)
         answer = self._wait(token)
@@ -143,14 +145,14 @@ class Shadow:
 
     def _admit(self, door: Door) -> Wire:
         # It may end before it comes.
-        while True:
-            ready = wait([door, self._pipe], _SECONDS)
-            wire = door.admit(0) if door in ready else None
-            if wire is not None:
-                return wire
-            if not ready:
-                raise EOFError
-            self._output += self._pipe.read()
+        deadline = time.monotonic() + _SECONDS
+        while time.monotonic() < deadline:
+            connection = door.admit()
+            if connection is not None:
+                return over_socket(connection)
+            if self._pipe in wait([door, self._pipe], _SECONDS if door.seconds is None else door.seconds):
+                self._output += self._pipe.read()
+        raise EOFError
 
     def _reply(self, item: Item) -> Iterator[Reply]:
         return self.view.answer(item.data) if item.kind is Kind.PACKET else iter(())

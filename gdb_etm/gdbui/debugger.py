@@ -156,11 +156,11 @@ class GdbDebugger:
 
     def connect(self, client: Client) -> None:
         """Run ``target extended-remote``."""
-        _connect("extended-remote", client.hello.gdb_port)
+        _connect("extended-remote", client.hello.gdb_server)
 
-    def connect_replay(self, port: int) -> None:
+    def connect_replay(self, where: str) -> None:
         """Run ``target remote``."""
-        _connect("remote", port)
+        _connect("remote", where)
 
     def monitor(self, command: str) -> None:
         """Run ``monitor``."""
@@ -213,8 +213,7 @@ class GdbDebugger:
             return SymbolTable([])  # GDB could read the files; names from them are a bonus
 
 
-def _connect(kind: str, port: int) -> None:
-    where = "localhost:%d" % port
+def _connect(kind: str, where: str) -> None:
     try:
         gdb.execute("target %s %s" % (kind, where), False, True)
     except gdb.error as error:

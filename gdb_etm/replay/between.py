@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Iterator, List, Optional, Union
 
 from gdb_etm.errors import AccessError
-from gdb_etm.replay.ends import Host, ServerLink, Visitor
+from gdb_etm.replay.ends import Host, ServerLink
 from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.proxy import Proxy, Source
 from gdb_etm.replay.target import Reply, Target
-from gdb_etm.replay.wires import Door, Wire, wait
+from gdb_etm.replay.wires import Wire, wait
+from gdb_etm.sockets.door import Door
 
 
 def serve(wire: Wire, target: Target) -> None:
@@ -46,7 +47,7 @@ def pass_on(wire: Wire, server: ServerLink, source: Source, door: Optional[Door]
         if not between.proxy.has_left:
             raise  # a server may close the connection when GDB has taken its leave
     finally:
-        between.close()
+        wire.close()
 
 
 class _Between:
@@ -55,39 +56,23 @@ class _Between:
         self._server = server
         self._host = Host(wire, self.proxy.from_gdb, self.proxy.interrupted)
         self._door = door
-        self._visitors: List[Visitor] = []
 
     def turn(self) -> None:
         """Wait for somebody to say something, and pass it on."""
-        ends: List[Union[Wire, Door]] = [self._host.wire, self._server.wire, *(one.wire for one in self._visitors)]
+        ends: List[Union[Wire, Door]] = [self._host.wire, self._server.wire]
         if self._door is not None:
             ends.append(self._door)
-        ready = wait(ends)
+        ready = wait(ends, self._door.seconds if self._door is not None else None)
         if self._host.wire in ready:
             for _ in self._host.receive():
                 pass
         if self._server.wire in ready:
             self._from_server()
-        if len(ready) > 1 or ready[0] not in (self._host.wire, self._server.wire):
-            self._from_visitors(ready)
-
-    def close(self) -> None:
-        """Let go of all GDBs."""
-        for wire in (self._host.wire, *(visitor.wire for visitor in self._visitors)):
-            wire.close()
+        if self._door is not None:
+            self._door.admit(is_taken=True)
 
     def _from_server(self) -> None:
         for item in self._server.receive(0):
             data = self.proxy.from_server(item) if item.kind is Kind.PACKET else None
             if data is not None:
                 self._host.send(data)
-
-    def _from_visitors(self, ready: List[Union[Wire, Door]]) -> None:
-        if self._door is not None and self._door in ready:
-            guest = self._door.admit(0)
-            if guest is not None:
-                self._visitors.append(Visitor(guest))
-        for visitor in [visitor for visitor in self._visitors if visitor.wire in ready]:
-            if not visitor.receive():
-                visitor.wire.close()
-                self._visitors.remove(visitor)

@@ -127,25 +127,3 @@ class Host:
         data = self._link.take()
         if data:
             self.wire.write(data)
-
-
-class Visitor:
-    """A second GDB, which is told that there is one already."""
-
-    _WORDS = b"E.another GDB uses this connection; disconnect it first"
-
-    def __init__(self, wire: Wire) -> None:
-        self.wire = wire
-        self._link = Link()
-
-    def receive(self) -> bool:
-        """Take what it says; False when it has been told and can go."""
-        try:
-            items = self._link.feed(self.wire.read(0))
-            told = any(item.kind is Kind.PACKET for item in items)
-            if told:
-                self._link.send(self._WORDS)
-            self.wire.write(self._link.take())
-        except EOFError:
-            return False
-        return not told

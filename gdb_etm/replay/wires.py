@@ -8,6 +8,7 @@ import socket
 from typing import List, Optional, Protocol, Sequence, Union
 
 from gdb_etm.errors import ConnectError
+from gdb_etm.sockets.door import Door
 
 _READ_BYTES = 1 << 16
 _SEND_SECONDS = 10.0
@@ -86,46 +87,6 @@ def over_socket(connection: socket.socket) -> Wire:
     reader, writer = connection.makefile("rb", buffering=0), connection.makefile("wb", buffering=0)
     connection.close()  # the two files keep it
     return Wire(reader, writer)
-
-
-class Door:
-    """A TCP port of localhost that lets one GDB in at a time.
-
-    :param port: Its number; 0 takes a free one.
-    :raises ConnectError: It is taken.
-    """
-
-    def __init__(self, port: int = 0) -> None:
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._listener.bind(("127.0.0.1", port))
-        except OSError as error:
-            self._listener.close()
-            raise ConnectError("cannot listen on localhost:%d: %s" % (port, error.strerror)) from None
-        self._listener.listen(4)
-
-    @property
-    def number(self) -> int:
-        """The TCP port."""
-        return int(self._listener.getsockname()[1])
-
-    def fileno(self) -> int:
-        """Return the descriptor that becomes readable when somebody comes."""
-        return self._listener.fileno()
-
-    def admit(self, seconds: Optional[float] = None) -> Optional[Wire]:
-        """Wait for somebody to come in.
-
-        :param seconds: How long at most; None: without end.
-        """
-        if not select.select([self._listener], [], [], seconds)[0]:
-            return None
-        return over_socket(self._listener.accept()[0])
-
-    def close(self) -> None:
-        """Let nobody in any more."""
-        self._listener.close()
 
 
 def connect(host: str, port: int, seconds: float = 5.0) -> Wire:

@@ -24,8 +24,8 @@ def begin(module):
 
     options = ("board.elf=%s" % FIRMWARE,)
     arguments = server_arguments(probe="board:m33", connect_mode="under-reset", options=options)
-    client = start(sys.executable, arguments, module=module)
-    link = ServerLink(connect("localhost", client.hello.gdb_port), module)
+    client = start(sys.executable, [*arguments, "--gdb-port=0"], module=module)
+    link = ServerLink(connect("localhost", int(client.hello.gdb_server.rpartition(":")[2])), module)
     link.stop_acknowledging()
     for packet in (b"qSupported:multiprocess+;vContSupported+", b"?", b"g"):
         link.ask(packet)

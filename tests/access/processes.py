@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Set
 
 from gdb_etm.access.client import Client, server_arguments, start
 
@@ -104,8 +104,7 @@ def wait_until(condition: Callable[[], bool]) -> bool:
     return False
 
 
-def listening_ports(pid: int) -> Dict[int, str]:
-    """Return the TCP ports that a process listens on, with the address bound, from /proc (Linux)."""
+def _socket_inodes(pid: int) -> Set[str]:
     inodes = set()
     for entry in os.listdir("/proc/%d/fd" % pid):
         try:
@@ -114,6 +113,12 @@ def listening_ports(pid: int) -> Dict[int, str]:
             continue
         if link.startswith("socket:["):
             inodes.add(link[8:-1])
+    return inodes
+
+
+def listening_ports(pid: int) -> Dict[int, str]:
+    """Return the TCP ports that a process listens on, with the address bound, from /proc (Linux)."""
+    inodes = _socket_inodes(pid)
     ports = {}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
@@ -122,3 +127,10 @@ def listening_ports(pid: int) -> Dict[int, str]:
                 address, port = fields[1].split(":")
                 ports[int(port, 16)] = address
     return ports
+
+
+def listening_sockets(pid: int) -> List[str]:
+    """Return the paths of the sockets that a process listens on, from /proc (Linux)."""
+    inodes = _socket_inodes(pid)
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    return [row[7] for row in rows if len(row) > 7 and row[6] in inodes and int(row[3], 16) & 1 << 16]

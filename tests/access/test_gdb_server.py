@@ -159,12 +159,14 @@ def test_gdb_comes_back_after_it_was_killed(by_hand: ByHand) -> None:
     assert STOPPED in _gdb(by_hand.gdb_port, TICK_BREAK, "continue")
 
 
-def test_two_gdbs_see_one_target(by_hand: ByHand) -> None:
+def test_a_second_gdb_is_told_that_there_is_one(by_hand: ByHand, client: Client) -> None:
     first = _start_gdb(by_hand.gdb_port, ["echo ready\\n", ASLEEP])
     try:
         _wait_for(first, "ready")
-        output = _gdb(by_hand.gdb_port, "set {int}%d = 0x1234" % SPARE, "print/x *(int *)%d" % SPARE, "stepi")
-        assert "= 0x1234" in output
+        before = client.registers()
+        output = _gdb(by_hand.gdb_port, "set {int}%d = 0x1234" % SPARE, "stepi")
+        assert output.count("another GDB uses this connection; disconnect it first") == 1, output
+        assert client.registers() == before and client.port().read32(SPARE) == 0
     finally:
         first.kill()
         first.communicate()
@@ -177,7 +179,7 @@ import gdb
 from gdb_etm.access.client import server_arguments, start
 client = start({python!r}, server_arguments(probe="board:m33", options=["board.elf={elf}", "board.faults={faults}"]))
 gdb.execute("set architecture armv8-m.main")
-gdb.execute("target extended-remote localhost:%d" % client.hello.gdb_port)
+gdb.execute("target extended-remote " + client.hello.gdb_server)
 print("pid %d" % client.process_id, flush=True)
 port = client.port()
 """

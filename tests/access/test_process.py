@@ -27,6 +27,7 @@ from tests.access.processes import (
     ByHand,
     is_running,
     listening_ports,
+    listening_sockets,
     run_server,
     serve_by_hand,
     start_board,
@@ -71,7 +72,7 @@ def test_the_hello_names_everything(client: Client) -> None:
     assert hello.target == "cortex_m"
     (core,) = hello.cores
     assert core.name.startswith("Cortex-M33 r") and core.cpuid == client.port().read32(CPUID)
-    assert core.gdb_port == hello.gdb_port > 0 and hello.core == core.number == 0
+    assert os.path.isabs(hello.gdb_server) and hello.core == core.number == 0
     (ap,) = hello.aps
     assert ap.id == core.ap and ap.name.endswith("AP 0") and ap.rom == 0xE00FF000 and ap.has_rom
     assert client.port(ap.id).name == client.port().name == ap.name
@@ -105,15 +106,20 @@ def test_an_access_port_that_is_not_there(client: Client) -> None:
         client.port(3)
 
 
-def test_it_listens_for_gdb_on_localhost_and_nowhere_else(client: Client) -> None:
-    assert listening_ports(_pid(client)) == {client.hello.gdb_port: LOCALHOST}
+def test_it_listens_for_gdb_in_a_folder_of_the_users_and_nowhere_else(client: Client) -> None:
+    assert listening_ports(_pid(client)) == {}
+    assert listening_sockets(_pid(client)) == [client.hello.gdb_server]
+    folder = Path(client.hello.gdb_server).parent
+    assert folder.stat().st_mode & 0o7777 == 0o700 and folder.stat().st_uid == os.geteuid()
+    client.close()
+    assert not folder.exists()
 
 
 def test_access_ports_alone_serve_no_gdb(forever: Path) -> None:
     options = server_arguments(probe="board:m33", options=("board.elf=%s" % forever,), dap_only=True)
     client = start(sys.executable, options)
     hello = client.hello
-    assert (hello.core, hello.cores, hello.gdb_port, client.states()) == (NO_CORE, (), 0, [])
+    assert (hello.core, hello.cores, hello.gdb_server, client.states()) == (NO_CORE, (), "", [])
     assert listening_ports(_pid(client)) == {}
     with pytest.raises(AccessError, match="no core was opened, only access ports"):
         client.port()
@@ -227,7 +233,7 @@ def test_a_line_too_long_is_refused_and_ends_it() -> None:
 
 def test_two_clients_by_hand_share_the_target(by_hand: ByHand) -> None:
     first, second = attach("localhost", by_hand.control_port), attach("127.0.0.1", by_hand.control_port)
-    assert first.hello == second.hello and first.hello.gdb_port == by_hand.gdb_port
+    assert first.hello == second.hello and first.hello.gdb_server == "localhost:%d" % by_hand.gdb_port
     first.port().write32(SPARE, 1)
     assert second.port().read32(SPARE) == 1
     first.close()

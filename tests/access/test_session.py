@@ -57,7 +57,7 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoweredBo
 def test_access_ports_alone_leave_the_core_alone(board: PoweredBoard) -> None:
     session = board.open(dap_only=True)
     hello = session.hello()
-    assert (hello.core, hello.cores, hello.gdb_port, hello.running, session.states()) == (NO_CORE, (), 0, True, [])
+    assert (hello.core, hello.cores, hello.gdb_server, hello.running, session.states()) == (NO_CORE, (), "", True, [])
     (ap,) = hello.aps
     assert ap.rom == 0xE00FF000 and session.port(ap.id).read32(CPUID) & 0xFFF0 == 0xD210
     assert not board.read(DHCSR) & (S_HALT | C_DEBUGEN)

@@ -68,7 +68,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
 def test_connect_says_what_was_found(demo: Dict[str, str]) -> None:
     lines = demo["etm connect"].splitlines()
     assert lines[0] == "Reset_Handler () at startup.c:13"
-    assert re.match(r"pyOCD [\d.]+, .*board m33: Cortex-M33 r0p4, GDB server on localhost:\d+$", lines[2])
+    assert re.match(r"pyOCD [\d.]+, .*board m33: Cortex-M33 r0p4, GDB server on /.*/gdb_etm-\w+/gdb$", lines[2])
     assert lines[3] == "Trace: ETMv4.2 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000, 4 KiB"
     assert "0xe000e000  SCS" in demo["etm info"]
     has = "return stack, cycle counts of 4 and more, 64-bit timestamps, branch broadcast, conditional instructions, "

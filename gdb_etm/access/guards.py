@@ -1,0 +1,141 @@
+"""What stands before pyOCD: who may connect to it, and which of its commands no client may give.
+
+pyOCD's ``monitor`` runs shell commands (``!``) and Python expressions (``$``), reads and writes files, and opens more
+ports.  GDB does all that itself, for whoever sits before it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Optional
+
+from pyocd.commands.execution_context import CommandExecutionContext, CommandInvocation
+from pyocd.core import exceptions
+from pyocd.core.session import Session
+from pyocd.coresight.cortex_m import CortexM
+from pyocd.utility import server
+from pyocd.utility.sockets import ConnectedSocket, ListenerSocket
+
+from gdb_etm.errors import ConnectError
+from gdb_etm.sockets.door import Door
+from gdb_etm.sockets.listener import Listener
+from gdb_etm.sockets.peers import can_tell, is_own
+
+_REFUSED = {
+    "savemem": "writes a file; in GDB: dump binary memory FILE START STOP",
+    "loadmem": "reads a file; in GDB: restore FILE binary ADDRESS",
+    "load": "reads a file; in GDB: load FILE",
+    "compare": "reads a file; in GDB: compare-sections",
+    "gdbserver": "opens a port that is not guarded",
+    "probeserver": "opens a port that is not guarded",
+}
+"""Commands by pyOCD's first name of each."""
+_HANDLERS = ("handle_python", "handle_system", "execute_command")
+_PACKET_BYTES = 2048
+# What pyOCD reads at once, and the longest packet that it announces to GDB.
+_MOST_UNFINISHED = 1 << 16
+
+
+class MonitorCommands(CommandExecutionContext):
+    """The ``monitor`` commands of a GDB server, without those that reach beyond the target.
+
+    They are refused as pyOCD has understood them: after abbreviations, quotes and ``;``.
+
+    :param session: The open session.
+    :param core: The core that is served.
+    :raises ConnectError: This pyOCD runs commands in another way.
+    """
+
+    def __init__(self, session: Session, core: CortexM) -> None:
+        if not all(hasattr(CommandExecutionContext, name) for name in _HANDLERS):
+            raise ConnectError('this pyOCD cannot be kept from running shell commands by "monitor"; install pyOCD 0.46')
+        super().__init__()
+        self.selected_core = core
+        self.attach_session(session)
+        self.command_set.add_command_group("gdbserver")
+
+    def handle_python(self, invocation: CommandInvocation) -> None:
+        """Refuse ``$EXPRESSION``."""
+        raise exceptions.CommandError('"$" is refused: it runs Python; in GDB: python')
+
+    def handle_system(self, invocation: CommandInvocation) -> None:
+        """Refuse ``!COMMAND``."""
+        raise exceptions.CommandError('"!" is refused: it runs a shell; in GDB: shell')
+
+    def execute_command(self, invocation: CommandInvocation) -> None:
+        """Run one command."""
+        name = self.command_set.commands[invocation.cmd].INFO["names"][0]
+        if name in _REFUSED:
+            raise exceptions.CommandError('"%s" is refused: it %s' % (name, _REFUSED[name]))
+        super().execute_command(invocation)
+
+
+class WayIn:
+    """What pyOCD's GDB server takes for its listening socket: a door for one GDB.
+
+    :param listener: Where GDBs connect.
+    :param is_taken: Tells whether one is in.
+    """
+
+    def __init__(self, listener: Listener, is_taken: Callable[[], bool]) -> None:
+        self._door = Door(listener)
+        self._is_taken = is_taken
+        self.port = listener.port
+        """The TCP port, for pyOCD's log; 0 for a socket in a folder."""
+
+    def init(self) -> None:
+        """Do nothing: it listens."""
+
+    def accept(self, timeout: float = 0.0) -> Optional[ConnectedSocket]:
+        """Give the connection of a GDB that may come in; None at the moment.
+
+        :param timeout: Not looked at; pyOCD asks ten times a second.
+        """
+        connection = self._door.admit(self._is_taken())
+        return None if connection is None else _GdbSocket(connection, _PACKET_BYTES)
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._door.close()
+
+
+class _GdbSocket(ConnectedSocket):
+    # A connection whose end pyOCD always learns of by reading nothing, and which brings no packet without end.
+
+    _unfinished = 0
+
+    def read(self, packet_size: Optional[int] = None) -> bytes:
+        try:
+            data: bytes = super().read(packet_size)
+        except ConnectionError:
+            return b""
+        self._unfinished = 0 if b"#" in data else self._unfinished + len(data)
+        return data if self._unfinished <= _MOST_UNFINISHED else b""
+
+    def write(self, data: bytes) -> int:
+        try:
+            return int(super().write(data))
+        except ConnectionError:
+            return len(data)
+
+
+class _OwnListener(ListenerSocket):
+    # Of RTT, SWV and consoles, where the user has asked pyOCD for one.
+
+    def init(self) -> None:
+        super().init()
+        self._is_checked = can_tell(self.listener)
+
+    def accept(self, timeout: float = 0.5) -> Optional[ConnectedSocket]:
+        if not self._is_checked:
+            return super().accept(timeout)
+        # A peer is looked up by the socket that pyOCD wraps.
+        found: Any = super().accept(timeout)
+        if found is not None and not is_own(found._sock):
+            found.close()
+            return None
+        return found
+
+
+def guard_listeners() -> None:
+    """Let only this user's processes come in by the other ports that pyOCD may be asked to open."""
+    server.ListenerSocket = _OwnListener
