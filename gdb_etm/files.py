@@ -1,7 +1,7 @@
-"""Opens files that somebody else made: nothing that waits, and nothing larger than it is said to be.
+"""What somebody else made: files are opened that neither wait nor are too large, and their words send no commands.
 
 A FIFO would hold up the debugger until somebody writes to it, a device may do anything when it is opened, and a size
-that a file tells of itself decides how much memory is asked for.
+that a file tells of itself decides how much memory is asked for, and its words reach a terminal.
 """
 
 from __future__ import annotations
@@ -76,6 +76,11 @@ def read_regular(path: str, most: int) -> bytes:
     """
     with open_regular(path, most) as file:
         return file.read(most)
+
+
+def plain(text: str) -> str:
+    """Put a question mark for every character that would do something to a terminal, or that nobody sees."""
+    return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _check(state: os.stat_result, path: str, most: int) -> int:

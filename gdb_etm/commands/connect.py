@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, hertz, on, one_of, size
+from gdb_etm.commands.programs import named_files
 from gdb_etm.commands.session import Session
-from gdb_etm.errors import CommandError
-from gdb_etm.profiles.library import load, profiles
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.profiles.library import load, own_lines, profiles
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.image import load_elf
 
 if TYPE_CHECKING:
-    from gdb_etm.commands.live import Wishes
+    from gdb_etm.commands.live import Live, Wishes
+    from gdb_etm.coresight.topology import Choice
 
 _BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
 _WITH_A_FULLER_UNIT = "board:m4"
@@ -70,7 +72,7 @@ DAP_ONLY = Argument(
 PROFILE = Argument(
     "--profile",
     str,
-    "what is known of the chip: a name, a file, or none; else a profile that has its ID",
+    "what is known of the chip: a name, a file, or none; else the package's profile that has its ID",
     "NAME",
     completion=Completion.FILE,
     suggest=lambda session, before, word: ["none", *profiles()],
@@ -88,10 +90,8 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     session.tidy()
     where = values.get(WHERE) or ""
     _check(where, values)
-    files = [os.path.abspath(name) for name in values.all(ELF)]
+    files = named_files(values.all(ELF))
     for name in files:
-        if not os.path.isfile(name):
-            raise CommandError("--elf: no file %s" % name)
         load_elf(name)  # GDB takes the program of another processor, and then no target of ours
     session.debugger.load_files(files, replace=True)
     images = session.images()
@@ -112,10 +112,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
         live = over_process(session.debugger, _wishes(where, values, files, reverse), session.progress)
     session.live = live
     yield live.title
-    try:
-        live.find(choice, profile)
-    finally:
-        session.events.inputs = {} if live.profile is None else live.profile.inputs
+    yield from _find(session, live, choice, profile)
     yield from live.greeting()
     if live.has_core:
         yield from _wrong_programs(session.debugger.program_files(), live.name)
@@ -125,6 +122,19 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
         yield from _alone_hints(files, values.all(OPTION))
     if not images:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
+
+
+def _find(session: Session, live: Live, choice: Choice, profile: Optional[Profile]) -> Iterator[str]:
+    # Own profiles are told of all the more where one of them is what is missing.
+    failure: Optional[EtmError] = None
+    try:
+        live.find(choice, profile)
+    except EtmError as error:
+        failure = error
+    session.events.inputs = {} if live.profile is None else live.profile.inputs
+    yield from own_lines(live.part_ids)
+    if failure is not None:
+        raise failure
 
 
 def _alone_hints(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:

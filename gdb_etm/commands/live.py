@@ -82,6 +82,8 @@ class Live:
         """Why they were not found, or are not ours."""
         self.profile: Optional[Profile] = None
         """What is known of the chip beyond its registers; None: nothing."""
+        self.part_ids: List[PartId] = []
+        """What the first ROM tables say which chip it is, where a profile was looked for by that."""
         self._vendor: Optional[Vendor] = None
         self._runs: Optional[int] = None
         self._held: Optional[Capture] = None
@@ -103,7 +105,10 @@ class Live:
         """
         self._choice = choice
         try:
-            self.profile = profile if profile is not None else recognised(self._spaces)
+            if profile is None:
+                self.part_ids = part_ids(self._spaces)
+                profile = next(filter(None, map(library.find, self.part_ids)), None)
+            self.profile = profile
             self.enable_vendor()
             self.discovery = discover(*self._spaces)
             location = CoreLocation(port=self._spaces[0].port) if self.has_core else CoreLocation()
@@ -395,11 +400,12 @@ def over_port(port: AccessPort) -> Live:
     return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
-def recognised(spaces: Sequence[Space]) -> Optional[Profile]:
-    """Find the profile of the chip by the IDs in the first ROM tables; None where no profile has them.
+def part_ids(spaces: Sequence[Space]) -> List[PartId]:
+    """Read which chip it is from the first ROM tables; one that is not there says nothing.
 
-    :raises ProfileError: A profile cannot be read.
+    :raises AccessError: The connection is lost.
     """
+    found = []
     for space in spaces:
         try:
             identity = read_identity(space.port, space.rom & ~0xFFF)
@@ -407,10 +413,9 @@ def recognised(spaces: Sequence[Space]) -> Optional[Profile]:
             if error.kind != "fault":
                 raise
             continue
-        profile = None if identity is None else library.find(PartId(identity.designer, identity.part))
-        if profile is not None:
-            return profile
-    return None
+        if identity is not None:
+            found.append(PartId(identity.designer, identity.part))
+    return found
 
 
 def path_with(

@@ -1,27 +1,57 @@
-"""Finds board profiles: those that come with the package, and the user's own in the working directory."""
+"""Finds board profiles: those that come with the package, and the user's own, which are taken when they are named.
+
+A profile chooses registers to write, and a working directory may be somebody else's: what lies there decides nothing.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
-from typing import Any, Dict, List, Optional
+from typing import Any, Collection, Dict, Iterator, Optional
 
+from gdb_etm.files import read_regular
 from gdb_etm.profiles.profile import PartId, Profile, ProfileError, profile_of
 
 SUFFIX = ".etm.toml"
 """What the names of a user's own profiles end with."""
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
-_LARGEST = 1 << 20
+_OWN = re.compile(r"([A-Za-z0-9_+-][A-Za-z0-9_+.-]{0,63})%s\Z" % re.escape(SUFFIX))
+_MOST_OWN = 16
+"""Own profiles that are looked at."""
+_MOST_ENTRIES = 10000
+"""Entries of the working directory among which they are looked for."""
+_LARGEST = 1 << 14
+"""Bytes of a profile: those of the package have less than two thousand."""
+_LONGEST = 500
+"""Characters of a line: the time for a key grows with the square of its parts."""
+
+
+def built_in() -> Dict[str, str]:
+    """List the profiles that come with the package: their files by their names."""
+    return {name[: -len(".toml")]: os.path.join(_FOLDER, name)
+            for name in sorted(os.listdir(_FOLDER)) if name.endswith(".toml")}
+
+
+def own() -> Dict[str, str]:
+    """List the profiles in the working directory: their files by what they are asked for by.
+
+    That is the name, or the file where the package has a profile of that name.
+    """
+    known = built_in()
+    found: Dict[str, str] = {}
+    for file in sorted(_listed(os.curdir)):
+        match = _OWN.match(file)
+        if match is not None:
+            path = os.path.join(os.curdir, file)
+            found[path if match.group(1) in known else match.group(1)] = path
+    return found
 
 
 def profiles() -> Dict[str, str]:
-    """List the profiles there are: their files by their names; a user's own hides one of the same name."""
-    found = {name[: -len(".toml")]: os.path.join(_FOLDER, name)
-             for name in sorted(os.listdir(_FOLDER)) if name.endswith(".toml")}
-    found.update({name[: -len(SUFFIX)]: os.path.join(os.curdir, name)
-                  for name in sorted(_listed(os.curdir)) if name.endswith(SUFFIX)})
-    return found
+    """List all profiles: their files by what they are asked for by."""
+    return {**built_in(), **own()}
 
 
 def load(name: str) -> Profile:
@@ -31,7 +61,7 @@ def load(name: str) -> Profile:
     :raises ProfileError: There is none, or it cannot be read.
     """
     known = profiles()
-    if name in known:
+    if name in known and not name.endswith(".toml"):
         return _read(name, known[name])
     if name.endswith(".toml"):
         base = os.path.basename(name)
@@ -41,32 +71,57 @@ def load(name: str) -> Profile:
 
 
 def find(part_id: PartId) -> Optional[Profile]:
-    """Find the profile of a chip by the ID in its first ROM table; None where no profile has it.
+    """Find the profile of a chip, among those of the package, by the ID in its first ROM table.
 
-    :raises ProfileError: One of the user's own cannot be read.
+    :returns: None where no profile has it.
     """
-    for name, path in profiles().items():
+    for name, path in built_in().items():
         profile = _read(name, path)
         if profile.part_id == part_id:
             return profile
     return None
 
 
+def own_lines(part_ids: Collection[PartId]) -> Iterator[str]:
+    """Tell of the user's own profiles that are of a chip, and how to have them used; none is used for that.
+
+    :param part_ids: The IDs in its first ROM tables.
+    """
+    found = own()
+    for name in list(found)[:_MOST_OWN]:
+        try:
+            profile = _read(name, found[name])
+        except ProfileError as error:
+            yield "note: %s; it is passed over" % error
+            continue
+        if profile.part_id in part_ids:
+            yield "note: %s knows this chip, and is used only when it is named: etm connect --profile %s" % (
+                found[name], name)
+    if len(found) > _MOST_OWN:
+        yield "note: %d files *%s in the working directory; only %d were looked at" % (len(found), SUFFIX, _MOST_OWN)
+
+
 def _read(name: str, path: str) -> Profile:
     # The standard library has a reader since Python 3.11; before it is a package of the same contents.
     toml: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        with open(path, "rb") as file:
-            text = file.read(_LARGEST).decode("utf-8")
+        text = read_regular(path, _LARGEST).decode("utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > _LONGEST:
+                raise ProfileError("%s:%d: a line of more than %d characters" % (path, number, _LONGEST))
         return profile_of(name, path, toml.loads(text))
     except OSError as error:
         raise ProfileError("cannot read %s: %s" % (path, error.strerror or error))
+    except RecursionError:
+        raise ProfileError("%s: tables or lists are nested too deeply" % path) from None
     except ValueError as error:  # of TOML, or of UTF-8
         raise ProfileError("%s: %s" % (path, error))
 
 
-def _listed(folder: str) -> List[str]:
+def _listed(folder: str) -> Iterator[str]:
     try:
-        return os.listdir(folder)
+        with os.scandir(folder) as entries:
+            for _, entry in zip(range(_MOST_ENTRIES), entries):
+                yield entry.name
     except OSError:
-        return []
+        return

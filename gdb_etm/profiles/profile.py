@@ -5,9 +5,10 @@ Nothing is written to a chip but where :attr:`Profile.identity` was read first a
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 from gdb_etm.errors import EtmError
+from gdb_etm.files import plain
 
 _T = TypeVar("_T")
 _WORD = (1 << 32) - 1
@@ -131,23 +132,23 @@ class _Reader:
         self._left = dict(table)
 
     def text(self, key: str, default: Optional[str] = None) -> str:
-        return str(self._take(key, str, default))
+        return plain(str(self._take(key, str, default)))
 
     def texts(self, key: str, default: Optional[Sequence[str]] = None) -> Tuple[str, ...]:
         found = self._take(key, list, None if default is None else list(default))
         if not all(isinstance(each, str) for each in found):
             raise ProfileError("%s: %s must be a list of texts" % (self._where, key))
-        return tuple(found)
+        return tuple(map(plain, found))
 
     def number(self, key: str, most: int = _WORD, default: Optional[int] = None) -> int:
         found = self._take(key, int, default)
         if isinstance(found, bool) or not 0 <= found <= most:
-            raise ProfileError("%s: %s must be from 0 to 0x%x" % (self._where, key, most))
+            raise ProfileError("%s: %s must be from 0 to 0x%x" % (self._where, plain(key), most))
         return int(found)
 
     def numbers(self, key: str, most: int) -> Dict[str, int]:
         inner = _Reader("%s, %s" % (self._where, key), self._take(key, dict, {}))
-        return {name: inner.number(name, most) for name in list(inner._left)}
+        return {plain(name): inner.number(name, most) for name in list(inner._left)}
 
     def optional(self, key: str, make: Callable[[_Reader], _T]) -> Optional[_T]:
         return self._made(key, self._take(key, dict, {}), make) if key in self._left else None
@@ -160,7 +161,7 @@ class _Reader:
 
     def end(self) -> None:
         if self._left:
-            raise ProfileError("%s: %s is unknown" % (self._where, ", ".join(map(str, self._left))))
+            raise ProfileError("%s: %s is unknown" % (self._where, ", ".join(map(plain, self._left))))
 
     def _made(self, key: str, table: Any, make: Callable[[_Reader], _T]) -> _T:
         if not isinstance(table, dict):
@@ -175,7 +176,7 @@ class _Reader:
         if found is None:
             raise ProfileError("%s: %s is missing" % (self._where, key))
         if not isinstance(found, kind):
-            raise ProfileError("%s: %s must be %s" % (self._where, key, _KINDS[kind]))
+            raise ProfileError("%s: %s must be %s" % (self._where, plain(key), _KINDS[kind]))
         return found
 
 
@@ -206,8 +207,3 @@ def _address(reader: _Reader) -> int:
     if found & 3:
         raise ProfileError("0x%x: words are at multiples of 4" % found)
     return found
-
-
-def names_of(profiles: Sequence[Profile]) -> List[str]:
-    """List what profiles are asked for by."""
-    return [profile.name for profile in profiles]

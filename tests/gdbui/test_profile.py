@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tests.firmware.build import elf
@@ -38,13 +39,29 @@ port = 0
 button = 2
 """
 CONNECT = "etm connect board:m33 --elf %s" % elf("sort")
+WITH_MINE = CONNECT + " --profile mine"
 LOOK = "output/x *(unsigned *) 0x20060000"
 
 
-def test_it_is_found_by_the_chips_id_and_put_back(tmp_path: Path) -> None:
+def test_what_lies_in_the_folder_is_not_used_unasked(tmp_path: Path) -> None:
+    """One line says how it would be; what cannot be read is passed over, and holds up nothing."""
+    (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
+    (tmp_path / "nested.etm.toml").write_text("a = " + "[" * 50000, "utf-8")
+    (tmp_path / "lists.etm.toml").write_text("a = " + "[\n" * 5000, "utf-8")
+    os.mkfifo(tmp_path / "waits.etm.toml")
+    output = run_gdb([CONNECT, LOOK, "echo \\n", "etm info", "etm start", "continue", "etm history -1"], tmp_path)
+    assert "note: ./mine.etm.toml knows this chip, and is used only when it is named: etm connect --profile mine\n" in (
+        output)
+    assert "note: cannot read ./waits.etm.toml: it is a FIFO, not a file; it is passed over\n" in output
+    assert output.count("it is passed over\n") == 3
+    assert "Profile mine" not in output and "0x5a" not in output
+    assert "-> ETF at 0xe0043000" in output and "<finished>" in output and "Traceback" not in output
+
+
+def test_it_is_used_when_it_is_named_and_put_back(tmp_path: Path) -> None:
     (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
     output = run_gdb([
-        CONNECT, LOOK, "echo \\n", "monitor write32 0x20060000 0x11", "etm doctor", "etm doctor --fix", LOOK,
+        WITH_MINE, LOOK, "echo \\n", "monitor write32 0x20060000 0x11", "etm doctor", "etm doctor --fix", LOOK,
         "echo \\n", "etm on input button do mark",
         "etm info", "etm start", "continue", "etm history -1", "etm disconnect"], tmp_path)
     assert "Profile mine: The board\n" in output and "note: it is only simulated" in output
@@ -58,7 +75,7 @@ def test_it_is_found_by_the_chips_id_and_put_back(tmp_path: Path) -> None:
 
 def test_another_chip_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.etm.toml").write_text(MINE.replace("0xD210", "0xD220"), "utf-8")
-    output = run_gdb([CONNECT, "output/x *(unsigned *) 0x20060000", "echo \\n", "etm info"], tmp_path)
+    output = run_gdb([WITH_MINE, "output/x *(unsigned *) 0x20060000", "echo \\n", "etm info"], tmp_path)
     assert "this is no mine: CPUID at 0xe000ed00 is 0x" in output and "nothing was written" in output
     assert "0x5a" not in output
     output = run_gdb([CONNECT + " --profile stm32h743", "output/x *(unsigned *) 0x20060000"], tmp_path)
@@ -76,4 +93,4 @@ def test_none_and_others_can_be_asked_for(tmp_path: Path) -> None:
 def test_a_chip_without_a_buffer_says_so(tmp_path: Path) -> None:
     """The board has one, so that a profile which denies it changes nothing."""
     (tmp_path / "mine.etm.toml").write_text(MINE.replace("notes =", 'no-buffer = "none there"\nnotes ='), "utf-8")
-    assert "-> ETF at 0xe0043000" in run_gdb([CONNECT], tmp_path)
+    assert "-> ETF at 0xe0043000" in run_gdb([WITH_MINE], tmp_path)

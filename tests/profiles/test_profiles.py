@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Dict
 
@@ -10,7 +11,7 @@ import pytest
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.vendor import Vendor
 from gdb_etm.errors import AccessError, CaptureError
-from gdb_etm.profiles.library import find, load, profiles
+from gdb_etm.profiles.library import find, load, own, own_lines, profiles
 from gdb_etm.profiles.profile import PartId, ProfileError
 
 BUILT_IN = (
@@ -91,12 +92,85 @@ def test_zynq_identity() -> None:
 def test_own_profiles_are_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.etm.toml").write_text(GOOD, "utf-8")
-    (tmp_path / "lpc4330.etm.toml").write_text(GOOD.replace("A chip", "Another"), "utf-8")
-    assert load("mine").title == "A chip" and load("lpc4330").title == "Another"
+    assert load("mine").title == "A chip" and profiles()["mine"] == "./mine.etm.toml"
     (tmp_path / "elsewhere.toml").write_text(GOOD, "utf-8")
     assert load(str(tmp_path / "elsewhere.toml")).name == "elsewhere"
     with pytest.raises(ProfileError, match='no profile "elsewhere"; there are .*mine.*files NAME.etm.toml'):
         load("elsewhere")
+
+
+def test_a_name_of_the_package_is_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    built_in = load("lpc4330")
+    (tmp_path / "lpc4330.etm.toml").write_text(GOOD, "utf-8")
+    assert load("lpc4330") == built_in
+    assert load("./lpc4330.etm.toml").title == load("lpc4330.etm.toml").title == "A chip"
+    assert list(own()) == ["./lpc4330.etm.toml"]
+
+
+PART = PartId(0x43B, 0x4C9)
+OF_THIS_CHIP = GOOD + "\n[part-id]\ndesigner = 0x43B\npart = 0x4C9\n"
+
+
+def test_what_lies_in_the_working_directory_is_told_and_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.etm.toml").write_text(OF_THIS_CHIP, "utf-8")
+    (tmp_path / "other.etm.toml").write_text(GOOD, "utf-8")
+    assert find(PART) is None
+    assert list(own_lines([PartId(0x020, 0x450)])) == []
+    assert list(own_lines([PartId(0x020, 0x450), PART])) == [
+        "note: ./mine.etm.toml knows this chip, and is used only when it is named: etm connect --profile mine"]
+    (tmp_path / "mine.etm.toml").rename(tmp_path / "rp2350.etm.toml")
+    assert list(own_lines([PART]))[0].endswith("etm connect --profile ./rp2350.etm.toml")
+
+
+NESTED = {"lists": "a = " + "[" * 50000, "tables": "a = " + "{a=" * 50000, "keys": "a." * 5000 + "a = 1",
+          "headers": "[" + "a." * 5000 + "a]"}
+HOSTILE = {
+    **{kind: text.encode() for kind, text in NESTED.items()},
+    "lines": b"a = " + b"[\n" * 5000,
+    "text": b"\xff\xfe\x00", "long": b"#" * (1 << 20), "escapes": b'"\\u001b[2J" = 1',
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_file_is_one_line(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.etm.toml").write_bytes(HOSTILE[kind])
+    (line,) = own_lines([PART])
+    assert "x.etm.toml" in line and line.endswith("; it is passed over") and line.isprintable()
+    with pytest.raises(ProfileError, match="x.etm.toml"):
+        load("x")
+
+
+def test_what_is_no_file_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "a.etm.toml")
+    (tmp_path / "b.etm.toml").mkdir()
+    (tmp_path / "c.etm.toml").symlink_to("nowhere")
+    (tmp_path / "d.etm.toml").symlink_to("/dev/zero")
+    assert [line.partition(": ")[2] for line in own_lines([PART])] == [
+        "cannot read ./a.etm.toml: it is a FIFO, not a file; it is passed over",
+        "cannot read ./b.etm.toml: it is a directory, not a file; it is passed over",
+        "cannot read ./c.etm.toml: No such file or directory; it is passed over",
+        "cannot read ./d.etm.toml: it is a device, not a file; it is passed over",
+    ]
+
+
+def test_many_files_and_strange_names_are_not_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ["p%02d" % number for number in range(20)] + ["\x1b[2J", "a b", "-", ""]:
+        (tmp_path / (name + ".etm.toml")).write_text("x")
+    lines = list(own_lines([PART]))
+    assert len(lines) == 17
+    assert lines[-1] == "note: 21 files *.etm.toml in the working directory; only 16 were looked at"
+
+
+def test_words_of_a_profile_send_nothing_to_a_terminal(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(GOOD.replace("A chip", "A \\u001b[2J\\u202echip"), "utf-8")
+    assert load(str(tmp_path / "a.toml")).title == "A ?[2J?chip"
 
 
 @pytest.mark.parametrize("text, message", [
