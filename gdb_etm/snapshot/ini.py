@@ -11,10 +11,13 @@ import re
 from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import SnapshotError
+from gdb_etm.files import plain
 
 _COMMENT = re.compile("[;#].*")
 _NUMBER = re.compile("0[xX][0-9a-fA-F]{1,600}|[0-9]{1,600}")
 """Bounded, because a vector register is at most 2048 bits and long numbers are slow to convert."""
+_MAX_SECTIONS = 1 << 13
+"""Of one file: twice what a file with as many dumps as are read from one folder needs."""
 
 
 class Entry(NamedTuple):
@@ -111,17 +114,20 @@ def parse_ini(text: str, path: str) -> IniFile:
     """Parse a file's text.
 
     :param path: Where it comes from, for messages.
-    :raises SnapshotError: At a line that is neither section, entry, comment nor blank.
+    :raises SnapshotError: At a line that is neither section, entry, comment nor blank, or there are too many sections.
     """
     headers: List[Tuple[str, int]] = []
     bodies: List[List[Entry]] = []
     for number, raw in enumerate(text.split("\n"), 1):
-        line = _COMMENT.sub("", raw).strip()
+        # These words reach a terminal.
+        line = plain(_COMMENT.sub("", raw).replace("\t", " ").strip())
         if not line:
             continue
         if line.startswith("["):
             if not line.endswith("]"):
                 raise SnapshotError("section name without closing bracket", path, number)
+            if len(headers) == _MAX_SECTIONS:
+                raise SnapshotError("more than %d sections" % _MAX_SECTIONS, path, number)
             headers.append((line[1:-1].strip(), number))
             bodies.append([])
             continue

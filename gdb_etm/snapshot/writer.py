@@ -10,7 +10,8 @@ from urllib.parse import quote
 from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource, disjoint
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
-from gdb_etm.snapshot.reader import BEGIN, BEGIN_DUMP, CHANGED_KEY, EVENTS, NOTHING, OMITTED_KEY, STATE_KEY
+from gdb_etm.snapshot.devices import BEGIN, BEGIN_DUMP, EVENTS, STATE_KEY
+from gdb_etm.snapshot.trace import CHANGED_KEY, NOTHING, OMITTED_KEY
 
 _BUFFER = "ETB_0"
 _Memory = Tuple[int, bytes]

@@ -36,6 +36,7 @@ CAPTURES = {
         [("etmv3", "Cortex-A7", _KERNEL)] * 3 + [("ptm", "Cortex-A15", _KERNEL)] * 2 + [("itm", None, 0)],
     ),
     "Snowball": ([8192], [("ptm", "Cortex-A9", _KERNEL)] * 2),
+    "trace_cov_a15": ([36], [("ptm", "Cortex-A15", 632 + 6576 + 304 + 16 + 576 + 262144 + 2 * 65536 + 16384)]),
 }
 
 
@@ -63,7 +64,7 @@ def test_registers_lose_their_number_and_width() -> None:
 
 def test_formats() -> None:
     formats = {name: read_snapshot(capture_folder(name))[0].format for name in CAPTURES}
-    raw = {"armv8_1m_branches", "init-short-addr", "v7m-svc", "v8m-svc"}
+    raw = {"armv8_1m_branches", "init-short-addr", "trace_cov_a15", "v7m-svc", "v8m-svc"}
     assert {name for name in formats if formats[name] is BufferFormat.RAW} == raw
     assert {name for name in formats if formats[name] is BufferFormat.DSTREAM} == {"a55-test-tpiu"}
 
@@ -79,6 +80,19 @@ def test_a_missing_dump_is_noted() -> None:
     (capture,) = read_snapshot(capture_folder("a55-test-tpiu"))
     (note,) = capture.notes
     assert note.endswith("device1.ini:450: mem_Cortex-A57_0.bin: no such file")
+
+
+def test_devices_that_the_list_lacks_are_noted() -> None:
+    """DS-5 names all cores of the chip in trace.ini, and lists the devices that the trace is of."""
+    (capture,) = read_snapshot(capture_folder("trace_cov_a15"))
+    (note,) = capture.notes
+    assert note.endswith("trace.ini:16: not in the device list, and passed over: "
+                         "Cortex-A7_0, Cortex-A7_1, Cortex-A7_2, Cortex-A15_1")
+
+
+def test_one_buffer_is_read_by_its_name() -> None:
+    both = read_snapshot(capture_folder("juno_r1_1"))
+    assert read_snapshot(capture_folder("juno_r1_1"), "ETB_1") == both[1:]
 
 
 def test_shared_dumps_are_held_once() -> None:
