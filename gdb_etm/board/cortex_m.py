@@ -199,7 +199,8 @@ class Core:
         return True
 
     def _priority(self, ignore_primask: bool = False) -> int:
-        primask, basepri, faultmask = (self.engine.read(register) for register in (_PRIMASK, _BASEPRI, _FAULTMASK))
+        masks = (self.engine.read_special(register) for register in (_PRIMASK, _BASEPRI, _FAULTMASK))
+        primask, basepri, faultmask = masks
         return self.exceptions.execution_priority(0 if ignore_primask else primask, basepri, faultmask)
 
     # Exceptions.
@@ -232,14 +233,20 @@ class Core:
         if self.status.stacking_fault:
             catch = VC_INTERR
             derived = self._escalate(self.status.stacking_fault)
-            if derived is None or number in (exc.HARD_FAULT, exc.NMI):
+            if derived is None:
                 self._witness.exception(number, return_address, self._frame.take_accesses())
                 self._lock_up(NO_EXECUTION)
                 return
-            self.exceptions.pending[derived] = True
-            if self.exceptions.group_priority(derived) <= self.exceptions.group_priority(number):
-                number = derived
+            number = self._late_arrival(number, derived)
         self._go_to_handler(number, exc_return, return_address, catch)
+
+    def _late_arrival(self, number: int, derived: int) -> int:
+        """Choose between an exception and the fault of its stacking; the other one stays pending (DerivedLateArrival).
+
+        A stacking fault of HardFault is lost in HardFault: its handler runs, though its frame is not there.
+        """
+        self.exceptions.pending[number] = self.exceptions.pending[derived] = True
+        return min(number, derived, key=self.exceptions.rank)
 
     def _go_to_handler(self, number: int, exc_return: int, return_address: int, catch: int) -> None:
         """Begin a handler; its frame is on the stack."""

@@ -123,13 +123,15 @@ class DebugRegisters:
     def _read_register(self, number: int) -> int:
         engine = self._core.engine
         if number in _PLAIN:
-            return engine.read(_PLAIN[number]) & 0xFFFFFFFF
+            # R13 is the stack pointer of the mode that the core is in.
+            read = engine.read if number == 13 else engine.read_special
+            return read(_PLAIN[number]) & 0xFFFFFFFF
         if number == _PC:
             return engine.pc
         if number == _XPSR:
             return engine.xpsr
         if number == _CFBP:
-            return sum((engine.read(register) & mask) << shift for shift, register, mask in _MASKS)
+            return sum((engine.read_special(register) & mask) << shift for shift, register, mask in _MASKS)
         if number in (_MSPLIM, _PSPLIM):
             return engine.stack_limit(number == _PSPLIM)
         if _S0 <= number < _S0 + 32:
@@ -140,7 +142,6 @@ class DebugRegisters:
     def _write_register(self, number: int, value: int) -> None:
         engine = self._core.engine
         if number in _PLAIN:
-            # R13 is the stack pointer of the mode that the core is in.
             write = engine.write if number == 13 else engine.write_special
             write(_PLAIN[number], value & ~3 if number in (13, 17, 18) else value)
         elif number == _PC:

@@ -48,6 +48,7 @@ _PSP = arm_const.UC_ARM_REG_PSP
 XPSR_T = 1 << 24
 _IT_BITS = 0x0600FC00
 _IPSR = 0x1FF
+_CONTROL, _NPRIV = arm_const.UC_ARM_REG_CONTROL, 1
 _NOPS = bytes.fromhex("00bf00bf")
 
 
@@ -135,6 +136,18 @@ class Engine(Emulator):
             return 0
         last = self._blocks[-1]
         return self._before + self._limit - self._left - last.length + last.index(self.pc)
+
+    def read_special(self, register: int) -> int:
+        """Read a stack pointer or special register by Unicorn's number, whatever the privilege."""
+        xpsr = self.xpsr
+        # Unicorn shows unprivileged code zeros.
+        hidden = not xpsr & _IPSR and self.read(_CONTROL) & _NPRIV
+        if hidden:
+            self.xpsr = xpsr | HARD_FAULT
+        value = self.read(register)
+        if hidden:
+            self.xpsr = xpsr
+        return value
 
     def write_special(self, register: int, value: int) -> None:
         """Write a stack pointer or special register by Unicorn's number, whatever the privilege."""

@@ -60,7 +60,7 @@ class Exceptions:
         fixed = _FIXED.get(number)
         return self.priority[number] & self.group_mask if fixed is None else fixed
 
-    def _rank(self, number: int) -> int:
+    def rank(self, number: int) -> int:
         """Return a number that orders exceptions by full priority, then by number."""
         return _FIXED.get(number, self.priority[number]) * COUNT + number
 
@@ -72,7 +72,7 @@ class Exceptions:
                 continue
             if masked_by_debugger and number in _MASKABLE_BY_DEBUGGER:
                 continue
-            if best is None or self._rank(number) < self._rank(best):
+            if best is None or self.rank(number) < self.rank(best):
                 best = number
         return best
 

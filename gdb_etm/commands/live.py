@@ -220,7 +220,10 @@ class Live:
 
         :param known: The names of those that are known.
         """
-        return SpecialRegisters(self._spaces[0].port).missing(known) if is_m_profile(self._core) else {}
+        if not is_m_profile(self._core):
+            return {}
+        special = SpecialRegisters(self._spaces[0].port)
+        return {**special.missing(known), **special.fault_status()}
 
     def _reverse(self) -> Message:
         is_there = self._client is not None and self._client.hello.reverse

@@ -1,4 +1,5 @@
-"""Special-purpose registers of a halted Cortex-M that the debugger's server does not give, by DCRSR and DCRDR.
+"""Registers of a halted Cortex-M that the debugger's server does not give: special-purpose ones, by DCRSR and DCRDR,
+and what its memory map has of the last fault.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), DCRSR, DCRDR, DHCSR; Armv7-M (DDI 0403E), C1.6.3.  What DCRDR
 held is put back: software may have left a word in it for a debugger.  DHCSR is read, as servers do all the time, which
@@ -58,6 +59,15 @@ class SpecialRegisters:
         try:
             return self._missing(known)
         except (AccessError, CaptureError):
+            return {}
+
+    def fault_status(self) -> Dict[str, int]:
+        """Read CFSR, which tells what faults there have been; nothing where the core has none or does not answer."""
+        try:
+            if cortex_m.CPUID.get(self._read(cortex_m.CPUID), "ARCHITECTURE") != _MAINLINE:
+                return {}
+            return {"cfsr": self._read(cortex_m.CFSR)}
+        except AccessError:
             return {}
 
     def _missing(self, known: Collection[str]) -> Dict[str, int]:

@@ -37,6 +37,7 @@ from gdb_etm.recovery.operations import (
 )
 from gdb_etm.recovery.pushed import Waiting
 from gdb_etm.recovery.relations import Kind
+from gdb_etm.recovery.stacking import Stacking
 from gdb_etm.recovery.template import Template
 from gdb_etm.recovery.waiting import Match, Wait
 
@@ -57,8 +58,18 @@ _FIRST_INTERRUPT = 14
 # PendSV; what has a lower number is a fault or an SVC, whose handler may change what was pushed on purpose.
 
 
-def _is_asynchronous(event: Exception_) -> bool:
+def is_asynchronous(event: Exception_) -> bool:
+    """Tell whether an exception is none that an instruction makes: PendSV, SysTick or an interrupt."""
     return event.vector is not None and event.vector >= _FIRST_INTERRUPT
+
+
+class Resumption(NamedTuple):
+    """What an exception return loads."""
+
+    address: int
+    """Variable of the next instruction's address."""
+    thumb: int
+    """Variable of the T bit."""
 
 
 class _Entry(NamedTuple):
@@ -120,12 +131,19 @@ class Exceptions:
         return [_rest(entry) for entry in self._open if entry is not None]
 
     def enter(
-        self, event: Exception_, current: List[int], m_profile: bool, index: int, interrupted: Optional[Template] = None
+        self,
+        event: Exception_,
+        current: List[int],
+        m_profile: bool,
+        index: int,
+        interrupted: Optional[Template] = None,
+        stacking: Stacking = Stacking(),
     ) -> None:
         """Take an exception.
 
         :param index: By which it is told when threads go on.
         :param interrupted: The instruction that it returns to.
+        :param stacking: What is known of its frame.
         """
         line = self._line
         calls = self._calls
@@ -133,7 +151,7 @@ class Exceptions:
             calls.align_frame()
         kept = self._values(current)
         now = (calls.stack, calls.frame, calls.activation, calls.function, calls.entries)
-        entry = _Entry(line.number, _is_asynchronous(event), kept, *now)
+        entry = _Entry(line.number, is_asynchronous(event), kept, *now)
         calls.enter()
         calls.entries = []
         self._open.append(entry)
@@ -143,7 +161,7 @@ class Exceptions:
             places = [step[1][0] for step in interrupted.steps if step[0] == Op.LOAD]
             self._forget(current, tuple([place for place in places if place < TEMPORARY]) if len(places) > 1 else ())
         if m_profile:
-            self._left[index] = self._push(event, current, entry)
+            self._left[index] = self._push(event, current, entry, stacking)
         else:
             self._forget(current, (SP, LR))
         for place in range(64):
@@ -151,20 +169,20 @@ class Exceptions:
 
     def leave(
         self, target: Optional[int], current: List[int], m_profile: bool, left: Optional[int] = None
-    ) -> Optional[int]:
+    ) -> Optional[Resumption]:
         """Return from an exception.
 
         :param target: Variable of EXC_RETURN, if known.
         :param left: Index of the exception that left the thread that goes on, if that is another one.
-        :returns: The variable that the next instruction's address is loaded into.
+        :returns: What it loads; None on A-profile.
         """
         line = self._line
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
         if entry is None and left is not None:
             entry, kind = self._left[left].entry, THREAD
-        address = None
+        resumption = None
         if m_profile:
-            address = self._pop(target, current, kind == THREAD)
+            resumption = self._pop(target, current, kind == THREAD)
         else:
             self._forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
@@ -183,7 +201,7 @@ class Exceptions:
             calls.assume(entry.number, places, entry.kept, current, kind)
         for place in range(64):
             line.put(place, current[place])
-        return address
+        return resumption
 
     def match(self, left: int, places: Tuple[int, ...]) -> Match:
         """Tell of a thread that went on where memory has frames that fit it."""
@@ -223,8 +241,10 @@ class Exceptions:
     def _values(self, current: List[int]) -> Tuple[int, ...]:
         return self._calls.values(current) + tuple([current[place] for place in self._pushed])
 
-    def chain(self, target: Optional[int], current: List[int], m_profile: bool) -> None:
+    def chain(self, event: Exception_, target: Optional[int], current: List[int], m_profile: bool) -> None:
         """Take an exception where another one's handler returns (Armv8-M ARM, TailChain): the frame stays.
+
+        A fault may be that of the return itself, which had no legal EXC_RETURN (ExceptionReturn, INVPC).
 
         :param target: Variable of EXC_RETURN, if known.
         """
@@ -235,11 +255,14 @@ class Exceptions:
         if not m_profile:
             self._forget(current, (SP, LR))
         else:
-            value = line.new(INPUT) if target is None else target
-            self._returns_with(value)
             self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
-            fresh = self._exc_return(*[self._bit(value, place) for place in (_FTYPE, _MODE, _STACK)])
-            current[LR] = fresh
+            value = line.new(INPUT) if target is None else target
+            if is_asynchronous(event):
+                self._returns_with(value)
+                current[LR] = self._exc_return(*[self._bit(value, place) for place in (_FTYPE, _MODE, _STACK)])
+            else:
+                current[LR] = line.new(INPUT)
+                line.relate((Kind.FIELD, current[LR], value, _STACK, _STACK, _FTYPE - _STACK + 1))
         for place in range(64):
             line.put(place, current[place])
 
@@ -286,7 +309,7 @@ class Exceptions:
             return line.constant(0)
         return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
 
-    def _push(self, event: Exception_, current: List[int], entry: _Entry) -> _Pushed:
+    def _push(self, event: Exception_, current: List[int], entry: _Entry, stacking: Stacking) -> _Pushed:
         line = self._line
         zero = line.constant(0)
         before = current[SP]
@@ -296,16 +319,18 @@ class Exceptions:
         lowered = line.select(basic, line.offset(before, -_BASIC), line.offset(before, -_EXTENDED))
         frame = self._op(Op.BITS, zero, lowered, detail=(2, 0, 1))
         line.learn(frame, 7, 0, Fact.MODE)
-        xpsr = self._status(event, current, before)
+        xpsr = self._status(current, before, stacking.thumb)
         address = event.return_address
         returns = line.new(INPUT) if address is None else line.constant(address)
         words = tuple([current[place] for place in (0, 1, 2, 3, 12, LR)])
         for index, variable in enumerate(words + (returns, xpsr)):
-            line.store(line.offset(frame, 4 * index), variable, 4, line.one)
+            stored = variable if stacking.stored else line.new(UNMODELLED)
+            line.store(line.offset(frame, 4 * index), stored, 4, line.one)
         if self._fpu:
             self._push_floats(frame, basic)
-        current[MSP] = line.select(process, current[MSP], frame)
-        current[PSP] = line.select(process, frame, current[PSP])
+        pointer = frame if stacking.limit is None else line.select(self._fresh_bit(), stacking.limit, frame)
+        current[MSP] = line.select(process, current[MSP], pointer)
+        current[PSP] = line.select(process, pointer, current[PSP])
         current[SP] = current[MSP]
         self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
         current[LR] = self._exc_return(basic, thread, process)
@@ -314,11 +339,17 @@ class Exceptions:
         current[FPCA] = zero
         return _Pushed(entry, frame, words + (xpsr,), current[LR], process)
 
-    def _status(self, event: Exception_, current: List[int], before: int) -> int:
-        # The xPSR that is pushed: flags, and in bit 9 whether the frame was aligned.
+    def _fresh_bit(self) -> int:
+        return self._line.new(INPUT, _BIT)
+
+    def _status(self, current: List[int], before: int, thumb: Optional[int]) -> int:
+        # The xPSR that is pushed: flags, T, and in bit 9 whether the frame was aligned.
         line = self._line
         xpsr = line.new(INPUT)
-        line.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
+        if thumb is None:
+            line.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
+        else:
+            line.relate((Kind.FIELD, xpsr, thumb, 24, 0, 1))
         for place, flag in _FLAGS:
             line.relate((Kind.FIELD, xpsr, current[flag], place, 0, 1))
         line.relate((Kind.FIELD, xpsr, before, 9, 2, 1))
@@ -345,7 +376,7 @@ class Exceptions:
                 line.relate((Kind.FIELD, value, security, place, place, 1))
         return value
 
-    def _pop(self, target: Optional[int], current: List[int], other: bool) -> int:
+    def _pop(self, target: Optional[int], current: List[int], other: bool) -> Resumption:
         line = self._line
         value = line.new(INPUT) if target is None else target
         self._returns_with(value)
@@ -373,4 +404,4 @@ class Exceptions:
             for place in _PUSHED_FLOATS:
                 fresh = line.new(UNMODELLED, _NO_MODE if place == FP_MODE else 0)
                 current[place] = line.select(basic, current[place], fresh)
-        return loaded[6]
+        return Resumption(loaded[6], self._bit(loaded[7], 24))

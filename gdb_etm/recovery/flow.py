@@ -9,19 +9,20 @@ from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Transfer
-from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile, nothing_ran
 from gdb_etm.recovery.calls import Calls
-from gdb_etm.recovery.exceptions import Exceptions
+from gdb_etm.recovery.exceptions import Exceptions, is_asynchronous
 from gdb_etm.recovery.features import Features
 from gdb_etm.recovery.functions import Functions
-from gdb_etm.recovery.graph import DEAD, START, Fact
+from gdb_etm.recovery.graph import DEAD, INPUT, START, Fact
 from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.private import Owned
 from gdb_etm.recovery.pushed import Waiting, Word
-from gdb_etm.recovery.runs import Chained, Handling, Part, Run, live_flags, parts
+from gdb_etm.recovery.runs import LOCKUP, Aside, Chained, Handling, Part, Run, live_flags, parts, waiting_handlers
 from gdb_etm.recovery.scheduler import Handled, Scheduler
+from gdb_etm.recovery.stacking import Failures, Stacking
 from gdb_etm.recovery.stretches import within
 from gdb_etm.recovery.switches import Switches
 from gdb_etm.recovery.template import FLAGS, Template, Templates
@@ -42,6 +43,17 @@ class _Branch(NamedTuple):
     returns: bool
     """Whether it has the form of a return."""
     number: int
+    thumb: Optional[int] = None
+    """Variable of the T bit that an exception return loads."""
+    arrives: Optional[_Arrival] = None
+    """Of an exception return, the branch that had not arrived yet when it was interrupted."""
+
+
+class _Arrival(NamedTuple):
+    # Where a branch leads: with a T bit of 0 nothing runs there but a fault (INVSTATE).
+    address: int
+    thumb: int
+    """Variable of the T bit."""
 
 
 class Flow:
@@ -54,6 +66,7 @@ class Flow:
     :param features: What is known of the core.
     :param word: Reads memory at the end.
     :param limits: Of the same line; None when nothing is known of stack limits.
+    :param failed: Which exceptions' frames may not have been stored.
     """
 
     def __init__(
@@ -65,6 +78,7 @@ class Flow:
         features: Features,
         word: Optional[Word] = None,
         limits: Optional[Limits] = None,
+        failed: Failures = Failures(False, False),
     ) -> None:
         self.line = line
         self.first = first
@@ -97,6 +111,12 @@ class Flow:
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
         self._branch: Optional[_Branch] = None
+        self._interrupted: List[Optional[_Arrival]] = []
+        # Of each handler that runs, the branch that it came between.
+        self._has_run = True
+        # Whether an instruction has run since a handler was entered.
+        self._failures = failed
+        self._handlers = waiting_handlers(self._runs)
         self._last: Optional[Template] = None
         self._traced = history if history.tells_transfers else None
         frames = line.rules.frames
@@ -154,7 +174,7 @@ class Flow:
                 threads.enter(index, item.return_address)
             elif isinstance(item, ExceptionReturn):
                 threads.leave(index)
-            else:
+            elif isinstance(item, Chained):
                 threads.chain()
         if threads.switches:
             self._resumed, self._waiting = threads.match(self.line.rules.stacks, self._word)
@@ -194,6 +214,11 @@ class Flow:
         """Accesses to frames that nobody else can reach."""
         return None if self._functions is None else self._functions.owned
 
+    @property
+    def handler(self) -> Optional[int]:
+        """The vector of the handler that runs at the end, as far as its beginning was seen; None for none."""
+        return list(self._handlers.values())[-1] if self._handlers else None
+
     def last_instruction(self) -> Optional[Template]:
         """Give the last instruction; None when there is none."""
         return self._last
@@ -205,7 +230,9 @@ class Flow:
         :param isa: Its instruction set.
         """
         self.line.number = self.last
-        if pc is not None:
+        if self._m_profile and pc in LOCKUP_ADDRESSES:
+            self._stops_at(None)
+        elif pc is not None:
             self._goes_to(pc, isa)
         calls = self.calls
         now = [(self.last, calls.activation, calls.stack, self.current[SP])] + self._exceptions.interrupted()
@@ -217,6 +244,7 @@ class Flow:
         line = self.line
         line.number = number
         current = self.current
+        self._has_run = True
         if self._branch is not None:
             self._goes_to(template.address, template.isa)
         if self._moved:
@@ -352,32 +380,55 @@ class Flow:
         if branch.target is not None:
             bits = address | int(isa is Isa.T32) if branch.interworks else address & ~branch.ignored
             self.line.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
-        if not branch.call:
-            self._moved = True
-            stays = False
-            if self._functions is not None and not branch.returns:
-                stays = self._functions.stays(self._address(branch.number), address)
-            self.calls.arrive(branch.number, address, stays, self.current)
+        if branch.thumb is not None:
+            self.line.learn(branch.thumb, 1, 1, Fact.MODE)
+        if branch.arrives is not None and branch.arrives.address == address:
+            self.line.learn(branch.arrives.thumb, 1, 1, Fact.MODE)
+        self._arrive(branch, address)
 
-    def _event(self, event: Handling, index: int) -> None:
+    def _arrive(self, branch: _Branch, address: int) -> None:
+        if branch.call:
+            return
+        self._moved = True
+        stays = False
+        if self._functions is not None and not branch.returns:
+            stays = self._functions.stays(self._address(branch.number), address)
+        self.calls.arrive(branch.number, address, stays, self.current)
+
+    def _stops_at(self, address: Optional[int]) -> Optional[int]:
+        """Take it that nothing runs where the last instruction leads, but an exception is taken there.
+
+        :returns: Variable of the T bit; None when that is 1.
+        """
+        line = self.line
+        branch, self._branch = self._branch, None
+        if branch is None:
+            return None if self._has_run else line.new(INPUT, _BIT)
+        if branch.target is not None and address is not None and not nothing_ran(address):
+            line.learn(branch.target, _BIT & ~branch.ignored, address, Fact.TARGET)
+            self._arrive(branch, address)
+        if branch.thumb is not None or not branch.interworks:
+            return branch.thumb
+        if branch.target is None:
+            return line.new(INPUT, _BIT)
+        return line.bit(branch.target, 0)
+
+    def _event(self, event: Union[Handling, Aside], index: int) -> None:
         self._world_of = -1
         self._moved = True
+        if isinstance(event, Aside):
+            if event.event.name == LOCKUP:
+                self._stops_at(event.event.return_address)
+            return
         self._tell_limits(event)
         if isinstance(event, Exception_):
-            if event.return_address is not None:
-                self._goes_to(event.return_address, Isa.T32)
-            self._branch = None
-            accesses = len(self.line.accesses)
-            interrupted: Optional[Template] = None
-            if event.return_address is not None and self._m_profile and self.executed:
-                interrupted = self._templates.like(event.return_address, self.executed[0])
-            self._exceptions.enter(event, self.current, self._m_profile, index, interrupted)
-            self._take_frame(event, accesses)
+            self._enter(event, index)
             return
         branch, self._branch = self._branch, None
         target = branch.target if branch is not None else None
         if isinstance(event, Chained):
-            self._exceptions.chain(target, self.current, self._m_profile)
+            self._has_run = False
+            self._exceptions.chain(event.event, target, self.current, self._m_profile)
         else:
             accesses = len(self.line.accesses)
             resumed = self._resumed.get(index)
@@ -386,7 +437,33 @@ class Flow:
                 self.scheduler.handle(handled, self._exceptions.left(left)[0])
             loaded = self._exceptions.leave(target, self.current, self._m_profile, resumed)
             self._take_frame(event, accesses)
-            self._branch = _Branch(loaded, 1, False, True, True, self.line.number)
+            arrives = self._interrupted.pop() if self._interrupted else None
+            self._branch = _Branch(None, 1, False, True, True, self.line.number, None, arrives)
+            if loaded is not None:
+                self._branch = self._branch._replace(target=loaded.address, thumb=loaded.thumb)
+
+    def _enter(self, event: Exception_, index: int) -> None:
+        address = event.return_address
+        thumb = self._stops_at(address)
+        self._has_run = False
+        arrives = None
+        if thumb is not None and address is not None and is_asynchronous(event):
+            arrives = _Arrival(address, thumb)
+        self._interrupted.append(arrives)
+        interrupted: Optional[Template] = None
+        if address is not None and self._m_profile and self.executed:
+            interrupted = self._templates.like(address, self.executed[0])
+        stacking = Stacking(thumb=thumb)
+        if index in self._handlers and self._failures.stacking:
+            stacking = Stacking(False, self._limit() if self._failures.limit else None, thumb)
+        accesses = len(self.line.accesses)
+        self._exceptions.enter(event, self.current, self._m_profile, index, interrupted, stacking)
+        self._take_frame(event, accesses)
+
+    def _limit(self) -> int:
+        # The limit of the stack that is in use.
+        found = None if self._limits is None else self._limits.limit(self.current)
+        return self.line.new(INPUT, 7) if found is None else found
 
     def _tell_limits(self, event: Handling) -> None:
         if self._limits is None:

@@ -85,7 +85,7 @@ class Limits:
             self._now[which] = self._set(which, register, current) if executed else self._line.new(UNMODELLED, 7)
             self._names[self._now[which]] = ("MSPLIM", "PSPLIM")[which]
         elif executed and all(self._open):
-            self._checks.append((self._line.number, current[SP], self._limit(current)))
+            self._checks.append((self._line.number, current[SP], self._selected_limit(current)))
 
     def _set(self, which: int, register: int, current: List[int]) -> int:
         # Unprivileged code sets nothing.
@@ -95,8 +95,11 @@ class Limits:
         privileged = self._op(Op.OR, current[HANDLER], thread)
         return line.select(privileged, value, self._now[which])
 
-    def _limit(self, current: List[int]) -> int:
-        # Of what r13 is.
+    def limit(self, current: List[int]) -> Optional[int]:
+        """Give the variable of the limit of what r13 is; None when nothing is known of limits."""
+        return self._selected_limit(current) if self.used else None
+
+    def _selected_limit(self, current: List[int]) -> int:
         line = self._line
         main, process = self._now
         if not self._psp:

@@ -251,8 +251,12 @@ class Line(Graph):
         return self.make_bit(Kind.ZERO, inputs[0])
 
     def _bit(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        return self.bit(inputs[0], detail[0])
+
+    def bit(self, variable: int, number: int) -> int:
+        """Make the variable of one bit of another."""
         made = self.new(len(self.relations), ABOVE_BIT)
-        self.relate((Kind.FIELD, made, inputs[0], 0, detail[0], 1))
+        self.relate((Kind.FIELD, made, variable, 0, number, 1))
         return made
 
     def _subtract_carry(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:

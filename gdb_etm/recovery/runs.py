@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.history.store import Span
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Kind
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
+from gdb_etm.protocols.profile import nothing_ran
 from gdb_etm.recovery.stretches import Item
 from gdb_etm.recovery.template import ALL_FLAGS, Template, Templates
 
@@ -23,14 +24,23 @@ class Run(NamedTuple):
 
 
 class Chained(NamedTuple):
-    """An exception that is taken where a handler returns."""
+    """An exception that is taken where a handler returns, or tries to."""
 
     event: Exception_
 
 
+class Aside(NamedTuple):
+    """What a trace tells as an exception though no handler is entered: lockup, or a lazy push of floating point."""
+
+    event: Exception_
+
+
+LOCKUP = "Lockup"
+_ASIDE = (LOCKUP, "Lazy FP push")
+# As protocols/etmv4/exceptions.py calls them.
 Handling = Union[Exception_, ExceptionReturn, Chained]
 """How a handler is entered or left."""
-Part = Union[Run, Handling]
+Part = Union[Run, Handling, Aside]
 """What a line is made of, one after the other."""
 
 
@@ -55,7 +65,10 @@ def parts(items: Iterable[Item], templates: Templates) -> List[Part]:
             taken[-1] = _outcome(found[-1], executed.taken)
             made.append(Run(item.number, found, taken))
         elif isinstance(item, Exception_):
-            if made and isinstance(made[-1], ExceptionReturn):
+            if item.name in _ASIDE and not (made and isinstance(made[-1], ExceptionReturn)):
+                made.append(Aside(item))
+                continue
+            if made and isinstance(made[-1], ExceptionReturn) and _is_chained(item):
                 made[-1] = Chained(item)
             else:
                 if item.return_address is not None and state is not None:
@@ -66,6 +79,27 @@ def parts(items: Iterable[Item], templates: Templates) -> List[Part]:
             state = None
             made.append(item)
     return made
+
+
+def _is_chained(event: Exception_) -> bool:
+    # After a return that was complete, the exception returns to where that one led (IHI 0064, 5.2.7).
+    return event.return_address is None or nothing_ran(event.return_address)
+
+
+def waiting_handlers(line: Sequence[Part]) -> Dict[int, Optional[int]]:
+    """Tell which exceptions have not returned at the end: the index of each in a line, and its vector, outermost first.
+
+    :param line: Its parts.
+    """
+    found: List[Tuple[int, Optional[int]]] = []
+    for index, item in enumerate(line):
+        if isinstance(item, Exception_):
+            found.append((index, item.vector))
+        elif isinstance(item, ExceptionReturn):
+            del found[-1:]
+        elif isinstance(item, Chained) and found:
+            found[-1] = found[-1][0], item.event.vector
+    return dict(found)
 
 
 def _mid(template: Template) -> Optional[bool]:

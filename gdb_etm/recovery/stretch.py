@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterable, List, Optional
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
-from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.assumptions import Assumptions
 from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
@@ -23,6 +23,7 @@ from gdb_etm.recovery.memory import Memory, Reader
 from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solver import Solver
+from gdb_etm.recovery.stacking import failures
 from gdb_etm.recovery.stretches import breaks
 from gdb_etm.recovery.values import Fact as Given
 from gdb_etm.recovery.values import Finding, State, Tier
@@ -74,7 +75,8 @@ class StretchSolution:
         self._words = _words(end)
         self._saved: Optional[Saved] = None
         self.limits = Limits(self.line, (begin, end), self._features.psp, is_m_profile(core))
-        self.flow = Flow(history, self.line, first, last, self._features, self._words, self.limits)
+        failed = failures({} if end is None else end.registers)
+        self.flow = Flow(history, self.line, first, last, self._features, self._words, self.limits, failed)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -163,12 +165,20 @@ class StretchSolution:
                 return True
         if last is None:
             return True
+        if self._has_locked_up(pc):
+            return True
         insn = self.flow.last_instruction()
         if insn is None or insn.target is not None:
             return True
         if insn.goes_to and pc == insn.goes_to:
             return True
         return pc == last.end
+
+    def _has_locked_up(self, pc: int) -> bool:
+        # Nothing runs in lockup.  Where no trace tells it, the handler must be the one that the trace was in.
+        status = None if self.end is None else self.end.registers.get("xpsr")
+        is_lockup = is_m_profile(self.history.source.core) and pc in LOCKUP_ADDRESSES
+        return is_lockup and status is not None and status & _IPSR == (self.flow.handler or 0)
 
     def _anchor(self, state: State, why: int) -> None:
         # The registers of a state are those of the moment that the line has come to.

@@ -1,6 +1,6 @@
 """Debug registers in the System Control Space of a Cortex-M, offsets from 0xE000E000.
 
-Armv8-M Architecture Reference Manual (DDI 0553B), D1.2; Armv7-M (DDI 0403E), C1.6.
+Armv8-M Architecture Reference Manual (DDI 0553B), D1.2; Armv7-M (DDI 0403E), B3.2 and C1.6.
 """
 
 from __future__ import annotations
@@ -28,6 +28,33 @@ CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
     "ARCHITECTURE" / bits(4),
     "PARTNO" / bits(12),
     "REVISION" / bits(4)))
+
+CFSR = Register("CFSR", 0xD28, "RW", BitStruct(
+    reserved(6),
+    "DIVBYZERO" / bits(1),
+    "UNALIGNED" / bits(1),
+    reserved(3),
+    "STKOF" / bits(1),
+    "NOCP" / bits(1),
+    "INVPC" / bits(1),
+    "INVSTATE" / bits(1),
+    "UNDEFINSTR" / bits(1),
+    "BFARVALID" / bits(1),
+    reserved(1),
+    "LSPERR" / bits(1),
+    "STKERR" / bits(1),
+    "UNSTKERR" / bits(1),
+    "IMPRECISERR" / bits(1),
+    "PRECISERR" / bits(1),
+    "IBUSERR" / bits(1),
+    "MMARVALID" / bits(1),
+    reserved(1),
+    "MLSPERR" / bits(1),
+    "MSTKERR" / bits(1),
+    "MUNSTKERR" / bits(1),
+    reserved(1),
+    "DACCVIOL" / bits(1),
+    "IACCVIOL" / bits(1)))
 
 ID_PFR1 = Register("ID_PFR1", 0xD44, "RO", BitStruct(
     reserved(20),

@@ -38,6 +38,9 @@ void Unexpected_Handler(void)
 #define HANDLER(name) __attribute__((weak, alias("Unexpected_Handler"))) void name(void)
 
 HANDLER(HardFault_Handler);
+HANDLER(MemManage_Handler);
+HANDLER(BusFault_Handler);
+HANDLER(UsageFault_Handler);
 HANDLER(SVC_Handler);
 HANDLER(PendSV_Handler);
 HANDLER(SysTick_Handler);
@@ -49,8 +52,8 @@ HANDLER(IRQ3_Handler);
 __attribute__((section(".vectors"), used))
 static void (*const vectors[])(void) = {
     (void (*)(void))_stack_top, Reset_Handler,
-    Unexpected_Handler, HardFault_Handler, Unexpected_Handler,
-    Unexpected_Handler, Unexpected_Handler, Unexpected_Handler, 0, 0, 0,
+    Unexpected_Handler, HardFault_Handler, MemManage_Handler,
+    BusFault_Handler, UsageFault_Handler, Unexpected_Handler, 0, 0, 0,
     SVC_Handler, Unexpected_Handler, 0, PendSV_Handler, SysTick_Handler,
     IRQ0_Handler, IRQ1_Handler, IRQ2_Handler, IRQ3_Handler,
 };

@@ -48,9 +48,6 @@ _M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {
 
 _A_IMPLEMENTATION_DEFINED = range(0x10, 0x18)
 _M_IMPLEMENTATION_DEFINED = range(0x20, 0x30)
-# Above 0xFFFFFFEF no instruction can lie; 0xEFFFFFFE is the lockup address (Armv8-M ARM, B3.33).
-_NO_EXECUTION_FROM = 0xFFFFFFF0
-_LOCKUP_ADDRESS = 0xEFFFFFFE
 
 
 def may_go_on(number: int, m_profile: bool) -> bool:
@@ -82,8 +79,3 @@ def exception_name(number: int, m_profile: bool) -> Tuple[str, Optional[int]]:
 def reset(m_profile: bool) -> int:
     """Give the type of a PE reset, whose return address means nothing (5.2.7)."""
     return 0x01 if m_profile else 0x00
-
-
-def nothing_ran(return_address: int) -> bool:
-    """Tell whether an M-profile return address says that nothing ran before the exception (5.2.7)."""
-    return return_address >= _NO_EXECUTION_FROM or return_address == _LOCKUP_ADDRESS

@@ -47,6 +47,7 @@ from gdb_etm.protocols.etmv4.places import (
     pack_addresses,
 )
 from gdb_etm.protocols.etmv4.results import Flush
+from gdb_etm.protocols.profile import nothing_ran
 from gdb_etm.protocols.recorder import Leg, Recorder, Spot
 
 # A Q element's count may be any number, so what is followed of it is bounded.
@@ -341,7 +342,7 @@ class Execution:
         if not taken.arrived:
             state = self.state
             self.set(state.place, push_address(state.addresses, taken.address), told=state.told)
-            if not reset and not (self._m_profile and exceptions.nothing_ran(address)):
+            if not reset and not (self._m_profile and nothing_ran(address)):
                 self._run_until(address, position)
             if taken.context is not None:
                 self.set_context(taken.context, position)

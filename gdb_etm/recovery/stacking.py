@@ -1,0 +1,38 @@
+"""What is known of the frame that an exception pushes: whether it is all there, and with which T bit.
+
+Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, CFSR; Armv7-M (DDI 0403), B1.5.6 and B3.2.15.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping, NamedTuple, Optional
+
+CFSR = "cfsr"
+"""The Configurable Fault Status Register as a register of a state."""
+_MSTKERR, _STKERR, _STKOF = 1 << 4, 1 << 12, 1 << 20
+
+
+class Stacking(NamedTuple):
+    """What is known of one exception's frame."""
+
+    stored: bool = True
+    """Whether all of it was stored."""
+    limit: Optional[int] = None
+    """Variable of what SP may have been set to because the frame was below it: the stack limit."""
+    thumb: Optional[int] = None
+    """Variable of the T bit, one bit; None when that is 1."""
+
+
+class Failures(NamedTuple):
+    """Which frames may not have been stored: the flags stay set until software clears them."""
+
+    stacking: bool
+    """Whether the stacking of an exception has failed, or may have."""
+    limit: bool
+    """Whether a stack limit was met."""
+
+
+def failures(registers: Mapping[str, int]) -> Failures:
+    """Tell what the registers of a state say; without CFSR all frames are taken to have been stored."""
+    flags = registers.get(CFSR, 0)
+    return Failures(bool(flags & (_MSTKERR | _STKERR | _STKOF)), bool(flags & _STKOF))
