@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, Optional, Set, Tuple
+from contextlib import contextmanager
+from typing import Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from gdb_etm.commands.debugger import Debugger
 from gdb_etm.commands.declare import Setting
@@ -13,15 +14,15 @@ from gdb_etm.commands.recovering import recovery_of
 from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.recovery.values import Finding, Tier
-from gdb_etm.replay.reliance import LIMITS, NO_REGIONS, regions, reliance_of
+from gdb_etm.recovery.values import Finding, Tier, Written
+from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, regions, reliance_of
 from gdb_etm.views.text import plural
 
 _PARTS = 1000
 _KEPT = 3
 # Histories whose values are kept.
 _UNASKED = 20000
-# Instructions for which values are worked out before somebody asks for one; it takes a second for each 10,000.
+# Instructions that are worked out for a value that nobody has asked for; it takes a second for each 10,000.
 _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
 VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 """The convenience variables for registers, void."""
@@ -47,6 +48,13 @@ RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         tuple(LIMITS),
     ),
     Setting(
+        "recovery-limit",
+        "instructions before the end whose values are worked out",
+        "a number; unlimited or 0: all.  The newest 50,000 are worked out at the first look, and older ones when they\n"
+        "are asked for, which takes a second for each 10,000.",
+        str(MOST),
+    ),
+    Setting(
         "volatile",
         "memory that others write too",
         "none, or ADDRESS,SIZE of each piece, such as 0x20000400,64: what DMA or another core writes cannot be told.",
@@ -70,33 +78,42 @@ class Recovered:
         self.asked = asked
         self.is_refused = False
         """Whether the user has ended the work before it was done."""
-        self.is_begun = False
-        """Whether something of it is worked out."""
         self._watch = watch
         self._told: Set[Finding] = set()
 
-    @property
-    def is_long(self) -> bool:
-        """Whether it takes so long that nobody wants it unasked."""
-        return min(len(self.recovery.history), self.recovery.rules.window) > _UNASKED
+    def is_long(self, number: int) -> bool:
+        """Tell whether what leads to an instruction takes so long that nobody wants it unasked."""
+        return self.recovery.pending(number) > _UNASKED
 
     def solve(self, number: int, meter: Meter) -> None:
         """Work out what leads to an instruction, unless that is done already.
 
-        :raises Interrupted: By Ctrl-C; it begins again when it is asked for.
+        :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
         """
-        size = min(len(self.recovery.history), self.recovery.rules.window)
-        what = "working out the values of %s" % plural(size, "instruction")
+        with self._task(number, meter):
+            self.recovery.register(number, "r0")
+
+    def writes(self, address: int, size: int, enough: Optional[int], meter: Meter) -> Written:
+        """Find the stores that wrote a piece of memory, working out what they were found among.
+
+        :param enough: How many will do.
+        :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
+        """
+        with self._task(self.recovery.first(len(self.recovery.history)), meter):
+            return self.recovery.writes(address, size, enough)
+
+    @contextmanager
+    def _task(self, number: int, meter: Meter) -> Iterator[None]:
+        what = "working out the values of %s" % plural(self.recovery.pending(number), "instruction")
         with meter.task(what, _PARTS) as task:
             self._watch.begin(task)
             try:
-                self.recovery.register(number, "r0")
+                yield
             except KeyboardInterrupt:
                 self.is_refused = True
                 raise
             finally:
                 self._watch.begin(None)
-        self.is_begun = True
 
     def news(self, debugger: Debugger) -> List[str]:
         """Tell what the user should know of it and was not told yet."""
@@ -132,17 +149,17 @@ def recovered(session: Session, record: Record, decoded: Decoded) -> Recovered:
 
     :raises CommandError: It is off, or there is nothing in the history.
     """
-    limit, volatile = reliance_of(session.settings)
-    if limit is Tier.UNKNOWN:
+    reliance = reliance_of(session.settings)
+    if reliance.limit is Tier.UNKNOWN:
         raise CommandError('the past\'s registers and memory are not worked out: "set etm recovery assumed" has them')
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
     files = tuple(session.debugger.program_files())
-    asked = limit, volatile, files
+    asked = reliance, files
     known = decoded.recovered
     if known is None or known.asked != asked:
         watch = _Watch()
-        recovery = recovery_of(record, decoded, files, limit, volatile, watch)
+        recovery = recovery_of(record, decoded, files, reliance, watch)
         decoded.recovered = known = Recovered(recovery, asked, watch)
         _drop_old(session.worked_out, decoded)
     return known
@@ -179,7 +196,7 @@ class Variables:
             return values
         try:
             found = recovered(self._session, self._record, self._decoded)
-            if not found.is_begun and (found.is_long or found.is_refused):
+            if found.is_long(number) or found.is_refused and found.recovery.pending(number):
                 return values
             found.solve(number, self._session.meter)
         except (CommandError, Interrupted):

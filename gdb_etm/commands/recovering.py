@@ -14,7 +14,7 @@ from gdb_etm.program.ram import Piece, load_writable, regions
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import Tier
+from gdb_etm.replay.reliance import Reliance
 
 _BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)
 
@@ -23,8 +23,7 @@ def recovery_of(
     record: Record,
     decoded: Decoded,
     files: Sequence[str],
-    limit: Tier = Tier.ASSUMED,
-    volatile: Sequence[Piece] = (),
+    reliance: Reliance = Reliance(),
     progress: Optional[Progress] = None,
 ) -> Recovery:
     """Make the recovery of one core's history; it works when it is asked.
@@ -32,8 +31,7 @@ def recovery_of(
     :param record: The capture.
     :param decoded: What of it is recovered.
     :param files: The ELF files of the program.
-    :param limit: The worst tier that is worked out.
-    :param volatile: Pieces of RAM that others write too.
+    :param reliance: How far to go.
     :param progress: Called now and then while it works, see :class:`~gdb_etm.recovery.recovery.Recovery`.
     """
     history = decoded.history
@@ -42,7 +40,7 @@ def recovery_of(
         history,
         record.anchored.after(history),
         record.anchored.before(history),
-        rules._replace(limit=limit, volatile=tuple(volatile)),
+        reliance.rules(rules),
         progress=progress,
     )
 

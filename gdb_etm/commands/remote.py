@@ -13,7 +13,7 @@ from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.replay.between import pass_on, serve
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.proxy import Source
-from gdb_etm.replay.reliance import LIMITS, NO_REGIONS, Reliance, regions, reliance_of
+from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, Reliance, most_of, regions, reliance_of
 from gdb_etm.replay.target import Replay, Target
 from gdb_etm.replay.wires import Wire, connect, over_socket
 from gdb_etm.sockets.door import Door
@@ -135,15 +135,27 @@ def _source(arguments: argparse.Namespace, name: str) -> Source:
 
 
 def _add_reliance(parser: argparse.ArgumentParser) -> None:
-    # "monitor recovery" and "monitor volatile" change them.
+    # "monitor recovery" and its kin change them.
     parser.add_argument("--recovery", metavar="TIER", choices=tuple(LIMITS), default="assumed",
                         help="how far values are worked out: %s (default: assumed)" % ", ".join(LIMITS))
+    parser.add_argument("--recovery-limit", metavar="N", type=_checked_most, default=str(MOST),
+                        help="instructions before the end of which they are, or unlimited (default: %d)" % MOST)
     parser.add_argument("--volatile", metavar="ADDRESS,SIZE", type=_checked_regions, action="append", default=[],
                         help="memory that others write, too; may be repeated")
 
 
 def _reliance(arguments: argparse.Namespace) -> Reliance:
-    return reliance_of({"recovery": arguments.recovery, "volatile": " ".join(arguments.volatile) or NO_REGIONS})
+    volatile = " ".join(arguments.volatile) or NO_REGIONS
+    settings = {"recovery": arguments.recovery, "recovery-limit": arguments.recovery_limit, "volatile": volatile}
+    return reliance_of(settings)
+
+
+def _checked_most(text: str) -> str:
+    try:
+        most_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _checked_regions(text: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
     from gdb_etm.commands.shadow import Shadow  # imported when it is started
 
-RELIED_ON = ("recovery", "volatile")
+RELIED_ON = ("recovery", "recovery-limit", "volatile")
 """Settings of what values of the past may rest on."""
 KEPT = 16
 """Captures that stay at hand."""

@@ -118,17 +118,19 @@ def run_writes(session: Session, values: Values) -> Iterator[str]:
     address, size = _object(at, text)
     if not 0 < size <= _LONGEST or address + size > _SPACE:
         raise CommandError("%s: of 1 to %d bytes in 32 bits of address space" % (text, _LONGEST))
-    at.known.solve(len(at.decoded.history) + 1, session.meter)
+    limit = session.settings.get("history-size", "10")
+    enough = None if limit == "unlimited" else int(limit)
+    written = at.known.writes(address, size, enough, session.meter)
     yield from at.news()
     symbol = session.debugger.symbol_at(address)
     place = "0x%08x <%s>" % (address, symbol) if symbol else "0x%08x" % address
     yield "%s at %s:" % (plural(size, "byte"), place)
-    written = at.recovery.writes(address, size)
-    shown = _first(session, written.writes)
+    shown = written.writes[:enough]
     yield from _lines(at, shown, address, size)
     if len(shown) < len(written.writes):
         left = len(written.writes) - len(shown)
-        yield '[%s; "set etm history-size" sets how many are listed]' % plural(left, "older store")
+        since = "" if written.first == 1 else " since instruction {:,}".format(written.first)
+        yield '[%s%s; "set etm history-size" sets how many are listed]' % (plural(left, "older store"), since)
         return
     if not shown:
         yield "no store to it is known in this history" if written.first == 1 else "no store to it is known"
@@ -147,7 +149,10 @@ def _cut(at: Moment, first: int) -> str:
             return "behind a gap (%s)" % event.reason.value
         if before == first - 1 and isinstance(event, Exception_) and event.name == DEBUG_HALT:
             return "behind a halt at which something may have been changed"
-    return "more than %s before the end" % plural(at.recovery.rules.window, "instruction")
+    most = at.recovery.rules.most
+    if most is not None and first <= at.recovery.first(first):
+        return 'more than %s before the end ("set etm recovery-limit")' % plural(most, "instruction")
+    return '"set etm history-size" sets how many stores are listed'
 
 
 def _first(session: Session, items: Sequence[_Item]) -> Sequence[_Item]:

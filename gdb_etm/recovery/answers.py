@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.cells import BLOCKED, FIRST, LAST
@@ -13,7 +13,7 @@ from gdb_etm.recovery.operations import CONTROL, FLAGS, FPCA, HANDLER, MASK, MEA
 from gdb_etm.recovery.reasons import Reasons, name_of
 from gdb_etm.recovery.stretch import StretchSolution
 from gdb_etm.recovery.template import Template
-from gdb_etm.recovery.values import Relative, Step, Tier, Value, Write, Written
+from gdb_etm.recovery.values import Relative, Step, Tier, Touched, Value, Write, Written
 
 _BYTE = 0xFF
 
@@ -62,7 +62,7 @@ class Answers:
             meant |= 4
             if fpca is not None and self._domain.mask[fpca] & 1:
                 known, bits = known | 4, bits | (self._domain.bits[fpca] & 1) << 2
-                tier = max(tier, self._tier(fpca))
+                tier = max(tier, self.tier(fpca))
         if known == meant:
             reason = value.reason if value.value is not None else self._reasons.known(variable)
             return _known(bits, reason, meant, tier)
@@ -94,7 +94,7 @@ class Answers:
                     continue
                 variable = ~place if place < 0 else self.solution.variable(number, place)
                 known = variable is not None and domain.mask[variable] == MASK
-                read.append((domain.bits[variable], self._tier(variable)) if known and variable is not None else None)
+                read.append((domain.bits[variable], self.tier(variable)) if known and variable is not None else None)
             told = [one for one in read if one is not None]
             result: Optional[Tuple[int, Tier]] = None
             if len(told) == len(read) and op not in IMPURE:
@@ -176,7 +176,7 @@ class Answers:
             if variable is not None and self._domain.mask[variable] & 1:
                 known |= 1 << bit
                 bits |= (self._domain.bits[variable] & 1) << bit
-                tier = max(tier, self.solution.solver.tier(self._domain.log.last.get(variable, -1)))
+                tier = max(tier, self.tier(variable))
         return Value(None, Tier.UNKNOWN, "only flags are worked out", known, bits, bits, bits | MASK & ~known)
 
     def why(self, number: int, name: str) -> List[Step]:
@@ -207,21 +207,25 @@ class Answers:
             return Value(None, Tier.UNKNOWN, "memory that others write")
         memory = self.solution.solver.memory
         older = memory.before(at, byte)
-        before = self._found(older, byte, self._missed(max(older[0], -1) + 1, at))
+        before = self._found(older, byte, self.missed(max(older[0], -1) + 1, at))
         if before.value is not None:
             return before
         later = memory.after(at, byte)
-        after = self._found(later, byte, self._missed(at, later[0] if later[0] >= 0 else len(line.accesses)))
+        after = self._found(later, byte, self.missed(at, later[0] if later[0] >= 0 else len(line.accesses)))
         return before if after.value is None else after
 
-    def _missed(self, first: int, behind: int) -> Tier:
-        # What it rests on that the stores among some accesses wrote elsewhere: what their addresses rest on.
+    def missed(self, first: int, behind: int) -> Tier:
+        """Tell what it rests on that the stores among some accesses wrote elsewhere: what their addresses rest on.
+
+        :param first: The first of the accesses.
+        :param behind: The one behind the last.
+        """
         if self._late is None:
             self._late = {
                 tier: [
                     number
                     for number, access in enumerate(self._line.accesses)
-                    if access.store and max(self._tier(access.address), self._tier(access.condition)) >= tier
+                    if access.store and max(self.tier(access.address), self.tier(access.condition)) >= tier
                 ]
                 for tier in (Tier.ASSUMED, Tier.LIKELY)
             }
@@ -243,7 +247,7 @@ class Answers:
         access = line.accesses[source]
         shift = 8 * distance
         domain = self._domain
-        tier = max(tier, self._tier(access.address), self._tier(access.data))
+        tier = max(tier, self.tier(access.address), self.tier(access.data))
         what = "{} at #{:,}".format("stored" if access.store else "loaded", access.number)
         if domain.mask[access.data] >> shift & _BYTE != _BYTE:
             reason = "%s, but unknown: %s" % (what, self._reasons.unknown(access.data))
@@ -252,6 +256,13 @@ class Answers:
         return _known(domain.bits[access.data] >> shift & _BYTE, what, _BYTE, tier)
 
     def _anchored(self, begins: bool, byte: int, tier: Tier) -> Value:
+        border = None if begins else self.solution.border
+        if border is not None:
+            left = border.byte(byte)
+            when = "known before #{:,}".format(border.number)
+            if left is None:
+                return Value(None, Tier.UNKNOWN, "not " + when)
+            return _known(left[0], "not written since, " + when, _BYTE, max(tier, left[1]))
         state = self.solution.begin if begins else self.solution.trusted_end
         found = None if state is None else state.read(byte & ~3, 4)
         if found is None or len(found) < 4:
@@ -259,28 +270,62 @@ class Answers:
         text = "in memory when the run began" if begins else "not written since, read at the halt"
         return _known(found[byte & 3], text, _BYTE, tier)
 
-    def _tier(self, variable: int) -> Tier:
+    def tier(self, variable: int) -> Tier:
+        """Tell what that rests on which is known of a variable."""
         return self.solution.solver.tier(self._domain.log.last.get(variable, -1))
 
-    def writes(self, address: int, size: int) -> Written:
-        """Find the stores that wrote a piece of memory, newest first."""
-        line, domain = self._line, self._domain
-        memory = self.solution.solver.memory
-        found = set()
-        for word in range(address & ~3, address + size, 4):
-            for number in memory.cells.words.get(word, ()):
-                access = line.accesses[number]
-                where = domain.bits[access.address]
-                if access.store and where < address + size and address < where + access.size:
-                    found.add(number)
-        writes = []
-        newer = len(line.accesses)
-        unplaced = memory.barriers.unplaced
-        for number in sorted(found, reverse=True):
-            between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
-            writes.append(self._write(number, between))
-            newer = number
-        return Written(tuple(writes), bisect_left(unplaced, newer), self.solution.first)
+    def writes(self, address: int, size: int, first: int) -> Written:
+        """Find the stores that wrote a piece of memory, newest first.
+
+        :param first: The first instruction that is looked at.
+        """
+        accesses = self._line.accesses
+        writes: List[Write] = []
+        newer = len(accesses)
+        lowest = bisect_left(self._numbers, first)
+        unplaced = self.solution.solver.memory.barriers.unplaced
+        for number in reversed(self._placed(address, size, lowest)):
+            if accesses[number].store:
+                between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
+                writes.append(self._write(number, between))
+                newer = number
+        return Written(tuple(writes), bisect_left(unplaced, newer) - bisect_left(unplaced, lowest), first)
+
+    def _placed(self, address: int, size: int, lowest: int) -> List[int]:
+        # The accesses to a piece of memory of which the address is known, from one on.
+        domain = self._domain
+        mask, bits = domain.mask, domain.bits
+        found: List[int] = []
+        for number, access in enumerate(self._line.accesses[lowest:], lowest):
+            if mask[access.address] == MASK and bits[access.address] < address + size:
+                ran = mask[access.condition] != MASK or bits[access.condition]
+                if ran and address < bits[access.address] + access.size:
+                    found.append(number)
+        return found
+
+    def touched(self, kind: int, address: int, size: int, first: int, last: int) -> Touched:
+        """Find what accessed a piece of memory.
+
+        :param kind: 2 for stores, 3 for loads, 4 for both.
+        :param first: The first instruction that is looked at.
+        :param last: The last.
+        """
+        accesses, mask = self._line.accesses, self._domain.mask
+        barriers = self.solution.solver.memory.barriers
+        lowest, behind = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
+        wanted = [at for at in range(lowest, behind) if kind == 4 or accesses[at].store == (kind == 2)]
+        placed = set(self._placed(address, size, lowest)).intersection(wanted)
+        unknown = [
+            at
+            for at in wanted
+            if mask[accesses[at].address] != MASK
+            and (mask[accesses[at].condition] != MASK or self._domain.bits[accesses[at].condition])
+            and barriers.may_hit(at, address, size)
+        ]
+        return Touched(first, self._ran(placed), self._ran(unknown))
+
+    def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
+        return tuple(sorted({self._line.accesses[at].number for at in found}))
 
     def _write(self, number: int, between: int) -> Write:
         access = self._line.accesses[number]
@@ -288,7 +333,7 @@ class Answers:
         mask = (1 << 8 * access.size) - 1
         value = self.value(access.data)
         if value.value is None and value.known & mask == mask:
-            tier = self._tier(access.data)
+            tier = self.tier(access.data)
             value = _known(value.bits & mask, self._reasons.known(access.data), mask, tier)
         elif value.value is not None:
             value = value._replace(value=value.value & mask)

@@ -7,7 +7,7 @@ miss what only one function writes; and, where guesses are allowed, whatever it 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Callable, Dict, List, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.cells import Cells
 from gdb_etm.recovery.domain import Domain
@@ -108,14 +108,17 @@ class Barriers:
         self.crossed.add((older, later))
         return _NOWHERE
 
+    def may_hit(self, number: int, address: int, size: int) -> bool:
+        """Tell whether an access may reach a piece of memory."""
+        return any(self._may_hit(number, byte) == 1 for byte in range(address, address + size))
+
     def _may_hit(self, number: int, byte: int) -> int:
         # Whether a store may write a byte: 0 no, 1 yes, 2 yes but it is taken to miss.
         access = self._line.accesses[number]
         if not access.size:
             return 1
         low, span = self._domain.interval(access.address)
-        wild = self.guessing and span >= _BOUNDED and number not in self.kills
-        if wild and not self._is_habit(number, byte):
+        if self._is_wild(number, span) and not self._is_habit(number, byte):
             return 2
         if span + access.size <= MASK:
             hit = (byte - low) & MASK < span + access.size
@@ -139,6 +142,17 @@ class Barriers:
             if all([(place ^ bits) & known for place in places]):
                 return False
         return known == MASK or self.guessing or self.weighing.may_be(address, places)
+
+    def _is_wild(self, number: int, span: int) -> bool:
+        # Whether nothing is known of a store, so that it is guessed that it misses.
+        return self.guessing and span >= _BOUNDED and number not in self.kills
+
+    def misses_but(self, number: int) -> Optional[FrozenSet[int]]:
+        """Give the only words that a store is taken to hit; None where it may hit others."""
+        access = self._line.accesses[number]
+        if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
+            return None
+        return frozenset(self.habits.get(self._where(access.number), ()))
 
     def _is_habit(self, number: int, byte: int) -> bool:
         words = self.habits.get(self._where(self._line.accesses[number].number))

@@ -31,15 +31,22 @@ class Memory:
     :param begin: Words of RAM before the first access.
     :param end: Words of RAM after the last one.
     :param where: Gives the address of an instruction by its number.
+    :param readable: Tells whether there is memory at an aligned address; None: where the end has a word.
     """
 
     def __init__(
-        self, line: Line, begin: Optional[Reader], end: Optional[Reader], where: Callable[[int], int]
+        self,
+        line: Line,
+        begin: Optional[Reader],
+        end: Optional[Reader],
+        where: Callable[[int], int],
+        readable: Optional[Callable[[int], bool]] = None,
     ) -> None:
         self._line = line
         self._domain: Domain = line.domain
         self._begin = begin
         self._end = end
+        self._readable = readable
         self.cells = Cells(line)
         """The accesses of which the address is known."""
         self.barriers = Barriers(line, self.cells, where)
@@ -77,6 +84,18 @@ class Memory:
         :param word: An aligned address.
         """
         return self._end(word) if self._end is not None else None
+
+    def is_readable(self, word: int) -> bool:
+        """Tell whether there is memory at an aligned address, whether or not it is known."""
+        return self.left(word) is not None if self._readable is None else self._readable(word)
+
+    def reveal(self, end: Reader) -> None:
+        """Take more words to be known at the end."""
+        before, self._end = self._end, end
+        for word, touched in list(self.cells.touched.items()):
+            if end(word) is not None and (before is None or before(word) is None):
+                self._ended.pop(word, None)
+                self._connect_end(word, touched)
 
     def work(self) -> bool:
         """Look at the accesses of which there are news; tell whether there were any."""

@@ -219,14 +219,14 @@ class _Search:
     def _readable(self, first: int, end: int, top: int) -> int:
         # The end of the words from an address on that can be read, and are where RAM may be; the address if too little
         # is known of it.
-        read = self._memory.left
+        readable = self._memory.is_readable
         word = first & ~3
         for word in range(first & ~3, min(end, top), 4):
             if word - first > 4 * _WORDS:
                 return first
-            if read(word) is None:
+            if not readable(word):
                 beside = range(word + _APART, min(word + _BESIDE, end, top), _APART)
-                is_end = not word % _ROUND and all(read(other) is None for other in beside)
+                is_end = not word % _ROUND and not any(readable(other) for other in beside)
                 return word if is_end else first
         return end if end <= top else first
 

@@ -125,8 +125,8 @@ class Owned:
         self.others: Set[Tuple[int, int]] = set()
         """Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`."""
         self._owners: Dict[int, Owner] = {}
-        self._strange: Set[int] = set()
-        # Functions that do not keep their frames to themselves.
+        self.strange: Set[int] = set()
+        """Functions that do not keep their frames to themselves."""
         self.active: Dict[Tuple[int, int], int] = {}
         """Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
         below which nothing is theirs any more."""
@@ -143,7 +143,7 @@ class Owned:
         :param later: As many as there are accesses for the end.
         """
         one, other = self._owners.get(older), self._owners.get(later)
-        if one is None or one.function in self._strange or not self._is_below(older, one.frame):
+        if one is None or one.function in self.strange or not self._is_below(older, one.frame):
             return False
         if self.others and not self._is_thread(one.activation, older, later):
             return False
@@ -168,9 +168,9 @@ class Owned:
         :param number: Of an access to such a frame.
         """
         owner, line = self._owners[number], self._line
-        if owner.function in self._strange:
+        if owner.function in self.strange:
             return None
-        self._strange.add(owner.function)
+        self.strange.add(owner.function)
         at = line.accesses[number].number
         return Assumption(PRIVATE, SP, owner.frame, owner.frame, at, at, owner.function)
 

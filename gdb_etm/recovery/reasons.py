@@ -96,6 +96,13 @@ class Reasons:
         return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
 
     def _fact(self, why: int, number: int) -> str:
+        told, border = self._told(why, number), self._solution.border
+        if border is None:
+            return told
+        when = "before #{:,}".format(border.number)
+        return told.replace("read at the halt", "known " + when).replace("at the halt", when)
+
+    def _told(self, why: int, number: int) -> str:
         if why == Fact.HALT:
             return "read at the halt, not written since"
         if why == Fact.BEGIN:

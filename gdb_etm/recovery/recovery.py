@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Callable, Iterable, List, Optional, Tuple
 
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import History
 from gdb_etm.recovery.answers import Answers
+from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.stretch import StretchSolution
-from gdb_etm.recovery.stretches import Stretch, stretches
-from gdb_etm.recovery.values import Fact, Finding, State, Step, Tier, Value, Written
+from gdb_etm.recovery.stretches import stretches
+from gdb_etm.recovery.values import Fact, Finding, State, Step, Tier, Touched, Value, Written
 
 Progress = Callable[[float], None]
 
@@ -18,13 +20,15 @@ Progress = Callable[[float], None]
 class Recovery:
     """Works values out from what ran and from what is known at its ends.
 
+    The newest instructions are worked out first; older ones when something is asked of them.
+
     :param history: The executed instructions of one core.
     :param end: The state after the last of them, if the core was halted there.
     :param begin: The state before the first, if the history reaches back to it.
     :param rules: What may be relied on.
     :param facts: What is known besides, such as by measurement.
-    :param progress: Called now and then with the share of the work that is done, 0 to 1; what it raises ends the work,
-        which begins again when something is asked.
+    :param progress: Called now and then with the share that is done of what was asked for, 0 to 1; what it raises ends
+        the work, which goes on when something is asked.
     """
 
     def __init__(
@@ -42,17 +46,31 @@ class Recovery:
         self._begin = begin
         self._facts = tuple(facts)
         self._progress = progress
-        self._stretches: List[Stretch] = stretches(history, rules.untouched)
-        self._answers: Dict[int, Answers] = {}
+        self._due = self._done = 0
+        # Instructions that what was asked for takes, and those of them that are worked out.
+        self._stretches = [Pieces(history, one, rules, self._work) for one in stretches(history, rules.untouched)]
+        self._firsts = [one.stretch.first for one in self._stretches]
 
     def solve(self) -> None:
         """Work out what leads to the end now rather than when it is asked for."""
         self._at(len(self.history) + 1)
 
+    def pending(self, number: int) -> int:
+        """Tell how many instructions have to be worked out before something is known of one; 0 when it is known, or
+        when it is not to be."""
+        pieces = self._pieces(number)
+        return 0 if pieces is None else sum(_size(piece) for piece in pieces.pending(number))
+
+    def first(self, number: int) -> int:
+        """Tell from which instruction on values are worked out of what leads to another one, if they are asked for."""
+        pieces = self._pieces(number)
+        return number if pieces is None else pieces.first
+
     @property
     def findings(self) -> Tuple[Finding, ...]:
         """What the user should know of what was worked out so far."""
-        return tuple([finding for _, one in sorted(self._answers.items()) for finding in one.solution.findings])
+        pieces = [found for one in self._stretches for _, found in sorted(one.findings.items(), reverse=True)]
+        return tuple([finding for found in pieces for finding in found])
 
     def register(self, number: int, name: str) -> Value:
         """Give a register before an instruction.
@@ -80,52 +98,89 @@ class Recovery:
         answers = self._at(number)
         return [] if answers is None else answers.why(number, name)
 
-    def writes(self, address: int, size: int) -> Written:
-        """Find the executed stores that wrote a piece of memory.
+    def writes(self, address: int, size: int, enough: Optional[int] = None) -> Written:
+        """Find the executed stores that wrote a piece of memory, back to a gap or a halt.
 
         :param address: Of the first byte.
         :param size: In bytes.
+        :param enough: How many will do: older instructions are not looked at then.
         """
-        answers = self._at(len(self.history) + 1)
-        return Written((), 0) if answers is None else answers.writes(address, size)
+        number = len(self.history)
+        found = Written((), 0, number + 1)
+        pieces = self._pieces(number)
+        self._ask(pieces, 0 if pieces is None else pieces.first)
+        while pieces is not None and found.first > pieces.first and (enough is None or len(found.writes) < enough):
+            index = pieces.index(found.first - 1)
+            found = _joined(found, pieces.answers(index).writes(address, size, pieces.piece(index).since))
+        return found
+
+    def touched(self, number: int, kind: int, address: int, size: int) -> Optional[Touched]:
+        """Find what accessed a piece of memory about when an instruction ran.
+
+        :param number: The instruction's.
+        :param kind: 2 for stores, 3 for loads, 4 for both.
+        :param address: Of the first byte.
+        :param size: In bytes.
+        :returns: None where nothing is worked out.
+        """
+        pieces = self._pieces(number)
+        if pieces is None or self._at(number) is None:
+            return None
+        index = pieces.index(number)
+        piece = pieces.piece(index)
+        return pieces.answers(index).touched(kind, address, size, piece.since, piece.last)
+
+    def _pieces(self, number: int) -> Optional[Pieces]:
+        # Those of an instruction's stretch; what stands behind a stretch belongs to it at the end.
+        last = len(self.history)
+        index = bisect_right(self._firsts, min(number, last) if number <= last + 1 else number) - 1
+        if index < 0 or number > last + 1 or not last or number < self._stretches[index].first:
+            return None
+        return self._stretches[index]
 
     def _at(self, number: int) -> Optional[Answers]:
-        # What is worked out about the stretch of an instruction; what stands behind a stretch belongs to it at the end.
-        firsts = [stretch.first for stretch in self._stretches]
-        last = len(self.history)
-        index = bisect_right(firsts, min(number, last) if number <= last + 1 else number) - 1
-        if index < 0 or number > last + 1 or not last:
+        # What is worked out about the piece of an instruction.
+        pieces = self._pieces(number)
+        if pieces is None:
             return None
-        if index not in self._answers:
-            self._answers[index] = Answers(self._solve(index))
-        answers = self._answers[index]
-        return answers if answers.solution.first <= number else None
+        self._ask(pieces, number)
+        return pieces.answers(pieces.index(number))
 
-    def _solve(self, index: int) -> StretchSolution:
-        stretch = self._stretches[index]
-        first = self._start(stretch)
-        whole = first == 1 == stretch.first
-        ends = index == len(self._stretches) - 1
-        return StretchSolution(
+    def _ask(self, pieces: Optional[Pieces], number: int) -> None:
+        due = [] if pieces is None else pieces.pending(number)
+        self._due, self._done = sum(_size(piece) for piece in due), 0
+
+    def _work(self, piece: Piece, border: Optional[Border]) -> Answers:
+        is_first = piece.first == 1
+        is_last = border is None and piece.last == len(self.history)
+        solution = StretchSolution(
             self.history,
-            first,
-            stretch.last,
-            self._begin if whole else None,
-            self._end if ends else None,
+            piece.first,
+            piece.last,
+            self._begin if is_first else None,
+            self._end if is_last else None,
             self.rules,
             self._facts,
-            self._progress,
+            lambda share: self._tell(share, _size(piece)),
+            border,
         )
+        self._done += _size(piece)
+        return Answers(solution)
 
-    def _start(self, stretch: Stretch) -> int:
-        # Where the window begins: with a range, so that it is in no IT block.
-        first = stretch.last - self.rules.window + 1
-        if first <= stretch.first:
-            return stretch.first
-        for item in self.history.spans(first, stretch.last):
-            if isinstance(item, Span) and item.number > first:
-                return item.number
-        return first
+    def _tell(self, share: float, size: int) -> None:
+        if self._progress is not None:
+            self._progress((self._done + share * size) / max(self._due, self._done + size))
+
+
+def _size(piece: Piece) -> int:
+    return piece.last - piece.first + 1
+
+
+def _joined(newer: Written, older: Written) -> Written:
+    if not older.writes:
+        return Written(newer.writes, newer.unknown_before + older.unknown_before, older.first)
+    newest = older.writes[0]._replace(unknown_after=older.writes[0].unknown_after + newer.unknown_before)
+    return Written((*newer.writes, newest, *older.writes[1:]), older.unknown_before, older.first)
 
 
 _OUTSIDE = Value(None, Tier.UNKNOWN, "before the window")

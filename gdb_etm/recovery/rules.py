@@ -46,4 +46,6 @@ class Rules(NamedTuple):
     untouched: bool = False
     """Whether the debugger changed no register and no memory while the core was halted within the history."""
     window: int = 50000
-    """How many instructions before the end are worked on."""
+    """How many instructions are worked on at once: at first those before the end, then older ones."""
+    most: Optional[int] = None
+    """How many instructions before the end are worked on at most; None is all of them."""

@@ -7,7 +7,7 @@ than it needs.  An assumption in the proof of a contradiction is dropped, and it
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.calls import THREAD, WAITING
@@ -64,6 +64,12 @@ _GUESSES = 40
 # Times that what is likely is: a contradiction comes soon, so most of them are short.
 _TRIES = 24
 # Places of stacks that are tried by working on from there.
+
+Further = Callable[[Memory, Tier], None]
+"""Adds what is known by assumption, up to a tier.
+
+:raises Contradiction: It does not fit what is known.
+"""
 
 HANDLERS: Dict[int, Handler] = {
     Kind.FACT: fact,
@@ -166,6 +172,8 @@ class Solver:
         """Adds assumptions that what is known by then allows, and knows what speaks against others."""
         self.scheduler: Optional[Scheduler] = None
         """Knows what speaks against the blocks in which threads are taken to be kept."""
+        self.further: Optional[Further] = None
+        """Adds what is known at the line's end by assumption."""
 
     def tier(self, entry: int) -> Tier:
         """Give the tier of an entry of the log; that of what has none is EXACT."""
@@ -223,10 +231,13 @@ class Solver:
         self.line.number = options.number
         self.line.learn(options.variable, MASK, value, Fact.PLACE)
 
-    def assumed(self) -> None:
-        """Work out what follows when calls keep registers."""
+    def assumed(self, doubted: AbstractSet[int] = frozenset()) -> None:
+        """Work out what follows when calls keep registers.
+
+        :param doubted: Assumptions that are not made, by their numbers.
+        """
         assumptions = self.assumptions
-        dropped: Set[int] = set()
+        dropped: Set[int] = set(doubted)
         if self.owned is not None:
             self.memory.barriers.owned = self.owned
         saved = self._save()
@@ -249,6 +260,9 @@ class Solver:
                 blamed = {relation[-1] for relation in relations if not _is_owned(relation)}
                 self._restore(saved)
                 if self._trespassed({(one[-2], one[-1]) for one in relations if _is_owned(one)}):
+                    continue
+                if not blamed and self.further is not None:
+                    self.further = None
                     continue
                 blamed = assumptions.least_sure(blamed - dropped) or assumptions.others(dropped)
                 self.fallen.append(assumptions.fallen(blamed))
@@ -281,6 +295,8 @@ class Solver:
 
     def _assume(self, dropped: Set[int]) -> None:
         line = self.line
+        if self.further is not None:
+            self.further(self.memory, Tier.ASSUMED)
         for number, assumption in enumerate(self.assumptions.made):
             if number not in dropped:
                 line.number = assumption.returned
@@ -298,6 +314,8 @@ class Solver:
             barriers = self.memory.barriers
             self.memory.guess(kills, habits, forbidden)
             try:
+                if self.further is not None:
+                    self.further(self.memory, Tier.LIKELY)
                 self._run()
             except Contradiction as contradiction:
                 fresh = self._pairs(self.proofs.blamed(contradiction, _is_guess)) - forbidden

@@ -10,9 +10,11 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.assumptions import Assumptions
+from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import PRIVATE, THREAD, WAITING
+from gdb_etm.recovery.distrust import Claims, Distrust
 from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.features import features_of
 from gdb_etm.recovery.flow import Flow
@@ -47,6 +49,7 @@ class StretchSolution:
     :param rules: What may be relied on.
     :param facts: What is known besides.
     :param progress: Called with the share of the work that is done.
+    :param border: What is known after the last instruction, where a newer piece begins there.
     """
 
     def __init__(
@@ -59,37 +62,49 @@ class StretchSolution:
         rules: Rules,
         facts: Iterable[Given] = (),
         progress: Optional[Told] = None,
+        border: Optional[Border] = None,
     ) -> None:
         self.history = history
         self.first = first
         self.last = last
         self.begin = begin
         self.end = end
+        self.border = border
         self.rules = rules
         self.findings: List[Finding] = []
         self.line = Line(rules, history.program)
         self.broken = False
         """Whether the facts contradict each other, so that nothing is told."""
         core = history.source.core
-        self._features = features_of(history.program, core, (begin, end), rules.fpu, rules.frames)
+        if border is not None:
+            self.features = border.features
+        else:
+            self.features = features_of(history.program, core, (begin, end), rules.fpu, rules.frames)
         self._words = _words(end)
+        self.distrust = border.distrust if border is not None else Distrust()
+        """What this and newer pieces have found out."""
+        self._readers: Dict[Tier, Reader] = {}
+        # Of memory where the border is.
         self._saved: Optional[Saved] = None
-        self.limits = Limits(self.line, (begin, end), self._features.psp, is_m_profile(core))
+        self.limits = Limits(self.line, (begin, end), self.features.psp, is_m_profile(core))
         failed = failures({} if end is None else end.registers)
-        self.flow = Flow(history, self.line, first, last, self._features, self._words, self.limits, failed)
+        self.flow = Flow(history, self.line, first, last, self.features, self._words, self.limits, failed)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
             if first <= fact.number <= last + 1:
                 given.setdefault(fact.number, []).append(fact)
         self._build(given)
-        memory = Memory(self.line, _words(begin), self._words if self._end_fits else None, self.address)
+        memory = Memory(self.line, _words(begin), self._left(), self.address, border.readable if border else None)
         assumptions = Assumptions(self.line, self.flow.calls.assumptions, self._entered)
         assumptions.by_block = self.flow.by_block
         self.solver = Solver(self.line, memory, assumptions, self._count)
         self.solver.saved = self._saved
         self.solver.owned = self.flow.owned
+        if self.flow.owned is not None:
+            self.flow.owned.strange.update(self.distrust.strange)
         self.solver.scheduler = self.flow.scheduler
+        self.solver.further = self._further if border is not None else None
         self._solve()
 
     @property
@@ -109,7 +124,7 @@ class StretchSolution:
                     self._progress(0.3 * (number - self.first) / (self.last - self.first + 1))
             self._given(given)
             self._end()
-            self.limits.conclude(self.end, self._features.one_state)
+            self.limits.conclude(self.end, self.features.one_state)
         except Contradiction as contradiction:
             self._break(contradiction)
 
@@ -133,8 +148,41 @@ class StretchSolution:
         held = self.line.held[place][at] if at >= 0 else DEAD
         return None if held == DEAD else held
 
+    def _left(self) -> Optional[Reader]:
+        # Memory at the end.
+        if self.border is not None:
+            return self._reader(Tier.EXACT)
+        return self._words if self._end_fits else None
+
+    def readable(self, word: int) -> bool:
+        """Tell whether there is memory at an aligned address."""
+        if self.border is not None:
+            return self.border.readable(word)
+        return self._words is not None and self._words(word) is not None
+
+    def _further(self, memory: Memory, limit: Tier) -> None:
+        # What is known of the end by assumption.
+        if self.border is not None:
+            self.line.number = self.last
+            self._meet(self.border, limit)
+            memory.reveal(self._reader(limit))
+
+    def _reader(self, limit: Tier) -> Reader:
+        if limit not in self._readers and self.border is not None:
+            self._readers[limit] = self.border.word(limit)
+        return self._readers[limit]
+
+    def _meet(self, border: Border, limit: Tier) -> None:
+        # The registers at the end, up to a tier.
+        for place, known in border.places.items():
+            if known.tier <= limit:
+                self.line.learn(self.flow.current[place], known.mask, known.bits, Fact.HALT)
+
     def _end(self) -> None:
         end = self.end
+        if self.border is not None:
+            self.flow.finish(self.border.address, self.border.isa)
+            self._meet(self.border, Tier.EXACT)
         if end is None:
             return
         line = self.line
@@ -213,8 +261,10 @@ class StretchSolution:
             self._break(contradiction)
             return
         if self.rules.limit >= Tier.ASSUMED:
-            solver.assumed()
+            claims = Claims(solver.assumptions, self._entered, self._within)
+            solver.assumed(claims.doubted(self.distrust))
             self._tell_fallen()
+            self.distrust = claims.found(solver.fallen, self.distrust)
         if self.rules.limit >= Tier.LIKELY:
             solver.likely()
 
@@ -266,6 +316,9 @@ class StretchSolution:
 
     def _entered(self, number: int) -> int:
         return self.address(number + 1) if number < self.last else 0
+
+    def _within(self, number: int) -> int:
+        return self.address(number) if self.first <= number <= self.last else 0
 
     def address(self, number: int) -> int:
         """Give the address of an instruction of the stretch."""

@@ -123,6 +123,17 @@ class Written(NamedTuple):
     """The first instruction that was looked at."""
 
 
+class Touched(NamedTuple):
+    """What accessed a piece of memory in a part of a history."""
+
+    first: int
+    """The first instruction of the part."""
+    numbers: Tuple[int, ...]
+    """Those that are known to have accessed it, in order; what an exception pushed has the number before it."""
+    unknown: Tuple[int, ...]
+    """Those that may have, because their addresses are not known."""
+
+
 class Fact(NamedTuple):
     """A register's value that is known from elsewhere."""
 

@@ -1,9 +1,9 @@
-"""What a user lets values of the past rest on: how far to go, and which memory others write."""
+"""What a user lets values of the past rest on: how far to go, how far back, and which memory others write."""
 
 from __future__ import annotations
 
 import re
-from typing import Dict, List, Mapping, NamedTuple, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.rules import Rules
@@ -15,9 +15,12 @@ LIMITS: Mapping[str, Tier] = {
 """How far to go, in the user's words; ``off`` works nothing out."""
 NO_REGIONS = "none"
 """Where nothing but the program writes memory."""
+UNLIMITED = "unlimited"
+"""Where values are worked out as far back as the history goes."""
+MOST = 200_000
+"""Instructions before the end whose values are worked out, where nobody has said how many."""
 _SPACE = 1 << 32
-_MOST = 64
-# Regions.
+_REGIONS = 64
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,16})\Z")
 
 
@@ -28,28 +31,44 @@ class Reliance(NamedTuple):
     """The worst tier that is told; UNKNOWN works nothing out."""
     volatile: Tuple[Piece, ...] = ()
     """Memory that others write, too."""
+    most: Optional[int] = MOST
+    """How many instructions before the end are worked out at most; None is all of them."""
 
     @property
     def words(self) -> Dict[str, str]:
         """The settings that say so."""
         found = ["%#x,%d" % (start, end - start) for start, end in self.volatile]
         names = {limit: name for name, limit in LIMITS.items()}
-        return {"recovery": names[self.limit], "volatile": " ".join(found) or NO_REGIONS}
+        most = UNLIMITED if self.most is None else str(self.most)
+        return {"recovery": names[self.limit], "recovery-limit": most, "volatile": " ".join(found) or NO_REGIONS}
 
     def rules(self, rules: Rules) -> Rules:
         """Give the rules of a recovery with this in place of what they say of it."""
-        return rules._replace(limit=self.limit, volatile=self.volatile)
+        return rules._replace(limit=self.limit, volatile=self.volatile, most=self.most)
 
 
 def reliance_of(settings: Mapping[str, str]) -> Reliance:
-    """Read ``recovery`` and ``volatile`` as they are set; what is absent has its default.
+    """Read ``recovery``, ``recovery-limit`` and ``volatile`` as they are set; what is absent has its default.
 
     :raises ValueError: They say nothing that is known; the message says what would be.
     """
     word = settings.get("recovery", "assumed")
     if word not in LIMITS:
         raise ValueError('"%s" is none of: %s' % (word, ", ".join(LIMITS)))
-    return Reliance(LIMITS[word], regions(settings.get("volatile", NO_REGIONS)))
+    most = most_of(settings.get("recovery-limit", str(MOST)))
+    return Reliance(LIMITS[word], regions(settings.get("volatile", NO_REGIONS)), most)
+
+
+def most_of(text: str) -> Optional[int]:
+    """Read how many instructions are worked out at most: a number, or ``unlimited``, which 0 is, too.
+
+    :raises ValueError: It is neither.
+    """
+    if text == UNLIMITED:
+        return None
+    if _NUMBER.match(text) is None:
+        raise ValueError('"%s" is no number of instructions: such as 50000, or %s' % (text[:40], UNLIMITED))
+    return int(text, 0) or None
 
 
 def regions(text: str) -> Tuple[Piece, ...]:
@@ -69,8 +88,8 @@ def regions(text: str) -> Tuple[Piece, ...]:
         if not start < end <= _SPACE:
             raise ValueError("%s: a region has at least 1 byte, and ends at 0x100000000 or before" % word)
         pieces.append((start, end))
-    if len(pieces) > _MOST:
-        raise ValueError("%d regions are more than %d" % (len(pieces), _MOST))
+    if len(pieces) > _REGIONS:
+        raise ValueError("%d regions are more than %d" % (len(pieces), _REGIONS))
     return tuple(pieces)
 
 

@@ -282,7 +282,7 @@ def test_what_a_gap_hides() -> None:
 
 def test_a_window() -> None:
     ran = run(" movs r0, #1\n" + " nop\n b 1f\n1:\n" * 10 + " movs r1, #1\n")
-    recovery = ran.recovery(Rules(window=5))
+    recovery = ran.recovery(Rules(window=5, most=5))
     assert recovery.register(1, "r4").reason == "before the window"
     assert recovery.register(len(ran.history), "r4").value == ran.before[0]["r4"]
 

@@ -1,0 +1,126 @@
+"""What is known where a newer piece of a history begins: for the piece before it that is its end.
+
+A border stands for itself: the newer piece that it was taken from need not be kept.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.program.isa import Isa
+from gdb_etm.recovery.distrust import Distrust
+from gdb_etm.recovery.features import Features
+from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.values import Tier
+
+Byte = Optional[Tuple[int, Tier]]
+"""A byte of memory and what it rests on; None when it is not known."""
+Reader = Callable[[int], Byte]
+"""Gives the byte at an address."""
+Word = Callable[[int], Optional[int]]
+"""Gives the word at an aligned address, if known."""
+
+
+class Known(NamedTuple):
+    """What is known of a register."""
+
+    mask: int
+    """Bits that are known."""
+    bits: int
+    """Their values."""
+    tier: Tier
+
+
+class Unplaced(NamedTuple):
+    """A store of the newer piece whose address is not known."""
+
+    size: int
+    """In bytes; 0 for what may have written anywhere."""
+    low: int
+    span: int
+    """The address is at least ``low``, and at most so much more."""
+    mask: int
+    bits: int
+    """Bits of the address that are known, and their values."""
+    habits: Optional[FrozenSet[int]] = None
+    """The words that it is taken to write, where it is guessed that it misses all others."""
+
+    def may_hit(self, byte: int) -> bool:
+        """Tell whether it may have written a byte."""
+        if self.habits is not None and byte & ~3 not in self.habits:
+            return False
+        if not self.size:
+            return True
+        if self.span + self.size <= MASK and (byte - self.low) & MASK >= self.span + self.size:
+            return False
+        return any(not (place ^ self.bits) & self.mask for place in range(byte - self.size + 1, byte + 1))
+
+
+class Border:
+    """What is known before an instruction.
+
+    :param number: The instruction's.
+    :param address: Its address.
+    :param isa: Its instruction set.
+    :param features: Of the core and the program.
+    :param distrust: What newer pieces have found out.
+    :param places: Registers, by their places.
+    :param words: The bytes of each word that the newer piece accesses.
+    :param stores: Stores that may have written other words since; None when there are too many.
+    :param missed: What it rests on that no others did.
+    :param later: Memory where the newer piece ends.
+    :param readable: Tells whether there is memory at an aligned address.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        address: int,
+        isa: Isa,
+        features: Features,
+        distrust: Distrust,
+        places: Mapping[int, Known],
+        words: Mapping[int, Tuple[Byte, ...]],
+        stores: Optional[Sequence[Unplaced]],
+        missed: Tier,
+        later: Reader,
+        readable: Callable[[int], bool],
+    ) -> None:
+        self.number = number
+        self.address = address
+        self.isa = isa
+        self.features = features
+        self.distrust = distrust
+        self.places = places
+        self.readable = readable
+        self._words = words
+        self._stores = stores
+        self._missed = missed
+        self._later = later
+
+    def byte(self, address: int) -> Byte:
+        """Give a byte of RAM."""
+        word = self._words.get(address & ~3)
+        if word is not None:
+            return word[address & 3]
+        if self._stores is None or any(store.may_hit(address) for store in self._stores):
+            return None
+        found = self._later(address)
+        guessed = Tier.LIKELY if any(store.habits is not None for store in self._stores) else Tier.EXACT
+        return None if found is None else (found[0], max(found[1], self._missed, guessed))
+
+    def word(self, limit: Tier) -> Word:
+        """Make a reader of aligned words.
+
+        :param limit: The worst tier that it gives.
+        """
+
+        def read(address: int) -> Optional[int]:
+            if address not in known:
+                found = [self.byte(address + index) for index in range(4)]
+                told = [one[0] for one in found if one is not None and one[1] <= limit]
+                known[address] = int.from_bytes(bytes(told), "little") if len(told) == 4 else None
+            return known[address]
+
+        known: Dict[int, Optional[int]] = {}
+        return read

@@ -1,0 +1,65 @@
+"""What turned out not to hold of parts of a program: pieces that are worked out later do not assume it again."""
+
+from __future__ import annotations
+
+from typing import Callable, FrozenSet, Iterable, NamedTuple, Set, Tuple
+
+from gdb_etm.recovery.assumptions import Assumptions, Fallen
+from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, CALL, CONSTANT, FRAME, PRIVATE, Assumption
+from gdb_etm.recovery.operations import SP
+
+_ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, FRAME, ALIGNED)
+# Kinds of assumptions that say something of the code, whenever that runs.
+
+Claim = Tuple[int, int, int]
+"""A kind of assumption, the register that it is about, and an address: where the function begins that a call enters,
+or of an instruction."""
+
+
+class Distrust(NamedTuple):
+    """What is not assumed any more."""
+
+    claims: FrozenSet[Claim] = frozenset()
+    strange: FrozenSet[int] = frozenset()
+    """Where functions begin whose frames others write."""
+
+
+class Claims:
+    """What the assumptions about a line say of the program.
+
+    :param assumptions: About the line.
+    :param entered: Gives the address of the function that a call enters, by the call's number; 0 if unknown.
+    :param address: Gives the address of an instruction; 0 if it is not in the line.
+    """
+
+    def __init__(
+        self, assumptions: Assumptions, entered: Callable[[int], int], address: Callable[[int], int]
+    ) -> None:
+        self._assumptions = assumptions
+        self._entered = entered
+        self._address = address
+
+    def doubted(self, distrust: Distrust) -> Set[int]:
+        """Give the numbers of the assumptions that are not to be made."""
+        made = enumerate(self._assumptions.made)
+        return {number for number, one in made if self._claim(one) in distrust.claims}
+
+    def found(self, fallen: Iterable[Fallen], distrust: Distrust) -> Distrust:
+        """Add what is known for certain not to have held.
+
+        :param fallen: What was dropped.
+        """
+        refuted = self._assumptions.is_refuted
+        groups = [group.assumptions for group in fallen]
+        sure = [one for group in groups for one in group if len(group) == 1 or refuted(one)]
+        claims = [self._claim(one) for one in sure if one.kind in _ABOUT_CODE]
+        strange = [one.distance for one in sure if one.kind == PRIVATE]
+        return Distrust(
+            distrust.claims.union([claim for claim in claims if claim[2]]), distrust.strange.union(strange)
+        )
+
+    def _claim(self, one: Assumption) -> Claim:
+        if one.kind == CALL:
+            # A function that does not keep one register may keep none, but the stack pointer is another matter.
+            return (CALL, SP if one.place == SP else 0, self._entered(one.number))
+        return (one.kind, one.place, self._address(one.returned if one.kind == ARGUMENT else one.number))

@@ -1,0 +1,115 @@
+"""A stretch in pieces, worked out newest first, as far back as somebody asks.
+
+A whole long history would take minutes and gigabytes.  So the newest instructions are worked out first, and older ones
+from what is known then of the moment where the newer ones begin.  Each piece begins a little before what it is asked
+about: there it has to find out what there is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.history.store import History, Span
+from gdb_etm.recovery.answers import Answers
+from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.handover import border_of
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.stretches import Stretch
+from gdb_etm.recovery.values import Finding
+
+_KEPT = 4
+# Pieces that are kept; one takes 50 MB, and can be worked out again.
+_LEAD = 16
+# This part of a piece comes before what it is asked about.
+
+
+class Piece(NamedTuple):
+    """A part of a stretch; the numbers are those of instructions."""
+
+    first: int
+    """The first that is worked on."""
+    since: int
+    """The first that is asked about."""
+    last: int
+
+
+Work = Callable[[Piece, Optional[Border]], Answers]
+"""Works a piece out; the border is where the next newer one begins, None at the end of the stretch."""
+
+
+class Pieces:
+    """The pieces of one stretch.
+
+    :param history: The executed instructions.
+    :param stretch: Of them.
+    :param rules: Say how many are worked out at once, and at most.
+    :param work: Works a piece out.
+    """
+
+    def __init__(self, history: History, stretch: Stretch, rules: Rules, work: Work) -> None:
+        self._history = history
+        self._work = work
+        self._size = rules.window
+        self.stretch = stretch
+        most = stretch.last - stretch.first + 1 if rules.most is None else rules.most
+        self.first = self._begin(stretch.last - most + 1, stretch.last)
+        """The first instruction that may be asked about."""
+        self.findings: Dict[int, Tuple[Finding, ...]] = {}
+        """What the user should know of the pieces that were worked out."""
+        self._cut: List[Piece] = []
+        # Newest first.
+        self._borders: List[Optional[Border]] = [None]
+        # Where each of them ends.
+        self._kept: "OrderedDict[int, Answers]" = OrderedDict()
+
+    def index(self, number: int) -> int:
+        """Tell which piece an instruction is in, from 0 for the newest."""
+        while not self._cut or number < self._cut[-1].since:
+            last = self._cut[-1].since - 1 if self._cut else self.stretch.last
+            self._cut.append(self._piece(last))
+        return next(index for index, piece in enumerate(self._cut) if piece.since <= number)
+
+    def piece(self, index: int) -> Piece:
+        """Give a piece that :meth:`index` has told of."""
+        return self._cut[index]
+
+    def pending(self, number: int) -> List[Piece]:
+        """List the pieces that have to be worked out before something is known of an instruction, newest first."""
+        index = self.index(number)
+        done = len(self._borders) - 1
+        # Of what was worked out and is not kept its own piece alone.
+        return [self._cut[at] for at in range(min(index, done), index + 1) if at not in self._kept]
+
+    def answers(self, index: int) -> Answers:
+        """Work a piece out, and newer ones where that was not done yet."""
+        while len(self._borders) <= index:
+            at = len(self._borders) - 1
+            self._borders.append(border_of(self._solved(at), self._cut[at].since))
+        return self._solved(index)
+
+    def _solved(self, index: int) -> Answers:
+        if index not in self._kept:
+            answers = self._work(self._cut[index], self._borders[index])
+            self.findings[index] = tuple(answers.solution.findings)
+            self._kept[index] = answers
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(index)
+        return self._kept[index]
+
+    def _piece(self, last: int) -> Piece:
+        first = self._begin(last - self._size + 1, last)
+        lead = self._size // _LEAD
+        if first <= self.first + lead:
+            return Piece(self.first, self.first, last)
+        return Piece(first, self._begin(first + lead, last) if lead else first, last)
+
+    def _begin(self, number: int, last: int) -> int:
+        # Where a piece may begin: with a range, so that it is in no IT block.
+        if number <= self.stretch.first:
+            return self.stretch.first
+        for item in self._history.spans(number, last):
+            if isinstance(item, Span) and item.number > number:
+                return item.number
+        return number
