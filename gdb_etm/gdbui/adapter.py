@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterable, List, Sequence
+from typing import Callable, Iterable, List, Optional, Sequence
 
 import gdb
 
@@ -49,7 +49,10 @@ class _GdbCommand(gdb.Command):
         command = self._command
         _show(self._session, lambda: command.run(self._session, parse(command, words_of(command, text))))
 
-    def complete(self, text: str, word: str) -> List[str]:
+    def complete(self, text: str, word: Optional[str]) -> List[str]:
+        # GDB asks twice: first, without a word, how words are to be broken; it keeps its own way.
+        if word is None:
+            return []
         # GDB breaks words at ":" and more; our words end at blanks only.
         whole = "" if not text or text[-1].isspace() else text.split()[-1]
         offers, files = complete(self._session, self._command, text, whole)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import os
-import re
 from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import gdb
@@ -17,12 +16,12 @@ from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions, decoded
+from gdb_etm.gdbui.line_table import Row, line_table
 from gdb_etm.gdbui.symbol_files import gdb_executable, symbol_files
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
 from gdb_etm.history.reader import Entered
 
-_ROW = re.compile(r"\d+\s+(\d+)\s+0x([0-9a-f]+)((?:\s+[YN])?)")
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 
 
@@ -40,7 +39,7 @@ class GdbPlaces:
         self._lines: Dict[int, Optional[Line]] = {}
         self._inlined: Dict[int, Sequence[Inlined]] = {}
         self._tables: Set[str] = set()
-        self._rows: Dict[Tuple[str, int], List[Tuple[int, bool]]] = {}
+        self._rows: Dict[Tuple[str, int], List[Row]] = {}
         self._shown: Dict[str, str] = {}
 
     def forget(self) -> None:
@@ -165,22 +164,11 @@ class GdbPlaces:
         base = os.path.basename(file)
         if base not in self._tables:
             self._tables.add(base)
-            self._read_table(base)
+            for row in line_table(base):
+                self._rows.setdefault((base, row.address), []).append(row)
         rows = self._rows.get((base, found.pc), [])
-        is_statement = any(line == found.line and stmt for line, stmt in rows) or not rows
+        is_statement = any(row.line == found.line and row.is_statement for row in rows) or not rows
         return Line(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
-
-    def _read_table(self, base: str) -> None:
-        # GDB's Python does not tell which entries are statements.
-        try:
-            text = gdb.execute("maint info line-table %s$" % re.escape(base), False, True)
-        except gdb.error:
-            return
-        for line in text.splitlines():
-            row = _ROW.match(line)
-            if row:
-                entry = int(row.group(1)), row.group(3).strip() == "Y"
-                self._rows.setdefault((base, int(row.group(2), 16)), []).append(entry)
 
     def _instance(self, block: gdb.Block, begins: bool) -> Inlined:
         function = block.function
