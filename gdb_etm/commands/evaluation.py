@@ -9,7 +9,7 @@ from gdb_etm.commands.declare import Argument, Values
 from gdb_etm.commands.history import TRACE_ID
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.records import Decoded, Record
-from gdb_etm.commands.recovered import Recovered, recovered
+from gdb_etm.commands.recovered import THIS_GDB, Recovered, recovered
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.shadow import Answer, Shadow
 from gdb_etm.commands.walk import Arguments
@@ -195,7 +195,9 @@ def _shadow(session: Session, replay: Replay, sight: Sight) -> Shadow:
     places = session.places
     if places is None:
         raise CommandError("this needs GDB: its types and its symbols")
-    session.shadow = Shadow(places.executable(), places.symbol_files(), View(replay, sight))
+    chosen = session.settings.get("gdb", THIS_GDB)
+    command = places.gdb_command() if chosen == THIS_GDB else [chosen]
+    session.shadow = Shadow(command, places.symbol_files(), View(replay, sight))
     return session.shadow
 
 

@@ -67,10 +67,10 @@ class ReplayPlaces(Places, Locations, Protocol):
     def publish(self, values: Mapping[str, Optional[int]]) -> None:
         """Set convenience variables; None makes one void."""
 
-    def executable(self) -> str:
-        """Name the debugger's own executable.
+    def gdb_command(self) -> Sequence[str]:
+        """Give the words that start the debugger once more.
 
-        :raises ConnectError: It cannot be found.
+        :raises ConnectError: They cannot be found.
         """
 
     def expressions(self, text: str) -> List[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import contextmanager
 from typing import Dict, Iterator, List, Mapping, Optional, Set, Tuple
@@ -36,6 +37,14 @@ def _check_regions(text: str) -> None:
         raise CommandError(str(error)) from None
 
 
+THIS_GDB = "auto"
+
+
+def _check_path(text: str) -> None:
+    if not os.access(text, os.X_OK) or not os.path.isfile(text):
+        raise CommandError('"%s" is no program; a path such as /usr/bin/gdb-multiarch is, or %s' % (text, THIS_GDB))
+
+
 RECOVERY_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "recovery",
@@ -61,6 +70,14 @@ RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         NO_REGIONS,
         (NO_REGIONS,),
         _check_regions,
+    ),
+    Setting(
+        "gdb",
+        "the GDB that prints values of the past",
+        "auto: this one's own program, started a second time.  Or the path of another.",
+        THIS_GDB,
+        (THIS_GDB,),
+        _check_path,
     ),
 )
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
+import tempfile
 import time
 from contextlib import closing
 from itertools import count
-from typing import Iterator, List, NamedTuple, Optional, Sequence
+from typing import IO, Iterator, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.commands.places import SymbolFile
 from gdb_etm.errors import CommandError, ConnectError
@@ -26,7 +28,10 @@ from gdb_etm.sockets.listener import listen_privately
 
 _SECONDS = 20.0
 # More than any command takes: what is slow is done before.
-_EMPTY = frozenset(("DEBUGINFOD_URLS", "PYTHONPATH", "PYTHONHOME", "GDBHISTFILE"))
+_NAME = "the second GDB, which prints values of the past,"
+_LARGEST_ERROR = 1 << 16
+# Bytes that are read of what it says on standard error.
+_EMPTY = frozenset(("DEBUGINFOD_URLS", "GDBHISTFILE"))
 _SETTINGS = (
     "set confirm off",
     "set width 0",
@@ -65,27 +70,29 @@ class Answer(NamedTuple):
 class Shadow:
     """The second GDB.
 
-    :param gdb: Its executable.
+    :param gdb: The words that start it.
     :param files: What it reads symbols from.
     :param view: What it sees.
     :raises ConnectError: It does not start.
     """
 
-    def __init__(self, gdb: str, files: Sequence[SymbolFile], view: View) -> None:
+    def __init__(self, gdb: Sequence[str], files: Sequence[SymbolFile], view: View) -> None:
         self.view = view
         self._tokens = count(1)
         self._frames = count(0)
         self._output = bytearray()
         self._wire: Optional[Wire] = None
         self._host: Optional[Host] = None
-        self._process = _start(gdb)
+        self._command = shlex.join(gdb)
+        self._errors = tempfile.TemporaryFile()
+        self._process = _start(gdb, self._errors)
         assert self._process.stdin is not None and self._process.stdout is not None
         self._pipe = Wire(self._process.stdout, self._process.stdin)
         try:
             with closing(Door(listen_privately())) as door:
                 self._prepare(files, door)
         except EOFError:
-            raise ConnectError("the second GDB, %s, does not start" % gdb) from None
+            raise ConnectError(self._ended()) from None
         finally:
             if self._host is None:
                 self.close()
@@ -101,6 +108,7 @@ class Shadow:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        self._errors.close()
         self._pipe.close()
         if self._wire is not None:
             self._wire.close()
@@ -161,11 +169,21 @@ class Shadow:
         try:
             return self._wait(self._send(command))
         except EOFError:
+            ended = self._ended()
             self.close()
-            raise ConnectError("the second GDB, which prints values of the past, has ended; try again") from None
+            raise ConnectError(ended) from None
         except BaseException:
             self.close()  # it may still be at work
             raise
+
+    def _ended(self) -> str:
+        # It says on its last line why, if it does.
+        self._errors.seek(0)
+        said = self._errors.read(_LARGEST_ERROR).decode("utf-8", "replace").split("\n")
+        why = next((": " + line.strip() for line in reversed(said) if line.strip()), "")
+        if self._host is not None:
+            return "%s has ended%s; try again" % (_NAME, why)
+        return '%s does not start%s; it is "%s", and "set etm gdb PATH" names another' % (_NAME, why, self._command)
 
     def _send(self, command: str) -> int:
         token = next(self._tokens)
@@ -202,20 +220,20 @@ class Shadow:
         return [line.rstrip(b"\r").decode("utf-8", "surrogateescape") for line in whole]
 
 
-def _start(gdb: str) -> "subprocess.Popen[bytes]":
-    words = [gdb, "-q", "-nx", "--interpreter=mi2", "-iex", "set auto-load off"]
+def _start(gdb: Sequence[str], errors: IO[bytes]) -> "subprocess.Popen[bytes]":
+    words = [*gdb, "-q", "-nx", "--interpreter=mi2", "-iex", "set auto-load off"]
     try:
         return subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=errors,
             bufsize=0,
             env={name: value for name, value in os.environ.items() if name not in _EMPTY},
             start_new_session=True,
         )
     except OSError as error:
-        raise ConnectError("cannot start a second GDB, %s: %s" % (gdb, error.strerror)) from None
+        raise ConnectError("cannot start a second GDB, %s: %s" % (gdb[0], error.strerror)) from None
 
 
 def _error(kind: str, rest: str) -> Optional[str]:

@@ -17,7 +17,7 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions, decoded
 from gdb_etm.gdbui.line_table import Row, line_table
-from gdb_etm.gdbui.symbol_files import gdb_executable, symbol_files
+from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
 from gdb_etm.history.reader import Entered
@@ -134,9 +134,9 @@ class GdbPlaces:
         for name, value in values.items():
             gdb.set_convenience_variable(name, value)
 
-    def executable(self) -> str:
-        """Name the process's executable."""
-        return gdb_executable()
+    def gdb_command(self) -> Sequence[str]:
+        """Say how this GDB is started."""
+        return gdb_command()
 
     def expressions(self, text: str) -> List[str]:
         """List what GDB offers for ``print``."""

@@ -1,4 +1,4 @@
-"""What it takes to have a second GDB with the same symbols: this one's executable, and its files with their offsets."""
+"""What it takes to have a second GDB with the same symbols: this one's command, and its files with their offsets."""
 
 from __future__ import annotations
 
@@ -15,21 +15,37 @@ from gdb_etm.program.elf import open_elf
 
 _SECTION = re.compile(r"\s*0x([0-9a-f]+) - 0x[0-9a-f]+ is (\S+)(?: in (.+))?$")
 _SELF = "/proc/self/exe"
+_LOADER = re.compile(r"ld(-linux.*|64)?\.so|ld-.*\.so")
 _NAMES = ("gdb-multiarch", "arm-none-eabi-gdb", "gdb")
 
 
-def gdb_executable() -> str:
-    """Find GDB's own executable.
+def gdb_command() -> List[str]:
+    """Find how to start this GDB once more: its executable, and what it needs to be told.
 
     :raises ConnectError: It cannot be found.
     """
+    return [*_executable(), "--data-directory", gdb.parameter("data-directory")]
+
+
+def _executable() -> List[str]:
     if os.path.exists(_SELF):
-        return os.path.realpath(_SELF)
+        path = os.path.realpath(_SELF)
+        return [path] if _LOADER.match(os.path.basename(path)) is None else _loaded(path)
     for name in _NAMES:
         found = shutil.which(name)
         if found is not None:
-            return found
+            return [found]
     raise ConnectError("found no GDB to print values of the past with; there was none of: %s" % ", ".join(_NAMES))
+
+
+def _loaded(loader: str) -> List[str]:
+    # A wrapper may have the system's loader run GDB: then that is the process's executable, and GDB its argument.
+    with open("/proc/self/cmdline", "rb") as stream:
+        words = [os.fsdecode(word) for word in stream.read().split(b"\0")]
+    for number, word in enumerate(words[1:], 1):
+        if os.path.isfile(word) and os.access(word, os.X_OK):
+            return [loader, *words[1:number], word]
+    raise ConnectError('%s runs this GDB, but not by its name; "set etm gdb PATH" names it' % loader)
 
 
 def symbol_files() -> List[SymbolFile]:

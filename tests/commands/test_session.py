@@ -148,6 +148,7 @@ def test_settings_are_those_that_commands_read() -> None:
     assert {setting.name for setting in SETTINGS} == {
         "anchor-memory",
         "drain",
+        "gdb",
         "history-size",
         "function-call-history-size",
         "recovery",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Dict, List, Sequence
@@ -332,6 +333,44 @@ def test_the_second_gdb_is_started_again_when_it_was_killed(tmp_path: Path) -> N
     found = session([*commands, "etm print $r0", "etm print $r0"])
     ended = ["the second GDB, which prints values of the past, has ended; try again"]
     assert found[2] == found[-1] == ["$r0 = 1454899"] and found[-2] in (ended, found[-1])
+
+
+_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+
+
+def _wrapper(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapper = folder / "gdb-multiarch"
+    wrapper.write_text("#!/bin/sh\nexec %s \"$@\"\n" % command)
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:%s" % (folder, os.environ["PATH"]))
+
+
+def _real_gdb() -> str:
+    found = shutil.which("gdb-multiarch")
+    assert found is not None
+    return os.path.realpath(found)
+
+
+@pytest.mark.skipif(not _LOADER.exists(), reason="no loader of that name here")
+def test_a_gdb_that_a_wrapper_has_the_loader_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(_real_gdb(), "rb") as stream:
+        if stream.read(4) != b"\x7fELF":
+            pytest.skip("this gdb-multiarch is a wrapper already")
+    _wrapper(tmp_path, "%s %s" % (_LOADER, _real_gdb()), monkeypatch)
+    assert session(["continue", "etm goto 13594", "etm print $r0"])[-1] == ["$r0 = 1454899"]
+
+
+def test_a_second_gdb_that_does_not_start_is_named_with_its_error(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho broken: no such library >&2\nexit 1\n")
+    broken.chmod(0o755)
+    settings = ["set etm gdb %s" % broken, "set etm gdb /no/such/gdb", "set etm gdb %s" % _real_gdb()]
+    found = session(["continue", settings[0], "etm print $r0", *settings[1:], "etm print $r0"])
+    name = "the second GDB, which prints values of the past,"
+    hint = 'it is "%s", and "set etm gdb PATH" names another' % broken
+    assert found[2] == ["%s does not start: broken: no such library; %s" % (name, hint)]
+    assert found[3] == ['gdb: "/no/such/gdb" is no program; a path such as /usr/bin/gdb-multiarch is, or auto']
+    assert found[5][0].startswith("$r0 = ")
 
 
 def test_ctrl_c_ends_the_work_and_it_can_be_done_again() -> None:
