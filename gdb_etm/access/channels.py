@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from contextlib import closing
 from typing import BinaryIO
 
@@ -13,14 +12,12 @@ from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession
 from gdb_etm.access.wire import MAX_LINE, decode_line, encode_line, error_message, hello_message
 from gdb_etm.errors import ConnectError, EtmError
+from gdb_etm.sockets.door import JSON_LINE, Door
 from gdb_etm.sockets.listener import listen_on
 
 MAX_CLIENTS = 32
 """Clients that may be connected at a time; each may wait as long as it likes between its requests."""
-_MAX_STRANGERS = 8
-# Connections that have not said hello.
-_HELLO_SECONDS = 5.0
-_LONGEST_HELLO = 256
+_FULL = "%d clients are connected already; disconnect one of them first" % MAX_CLIENTS
 
 
 def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
@@ -55,72 +52,38 @@ class ControlPort:
         self._session = session
         self._log = log
         self._clients = threading.BoundedSemaphore(MAX_CLIENTS)
-        self._strangers = threading.BoundedSemaphore(_MAX_STRANGERS)
-        self._listener = listen_on(port, "--control-port 0 takes a free port")
-        self.warning = self._listener.warning
-        """What the system does not do to keep other users away, as a line; empty where all is well."""
-
-    @property
-    def number(self) -> int:
+        listener = listen_on(port, "--control-port 0 takes a free port")
+        self._door = Door(listener, JSON_LINE)
+        self.number = listener.port
         """The TCP port."""
-        return self._listener.port
+        self.warning = listener.warning
+        """What the system does not do to keep other users away, as a line; empty where all is well."""
 
     def accept_for_ever(self) -> None:
         """Serve each client in a thread of its own; returns only by an exception, such as a signal's."""
-        with closing(self._listener):
+        with closing(self._door):
             while True:
-                connection = self._listener.accept(None)
-                if connection is None:
-                    continue
-                if not self._strangers.acquire(blocking=False):
-                    connection.close()
-                    continue
+                connection = self._door.wait()
                 try:
-                    threading.Thread(target=self._receive, args=(connection,), daemon=True).start()
-                except RuntimeError:  # no thread is left
-                    self._strangers.release()
-                    connection.close()
-
-    def _receive(self, connection: socket.socket) -> None:
-        try:
-            with connection:
-                try:
-                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    is_client = _knows_us(_first_line(connection))
-                finally:
-                    self._strangers.release()
-                if is_client:
-                    self._serve(connection)
-        except OSError:
-            pass  # this client is gone; the others are not
+                    threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+                except RuntimeError:
+                    connection.close()  # no thread is left
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection.makefile("rb") as reader, connection.makefile("wb") as writer:
-            if not self._clients.acquire(blocking=False):
-                full = ConnectError("%d clients are connected already; disconnect one of them first" % MAX_CLIENTS)
-                _send(writer, encode_line({"error": error_message(full)}))
-                return
-            try:
-                serve_stream(self._session, self._log, reader, writer)
-            finally:
-                self._clients.release()
-
-
-def _first_line(connection: socket.socket) -> bytes:
-    """Receive up to the first line end, and nothing behind it; less where that does not come in time."""
-    deadline = time.monotonic() + _HELLO_SECONDS
-    line = bytearray()
-    while not line.endswith(b"\n") and len(line) < _LONGEST_HELLO:
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
-            break
-        connection.settimeout(remaining)
-        data = connection.recv(1)
-        if not data:
-            break
-        line += data
-    connection.settimeout(None)
-    return bytes(line)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with connection, connection.makefile("rb") as reader, connection.makefile("wb") as writer:
+                if not _knows_us(reader.readline(MAX_LINE)):
+                    return
+                if not self._clients.acquire(blocking=False):
+                    _send(writer, encode_line({"error": error_message(ConnectError(_FULL))}))
+                    return
+                try:
+                    serve_stream(self._session, self._log, reader, writer)
+                finally:
+                    self._clients.release()
+        except OSError:
+            pass  # this client is gone; the others are not
 
 
 def _knows_us(line: bytes) -> bool:

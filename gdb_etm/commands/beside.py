@@ -7,20 +7,20 @@ back.  So both use the same capture.
 from __future__ import annotations
 
 import base64
-import binascii
 import sys
 from typing import Callable, List, Mapping, Optional, Sequence
 
 from gdb_etm.access import server
 from gdb_etm.access.wire import Message
 from gdb_etm.capture import MemoryImage
-from gdb_etm.commands.handing import anchored_from, capture_of, reliance_from
+from gdb_etm.commands.handing import anchored_from, capture_of, files_from, number_of, reliance_from
 from gdb_etm.commands.proxying import HandedSource
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.proxy import Proxy
 
 _LARGEST = 1 << 26
+_MOST_IMAGES = 1 << 12
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
@@ -105,27 +105,30 @@ class _Front:
     def _rely(self, request: Message) -> Message:
         try:
             self._source.rely(reliance_from(request))
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise EtmError("no settings: %s" % error) from None
         return self._tell(request)
 
     def _take(self, request: Message) -> Message:
         # Memory and a buffer come in pieces, the last of them with what there is to know of it.
         try:
-            data = base64.b64decode(str(request.get("data", "")), validate=True)
+            data = base64.b64decode(request.get("data", ""), validate=True)
             if len(data) + len(self._received) + sum(len(image.data) for image in self._memory) > _LARGEST:
                 raise ValueError("more than %d bytes" % _LARGEST)
+            if len(self._memory) > _MOST_IMAGES:
+                raise ValueError("more than %d pieces of memory" % _MOST_IMAGES)
             if "begin_at" in request:
-                self._memory.append(MemoryImage(int(request["begin_at"]), data, "RAM"))
+                self._memory.append(MemoryImage(number_of(request["begin_at"]), data, "RAM"))
                 return {}
             self._received += data
             if "sources" in request:
                 buffer, memory = bytes(self._received), self._memory
                 self._forget()
-                files = [str(name) for name in request["files"]]
-                self._source.rely(reliance_from(request))
-                self._source.hand_over(capture_of(buffer, request), files, anchored_from(request, memory))
-        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+                capture, anchored = capture_of(buffer, request), anchored_from(request, memory)
+                files, reliance = files_from(request), reliance_from(request)
+                self._source.rely(reliance)
+                self._source.hand_over(capture, files, anchored)
+        except (TypeError, ValueError) as error:
             self._forget()
             raise EtmError("no capture: %s" % error) from None
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
 
 from gdb_etm.access.wire import Message
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
@@ -12,6 +12,12 @@ from gdb_etm.replay.reliance import Reliance, reliance_of
 
 _PIECE = 1 << 19
 # Bytes of a buffer in one message.
+_MOST_SOURCES = 64
+_MOST_FILES = 256
+_MOST_REGISTERS = 2048
+_LONGEST_TEXT = 4096
+_NUMBER_MAX = (1 << 64) - 1
+_Read = TypeVar("_Read")
 
 
 def capture_messages(
@@ -59,9 +65,9 @@ def anchored_from(message: Message, memory: Sequence[MemoryImage]) -> Anchored:
 
     :param message: The last one of the capture's.
     :param memory: When the run began, from those before.
-    :raises ValueError, TypeError: It is none.
+    :raises ValueError: It is none.
     """
-    begin, end = (_registers(message.get(name)) for name in ("begin", "halt"))
+    begin, end = (_optional(_registers, message.get(name)) for name in ("begin", "halt"))
     return Anchored(
         None if begin is None else Anchor(begin, images=memory),
         None if end is None else Anchor(end),
@@ -70,16 +76,20 @@ def anchored_from(message: Message, memory: Sequence[MemoryImage]) -> Anchored:
     )
 
 
-def _registers(found: Any) -> Optional[Dict[str, int]]:
-    return None if found is None else {str(name): int(value) for name, value in dict(found).items()}
-
-
 def reliance_from(message: Message) -> Reliance:
     """Read what values may rest on.
 
-    :raises ValueError, TypeError: It says nothing of it.
+    :raises ValueError: It says nothing of it.
     """
-    return reliance_of({str(name): str(text) for name, text in dict(message["settings"]).items()})
+    return reliance_of({name: text_of(text) for name, text in _fields_of(message.get("settings")).items()})
+
+
+def files_from(message: Message) -> List[str]:
+    """Read which ELF files are the program's.
+
+    :raises ValueError: It names none, or too many.
+    """
+    return [text_of(name) for name in _list(message.get("files"), _MOST_FILES)]
 
 
 def capture_of(buffer: bytes, message: Message) -> Capture:
@@ -87,14 +97,63 @@ def capture_of(buffer: bytes, message: Message) -> Capture:
 
     :param buffer: What all messages hold of it, put together.
     :param message: The last one.
-    :raises ValueError, KeyError, TypeError: It is none.
+    :raises ValueError: It is none.
     """
-    sources = [_source(fields) for fields in message["sources"]]
-    kind, end = BufferFormat(message["format"]), BufferEnd[message["end"]]
-    return Capture(buffer, kind, tuple(sources), end, str(message["name"]))
+    sources = tuple(_source(_fields_of(fields)) for fields in _list(message.get("sources"), _MOST_SOURCES))
+    end = text_of(message.get("end"))
+    if end not in BufferEnd.__members__:
+        raise ValueError("the buffer ends in no known way: %r" % end)
+    return Capture(buffer, BufferFormat(message.get("format")), sources, BufferEnd[end], text_of(message.get("name")))
+
+
+def number_of(found: Any) -> int:
+    """Read an address, a register's value or a size: 64 bits at most.
+
+    :raises ValueError: It is no whole number, or another one.
+    """
+    if not isinstance(found, int) or not 0 <= found <= _NUMBER_MAX:
+        raise ValueError("%.40r is no whole number of 64 bits" % (found,))
+    return int(found)
+
+
+def text_of(found: Any) -> str:
+    """Read a name or a path.
+
+    :raises ValueError: It is no text, or too long.
+    """
+    if not isinstance(found, str) or len(found) > _LONGEST_TEXT or "\0" in found:
+        raise ValueError("%.40r is no text of up to %d characters" % (found, _LONGEST_TEXT))
+    return found
 
 
 def _source(fields: Dict[str, Any]) -> TraceSource:
-    registers = {str(name): int(value) for name, value in fields["registers"].items()}
-    core = None if fields["core"] is None else Core(str(fields["core"][0]), str(fields["core"][1]), {})
-    return TraceSource(str(fields["name"]), str(fields["protocol"]), registers, core, ())
+    registers = _registers(fields.get("registers"))
+    name, protocol = text_of(fields.get("name")), text_of(fields.get("protocol"))
+    return TraceSource(name, protocol, registers, _optional(_core, fields.get("core")), ())
+
+
+def _core(found: Any) -> Core:
+    words = [text_of(word) for word in _list(found, 2)]
+    if len(words) != 2:
+        raise ValueError("a core is its name and its type")
+    return Core(words[0], words[1], {})
+
+
+def _registers(found: Any) -> Dict[str, int]:
+    return {name: number_of(value) for name, value in _fields_of(found).items()}
+
+
+def _optional(read: Callable[[Any], _Read], found: Any) -> Optional[_Read]:
+    return None if found is None else read(found)
+
+
+def _fields_of(found: Any) -> Dict[str, Any]:
+    if not isinstance(found, dict) or len(found) > _MOST_REGISTERS:
+        raise ValueError("%.40r is no object of up to %d fields" % (found, _MOST_REGISTERS))
+    return found
+
+
+def _list(found: Any, most: int) -> List[Any]:
+    if not isinstance(found, list) or len(found) > most:
+        raise ValueError("%.40r is no list of up to %d" % (found, most))
+    return found

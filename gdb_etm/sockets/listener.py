@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import select
 import shutil
 import socket
 import stat
@@ -18,8 +17,8 @@ from typing import Iterator, Optional
 from gdb_etm.errors import ConnectError
 from gdb_etm.sockets.peers import can_tell, is_own
 
-_WAITING = 8
-# Connections that the system keeps until they are accepted.
+_WAITING = 16
+# Connections that the system keeps until they are accepted, and most that are looked at in a row.
 _LONGEST_PATH = 103
 _NAME = "gdb"
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -60,27 +59,20 @@ class Listener:
         """Return the descriptor that becomes readable when somebody comes."""
         return self._socket.fileno()
 
-    def accept(self, seconds: Optional[float] = 0.0) -> Optional[socket.socket]:
-        """Give the next connection; None when none is there, or another user's was closed.
+    def accept(self) -> Optional[socket.socket]:
+        """Give the next connection of this user's; None when there is none.
 
-        :param seconds: How long to wait at most; None: without end.
         :raises OSError: The listener is closed.
         """
-        if not select.select([self], [], [], seconds)[0]:
-            return None
-        try:
-            connection = self._socket.accept()[0]
-        except OSError as error:
-            if self._socket.fileno() < 0:
-                raise
-            if error.errno in _EXHAUSTED:
-                self._turn_away()
-            return None  # it went away by itself
-        connection.setblocking(True)
-        if self._is_checked and not is_own(connection):
+        for _ in range(_WAITING):
+            connection = self._next()
+            if connection is None:
+                break
+            connection.setblocking(True)
+            if not self._is_checked or is_own(connection):
+                return connection
             connection.close()
-            return None
-        return connection
+        return None
 
     def close(self) -> None:
         """Let nobody in any more, and take the folder away."""
@@ -90,6 +82,16 @@ class Listener:
             self._spare = None
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _next(self) -> Optional[socket.socket]:
+        try:
+            return self._socket.accept()[0]
+        except OSError as error:
+            if self._socket.fileno() < 0:
+                raise
+            if error.errno in _EXHAUSTED:
+                self._turn_away()
+            return None  # nobody is there, or went away by itself
 
     def _turn_away(self) -> None:
         # Who stays in the queue would wake us again and again.

@@ -1,0 +1,79 @@
+"""Knocks at every port and socket, as whatever user."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import socket
+from typing import Dict, List, Optional, Sequence, Tuple, Union
+
+import pytest
+
+Place = Union[int, str]
+"""A TCP port of localhost, or a socket's path."""
+HELLO = '{"op":"hello"}\n'
+RSP = "+$qSupported:multiprocess+#c6"
+HTTP = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n\r\n" + RSP + HELLO
+GREETINGS = (RSP, HELLO, HTTP)
+Heard = Tuple[Place, str, str]
+"""Where what was said, and what was answered."""
+_SECONDS = 2.0
+
+
+def knock(places: Sequence[Place], user: Optional[str] = None, greetings: Sequence[str] = GREETINGS) -> List[Heard]:
+    """Say each greeting at each place, and give what was answered.
+
+    :param user: Who knocks; None: this user.  Skips where this user may not become that one.
+    """
+    tries = [(place, greeting) for place in places for greeting in greetings]
+    if user is None:
+        return [(place, greeting, _say(place, greeting)) for place, greeting in tries]
+    if os.geteuid() != 0:
+        pytest.skip("only root may knock as another user")
+    known = pwd.getpwnam(user)
+    # What is still to be imported that user may not read.
+    "localhost".encode("idna")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(known.pw_gid)
+            os.setuid(known.pw_uid)
+            heard = [(place, greeting, _say(place, greeting)) for place, greeting in tries]
+            os.write(writer, json.dumps([os.geteuid(), heard]).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        who, heard = json.load(told)
+    os.waitpid(child, 0)
+    assert who == known.pw_uid and len(heard) == len(tries)
+    return [(place, greeting, said) for place, greeting, said in heard]
+
+
+def answered(heard: Sequence[Heard]) -> Dict[str, List[Place]]:
+    """Give the places that said anything, by greeting."""
+    found: Dict[str, List[Place]] = {}
+    for place, greeting, said in heard:
+        if said:
+            found.setdefault(greeting, []).append(place)
+    return found
+
+
+def come_in(place: Place) -> socket.socket:
+    """Connect as this user."""
+    connection = socket.socket(socket.AF_INET if isinstance(place, int) else socket.AF_UNIX)
+    connection.settimeout(_SECONDS)
+    connection.connect(("127.0.0.1", place) if isinstance(place, int) else place)
+    return connection
+
+
+def _say(place: Place, greeting: str) -> str:
+    try:
+        with come_in(place) as connection:
+            connection.sendall(greeting.encode())
+            return connection.recv(4096).decode("latin-1")
+    except OSError:
+        return ""
