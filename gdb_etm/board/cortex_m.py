@@ -7,8 +7,8 @@ Simplifications, each of which the architecture allows:
 - Floating-point registers are stacked at exception entry: FPCCR.LSPEN reads as zero, there is no lazy stacking.
 - WFE and YIELD do nothing.
 
-And some that it does not: there is no DebugMonitor, UNALIGN_TRP and DIV_0_TRP read as zero, LDM at an unaligned address
-does not fault, unprivileged code reaches the System Control Space, and MRS CONTROL shows a bit 3.
+And some that it does not: there is no DebugMonitor, VLDR and VLDM at an unaligned address do not fault, unprivileged
+code reaches the System Control Space, and MRS CONTROL shows a bit 3.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from gdb_etm.board.events import (
     DFSR_HALTED,
     DFSR_VCATCH,
     VC_BUSERR,
+    VC_CHKERR,
     VC_CORERESET,
     VC_HARDERR,
     VC_INTERR,
@@ -37,10 +38,11 @@ from gdb_etm.board.events import (
     Witness,
 )
 from gdb_etm.board.exceptions import Exceptions
-from gdb_etm.board.frame import THREAD_MODE, Frame
+from gdb_etm.board.frame import CONTROL, THREAD_MODE, Frame
 from gdb_etm.board.models import CoreModel
+from gdb_etm.board.mpu import EXECUTE, READ, WRITE, Mpu
 from gdb_etm.board.path import WrongPath
-from gdb_etm.board.status import Status
+from gdb_etm.board.status import DIV_0_TRP, Status
 from gdb_etm.board.stops import Run, Stop
 
 NO_EXECUTION = 0xFFFFFFFE
@@ -68,7 +70,10 @@ class Core:
         self.engine = Engine(bus, model)
         self.exceptions = Exceptions()
         self.status = Status()
-        self._frame = Frame(self.engine, bus, self.status, model)
+        self.mpu = Mpu(model.has_stack_limits)
+        self._frame = Frame(self.engine, bus, self.status, model, self._may_access)
+        self.engine.guard.refusal = self._refusal
+        self.engine.may_execute = lambda address: self._may_access(address, EXECUTE)
         clock.elapsed = self.engine.elapsed
         self.halted = False
         self.stepping = False
@@ -130,7 +135,8 @@ class Core:
             reset()
         self.exceptions.reset()
         self.status.reset()
-        self.engine.floating_point = False
+        self.mpu.reset()
+        self.engine.floating_point = self.engine.traps_division = self.engine.guard.wanted = False
         sp, vector = (self._bus.read(self.status.vtor + offset, 4) for offset in (0, 4))
         self._frame.reset(sp, vector)
         if self.debug_enabled and self.demcr & VC_CORERESET:
@@ -138,6 +144,25 @@ class Core:
             self.halt(DFSR_VCATCH)
         elif was_halted:
             self._witness.resume(self.engine.pc)
+
+    # What may be accessed.
+
+    def refresh_traps(self) -> None:
+        """Heed that CCR or the memory protection unit may have changed."""
+        self.engine.traps_division = bool(self.status.ccr & DIV_0_TRP)
+        self.engine.guard.wanted = self.mpu.enabled or self.status.traps_unaligned
+
+    def _may_access(self, address: int, kind: int) -> bool:
+        if not self.mpu.enabled:
+            return True
+        handler = self.engine.xpsr & _IPSR
+        privileged = bool(handler) or not self.engine.read(CONTROL) & 1
+        return self.mpu.allows(address, kind, privileged, self._priority() < 0)
+
+    def _refusal(self, address: int, size: int, store: bool) -> Optional[Stop]:
+        if self.status.traps_unaligned and address % min(size, 4):
+            return Stop.UNALIGNED
+        return None if self._may_access(address, WRITE if store else READ) else Stop.PROTECTED
 
     # Running.
 
@@ -348,6 +373,9 @@ class Core:
         elif stop in (Stop.READ, Stop.WRITE):
             self.status.data_bus_fault(run.address)
             self._fault(exc.BUS_FAULT, self.engine.pc, VC_BUSERR)
+        elif stop is Stop.PROTECTED:
+            self.status.data_memory_fault(run.address)
+            self._fault(exc.MEM_MANAGE, self.engine.pc, VC_MMERR)
         elif stop in (Stop.FETCH, Stop.FETCH_DEVICE):
             self._fetch_fault(stop is Stop.FETCH_DEVICE)
         else:
@@ -359,7 +387,8 @@ class Core:
             Stop.INVALID_STATE: ("INVSTATE", VC_STATERR),
             Stop.NO_COPROCESSOR: ("NOCP", VC_NOCPERR),
             Stop.STACK_LIMIT: ("STKOF", VC_STATERR),
-            Stop.UNALIGNED: ("UNALIGNED", VC_STATERR),
+            Stop.UNALIGNED: ("UNALIGNED", VC_CHKERR),
+            Stop.DIVISION: ("DIVBYZERO", VC_CHKERR),
         }[stop]
         self.status.usage_fault(name)
         self._fault(exc.USAGE_FAULT, self.engine.pc, catch)

@@ -181,8 +181,14 @@ class Emulator(ABC):
     def _on_fault(self, uc: Any, kind: int, address: int, _size: int, _value: int, _data: Any) -> bool:
         if self._fault is None:
             if kind in _WRITES:
-                self._fault = Stop.WRITE, address
-                self._undo = uc.context_save(), bytes(self._bus.ram)
+                self._refuse(Stop.WRITE, address)
             else:
                 self._fault = (Stop.FETCH if kind in _FETCHES else Stop.READ), address
         return False
+
+    def _refuse(self, why: Stop, address: int) -> None:
+        """Take it that the instruction that runs faults: all that it does, and what comes after it, will be undone."""
+        if self._fault is None:
+            self._fault = why, address
+            self._undo = self._uc.context_save(), bytes(self._bus.ram)
+            self._uc.emu_stop()

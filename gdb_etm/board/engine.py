@@ -18,7 +18,7 @@ What Unicorn does otherwise than a core, and what is done about it:
 
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Iterable, List
+from typing import Any, Callable, FrozenSet, Iterable, List, Optional
 
 from unicorn import arm_const
 from unicorn import unicorn_const as const
@@ -27,11 +27,12 @@ from gdb_etm.board.bus import FLASH_BASE, RAM_BASE, Bus
 from gdb_etm.board.conditions import ConditionWatch
 from gdb_etm.board.emulator import FOREVER, STUBS, STUBS_SIZE, Emulator, emu_start
 from gdb_etm.board.exceptions import HARD_FAULT
+from gdb_etm.board.guard import AccessGuard
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import Block, Path
 from gdb_etm.board.registers import CORTEX_M
 from gdb_etm.board.stops import Run, Stop
-from gdb_etm.board.t32 import condition_passes
+from gdb_etm.board.t32 import Instruction, condition_passes
 from gdb_etm.board.watch import AccessWatch
 
 # Instructions on the engine's own page, each at its offset.
@@ -44,6 +45,8 @@ _STUB_CODE = {
     _MSR_PSPLIM_R0: "80f30b88",
 }
 _R0 = arm_const.UC_ARM_REG_R0
+_GENERAL = [_R0 + number for number in range(13)]
+_GENERAL += [arm_const.UC_ARM_REG_SP, arm_const.UC_ARM_REG_LR, arm_const.UC_ARM_REG_PC]
 _PSP = arm_const.UC_ARM_REG_PSP
 XPSR_T = 1 << 24
 _IT_BITS = 0x0600FC00
@@ -67,6 +70,7 @@ class Engine(Emulator):
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
         self.floating_point = False
+        self.traps_division = False
         self.running = False
         self._before = 0
         self._blocks: List[Block] = []
@@ -74,6 +78,9 @@ class Engine(Emulator):
         self._single = False
         self._postponed = False
         self.watch = AccessWatch(self._uc, bus, self._blocks)
+        self.guard = AccessGuard(self._uc, self._refuse)
+        self.may_execute: Callable[[int], bool] = lambda address: True
+        """Tells whether code at an address may run, while the guard is wanted."""
         self.conditions = ConditionWatch(self._uc)
         self._uc.ctl_exits_enabled(True)
         self._uc.ctl_set_exits([])
@@ -206,7 +213,8 @@ class Engine(Emulator):
         if not self.xpsr & XPSR_T:
             return Run([], Stop.INVALID_STATE)
         if self.it_state:
-            return self._count(1)
+            stop = self._refused(self._path.instruction(self.pc))
+            return self._count(1) if stop is None else Run([], stop)
         self._begin(limit)
         found = self._go(limit)
         if found.executed or found.stop is not Stop.LIMIT or not self._held:
@@ -222,14 +230,37 @@ class Engine(Emulator):
             stops.append(block.first_floating_point)
         if block.first_it is not None:
             stops.append(block.first_it)
+        checked = self._first_checked(block)
+        if checked == 0 and not self.it_state:
+            stop = self._refused(block.instructions[0])
+            if stop is not None:
+                return Run([], stop)
+        if checked is not None:
+            stops.append(max(checked, 1))
         count = min(stops)
         if count <= 0 or self.it_state:
             return self.step() if self._must_step(block) else self._count(1)
         return self._count(count)
 
     def _must_step(self, block: Block) -> bool:
-        """Tell whether an IT block must be taken one by one, for a disabled floating-point unit."""
-        return not self.floating_point and block.first_floating_point is not None
+        """Tell whether an IT block must be taken one by one, because one of its instructions may fault."""
+        no_unit = not self.floating_point and block.first_floating_point is not None
+        return no_unit or self._first_checked(block) is not None
+
+    def _first_checked(self, block: Block) -> Optional[int]:
+        """Return the index of the first instruction that faults by what its registers hold; None for none."""
+        division = block.first_division if self.traps_division else None
+        found = [index for index in (block.first_aligned, division) if index is not None]
+        return min(found, default=None)
+
+    def _refused(self, instruction: Instruction) -> Optional[Stop]:
+        """Tell which fault the next instruction takes by what its registers hold, if any."""
+        base, divisor = instruction.aligned_base(), instruction.divisor()
+        if base is not None and self.read(_GENERAL[base]) & 3 and self._condition_passes():
+            return Stop.UNALIGNED
+        if divisor is not None and self.traps_division and not self.read(_GENERAL[divisor]):
+            return Stop.DIVISION if self._condition_passes() else None
+        return None
 
     def _condition_passes(self) -> bool:
         it_state = self.it_state
@@ -242,6 +273,9 @@ class Engine(Emulator):
         instruction = self._path.instruction(self.pc)
         if not self.floating_point and instruction.is_floating_point() and self._condition_passes():
             return Run([], Stop.NO_COPROCESSOR)
+        refused = self._refused(instruction)
+        if refused is not None:
+            return Run([], refused)
         inside = self.it_state or instruction.is_it()
         if not inside:
             return self._count(1)
@@ -267,7 +301,7 @@ class Engine(Emulator):
 
     def _go(self, count: int) -> Run:
         """Let Unicorn run, and find out what happened."""
-        watched = self.watch.begin(), self.conditions.begin(), self.registers.begin()
+        watched = self.guard.begin(), self.watch.begin(), self.conditions.begin(), self.registers.begin()
         if True in watched or self._stale:
             self._forget()
         pc = self.pc
@@ -316,9 +350,13 @@ class Engine(Emulator):
             if STUBS <= address < STUBS + STUBS_SIZE and not self._in_stub:
                 self._fault = Stop.FETCH, address
                 self._uc.emu_stop()
+        if self.guard.wanted and not self._in_stub and not self.may_execute(address):
+            self._fault = Stop.FETCH_DEVICE, address
+            self._uc.emu_stop()
         self._blocks.append(block)
         self._left -= block.length
-        if self._left < 0 or self._stopping or self.watch_masks or not self.floating_point:
+        checked = block.first_aligned is not None or self.traps_division
+        if self._left < 0 or self._stopping or checked or self.watch_masks or not self.floating_point:
             self._hold_if_needed(block)
 
     def _hold_if_needed(self, block: Block) -> None:
@@ -328,7 +366,7 @@ class Engine(Emulator):
         else:
             unmasked = self.watch_masks and len(self._blocks) > 1 and self._blocks[-2].may_unmask
             no_unit = not self.floating_point and block.first_floating_point is not None
-            hold = self._left < 0 or self._stopping or unmasked or no_unit
+            hold = self._left < 0 or self._stopping or unmasked or no_unit or self._first_checked(block) is not None
         if hold:
             self._held = True
             self._uc.emu_stop()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence
 
 from unicorn import arm_const
 
 from gdb_etm.board.accesses import Access, frame_transfers
 from gdb_etm.board.bus import Bus, BusFault
 from gdb_etm.board.engine import XPSR_T, Engine
-from gdb_etm.board.exceptions import BUS_FAULT, HARD_FAULT, USAGE_FAULT
+from gdb_etm.board.exceptions import BUS_FAULT, HARD_FAULT, MEM_MANAGE, USAGE_FAULT
 from gdb_etm.board.models import CoreModel
+from gdb_etm.board.mpu import READ, WRITE
 from gdb_etm.board.status import Status
 
 R = [arm_const.UC_ARM_REG_R0 + number for number in range(13)]
@@ -46,13 +47,17 @@ class Frame:
     :param bus: The memory that the stacks are in.
     :param status: Takes the faults.
     :param model: Which core it is.
+    :param may_access: Tells by address and kind whether memory may be accessed.
     """
 
-    def __init__(self, engine: Engine, bus: Bus, status: Status, model: CoreModel) -> None:
+    def __init__(
+        self, engine: Engine, bus: Bus, status: Status, model: CoreModel, may_access: Callable[[int, int], bool]
+    ) -> None:
         self._engine = engine
         self._bus = bus
         self._status = status
         self._model = model
+        self._may_access = may_access
         self._accesses: Sequence[Access] = ()
 
     def reset(self, sp: int, vector: int) -> None:
@@ -108,6 +113,9 @@ class Frame:
         return words
 
     def _store(self, frame: int, words: List[int]) -> None:
+        if not self._may_all(frame, len(words), WRITE):
+            self._status.stacking_memory_fault()
+            return
         memory = self._bus.memory(frame, 4 * len(words))
         if memory is None or memory[0] is self._bus.flash:
             self._status.stacking_bus_fault()
@@ -115,6 +123,9 @@ class Frame:
         data = b"".join(word.to_bytes(4, "little") for word in words)
         memory[0][memory[1] : memory[1] + len(data)] = data
         self._accesses = frame_transfers(frame, words, True)
+
+    def _may_all(self, frame: int, words: int, kind: int) -> bool:
+        return all(self._may_access((frame + 4 * index) & 0xFFFFFFFF, kind) for index in range(words))
 
     def take_accesses(self) -> Sequence[Access]:
         """Return, once, what the last push stored or the last pop loaded."""
@@ -144,8 +155,12 @@ class Frame:
         extended = not exc_return & _EXC_NO_FLOATING_POINT
         frame = engine.read(PSP if process else MSP)
         self._accesses = ()
+        count = 26 if extended else 8
+        if not self._may_all(frame, count, READ):
+            self._status.unstacking_memory_fault()
+            return MEM_MANAGE
         try:
-            words = [self._bus.read(frame + 4 * index, 4) for index in range(26 if extended else 8)]
+            words = [self._bus.read(frame + 4 * index, 4) for index in range(count)]
         except BusFault:
             self._status.unstacking_bus_fault()
             return BUS_FAULT

@@ -54,7 +54,7 @@ CORTEX_M33 = CoreModel(
     has_stack_limits=True,
     floating_point_context=4 | 8,
     lockup_address=0xEFFFFFFE,
-    # r0p4 with DSP and single-precision floating point, and without Security Extension, MPU and caches.
+    # r0p4 with DSP and single-precision floating point, and without Security Extension and caches.
     scs={
         0x004: 0x00000000,  # ICTR: 32 interrupts
         0xD00: 0x410FD214,  # CPUID
@@ -90,7 +90,7 @@ CORTEX_M7 = CoreModel(
     has_stack_limits=False,
     floating_point_context=4 | 8,
     lockup_address=0xFFFFFFFE,
-    # r1p2 with double-precision floating point, and without MPU and caches.
+    # r1p2 with double-precision floating point, and without caches.
     scs={
         0x004: 0x00000000,  # ICTR: 32 interrupts
         0xD00: 0x411FC272,  # CPUID
@@ -125,7 +125,7 @@ CORTEX_M4 = CoreModel(
     has_stack_limits=False,
     floating_point_context=4 | 8,
     lockup_address=0xFFFFFFFE,
-    # r0p1 with single-precision floating point, and without MPU (Cortex-M4 TRM, DDI 0439B, table 4-1).
+    # r0p1 with single-precision floating point (Cortex-M4 TRM, DDI 0439B, table 4-1).
     scs={
         0x004: 0x00000000,  # ICTR: 32 interrupts
         0xD00: 0x410FC241,  # CPUID

@@ -33,6 +33,8 @@ class Block:
         self.conditional: Set[int] = set()
         self.first_it: Optional[int] = None
         self.first_floating_point: Optional[int] = None
+        self.first_aligned: Optional[int] = None
+        self.first_division: Optional[int] = None
         self.may_unmask = False
         self.sets_limits = False
         offset = 0
@@ -49,6 +51,10 @@ class Block:
                 self.first_it = index if self.first_it is None else self.first_it
             if instruction.is_floating_point() and self.first_floating_point is None:
                 self.first_floating_point = index
+            if instruction.aligned_base() is not None and self.first_aligned is None:
+                self.first_aligned = index
+            if instruction.divisor() is not None and self.first_division is None:
+                self.first_division = index
             self.may_unmask = self.may_unmask or instruction.may_unmask()
             self.sets_limits = self.sets_limits or instruction.sets_limit()
             offset += instruction.size

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Callable, Dict
 
 from gdb_etm.board import exceptions as exc
+from gdb_etm.board import mpu
 from gdb_etm.board.cortex_m import Core
 from gdb_etm.board.debug import DebugRegisters
+from gdb_etm.board.status import DIV_0_TRP, UNALIGN_TRP
 from gdb_etm.board.systick import SysTick
 
 _VECTKEY = 0x05FA
@@ -58,9 +60,11 @@ class SystemControlSpace:
             0xD08: lambda: status.vtor,
             0xD0C: lambda: 0xFA05 << 16 | self._prigroup << 8,
             0xD10: lambda: status.scr,
+            0xD14: lambda: self._fixed[0xD14] | status.ccr,
             0xD24: self._read_shcsr,
             0xD28: lambda: status.cfsr,
             0xD2C: lambda: status.hfsr,
+            0xD34: lambda: status.mmfar,
             0xD38: lambda: status.bfar,
             0xD88: lambda: status.cpacr,
             0xF34: lambda: status.fpccr,
@@ -72,9 +76,11 @@ class SystemControlSpace:
             0xD08: self._write_status("vtor", 0xFFFFFF80),
             0xD0C: self._write_aircr,
             0xD10: self._write_status("scr", 0x16),
+            0xD14: self._write_ccr,
             0xD24: self._write_shcsr,
             0xD28: self._clear_status("cfsr"),
             0xD2C: self._clear_status("hfsr"),
+            0xD34: self._write_status("mmfar", 0xFFFFFFFF),
             0xD38: self._write_status("bfar", 0xFFFFFFFF),
             0xD88: self._write_cpacr,
             0xF00: self._write_stir,
@@ -89,6 +95,8 @@ class SystemControlSpace:
 
     def read32(self, offset: int) -> int:
         """Read a register."""
+        if offset in self._readers:
+            return self._readers[offset]()
         if offset in self._fixed:
             return self._fixed[offset]
         if 0x010 <= offset < 0x020:
@@ -101,7 +109,7 @@ class SystemControlSpace:
             return self._read_priorities(4 + offset - 0xD18)
         if offset in DebugRegisters.offsets:
             return self._debug.read(offset)
-        return self._readers[offset]() if offset in self._readers else 0
+        return self._core.mpu.read(offset) if offset in mpu.OFFSETS else 0
 
     def write_part(self, offset: int, value: int, mask: int) -> None:
         """Write bytes of a register; where a 0 has no effect, the other bytes are written as 0."""
@@ -124,6 +132,13 @@ class SystemControlSpace:
             self._debug.write(offset, value)
         elif offset in self._writers:
             self._writers[offset](value)
+        elif offset in mpu.OFFSETS:
+            self._core.mpu.write(offset, value)
+            self._core.refresh_traps()
+
+    def _write_ccr(self, value: int) -> None:
+        self._core.status.ccr = value & (UNALIGN_TRP | DIV_0_TRP)
+        self._core.refresh_traps()
 
     def _write_actlr(self, value: int) -> None:
         self._actlr = value

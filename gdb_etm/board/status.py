@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from gdb_etm.board.exceptions import BUS_FAULT, USAGE_FAULT
+from gdb_etm.board.exceptions import BUS_FAULT, MEM_MANAGE, USAGE_FAULT
 
 # CFSR (DDI 0553, D1.2.13).
 _IACCVIOL = 1 << 0
+_DACCVIOL = 1 << 1
+_MUNSTKERR = 1 << 3
+_MSTKERR = 1 << 4
+_MMARVALID = 1 << 7
 _IBUSERR = 1 << 8
 _PRECISERR = 1 << 9
 _UNSTKERR = 1 << 11
@@ -18,8 +22,12 @@ _USAGE = {
     "NOCP": 1 << 19,
     "STKOF": 1 << 20,
     "UNALIGNED": 1 << 24,
+    "DIVBYZERO": 1 << 25,
 }
 _ASPEN = 1 << 31
+# CCR.
+UNALIGN_TRP = 1 << 3
+DIV_0_TRP = 1 << 4
 
 
 class Status:
@@ -33,13 +41,20 @@ class Status:
         self.vtor = 0
         self.cfsr = 0
         self.hfsr = 0
+        self.mmfar = 0
         self.bfar = 0
+        self.ccr = 0
         self.fpccr = _ASPEN
         self.fpcar = 0
         self.cpacr = 0
         self.scr = 0
         # The exception to derive from a failed stacking, or 0.
         self.stacking_fault = 0
+
+    @property
+    def traps_unaligned(self) -> bool:
+        """All unaligned accesses fault (CCR.UNALIGN_TRP), not those of several words alone."""
+        return bool(self.ccr & UNALIGN_TRP)
 
     @property
     def keeps_floating_point(self) -> bool:
@@ -60,6 +75,11 @@ class Status:
         self.cfsr |= _PRECISERR | _BFARVALID
         self.bfar = address
 
+    def data_memory_fault(self, address: int) -> None:
+        """Note a MemManage fault on data."""
+        self.cfsr |= _DACCVIOL | _MMARVALID
+        self.mmfar = address
+
     def fetch_bus_fault(self) -> None:
         """Note a BusFault on a fetch."""
         self.cfsr |= _IBUSERR
@@ -72,6 +92,15 @@ class Status:
         """Note that an exception entry could not write its frame."""
         self.cfsr |= _STKERR
         self.stacking_fault = BUS_FAULT
+
+    def stacking_memory_fault(self) -> None:
+        """Note that an exception entry may not write its frame."""
+        self.cfsr |= _MSTKERR
+        self.stacking_fault = MEM_MANAGE
+
+    def unstacking_memory_fault(self) -> None:
+        """Note that an exception return may not read its frame."""
+        self.cfsr |= _MUNSTKERR
 
     def stacking_limit(self) -> None:
         """Note that an exception entry's frame would lie below the stack limit."""

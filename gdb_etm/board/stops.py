@@ -18,6 +18,7 @@ class Stop(Enum):
     NO_COPROCESSOR = "at an instruction for a coprocessor that is absent or disabled"
     INVALID_STATE = "the T bit is clear"
     STACK_LIMIT = "at an instruction that would take the stack pointer below its limit"
+    DIVISION = "at a division by zero, which traps"
     UNALIGNED = "at an instruction that needs an aligned address"
     EXC_RETURN = "an EXC_RETURN-like value was loaded into the PC, which holds it without bit 0"
     SMC = "SMC ran"
@@ -25,6 +26,7 @@ class Stop(Enum):
     WFI = "WFI ran"
     READ = "at an instruction that reads where nothing is"
     WRITE = "at an instruction that writes where nothing can be written"
+    PROTECTED = "at an instruction that may not make an access"
     FETCH = "nothing is at the PC"
     FETCH_DEVICE = "the PC is in a region that cannot be executed"
 

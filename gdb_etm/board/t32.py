@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional
 
 WFI = 0xBF30
+_SECURE_GATEWAY = 0xE97FE97F
 _HINTS_THAT_LEAVE_UNICORN = frozenset((0xBF10, 0xBF20))  # YIELD, WFE
 _WIDE_HINTS = {0xF3AF8001: 0xBF10, 0xF3AF8002: 0xBF20, 0xF3AF8003: WFI}
 
@@ -69,6 +70,19 @@ class Instruction(NamedTuple):
         if high & 0xFFF0 == 0xE840:
             return self.code & 0xF03F != 0xF000
         return high & 0xFFF0 == 0xE8C0 and self.code >> 4 & 0xF in (4, 5)
+
+    def divisor(self) -> Optional[int]:
+        """Return which register SDIV or UDIV divides by; None for any other instruction."""
+        return self.code & 0xF if self.size == 4 and self.code & 0xFFD0F0F0 == 0xFB90F0F0 else None
+
+    def aligned_base(self) -> Optional[int]:
+        """Return the base register of LDM, STM, LDRD or STRD, which need aligned addresses; None for SP and the PC."""
+        if self.size == 2:
+            return self.code >> 8 & 7 if self.code >> 12 == 0xC else None
+        high = self.code >> 16
+        is_multiple = high & 0xFE40 == 0xE800 and high >> 7 & 3 in (1, 2)
+        is_dual = high & 0xFE40 == 0xE840 and bool(high & 0x120) and self.code != _SECURE_GATEWAY
+        return high & 0xF if (is_multiple or is_dual) and high & 0xF not in (13, 15) else None
 
     def is_floating_point(self) -> bool:
         """Tell whether it is an instruction for coprocessor 10 or 11."""
