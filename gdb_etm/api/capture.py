@@ -9,7 +9,7 @@ from gdb_etm import capture as waist
 from gdb_etm.api.history import History
 from gdb_etm.api.inside import commands_session, is_inside
 from gdb_etm.api.words import Files, words
-from gdb_etm.commands.captures import LOAD, SAVE
+from gdb_etm.commands.captures import FORCE, LOAD, SAVE
 from gdb_etm.commands.parse import parse
 from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.commands.recovered import Recovered, recovered
@@ -81,16 +81,17 @@ class Capture:
 
         return History(decoded, self._session.debugger, recover)
 
-    def save(self, folder: Union[str, "os.PathLike[str]"]) -> None:
+    def save(self, folder: Union[str, "os.PathLike[str]"], replace: bool = False) -> None:
         """Write it, with the program, as a snapshot folder: for :func:`load`, Arm Development Studio and OpenCSD.
 
-        :param folder: A new or empty one, or a snapshot that is written over.
+        :param folder: A new or empty one.
+        :param replace: Whether a snapshot that is there gives way, once this one is written.
         :raises CommandError: The folder holds something else.
         :raises SnapshotError: It cannot be written.
         """
         shown, self._session.current = self._session.current, self._record
         try:
-            list(SAVE.run(self._session, parse(SAVE, [os.fspath(folder)])))
+            list(SAVE.run(self._session, parse(SAVE, [FORCE.name] * replace + [os.fspath(folder)])))
         finally:
             self._session.current = shown
 

@@ -7,7 +7,7 @@ from typing import Iterable
 
 from gdb_etm.commands.anchors import ram_in_use, with_anchored
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.parse import count
+from gdb_etm.commands.parse import count, on
 from gdb_etm.commands.records import with_images
 from gdb_etm.commands.session import KEPT, Session
 from gdb_etm.errors import CommandError
@@ -17,6 +17,7 @@ from gdb_etm.views.text import plural
 
 NUMBER = Argument("N", count, "make capture N the one that is shown")
 DIRECTORY = Argument("DIR", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
+FORCE = Argument("-f", on, "replace a snapshot that is in the folder", flag=True)
 ELF = Argument(
     "--elf",
     os.path.expanduser,
@@ -63,7 +64,7 @@ def run_save(session: Session, values: Values) -> Iterable[str]:
             with session.meter.task("reading the RAM that the program uses"):
                 end.keep(ram_in_use(session.images(), end.registers))
         capture = with_anchored(capture, record.anchored)
-    written = write_snapshot(capture, path)
+    written = write_snapshot(capture, path, replace=values.get(FORCE) is not None)
     return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
 
 
@@ -107,8 +108,11 @@ SAVE = Command(
     details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.\n'
     "The registers at the halt and when the run began are saved too, and the RAM that the program uses, if the target\n"
     "is still halted there; that of the beginning if \"set etm anchor-memory on\" had it read.",
-    arguments=(DIRECTORY,),
-    examples=(("save /tmp/crash", "make the folder /tmp/crash"),),
+    arguments=(DIRECTORY, FORCE),
+    examples=(
+        ("save /tmp/crash", "make the folder /tmp/crash"),
+        ("save -f /tmp/crash", "write it anew; the old snapshot stays until the new one is whole"),
+    ),
 )
 
 LOAD = Command(

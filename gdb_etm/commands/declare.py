@@ -26,7 +26,7 @@ class Completion(Enum):
 
 @dataclass(frozen=True)
 class Argument(Generic[T]):
-    """One argument; an option when its name begins with ``--``, else given by position."""
+    """One argument; an option when its name begins with ``-``, else given by position."""
 
     name: str
     """As typed (``"--elf"``) or as shown in the usage (``"RANGE"``)."""
@@ -50,7 +50,7 @@ class Argument(Generic[T]):
     @property
     def is_option(self) -> bool:
         """Tell options from arguments by position."""
-        return self.name.startswith("--")
+        return self.name.startswith("-")
 
 
 class Values:

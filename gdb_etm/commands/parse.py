@@ -56,7 +56,7 @@ def parse(command: Command, words: Sequence[str]) -> Values:
     positions = [argument for argument in command.arguments if not argument.is_option]
     while rest:
         word = rest.pop(0)
-        if word.startswith("--") and (not command.is_raw or _names_option(command, word)):
+        if _names_option(command, word) or word.startswith("--") and not command.is_raw:
             name, equals, text = word.partition("=")
             option = _option(command, name)
             if option.flag and equals:
@@ -94,7 +94,7 @@ def complete(session: Session, command: Command, text: str, word: str) -> Tuple[
         return [word + letter for letter in command.modifiers if letter not in word + "".join(before)], False
     argument = _expected(command, before)
     offers: List[str] = []
-    if word.startswith("--") or (not word and not _is_value_of_option(command, before)):
+    if word.startswith("-") or (not word and not _is_value_of_option(command, before)):
         offers = [a.name for a in command.arguments if a.is_option and (a.many or a.name not in before)]
     files = False
     if argument is not None:
@@ -175,7 +175,7 @@ def _modifiers(command: Command, rest: List[str]) -> str:
 
 
 def _names_option(command: Command, text: str) -> bool:
-    # In an expression "--" is an operator.
+    # In an expression "-" and "--" are operators.
     name = text.split(None, 1)[0].partition("=")[0] if text else ""
     return any(argument.name == name for argument in command.arguments if argument.is_option)
 
@@ -203,7 +203,7 @@ def _expected(command: Command, before: List[str]) -> Optional[Argument[Any]]:
     positions = [a for a in command.arguments if not a.is_option]
     words = iter(before)
     for word in words:
-        if word.startswith("--") and "=" not in word:
+        if word.startswith("-") and "=" not in word:
             if any(a.flag for a in command.arguments if a.name == word):
                 continue
             if next(words, None) is None:

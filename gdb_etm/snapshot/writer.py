@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import count
 from typing import Dict, Iterable, List, Mapping, Tuple
 from urllib.parse import quote
 
@@ -11,6 +12,9 @@ from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource, 
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
 from gdb_etm.snapshot.devices import BEGIN, BEGIN_DUMP, EVENTS, STATE_KEY
+from gdb_etm.snapshot.folder import ROOT_FILE
+from gdb_etm.snapshot.folder_writer import put_files
+from gdb_etm.snapshot.reader import SIZES
 from gdb_etm.snapshot.trace import CHANGED_KEY, NOTHING, OMITTED_KEY
 
 _BUFFER = "ETB_0"
@@ -24,33 +28,39 @@ _UNSAFE = re.compile(r"[\x00-\x1f;#=,()\[\]\"']|^$|^\s|\s$")
 _PLAIN = " !$&()*+,/:<=>?@[]^{|}"
 
 
-def write_snapshot(capture: Capture, path: str) -> List[str]:
-    """Write a capture as a snapshot folder; the folder is made, files of the same names are replaced.
+def write_snapshot(capture: Capture, path: str, replace: bool = False) -> List[str]:
+    """Write a capture as a snapshot folder, all of it or nothing; the folder is made where there is none.
 
+    :param replace: Whether a snapshot that is there already gives way, once the new one is written.
     :returns: The paths of the files written.
     :raises SnapshotError: When a file cannot be written, or the format has no way to say what the capture holds.
     """
     cores = _cores(capture, path)
-    files: Dict[str, bytes] = {"trace.bin": capture.buffer}
-    names = _name_images(cores, files)
+    for number in count(1):
+        # The files of a snapshot that is there stay until the new one is written.
+        files = _files(capture, cores, "" if number == 1 else "_%d" % number)
+        if not any(os.path.lexists(os.path.join(path, name)) for name in files if name != ROOT_FILE):
+            break
+    return put_files(path, files, replace)
+
+
+def _files(
+    capture: Capture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], mark: str
+) -> Dict[str, bytes]:
+    # All files by name; each name holds the mark, but the one that names the others, which is the last.
+    buffer, trace = "trace%s.bin" % mark, "trace%s.ini" % mark
+    files: Dict[str, bytes] = {buffer: capture.buffer}
+    names = _name_images(cores, files, mark)
     devices = {}
     for index, (core, images) in enumerate(cores.values()):
-        devices["cpu_%d.ini" % index] = _core_ini(core, images, names)
+        devices["cpu_%d%s.ini" % (index, mark)] = _core_ini(core, images, names)
     for index, source in enumerate(capture.sources):
-        devices["source_%d.ini" % index] = _source_ini(source)
-    files["snapshot.ini"] = _text(_snapshot_lines(devices))
-    files["trace.ini"] = _text(_trace_lines(capture))
+        devices["source_%d%s.ini" % (index, mark)] = _source_ini(source)
     files.update(devices)
-    written = []
-    try:
-        os.makedirs(path, exist_ok=True)
-        for name, data in files.items():
-            written.append(os.path.join(path, name))
-            with open(written[-1], "wb") as file:
-                file.write(data)
-    except OSError as error:
-        raise SnapshotError(error.strerror or str(error), error.filename or path) from error
-    return written
+    files[trace] = _text(_trace_lines(capture, buffer))
+    sizes = {name: len(data) for name, data in files.items()}
+    files[ROOT_FILE] = _text(_snapshot_lines(devices, trace, sizes))
+    return files
 
 
 def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryImage, ...]]]:
@@ -80,12 +90,12 @@ def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryIma
 
 
 def _check_name(name: str, path: str) -> None:
-    if _UNSAFE.search(name):
+    if _UNSAFE.search(name) or not name.isprintable():
         raise SnapshotError("%r cannot be a name in a snapshot" % name, path)
 
 
 def _name_images(
-    cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], files: Dict[str, bytes]
+    cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], files: Dict[str, bytes], mark: str
 ) -> Dict[_Memory, str]:
     # One file for each different piece of memory: the cores of a cluster mostly share theirs.  Pieces of the same bytes
     # at other addresses have files of their own: OpenCSD reads a file at the first address that it is given for.
@@ -94,7 +104,7 @@ def _name_images(
         for image in images + (core.begin.memory if core.begin is not None else ()):
             piece = image.address, image.data
             if piece not in names:
-                names[piece] = "memory_%d_%x.bin" % (len(names), image.address)
+                names[piece] = "memory_%d_%x%s.bin" % (len(names), image.address, mark)
                 files[names[piece]] = image.data
     return names
 
@@ -160,14 +170,16 @@ def _register_key(source: TraceSource, name: str) -> str:
     return "%s(0x%03X)" % (name, page.by_name[name].offset // 4)
 
 
-def _snapshot_lines(devices: Iterable[str]) -> List[str]:
-    lines = ["[snapshot]", "version=1.0", "", "[device_list]"]
+def _snapshot_lines(devices: Iterable[str], trace: str, sizes: Mapping[str, int]) -> List[str]:
+    # What is needed most stands last: of a file that is cut nothing is read.
+    lines = ["[snapshot]", "version=1.0", "", "[%s]" % SIZES]
+    lines += ["%s=%d" % size for size in sizes.items()] + ["", "[device_list]"]
     lines += ["device%d=%s" % (index, name) for index, name in enumerate(devices)]
-    return lines + ["", "[trace]", "metadata=trace.ini"]
+    return lines + ["", "[trace]", "metadata=%s" % trace]
 
 
-def _trace_lines(capture: Capture) -> List[str]:
-    lines = ["[trace_buffers]", "buffers=buffer0", "", "[buffer0]", "name=%s" % _BUFFER, "file=trace.bin"]
+def _trace_lines(capture: Capture, buffer: str) -> List[str]:
+    lines = ["[trace_buffers]", "buffers=buffer0", "", "[buffer0]", "name=%s" % _BUFFER, "file=%s" % buffer]
     lines.append("format=%s" % capture.format.value)
     if capture.end is not BufferEnd.UNKNOWN:
         lines.append("oldest=%s" % capture.end.name.lower())

@@ -103,7 +103,7 @@ def test_every_completion_of_every_command_can_be_typed() -> None:
             prefix = " %s " % argument.name if argument.is_option else " "
             offers, files = complete(SESSION, command, prefix, "")
             assert set(argument.choices) <= set(offers)
-            assert files == (argument.completion is Completion.FILE) or not argument.is_option
+            assert files == (argument.completion is Completion.FILE) or argument.flag or not argument.is_option
             for choice in argument.choices:
                 argument.convert(choice)
 

@@ -13,7 +13,7 @@ from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import KEPT, Session
-from gdb_etm.errors import CaptureError, CommandError, EtmError
+from gdb_etm.errors import CaptureError, CommandError, EtmError, SnapshotError
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 
@@ -82,6 +82,17 @@ def test_save_writes_what_load_reads(session: Session, tmp_path: Path) -> None:
     other = Session(OfflineDebugger())
     run(other, "load '%s/new folder'" % tmp_path)
     assert run(other, "history 1,200") == before
+
+
+def test_save_replaces_only_when_that_is_asked_for(session: Session, tmp_path: Path) -> None:
+    run(session, "load " + capture_folder("juno_r1_1"))
+    run(session, "save %s/new" % tmp_path)
+    with pytest.raises(SnapshotError, match="new: there is a snapshot already; only -f replaces it"):
+        run(session, "save %s/new" % tmp_path)
+    run(session, "captures 2")
+    for line in ("save -f %s/new", "save %s/new -f"):
+        assert run(session, line % tmp_path)[0].startswith("capture 2 saved in ")
+    assert run(Session(OfflineDebugger()), "load %s/new" % tmp_path) == ["capture 1: 1,984 bytes of STM_12 (stm)"]
 
 
 def test_load_tells_what_a_snapshot_lacks(session: Session, tmp_path: Path) -> None:
