@@ -10,7 +10,7 @@ from typing import BinaryIO
 from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession
-from gdb_etm.access.wire import MAX_LINE, decode_line, encode_line, error_message, hello_message
+from gdb_etm.access.wire import MAX_LINE, decode_line, encode_line, error_message, farewell_message, hello_message
 from gdb_etm.errors import ConnectError, EtmError
 from gdb_etm.sockets.door import JSON_LINE, Door
 from gdb_etm.sockets.listener import listen_on
@@ -23,6 +23,14 @@ _FULL = "%d clients are connected already; disconnect one of them first" % MAX_C
 def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer: BinaryIO) -> None:
     """Greet one client and answer it until it closes its end; then put back what it changed."""
     desk = Desk(session, log)
+
+    def say_farewell(reason: str) -> None:
+        try:
+            _send(writer, encode_line(farewell_message(reason)))
+        except (OSError, ValueError):
+            pass  # it is gone, too
+
+    session.probe.mourners.append(say_farewell)
     try:
         _send(writer, encode_line(hello_message(session.hello())))
         while not desk.closed:
@@ -37,6 +45,7 @@ def serve_stream(session: PyocdSession, log: LogKeeper, reader: BinaryIO, writer
     except (OSError, ValueError):
         pass  # the client went away in the middle of a line
     finally:
+        session.probe.mourners.remove(say_farewell)
         desk.finish()
 
 

@@ -189,14 +189,28 @@ class Client:
         try:
             reply = self._stream.exchange(dict(request, id=self._number), self._number, seconds)
         except EOFError:
-            self._stream.close()
-            raise AccessError("the process beside GDB ended%s" % self._last_words(), address, "lost") from None
+            raise self._ended() from None
         except TimeoutError:
-            message = "no answer from pyOCD in %.0f s; check the target's power and the cable" % seconds
-            raise AccessError(message, address, "timeout") from None
+            message = "the process beside GDB has not answered for %.0f s" % seconds
+            raise AccessError(message, address, "lost") from None
+        self._heed(reply)
         if "error" in reply:
             raise error_from(reply["error"])
         return reply
+
+    def check(self, seconds: float = 0.001) -> None:
+        """Take note of what was said unasked.
+
+        :param seconds: How long to wait for it.
+        :raises AccessError: The probe or the process is gone (kind ``"lost"``).
+        """
+        try:
+            while not self._stream.closed:
+                self._heed(self._stream.receive(seconds))
+        except TimeoutError:
+            pass
+        except EOFError:
+            raise self._ended() from None
 
     def close(self) -> None:
         """End the connection, and the process if this client started it; the target runs on as it was."""
@@ -209,8 +223,15 @@ class Client:
         if self._process is not None:
             self._process.end(_CLOSING_SECONDS)
 
-    def _last_words(self) -> str:
-        return self._process.last_words() if self._process is not None else ""
+    def _heed(self, message: Message) -> None:
+        if "farewell" in message:
+            self._stream.close()
+            raise error_from(message["farewell"])
+
+    def _ended(self) -> AccessError:
+        self._stream.close()
+        words = self._process.last_words() if self._process is not None else ""
+        return AccessError("the process beside GDB ended%s" % words, kind="lost")
 
 
 class RemotePort:

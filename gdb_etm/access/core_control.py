@@ -10,7 +10,8 @@ from pyocd.core.target import Target
 from pyocd.coresight.cortex_m import CortexM
 from pyocd.gdbserver import GDBServer
 
-from gdb_etm.errors import AccessError, EtmError
+from gdb_etm.access.pyocd_port import access_error
+from gdb_etm.errors import EtmError
 
 REGISTERS = (*("r%d" % number for number in range(13)), "sp", "lr", "pc", "xpsr")
 """What :meth:`CoreControl.registers` reads, by pyOCD's names."""
@@ -148,5 +149,4 @@ class CoreControl:
         try:
             yield
         except (exceptions.Error, OSError) as error:
-            kind = "lost" if isinstance(error, (exceptions.ProbeError, OSError)) else "fault"
-            raise AccessError("cannot %s the core: %s" % (what, error), kind=kind) from None
+            raise access_error(error, "%s the core" % what) from None

@@ -78,7 +78,8 @@ class Desk:
             operation = self._operations.get(str(request.get("op")))
             if operation is None:
                 raise EtmError("no operation %r; there are %s" % (request.get("op"), ", ".join(self._operations)))
-            reply = operation(request)
+            with self._session.probe.borrowed():
+                reply = operation(request)
         except EtmError as error:
             reply = {"error": error_message(error)}
         except Exception as error:  # whatever a request brings about, its client is told and the next one is served
@@ -87,6 +88,10 @@ class Desk:
 
     def finish(self) -> None:
         """Do what the client left to be done when it is gone: put the registers back that it changed."""
+        with self._session.probe.borrowed():
+            self._put_back()
+
+    def _put_back(self) -> None:
         pending, self._at_end = self._at_end, []
         for ap, address, value, mask in pending:
             port = self._session.port(ap)

@@ -5,7 +5,7 @@ Registers of a MEM-AP: Arm Debug Interface v5.2 (IHI 0031), C2.6; of an ADIv6 ME
 
 from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from pyocd.core import exceptions
 from pyocd.coresight.ap import (
@@ -20,6 +20,7 @@ from pyocd.coresight.ap import (
     MEM_APv2_CONTROL_REG_OFFSET,
 )
 
+from gdb_etm.access.watched_probe import NonsenseError
 from gdb_etm.errors import AccessError
 
 CHUNK_WORDS = 1024
@@ -53,7 +54,7 @@ class PyocdPort:
         try:
             return int(self._ap.read_memory(address, 32))
         except (exceptions.Error, OSError) as error:
-            raise _access_error(error, "read", address) from None
+            raise access_error(error, "read 0x%08x" % address, address) from None
 
     def write32(self, address: int, value: int) -> None:
         """Write one word; the write has completed on the bus when this returns."""
@@ -68,7 +69,7 @@ class PyocdPort:
             finally:
                 self._ap.unlock()
         except (exceptions.Error, OSError) as error:
-            raise _access_error(error, "write", address) from None
+            raise access_error(error, "write 0x%08x" % address, address) from None
 
     def read_block(self, address: int, words: int) -> List[int]:
         """Read ``words`` consecutive words."""
@@ -76,10 +77,11 @@ class PyocdPort:
         result: List[int] = []
         while len(result) < words:
             at = address + 4 * len(result)
+            count = min(CHUNK_WORDS, words - len(result))
             try:
-                result += self._ap.read_memory_block32(at, min(CHUNK_WORDS, words - len(result)))
+                result += _whole(self._ap.read_memory_block32(at, count), count)
             except (exceptions.Error, OSError) as error:
-                raise _access_error(error, "read", at) from None
+                raise access_error(error, "read 0x%08x" % at, at) from None
         return result
 
     def read_fifo(self, address: int, words: int) -> List[int]:
@@ -90,7 +92,7 @@ class PyocdPort:
             try:
                 result += self._read_same(address, min(CHUNK_WORDS, words - len(result)))
             except (exceptions.Error, OSError) as error:
-                raise _access_error(error, "read", address) from None
+                raise access_error(error, "read 0x%08x" % address, address) from None
         return result
 
     def _read_same(self, address: int, words: int) -> List[int]:
@@ -108,7 +110,7 @@ class PyocdPort:
             ap.write_reg(self._offset + MEM_AP_CSW, csw & ~(CSW_SIZE | CSW_ADDRINC) | CSW_SIZE32)
             try:
                 ap.write_reg(self._offset + MEM_AP_TAR, address)
-                rest = self._dp.read_ap_multiple(base + MEM_AP_DRW, words - 1)
+                rest = _whole(self._dp.read_ap_multiple(base + MEM_AP_DRW, words - 1), words - 1)
             finally:
                 ap.write_reg(self._offset + MEM_AP_CSW, csw)
             return [first, *rest]
@@ -127,11 +129,22 @@ def _check(address: int) -> None:
         raise AccessError("0x%x is no address of a word" % address, address)
 
 
-def _access_error(error: Exception, verb: str, address: int) -> AccessError:
-    """Translate pyOCD's exception; a USB error of its back ends is an OSError."""
+def _whole(found: Sequence[int], words: int) -> Sequence[int]:
+    # Of a FIFO the missing words are gone; another read would only hide the hole.
+    if len(found) != words:
+        raise NonsenseError("%d of %d words" % (len(found), words))
+    return found
+
+
+def access_error(error: Exception, what: str, address: Optional[int] = None) -> AccessError:
+    """Translate pyOCD's exception.
+
+    :param error: A USB error of pyOCD's back ends is an OSError.
+    :param what: What could not be done, such as ``"read 0x20000000"``.
+    """
     kind, why = _reason(error)
     detail: Optional[str] = str(error.args[0]) if error.args and isinstance(error.args[0], str) else None
-    message = "cannot %s 0x%08x: %s" % (verb, address, why)
+    message = "cannot %s: %s" % (what, why)
     return AccessError("%s (%s)" % (message, detail) if detail else message, address, kind)
 
 
@@ -142,6 +155,8 @@ def _reason(error: Exception) -> Tuple[str, str]:
         return "timeout", "no answer in time"
     if isinstance(error, exceptions.TransferProtocolError):
         return "lost", "the target no longer answers; check its power and the cable"
+    if isinstance(error, NonsenseError):
+        return "lost", "the debug probe sent nonsense; unplug it and plug it in again"
     if isinstance(error, (exceptions.ProbeError, OSError)):
         return "lost", "the debug probe no longer answers; is it unplugged?"
     return "fault", "the access failed"

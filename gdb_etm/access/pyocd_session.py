@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import re
 import sys
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+import threading
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
 
 import pyocd
 from pyocd.core import exceptions
@@ -23,7 +25,8 @@ from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.guards import MonitorCommands, WayIn, guard_listeners
-from gdb_etm.access.pyocd_port import PyocdPort, ap_name
+from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
+from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
@@ -109,10 +112,12 @@ class Between(Protocol):
         """Take note that GDB is gone."""
 
 
-class _GdbServer(GDBServer):  # pyOCD's, with three promises more; it is a Thread, which has names of its own
+class _GdbServer(GDBServer):  # pyOCD's, with five promises more; it is a Thread, which has names of its own
     """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died, and lets somebody stand before it.
 
-    One GDB of this very user comes in at a time, and what it may have pyOCD do is bounded.
+    One GDB of this very user comes in at a time, and what it may have pyOCD do is bounded.  The probe's lock is given
+    back after each piece of work, and when the probe is lost everything is refused.  (GDB 13 crashes when its
+    connection is closed while it prints where the program is halted.)
 
     :param between: Makes who stands before it, for each GDB; None lets nobody.
     :param listener: Where GDBs connect.
@@ -124,6 +129,10 @@ class _GdbServer(GDBServer):  # pyOCD's, with three promises more; it is a Threa
         self._make_between = between
         self._between: Dict[Any, Between] = {}
         self._way_in = WayIn(listener, lambda: bool(self.client_sessions))
+        self._probe: WatchedProbe = session.probe
+        self._probe.mourners.append(self._mourn)
+        self._asking: Set[Any] = set()
+        # Clients that pyOCD has still to answer.
         super().__init__(session, core=core)
 
     @property
@@ -166,15 +175,52 @@ class _GdbServer(GDBServer):  # pyOCD's, with three promises more; it is a Threa
         return None if reply is None else bytes(self.create_rsp_packet(reply))
 
     def _pyocds_answer(self, client: Any, msg: bytes) -> Optional[bytes]:
-        reply: Optional[bytes] = super().handle_message(client, msg)
-        return reply
+        reply: Optional[bytes] = None
+        if self._probe.lost is None:
+            self._asking.add(client)
+            self._probe.failure = None
+            with self._probe.borrowed():
+                reply = super().handle_message(client, msg)
+            if client not in self._asking:
+                threading.Event().wait()  # another thread has the client meanwhile
+            self._asking.remove(client)
+        if self._probe.lost is None and (reply != self.create_rsp_packet(b"E01") or self._probe.failure is None):
+            return reply
+        return self._refusal(msg)
+
+    def _refusal(self, msg: bytes) -> Optional[bytes]:
+        """Say what is wrong with the probe, where GDB shows it."""
+        if msg[1:2] in (b"k", b"R"):
+            return None
+        why = "failed: %s" % self._probe.failure
+        if self._probe.lost is not None:
+            why = 'is lost: %s; try "etm disconnect" and "etm connect"' % self._probe.lost
+        text = re.sub("[^ -~]|[#$*}]", "?", "E.the debug probe " + why)
+        # In the reply to a read of memory GDB takes words for data.
+        reply = {b"D": "OK", b"m": "E01"}.get(msg[1:2], text)
+        return bytes(self.create_rsp_packet(reply.encode()))
+
+    def _mourn(self, reason: str) -> None:
+        """Answer those whose threads have not returned from the probe, now and later."""
+        for client in list(self._asking):
+            self._asking.remove(client)
+            client.send(self._refusal(b"$"))
+            threading.Thread(target=client.run, daemon=True).start()
+
+    def _halt_target(self) -> None:
+        with self._probe.borrowed():
+            super()._halt_target()
+
+    def _read_and_process_target_state(self, client: Any = None) -> None:
+        with self._probe.borrowed():
+            super()._read_and_process_target_state(client)
 
     def notify_client_detached(self, client: Any) -> None:
         """Let the program run freely when the last GDB has gone, with or without saying so."""
         between = self._between.pop(client, None)
         if between is not None:
             between.leave()
-        with self.lock:
+        with self.lock, self._probe.borrowed():
             with self.client_sessions_lock:
                 others = any(c.is_attached_to_target for c in self.client_sessions if c is not client)
             if client.is_attached_to_target and not others:
@@ -199,6 +245,8 @@ class PyocdSession:
         guard_listeners()
         self._make_between = between
         self._session = _make_session(options)
+        self.probe: WatchedProbe = self._session.probe
+        """The debug probe."""
         self._was_running = True
         self._server: Optional[_GdbServer] = None
         self._ports: Dict[int, PyocdPort] = {}
@@ -207,6 +255,7 @@ class PyocdSession:
         try:
             _open(self._session)
             self._hello = self._describe_ports() if options.dap_only else self._serve(options)
+            self.probe.is_watched = True
         except (exceptions.Error, OSError) as error:
             self.close()
             raise ConnectError("the target was found, then stopped answering: %s" % error) from None
@@ -248,7 +297,7 @@ class PyocdSession:
         try:
             return [str(core.get_state().name).lower() for core in _cores(self._session)]
         except (exceptions.Error, OSError) as error:
-            raise AccessError("cannot read the core's state: %s" % error, kind="lost") from None
+            raise access_error(error, "read the core's state") from None
 
     def debug_port(self, power_up: bool = False) -> int:
         """Read the debug port's CTRL/STAT register.
@@ -263,7 +312,7 @@ class PyocdSession:
                 port.power_up_debug()
             return int(port.read_dp(_DP_CTRL_STAT))
         except (exceptions.Error, OSError) as error:
-            raise AccessError("cannot read the debug port: %s" % error, kind="lost") from None
+            raise access_error(error, "read the debug port") from None
 
     def core_control(self) -> CoreControl:
         """Take hold of the core that is served to GDB, for a client that has no GDB.
@@ -281,6 +330,8 @@ class PyocdSession:
             self._server = None
         if not self._was_running and not self._session.options.is_set("resume_on_disconnect"):
             self._session.options["resume_on_disconnect"] = False
+        # That nothing can be put back was said when the probe was lost.
+        self._session.context_state.suppress_disconnect_error = self.probe.lost is not None
         try:
             self._session.close()
         except (exceptions.Error, OSError) as error:
@@ -348,7 +399,7 @@ def _cores(session: Session) -> List[CortexM]:
 def _make_session(options: SessionOptions) -> Session:
     """Create the session object, not yet open."""
     try:
-        probe = _choose_probe(options.probe)
+        probe = WatchedProbe(_choose_probe(options.probe))
     except exceptions.Error as error:
         raise ConnectError("pyOCD cannot look for debug probes: %s" % error) from None
     settings: Dict[str, Any] = {}

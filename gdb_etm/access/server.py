@@ -10,11 +10,11 @@ import argparse
 import os
 import signal
 import sys
-import threading
 from types import FrameType
 from typing import TYPE_CHECKING, BinaryIO, Callable, Mapping, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.access.logs import LogKeeper, keep_warnings
+from gdb_etm.access.watchdog import Watchdog, end_within
 from gdb_etm.access.wire import Message, describe, encode_line, error_message
 from gdb_etm.errors import ConnectError
 
@@ -55,10 +55,13 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
         parser.error("--dap-only leaves the core alone: it goes without --core, --gdb-port and --connect-mode")
     streams = _take_stdio() if arguments.stdio else None
     log = keep_warnings()
+    watchdog = Watchdog(None if streams is None else streams[0])
+    watchdog.start()
     session: Optional[PyocdSession] = None
     try:
         _install_signals(ignore_interrupt=arguments.stdio)
         session = _open(arguments, front)
+        watchdog.probe = session.probe
         if streams is not None:
             _serve_stdio(session, log, streams)
         else:
@@ -160,9 +163,15 @@ def _serve_by_hand(session: PyocdSession, log: LogKeeper, port: int) -> None:
     control = ControlPort(session, log, port)
     for warning in filter(None, (control.warning, session.hello().warning)):
         print("gdb-etm serve: %s" % warning, file=sys.stderr)
+    session.probe.mourners.append(_mourn)
     print(describe(session.hello()))
     print("In GDB: etm connect localhost:%d    (Ctrl-C here ends it)" % control.number, flush=True)
     control.accept_for_ever()
+
+
+def _mourn(reason: str) -> None:
+    words = "gdb-etm serve: the debug probe is lost: %s; end this with Ctrl-C, then start it anew"
+    print(words % reason, file=sys.stderr, flush=True)
 
 
 def _report(error: ConnectError, streams: Optional[Tuple[BinaryIO, BinaryIO]]) -> None:
@@ -203,9 +212,7 @@ def _close_in_time(session: PyocdSession) -> None:
     """Close the session; a probe that no longer answers must not keep the process alive."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    deadline = threading.Timer(_CLOSING_SECONDS, os._exit, args=(1,))
-    deadline.daemon = True
-    deadline.start()
+    deadline = end_within(_CLOSING_SECONDS)
     session.close()
     deadline.cancel()
 

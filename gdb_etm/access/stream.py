@@ -43,16 +43,19 @@ class LineStream:
         """Whether :meth:`close` was called."""
 
     def exchange(self, message: Message, number: Any, seconds: float) -> Message:
-        """Send a message and return the one with ``"id": number``; others are dropped.
+        """Send a message and return the one with ``"id": number``, or a farewell; others are dropped.
 
         :raises EOFError: The other side is gone.
         :raises TimeoutError: It did not answer in time.
         """
         deadline = time.monotonic() + seconds
-        self.send(message)
+        try:
+            self.send(message)
+        except EOFError:
+            pass  # what it has said before its end may still be to be read
         while True:
             reply = self.receive(deadline - time.monotonic())
-            if reply.get("id") == number:
+            if reply.get("id") == number or "farewell" in reply:
                 return reply
 
     def send(self, message: Message) -> None:

@@ -1,7 +1,8 @@
 """What the process beside GDB and its client say to each other: one JSON object a line.
 
 The first line of the server is ``{"hello": {...}}`` or ``{"error": {...}}``; every later line answers one request
-``{"id": N, "op": "read32", ...}`` with ``{"id": N, ...}``.  Bulk data travels as base64 of little-endian words.
+``{"id": N, "op": "read32", ...}`` with ``{"id": N, ...}``; ``{"farewell": {...}}`` comes unasked, when nothing can be
+answered any more.  Bulk data travels as base64 of little-endian words.
 Standard library only: this file is loaded by GDB's own Python as well.
 """
 
@@ -131,6 +132,11 @@ def hello_message(hello: Hello) -> Message:
     fields["cores"] = [core._asdict() for core in hello.cores]
     fields["aps"] = [ap._asdict() for ap in hello.aps]
     return {"hello": fields}
+
+
+def farewell_message(reason: str) -> Message:
+    """Say that the probe is lost, and that nothing more will be said."""
+    return {"farewell": error_message(AccessError("the debug probe is lost: %s" % reason, kind="lost"))}
 
 
 def parse_hello(message: Message) -> Hello:

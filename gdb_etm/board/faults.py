@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Dict, NamedTuple, Optional, Sequence
+
+OF_THE_PROBE = ("unplug_after", "stuck", "usb_error", "short_read")
+"""Faults of the probe and its cable, the worst first."""
 
 
 class Faults(NamedTuple):
@@ -17,8 +20,14 @@ class Faults(NamedTuple):
     """From this access to the access port on, all are answered WAIT."""
     unplug_after: int = 0
     """The probe is gone after this many transfers."""
-    unplug_drain: int = 0
-    """The probe is gone after this many words have been read from the trace buffer."""
+    stuck: int = 0
+    """The probe answers nothing any more after this many transfers: whoever asks it waits for ever."""
+    usb_error: int = 0
+    """USB fails once, after this many transfers."""
+    short_read: int = 0
+    """One answer of the probe holds a value too few, after this many transfers."""
+    in_drain: bool = False
+    """These four count words read from the trace buffer, not transfers."""
     overflow: int = 0
     """The trace unit's FIFO overflows once, after this many bytes of trace."""
     data_overflow: int = 0
@@ -46,13 +55,14 @@ class Faults(NamedTuple):
     noise: int = 0
     """Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's."""
 
-    def is_unplugged(self, transfers: int, drained: int) -> bool:
-        """Tell whether the probe has been pulled by now.
+    def of_probe(self, transfers: int, drained: int) -> Optional[str]:
+        """Name the fault that the probe has by now; one of :data:`OF_THE_PROBE`, or None.
 
         :param transfers: Number of transfers so far.
         :param drained: Number of words read from the trace buffer.
         """
-        return 0 < self.unplug_after < transfers or 0 < self.unplug_drain <= drained
+        count = drained if self.in_drain else transfers - 1
+        return next((name for name in OF_THE_PROBE if 0 < getattr(self, name) <= count), None)
 
 
 def parse_faults(names: Sequence[str]) -> Faults:

@@ -7,7 +7,9 @@ B4.2.1).
 
 from __future__ import annotations
 
+import errno
 import logging
+import time
 from typing import TYPE_CHECKING, Any, Callable, Collection, List, Optional, Sequence, Set, Union
 
 from pyocd.core import exceptions
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 _WAIT_RETRIES = 100
+_STUCK_SECONDS = 60.0
 
 
 class BoardProbe(DebugProbe):
@@ -53,6 +56,10 @@ class BoardProbe(DebugProbe):
         self._in_reset = False
         # Marks the last posted read whose result has not been fetched.
         self._posted: Optional[object] = None
+        # Faults that happen once, and have happened.
+        self._failed: Set[str] = set()
+        # Whether the answer to the next read lacks a value.
+        self._cut = False
 
     @property
     def vendor_name(self) -> str:
@@ -193,6 +200,9 @@ class BoardProbe(DebugProbe):
         read = self.board.dp.read_ap
         register = addr & 0xC
         values = [self._access(read, register) for _ in range(count)]
+        if self._cut:
+            self._cut = False
+            del values[-1]
         posted = self._posted = object()
 
         def fetch() -> Sequence[int]:
@@ -231,8 +241,20 @@ class BoardProbe(DebugProbe):
 
     def _count(self) -> None:
         self.transfers += 1
-        if self.board.faults.is_unplugged(self.transfers, self.board.buffer.words_read):
+        fault = self.board.faults.of_probe(self.transfers, self.board.buffer.words_read)
+        if fault is not None:
+            self._fail(fault)
+
+    def _fail(self, fault: str) -> None:
+        if fault == "unplug_after":
             raise exceptions.ProbeDisconnected("%s is not connected any more" % self.unique_id)
+        while fault == "stuck":
+            time.sleep(_STUCK_SECONDS)
+        if fault not in self._failed:
+            self._failed.add(fault)
+            if fault == "usb_error":
+                raise OSError(errno.EIO, "Input/Output Error")
+            self._cut = True
 
     def _option(self, name: str) -> Any:
         return None if self.session is None else self.session.options.get(name)

@@ -229,6 +229,15 @@ class Live:
         is_there = self._client is not None and self._client.hello.reverse
         return self._client.request({"op": "past"}) if self._client is not None and is_there else {}
 
+    def check(self, seconds: float = 0.001) -> None:
+        """Take note of the loss of the probe, or of the process beside GDB.
+
+        :param seconds: How long to wait for word of it.
+        :raises AccessError: It is lost.
+        """
+        if self._client is not None:
+            self._client.check(seconds)
+
     def note_writes(self) -> None:
         """Take note that registers were written by hand: they are put back even if GDB dies."""
         self._leave_restoration()

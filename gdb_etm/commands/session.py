@@ -31,6 +31,8 @@ KEPT = 16
 """Captures that stay at hand."""
 _SUMMARY_BYTES = 1 << 16
 """Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB."""
+_FAREWELL_SECONDS = 0.2
+# Its pipe may end a little after its socket.
 _LEFT_PROGRAMMED = (
     "GDB's connection ended while the trace unit was ours, and nothing can be put back now;"
     ' next time "etm disconnect" before "detach" or "disconnect"'
@@ -323,11 +325,24 @@ class Session:
         """Take note that the debugger's program ended: it may have let go of the target, or be about to run it anew."""
         self._program_ended = True
 
+    def on_connection_end(self) -> None:
+        """Say why the debugger's connection has ended, if it did not end it.
+
+        :raises EtmError: That is why.
+        """
+        if self._server_is_gone:
+            self._server_is_gone = False
+            raise CommandError('GDB was connected to the process beside it, which is gone. Try "etm connect"')
+        if self.live is not None and self.live.has_core:
+            self.live.check(_FAREWELL_SECONDS)
+
     def settle(self) -> None:
         """End our connection if the debugger turned out to have let go of the target.
 
-        :raises EtmError: The target could not be put back as it was.
+        :raises EtmError: The target could not be put back as it was, or what reaches it is lost.
         """
+        if self.live is not None:
+            self.live.check()
         ended, self._program_ended = self._program_ended, False
         if not ended or self.debugger.connection() is not None:
             return

@@ -61,6 +61,8 @@ class Events:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.
         # (Not by gdb.post_event: GDB 13 crashes at its end when such an event is still waiting.)
         self._session.on_program_end()
+        if self._debugger.connection() is None:
+            self._report(_quietly(self._session.on_connection_end))
 
     def _on_prompt(self) -> None:
         self._report(_quietly(self._session.settle))

@@ -182,7 +182,7 @@ def failing_board(faults: str) -> List[str]:
 
 def test_faults_on_demand() -> None:
     assert failing_board("busy") == ["ProbeError", "board:m33 is in use by another program"]
-    assert failing_board("unplug-drain:8") == ["ProbeDisconnected", "board:m33 is not connected any more"]
+    assert failing_board("unplug-after:8,in-drain") == ["ProbeDisconnected", "board:m33 is not connected any more"]
     assert failing_board("rain")[1].startswith("board:m33: no fault is called 'rain'")
     name, message = failing_board("hang:2000")
     assert (name, message) == ("TransferTimeoutError", "board:m33: the access port answers WAIT")

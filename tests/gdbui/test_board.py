@@ -185,7 +185,7 @@ def test_hardware_that_is_not_there(fault: str, message: str) -> None:
 
 def test_probe_unplugged_while_draining() -> None:
     output = run(
-        [CONNECT + " --option board.faults=unplug-drain:100", "etm start", "continue", "etm history", "etm status"]
+        [CONNECT + " --option board.faults=unplug-after:100,in-drain", "etm start", "continue", "etm history", "etm status"]
         + [CONNECT, "etm start", "continue", "echo alive\\n"]
     )
     lines = [line for line in output.splitlines() if "unplugged" in line]

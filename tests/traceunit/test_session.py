@@ -246,7 +246,7 @@ def test_incomplete_chips(boards: Any, fault: str, message: str) -> None:
 
 
 def test_unplugged_while_draining(boards: Any) -> None:
-    live = boards(elf("sort"), faults="unplug-drain:100")
+    live = boards(elf("sort"), faults="unplug-after:100,in-drain")
     session = live.trace_session()
     session.start()
     live.fill(session)

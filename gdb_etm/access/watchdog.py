@@ -1,0 +1,66 @@
+"""Ends the process beside GDB when its client or its probe is gone, whatever its threads wait for."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from typing import TYPE_CHECKING, BinaryIO, Optional
+
+if TYPE_CHECKING:
+    from gdb_etm.access.watched_probe import WatchedProbe
+
+LOOK_SECONDS = 0.5
+_CLIENT_SECONDS = 10.0
+# From the client's end: for a request in work, and for putting back what it changed.
+_PROBE_SECONDS = 2.0
+# From the probe's loss: nothing can be put back.
+
+
+class Watchdog(threading.Thread):
+    """Looks twice a second whether the client is there, and whether the probe is.
+
+    :param reader: The pipe from the client; None where clients come and go.
+    """
+
+    def __init__(self, reader: Optional[BinaryIO] = None) -> None:
+        super().__init__(name="watchdog", daemon=True)
+        self._reader = reader
+        self.probe: Optional[WatchedProbe] = None
+        """The probe, once it is open."""
+
+    def run(self) -> None:
+        """Tell of the probe's loss; see to it that the process ends after its client."""
+        client = select.poll()
+        if self._reader is not None:
+            client.register(self._reader, 0)  # its end alone, not what it sends
+        is_told = False
+        while not client.poll(LOOK_SECONDS * 1000):
+            # Requests that failed when it was lost have been answered by the next look.
+            if self.lost is not None and not is_told:
+                is_told = True
+                self._tell(self.lost)
+            if self.probe is not None:
+                self.probe.look()
+        end_within(_CLIENT_SECONDS if self.lost is None else _PROBE_SECONDS)
+        if self.lost is not None:
+            # The main thread closes the session, unless the probe has it for good.
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    @property
+    def lost(self) -> Optional[str]:
+        """Why the probe is lost; None while it is not."""
+        return self.probe.lost if self.probe is not None else None
+
+    def _tell(self, reason: str) -> None:
+        for tell in list(self.probe.mourners) if self.probe is not None else ():
+            tell(reason)
+
+
+def end_within(seconds: float) -> threading.Timer:
+    """End the process after a while, unless what is returned is cancelled."""
+    deadline = threading.Timer(seconds, os._exit, args=(1,))
+    deadline.daemon = True
+    deadline.start()
+    return deadline

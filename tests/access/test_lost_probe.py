@@ -1,0 +1,205 @@
+"""Real pyOCD and GDB on simulated boards whose probe fails: nobody waits without end, and nobody is left behind."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Callable, Iterator, List
+
+import pytest
+from pyocd.core import exceptions
+
+from gdb_etm.access.desk import Desk
+from gdb_etm.access.logs import LogKeeper
+from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.access.watched_probe import WatchedProbe
+from gdb_etm.access.wire import Message, decode_line, encode_line
+from gdb_etm.board.faults import Faults
+from gdb_etm.board.probe import BoardProbe
+from gdb_etm.errors import AccessError
+from tests.access.processes import (
+    CPUID,
+    DEMO,
+    PATIENCE,
+    ROOT,
+    SPARE,
+    is_running,
+    start_board,
+    wait_until,
+    write_forever,
+)
+
+NOTHING = 0x60000000
+CASES = 25
+
+
+@pytest.fixture
+def session() -> Iterator[PyocdSession]:
+    """A session on the board, whose faults can be changed."""
+    opened = PyocdSession(SessionOptions(probe="board:m33", options=("board.elf=%s" % DEMO,), connect_mode="halt"))
+    yield opened
+    opened.close()
+
+
+def probe_of(session: PyocdSession) -> BoardProbe:
+    probe = session.probe._probe
+    assert isinstance(probe, BoardProbe)
+    return probe
+
+
+def fail_after(session: PyocdSession, fault: str, transfers: int) -> None:
+    """Have a fault happen so many transfers from now."""
+    probe = probe_of(session)
+    probe._failed.clear()
+    probe.board.faults = Faults(**{fault: probe.transfers + transfers})
+
+
+def in_another_thread(work: Callable[[], object]) -> List[object]:
+    """Do something in a thread of its own; give what came of it, nothing if it did not return."""
+    found: List[object] = []
+    thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return found
+
+
+def read_past_the_fault(session: PyocdSession) -> int:
+    """Read a word; the first try may find what is left of the failure, such as a bus fault that was not cleared."""
+    try:
+        return session.port(0).read32(CPUID)
+    except AccessError:
+        return session.port(0).read32(CPUID)
+
+
+REGISTERS = {"op": "registers"}
+BLOCK = {"op": "read_block", "ap": 0, "address": CPUID, "words": 3}
+FIFO_OF_NOTHING = {"op": "read_fifo", "ap": 0, "address": NOTHING, "words": 3}
+DEBUG_PORT = {"op": "debug_port", "power_up": True}
+
+
+@pytest.mark.parametrize("fault, message", [
+    ("usb_error", REGISTERS), ("usb_error", BLOCK), ("usb_error", FIFO_OF_NOTHING), ("usb_error", DEBUG_PORT),
+    ("short_read", REGISTERS), ("short_read", BLOCK),
+])
+def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: str, message: Message) -> None:
+    """Each request fails at each of its transfers; pyOCD alone keeps its lock in some of these cases."""
+    desk = Desk(session, LogKeeper())
+    failed = 0
+    for transfers in range(1, CASES):
+        fail_after(session, fault, transfers)
+        reply = decode_line(desk.answer(encode_line(message)))
+        failed += "error" in reply and reply["error"]["kind"] == "lost"
+        probe_of(session).board.faults = Faults()
+        cpuid = in_another_thread(lambda: read_past_the_fault(session))
+        assert cpuid == [session.hello().cores[0].cpuid], transfers
+    assert failed and session.probe.lost is None
+
+
+def test_holes_in_a_fifo_are_told(session: PyocdSession) -> None:
+    """A word that was read and did not arrive is gone; the next one is not in its place."""
+    fail_after(session, "short_read", 50)
+    with pytest.raises(AccessError, match=r"sent nonsense; .* \(98 of 99 words\)"):
+        session.port(0).read_fifo(CPUID, 100)
+
+
+def test_a_lost_probe_is_refused_to_who_waits_for_it(session: PyocdSession) -> None:
+    probe = session.probe
+    probe.lock()
+    fail_after(session, "unplug_after", 1)
+    with pytest.raises(AccessError):
+        session.port(0).read_block(CPUID, 100)
+
+    def take() -> str:
+        with pytest.raises(exceptions.ProbeDisconnected) as caught:
+            probe.lock()
+        return str(caught.value)
+
+    assert in_another_thread(take) == ["board:m33 is not connected any more"]
+
+
+def test_a_call_that_waits_too_long_loses_the_probe() -> None:
+    class Probe:
+        unique_id = "probe:1"
+        looks = 0
+
+        def read_dp(self, address: int) -> int:
+            while watched.lost is None:
+                self.looks += 1
+                watched.look()
+            return address
+
+    watched = WatchedProbe(Probe())
+    watched.is_watched = True
+    assert watched.read_dp(4) == 4
+    assert watched.lost == "probe:1 has not answered for 4 s" and watched._probe.looks > 4
+    with pytest.raises(exceptions.ProbeDisconnected, match="has not answered for 4 s"):
+        watched.read_dp(4)
+
+
+def test_one_failure_is_none_and_many_are_a_loss() -> None:
+    class Probe:
+        def read_dp(self, address: int) -> int:
+            if address:
+                raise OSError(5, "Input/Output Error")
+            return 0
+
+    watched = WatchedProbe(Probe())
+    watched.is_watched = True
+    for address in (1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1):
+        if address:
+            with pytest.raises(exceptions.ProbeError, match="Input/Output Error"):
+                watched.read_dp(address)
+        else:
+            assert watched.read_dp(address) == 0
+    assert watched.lost is None
+    with pytest.raises(exceptions.ProbeError):
+        watched.read_dp(1)
+    assert watched.lost == "Input/Output Error"
+
+
+@pytest.fixture
+def forever(tmp_path: Path) -> Path:
+    """A program that runs for ever."""
+    return write_forever(tmp_path / "forever.elf")
+
+
+def test_a_probe_that_does_not_return_is_lost_and_the_process_ends(forever: Path) -> None:
+    client = start_board(forever, "board.faults=stuck:6000")
+    pid = client.process_id
+    assert pid is not None
+    with pytest.raises(AccessError, match="the debug probe is lost: board:m33 has not answered for 4 s") as caught:
+        client.port().read_fifo(SPARE, 20000)
+    assert caught.value.kind == "lost" and not client.alive
+    client.close()
+    assert not is_running(pid)
+
+
+def test_a_process_that_waits_for_its_probe_ends_with_its_client(forever: Path) -> None:
+    program = (
+        "import os, pathlib, threading; from tests.access.processes import SPARE, start_board;"
+        "client = start_board(pathlib.Path(%r), 'board.faults=stuck:6000'); print(client.process_id, flush=True);"
+        "threading.Timer(1, os.kill, (os.getpid(), 9)).start(); client.port().read_fifo(SPARE, 20000)"
+    ) % str(forever)
+    killed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert wait_until(lambda: not is_running(int(killed.stdout)))
+
+
+@pytest.mark.parametrize("fault", ["unplug-after", "stuck"])
+def test_gdb_is_told_by_each_command(forever: Path, fault: str) -> None:
+    """The probe fails under GDB's own access, in a thread that may never come back."""
+    client = start_board(forever, "board.faults=%s:2500" % fault)
+    commands = ["file %s" % forever, "target extended-remote localhost:%d" % client.hello.gdb_port,
+                "dump binary memory /dev/null 0x20000000 0x20004000", "stepi", "continue", "detach", "echo alive\\n"]
+    line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0"]
+    for command in commands:
+        line += ["-ex", command]
+    done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, timeout=60, check=False)
+    client.close()
+    told = re.findall(r'the debug probe is lost: board:m33 .*; try "etm disconnect" and "etm connect"', done.stdout)
+    assert len(told) >= 2 and "alive\n" in done.stdout, done.stdout
