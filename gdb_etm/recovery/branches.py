@@ -6,8 +6,9 @@ from typing import Callable, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.isa import Kind, is_wide
 from gdb_etm.recovery.operations import LR, SP
+from gdb_etm.recovery.pushed import goes_on
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.template import Template
 
@@ -35,6 +36,8 @@ class Branches:
         """
         behind = template.address + template.size
         conditional = template.condition != ALWAYS
+        if template.asks:
+            return self._answered(behind)
         if template.call or template.kind not in (Kind.INDIRECT, Kind.DIRECT):
             return [behind]
         if template.kind is Kind.DIRECT:
@@ -49,6 +52,15 @@ class Branches:
         # With nothing of its frame left on the stack it goes on in another function.
         leaves = row is not None and row.register == SP and row.offset == 0
         return ([behind] if conditional else []) if leaves else None
+
+    def _answered(self, behind: int) -> List[int]:
+        # A handler may let the code that has asked for it go on behind an instruction or two.
+        found = [behind]
+        for place in goes_on(behind, True)[1:]:
+            half = self._program.read(found[-1], 2)
+            if len(half) == 2 and found[-1] + (4 if is_wide(half[0] | half[1] << 8) else 2) == place:
+                found.append(place)
+        return found
 
     def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
         # Where a branch leads by the table behind it: TBB, TBH, or LDR PC, [Rn, Rm, LSL #2] with ADR Rn before it.

@@ -54,13 +54,21 @@ _FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 _PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
 _PUSHED_FLOATS = (FPSCR, FP_MODE) + tuple(range(S0, S0 + 16))
 _NO_MODE = 0xFFFFFFE0
-_FIRST_INTERRUPT = 14
-# PendSV; what has a lower number is a fault or an SVC, whose handler may change what was pushed on purpose.
+_FIRST_ASYNCHRONOUS, _FIRST_UNASKED = 14, 15
+# PendSV; SysTick.
 
 
 def is_asynchronous(event: Exception_) -> bool:
     """Tell whether an exception is none that an instruction makes: PendSV, SysTick or an interrupt."""
-    return event.vector is not None and event.vector >= _FIRST_INTERRUPT
+    return event.vector is not None and event.vector >= _FIRST_ASYNCHRONOUS
+
+
+def is_request(event: Exception_) -> bool:
+    """Tell whether code may have asked for an exception, so that the handler may leave results in its frame.
+
+    That is SVC, and PendSV: one that an interrupt's handler asks for follows that without a return in between.
+    """
+    return event.vector is None or event.vector < _FIRST_UNASKED
 
 
 class Resumption(NamedTuple):
@@ -74,6 +82,8 @@ class Resumption(NamedTuple):
 
 class _Entry(NamedTuple):
     number: int
+    address: Optional[int]
+    """Where the interrupted code goes on, if known."""
     keeps_all: bool
     """Whether what it pushes is popped again as it was."""
     kept: Tuple[int, ...]
@@ -151,7 +161,7 @@ class Exceptions:
             calls.align_frame()
         kept = self._values(current)
         now = (calls.stack, calls.frame, calls.activation, calls.function, calls.entries)
-        entry = _Entry(line.number, is_asynchronous(event), kept, *now)
+        entry = _Entry(line.number, event.return_address, not is_request(event), kept, *now)
         calls.enter()
         calls.entries = []
         self._open.append(entry)
@@ -168,11 +178,17 @@ class Exceptions:
             line.put(place, current[place])
 
     def leave(
-        self, target: Optional[int], current: List[int], m_profile: bool, left: Optional[int] = None
+        self,
+        target: Optional[int],
+        current: List[int],
+        m_profile: bool,
+        goes_on: Optional[int] = None,
+        left: Optional[int] = None,
     ) -> Optional[Resumption]:
         """Return from an exception.
 
         :param target: Variable of EXC_RETURN, if known.
+        :param goes_on: Address of the next instruction, if known.
         :param left: Index of the exception that left the thread that goes on, if that is another one.
         :returns: What it loads; None on A-profile.
         """
@@ -180,6 +196,9 @@ class Exceptions:
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
         if entry is None and left is not None:
             entry, kind = self._left[left].entry, THREAD
+        if entry is not None and None not in (entry.address, goes_on) and entry.address != goes_on:
+            # Its frame was changed, or it is another one.
+            entry = None
         resumption = None
         if m_profile:
             resumption = self._pop(target, current, kind == THREAD)

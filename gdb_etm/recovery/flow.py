@@ -11,7 +11,7 @@ from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Transfer
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile, nothing_ran
 from gdb_etm.recovery.calls import Calls
-from gdb_etm.recovery.exceptions import Exceptions, is_asynchronous
+from gdb_etm.recovery.exceptions import Exceptions, is_asynchronous, is_request
 from gdb_etm.recovery.features import Features
 from gdb_etm.recovery.functions import Functions
 from gdb_etm.recovery.graph import DEAD, INPUT, START, Fact
@@ -104,8 +104,10 @@ class Flow:
         self._resumed: Dict[int, int] = {}
         # By the index of an exception return that of the exception that left the thread which goes on.
         self._waiting: List[Tuple[int, Waiting]] = []
-        self._handled: Dict[int, Tuple[int, Handled]] = {}
-        # By the index of an exception return that of the exception, and what the handler did.
+        self._handled: Dict[int, Tuple[Optional[int], int, Handled]] = {}
+        # By the index of an exception return that of the one before it, that of the exception, and what the handler did.
+        self._returned: Dict[Optional[int], int] = {None: 0}
+        # The last instructions before exception returns, by their indices.
         self.scheduler = Scheduler(line, self.calls.assumptions, self._address, word)
         """What handlers did that changed between threads."""
         self._worlds: Tuple[List[int], List[int]] = ([], [])
@@ -171,14 +173,14 @@ class Flow:
             if isinstance(item, Run):
                 threads.execute(item.templates, item.taken[-1] is not False)
             elif isinstance(item, Exception_):
-                threads.enter(index, item.return_address)
+                threads.enter(index, item.return_address, is_request(item))
             elif isinstance(item, ExceptionReturn):
                 threads.leave(index)
             elif isinstance(item, Chained):
                 threads.chain()
         if threads.switches:
             self._resumed, self._waiting = threads.match(self.line.rules.stacks, self._word)
-            self._handled = {end: (begin, handled) for begin, end, handled in threads.handled()}
+            self._handled = {end: (since, begin, handled) for since, begin, end, handled in threads.handled()}
 
     def _read_constant(self, address: int) -> Optional[int]:
         return self.line.read_constant(address, 4)
@@ -193,9 +195,9 @@ class Flow:
                 self.calls.tie(number, [activation] + [call.activation for call in stack])
         running = self._threads.running()
         if running is not None:
-            left_to = running[2]
+            block, current, resumed, left_to = running
             number = self.last if left_to is None else self._exceptions.left(left_to)[0]
-            self.scheduler.run(running[0], running[1], number)
+            self.scheduler.run(block, current, self._returned[resumed], number)
         for address, left in self._threads.relied():
             self.scheduler.rely(address, self._exceptions.left(left)[0])
         matches = [self._exceptions.match(left, places) for left, places in self._threads.places.items()]
@@ -431,11 +433,13 @@ class Flow:
             self._exceptions.chain(event.event, target, self.current, self._m_profile)
         else:
             accesses = len(self.line.accesses)
+            self._returned[index] = self.line.number
             resumed = self._resumed.get(index)
             if index in self._handled:
-                left, handled = self._handled[index]
-                self.scheduler.handle(handled, self._exceptions.left(left)[0])
-            loaded = self._exceptions.leave(target, self.current, self._m_profile, resumed)
+                since, left, handled = self._handled[index]
+                self.scheduler.handle(handled, self._returned[since], self._exceptions.left(left)[0])
+            goes_on = self._first(index + 1)
+            loaded = self._exceptions.leave(target, self.current, self._m_profile, goes_on, resumed)
             self._take_frame(event, accesses)
             arrives = self._interrupted.pop() if self._interrupted else None
             self._branch = _Branch(None, 1, False, True, True, self.line.number, None, arrives)
@@ -464,6 +468,13 @@ class Flow:
         # The limit of the stack that is in use.
         found = None if self._limits is None else self._limits.limit(self.current)
         return self.line.new(INPUT, 7) if found is None else found
+
+    def _first(self, index: int) -> Optional[int]:
+        # The address that execution goes on at with a part, if that is known.
+        part = self._runs[index] if index < len(self._runs) else None
+        if isinstance(part, Run):
+            return part.templates[0].address
+        return part.return_address if isinstance(part, Exception_) else None
 
     def _tell_limits(self, event: Handling) -> None:
         if self._limits is None:

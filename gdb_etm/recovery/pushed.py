@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Collection, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 Word = Callable[[int], Optional[int]]
 """Gives the word at an aligned address at the end, if known."""
@@ -11,6 +11,8 @@ _MOST = 1 << 20
 # Bytes that are searched.
 _ABOVE = 64
 # Words above one another in which return addresses are looked for.
+_SKIPPED = 8
+# Bytes of instructions behind a request that its handler may skip.
 _EXC_RETURN, _PSP = 0xFFFFFF80, 4
 # The least EXC_RETURN, and its bit for PSP.
 _XPSR = 0x010001FF
@@ -34,6 +36,14 @@ def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[T
                 yield address, value
 
 
+def goes_on(address: int, asked: bool) -> Sequence[int]:
+    """List where a thread may go on that was left with a return address: some handlers skip an instruction or two.
+
+    :param asked: Whether it has asked for the exception.
+    """
+    return range(address, address + _SKIPPED + 1, 2) if asked else (address,)
+
+
 class Left(NamedTuple):
     """A thread that was left."""
 
@@ -45,6 +55,8 @@ class Left(NamedTuple):
     """Return addresses of its calls, as far as they are known, innermost last."""
     block: Optional[int] = None
     """That the scheduler keeps it in, if known."""
+    asked: bool = False
+    """Whether it has asked for the exception."""
 
 
 class Waiting(NamedTuple):
@@ -63,18 +75,25 @@ class Frames:
     :param pieces: Where stacks may be.
     :param word: Reads it.
     :param wanted: Return addresses of the frames.
+    :param asked: Those of them at which threads have asked for an exception: its handler may let them go on a little
+        later.
     """
 
-    def __init__(self, pieces: Iterable[Tuple[int, int]], word: Word, wanted: Set[int]) -> None:
+    def __init__(
+        self, pieces: Iterable[Tuple[int, int]], word: Word, wanted: Set[int], asked: Collection[int] = ()
+    ) -> None:
         self._word = word
+        self._asked = asked
         self._found: Dict[int, List[int]] = {}
+        places = {place for address in wanted for place in goes_on(address, address in asked)}
         for address, value in held(pieces, word, 8):
-            if value in wanted:
+            if value in places:
                 self._found.setdefault(value, []).append(address - 24)
 
     def at(self, address: int) -> List[int]:
-        """List where frames are with a return address."""
-        return [frame for frame in self._found.get(address, ()) if self._is_frame(frame)]
+        """List where frames are of threads that were left with a return address."""
+        places = goes_on(address, address in self._asked)
+        return [frame for place in places for frame in self._found.get(place, ()) if self._is_frame(frame)]
 
     def _is_frame(self, address: int) -> bool:
         status = self._word(address + 28)

@@ -50,13 +50,14 @@ class Scheduler:
         # From the instruction before a handler to its last one.
         self._current: Optional[int] = None
 
-    def handle(self, handled: Handled, number: int) -> None:
+    def handle(self, handled: Handled, since: int, number: int) -> None:
         """Assume where the handler that has just ended has accessed blocks, and which is that of the thread before it.
 
-        :param number: Of the instruction before it.
+        :param since: The last instruction before that thread went on.
+        :param number: Of the instruction before the handler.
         """
         switch, end = handled.switch, self._line.number
-        self.run(handled.old, switch.current, number)
+        self.run(handled.old, switch.current, since, number)
         self._own.append((number, end))
         told: Set[int] = set()
         for place, to in switch.accesses:
@@ -65,14 +66,15 @@ class Scheduler:
                 told.add(self._line.base(access.address))
                 self._believe(access.address, address, number, end)
 
-    def run(self, block: Optional[int], current: int, number: int) -> None:
+    def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
         """Assume what the thread that ran before or at the end has found in the pointer to the block.
 
         :param block: Of the thread, if known.
         :param current: The pointer's address.
+        :param since: The last instruction before it went on.
         :param number: Of its last instruction.
         """
-        line, since = self._line, self._own[-1][1] if self._own else 0
+        line = self._line
         if block is None:
             return
         self._current = current

@@ -55,7 +55,8 @@ class Template(NamedTuple):
     stack: Optional[Tuple[int, int]]
     """CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others."""
     asks: bool
-    """Whether it is an SVC, whose handler may change the frame that is popped behind it."""
+    """Whether an exception may be taken behind it that the code before it has asked for: whose handler may change what
+    is popped."""
     variants: Dict[int, Needed]
     """What is needed when only some flags are read later on, by these flags."""
 
@@ -201,7 +202,7 @@ class Templates:
             _rounded(lifted) if condition == ALWAYS else None,
             any(place in writes for place in (SP, 7, 11)),
             _stack(self._program.read(address, 4)) if isa is Isa.T32 and self._m_profile else None,
-            _is_svc(self._program.read(address, 4), isa),
+            _asks(self._program.read(address, 8), lifted.size, isa),
             {},
         )
 
@@ -212,9 +213,16 @@ class Templates:
         return ~self._constant(operand.value) if isinstance(operand, Const) else operand
 
 
-def _is_svc(code: bytes, isa: Isa) -> bool:
-    # By the encodings (DDI 0553, C2.4.219; DDI 0487, F5.1.255).
-    return code[1] == 0xDF if isa is Isa.T32 else code[3] & 0xF == 0xF and code[3] < 0xF0
+def _asks(code: bytes, size: int, isa: Isa) -> bool:
+    # SVC; and barriers and what is before them: behind a write that sets PendSV (DDI 0553, C2.4; DDI 0487, F5.1).
+    if isa is not Isa.T32:
+        return code[3] & 0xF == 0xF and code[3] < 0xF0
+    return code[1] == 0xDF or _is_barrier(code) or _is_barrier(code[size:])
+
+
+def _is_barrier(code: bytes) -> bool:
+    # DSB, DMB and ISB of T32.
+    return code[:2] == b"\xbf\xf3" and 0x40 <= code[2] < 0x70 and code[3] == 0x8F
 
 
 def _stack(code: bytes) -> Optional[Tuple[int, int]]:

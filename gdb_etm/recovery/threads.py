@@ -13,7 +13,7 @@ from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.blocks import NOTHING, Decided, Period, Pointers, decide
 from gdb_etm.recovery.operations import MASK, PSP
-from gdb_etm.recovery.pushed import Frames, Left, Waiting, Word, can_search
+from gdb_etm.recovery.pushed import Frames, Left, Waiting, Word, can_search, goes_on
 from gdb_etm.recovery.scheduler import Handled
 from gdb_etm.recovery.switches import CHAINED, ENTERED, LEFT, Part, Switch, Switches
 from gdb_etm.recovery.template import Template
@@ -41,6 +41,8 @@ class _Residence:
         self.calls: List[int] = []
         self.left: Optional[int] = None
         self.left_at: Optional[int] = None
+        self.asked = False
+        # Whether it has asked for the exception.
         self.switch: Optional[Switch] = None
         # What the handler does that it is left to.
 
@@ -57,6 +59,8 @@ class Threads:
         self._switches = switches
         self._handled: List[Part] = []
         # What the handlers did that run.
+        self._asked: Set[int] = set()
+        # Where threads have asked for an exception.
         self._returns: Dict[int, bool] = {}
         self._residence = _Residence(None)
         self._all = [self._residence]
@@ -108,10 +112,11 @@ class Threads:
             found = self._returns[template.address] = exit_of(code, template.isa) is Exit.RETURN
         return found
 
-    def enter(self, index: int, return_address: Optional[int]) -> None:
+    def enter(self, index: int, return_address: Optional[int], asked: bool) -> None:
         """Take an exception.
 
         :param index: By which it is told.
+        :param asked: Whether the interrupted code may have asked for it.
         """
         if not self._depth:
             if self._branch is not None and return_address is not None:
@@ -121,7 +126,7 @@ class Threads:
                 self._residence.address = return_address
             self._branch = None
             self._switched = False
-            self._residence.left, self._residence.left_at = index, return_address
+            self._residence.left, self._residence.left_at, self._residence.asked = index, return_address, asked
             self._handled = []
         else:
             self._handled.append(ENTERED)
@@ -158,7 +163,8 @@ class Threads:
         """
         addresses = [one.left_at for one in self._all if one.left_at is not None]
         searched = word if stacks and can_search(stacks) else None
-        frames = Frames(stacks, searched, set(addresses)) if searched is not None else None
+        self._asked = {one.left_at for one in self._all if one.left_at is not None and one.asked}
+        frames = Frames(stacks, searched, set(addresses), self._asked) if searched is not None else None
         found, waiting = self._repeat(addresses, frames, ())
         at_end = [] if frames is None else _at_end(waiting, frames)
         if frames is not None and word is not None:
@@ -173,7 +179,7 @@ class Threads:
 
     def _known_at_end(self, waiting: Sequence[Left], frames: Frames, word: Word) -> List[Tuple[int, Waiting]]:
         # A block that is known tells where the frame is.
-        switch = next(one.switch for one in self._all if one.switch is not None)
+        switch = next(one.switch for one in self._periods() if one.switch is not None)
         found: List[Tuple[int, Waiting]] = []
         others: List[Left] = []
         for left in waiting:
@@ -186,21 +192,24 @@ class Threads:
         taken = {frame.address for _, frame in found}
         return found + [(left, frame) for left, frame in _at_end(others, frames) if frame.address not in taken]
 
-    def handled(self) -> Iterator[Tuple[int, int, Handled]]:
-        """Give of handlers that changed between threads the indices of what began and what ended them."""
+    def handled(self) -> Iterator[Tuple[Optional[int], int, int, Handled]]:
+        """Give of handlers that changed between threads the indices of the exception return before which the old one
+        went on, None for the beginning, and of what began and what ended them."""
         blocks = self.decided.blocks
         for number, one in enumerate(self._all[:-1] if blocks else ()):
             after = self._all[number + 1].resumed
             if one.switch is not None and one.left is not None and after is not None:
-                yield one.left, after, Handled(one.switch, blocks[number], blocks[number + 1])
+                yield one.resumed, one.left, after, Handled(one.switch, blocks[number], blocks[number + 1])
 
-    def running(self) -> Optional[Tuple[Optional[int], int, Optional[int]]]:
-        """Give the block of the thread that ran last, where the pointer to it is, and the index of the exception that
-        has left it, if that one's handler runs at the end."""
-        switches = [one.switch for one in self._all if one.switch is not None]
+    def running(self) -> Optional[Tuple[Optional[int], int, Optional[int], Optional[int]]]:
+        """Give the block of the thread that ran last, where the pointer to it is, the index of the exception return
+        before which it went on, None for the beginning, and that of the exception that has left it, if that one's
+        handler runs at the end."""
+        switches = [one.switch for one in self._periods() if one.switch is not None]
         if not self.decided.blocks or not switches:
             return None
-        return self.decided.blocks[-1], switches[0].current, self._residence.left if self._depth else None
+        last = self._residence
+        return self.decided.blocks[-1], switches[0].current, last.resumed, last.left if self._depth else None
 
     def relied(self) -> Iterator[Tuple[int, int]]:
         """Give the words that were read as they are at the end, and the index of the exception from which on."""
@@ -253,7 +262,7 @@ class Threads:
             elif residence.resumed is not None and not fits:
                 fresh.add(place)
                 # It waited all the time: what went on at that place before may have been it.
-                several.update(one for one in matched if _is_same(one, place))
+                several.update(one for one in matched if self._is_same(one, place))
             if len(fits) == 1 and residence.resumed is not None and (own or place not in several):
                 rare = addresses.count(fits[0].address) == 1
                 if _fitting(own, residence) if own else self._is_sure(fits[0], residence, rare, frames):
@@ -263,9 +272,16 @@ class Threads:
                     _walk(calls, residence.outs)
             running = residence is self._all[-1] and not self._depth
             if residence.left is not None and residence.left_at is not None and not running:
-                left = Left(residence.left, residence.left_at, tuple(calls + residence.calls), block)
+                calls += residence.calls
+                left = Left(residence.left, residence.left_at, tuple(calls), block, residence.asked)
                 waiting = waiting[1 - _WAITING :] + [left]
         return found, waiting
+
+    def _is_same(self, one: _Place, other: _Place) -> bool:
+        # Whether one thread may go on at both of two places.
+        start, there = one[0], other[0]
+        near = start == there or start is not None and there in goes_on(start, start in self._asked)
+        return near and (one[1] == other[1] or None in (one[1], other[1]) or start != there)
 
     def _is_sure(self, left: Left, residence: _Residence, rare: bool, frames: Optional[Frames]) -> bool:
         # Whether no thread that was left before all that is known can be meant.
@@ -311,12 +327,8 @@ def _walk(calls: List[int], outs: Sequence[Tuple[int, bool]]) -> int:
 def _fitting(waiting: Sequence[Left], residence: _Residence) -> List[Left]:
     if residence.resumed is None:
         return []
-    at = [one for one in waiting if one.address == residence.address]
+    at = [one for one in waiting if residence.address in goes_on(one.address, one.asked)]
     return [one for one in at if _walk(list(one.calls), residence.outs) >= 0]
-
-
-def _is_same(one: _Place, other: _Place) -> bool:
-    return one[0] == other[0] and (one[1] == other[1] or one[1] is None or other[1] is None)
 
 
 def _is_near(places: Sequence[int]) -> bool:

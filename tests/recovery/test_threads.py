@@ -37,12 +37,12 @@ switch:
     bx lr
 """
 LEAF, TWO, SWITCH = CODE + 10, CODE + 14, CODE + 20
-PENDSV = 14
+TICK = 15
 TO_OTHER: List[Item] = [SWITCH, SWITCH + 4, SWITCH + 8, SWITCH + 10, SWITCH + 12, SWITCH + 16, Returned()]
 # The first thread calls, is left in the leaf, and goes on there after another one.
 ITEMS: List[Item] = [
-    *(CODE, CODE + 2, LEAF, Taken(PENDSV, LEAF + 2)),
-    *(*TO_OTHER, TWO, TWO + 2, Taken(PENDSV, TWO + 4)),
+    *(CODE, CODE + 2, LEAF, Taken(TICK, LEAF + 2)),
+    *(*TO_OTHER, TWO, TWO + 2, Taken(TICK, TWO + 4)),
     *(*TO_OTHER, LEAF + 2, CODE + 6),
 ]
 TOP, OTHER, THIRD = RAM + 0x200, RAM + 0x3C0, RAM + 0x600
@@ -126,7 +126,7 @@ def test_two_that_wait_at_the_same_place_are_not_told_apart() -> None:
 def test_one_that_was_left_before_the_trace_began_may_have_gone_on() -> None:
     assert recovered({}).register(18, "r5").value == 3
     # Another one goes on there later, which has waited all the time: which of them was the first?
-    twins = [*ITEMS, Taken(PENDSV, CODE + 8), *TO_OTHER, LEAF + 2, CODE + 6]
+    twins = [*ITEMS, Taken(TICK, CODE + 8), *TO_OTHER, LEAF + 2, CODE + 6]
     assert recovered({}, twins).register(18, "r5").value is None
     assert recovered({}, twins).register(3, "r5").value == 3
 
@@ -196,8 +196,8 @@ def _left_in_a_call(r5: int) -> Recovery:
     switch, two = DEEP + 14, DEEP + 8
     to_other = [switch + one - SWITCH if isinstance(one, int) else one for one in TO_OTHER]
     items: List[Item] = [
-        *(FUNCTION + 4, FUNCTION + 6, DEEP, DEEP + 2, DEEP + 4, Taken(PENDSV, DEEP + 6), *to_other, two, two + 2),
-        *(Taken(PENDSV, two + 4), *to_other, DEEP + 6, AFTER, AFTER + 2, CODE + 6),
+        *(FUNCTION + 4, FUNCTION + 6, DEEP, DEEP + 2, DEEP + 4, Taken(TICK, DEEP + 6), *to_other, two, two + 2),
+        *(Taken(TICK, two + 4), *to_other, DEEP + 6, AFTER, AFTER + 2, CODE + 6),
     ]
     saved = {TOP - 20: AFTER | 1, TOP - 16: 5, TOP - 12: 3, TOP - 4: CODE + 7}
     saved.update({TOP - 64: 9, TOP - 60: r5, **frame(TOP - 56, DEEP + 6, AFTER | 1)})

@@ -14,7 +14,10 @@ from tests.firmware.build import compiler
 
 FOLDER = Path(__file__).resolve().parent
 
-KEEPING = ("frames", "control", "algorithms", "interrupts", "kernel", "floats", "digest", "text", "state", "twins")
+KEEPING = (
+    *("frames", "control", "algorithms", "interrupts", "kernel", "floats"),
+    *("digest", "text", "state", "twins", "requests"),
+)
 """Programs that keep the calling convention."""
 SMASHING = ("overrun", "clobber", "corrupt")
 """Programs that damage their stack, break the calling convention, or write where they should not."""
@@ -30,6 +33,7 @@ DEEP = {
     "text": "put_number",
     "state": "allocate",
     "twins": "check_of",
+    "requests": "serve",
     "overrun": "copy",
     "clobber": "leap",
     "corrupt": "emit",
