@@ -25,7 +25,7 @@ _MOST_IMAGES = 1 << 12
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the process; see :func:`gdb_etm.access.server.main`."""
-    return server.main(argv, _Front())
+    return server.main(argv, Front())
 
 
 class _Here:
@@ -83,8 +83,8 @@ class _Between:
             self._proxy.leave()
 
 
-class _Front:
-    # All GDBs look at the same captures.
+class Front:
+    """Gives each GDB who stands between it and pyOCD's server; all of them look at the same captures."""
 
     def __init__(self) -> None:
         self._source = HandedSource()
@@ -93,10 +93,12 @@ class _Front:
         # When the run began.
 
     def between(self) -> _Between:
+        """Make who stands there."""
         return _Between(self._source)
 
     @property
     def operations(self) -> Mapping[str, Callable[[Message], Message]]:
+        """What the plug-in may ask of it, by name."""
         return {"capture": self._take, "past": self._tell, "rely": self._rely}
 
     def _tell(self, request: Message) -> Message:

@@ -62,7 +62,7 @@ def _tell(line: str) -> None:
 
 def _replay(arguments: argparse.Namespace) -> None:
     wire = None if _listens(arguments) else standard_wire()
-    replay = _load(arguments.snapshot, arguments.elf, arguments.id)
+    replay = load_replay(arguments.snapshot, arguments.elf, arguments.id)
     replay.past.rely(_reliance(arguments))
     if wire is None:
         with closing(_open_door(arguments)) as door:
@@ -211,7 +211,14 @@ def standard_wire() -> Wire:
     return Wire(reader, writer)
 
 
-def _load(snapshot: str, files: List[str], trace_id: Optional[int]) -> Replay:
+def load_replay(snapshot: str, files: List[str], trace_id: Optional[int]) -> Replay:
+    """Decode a snapshot and make it one that GDB can be answered from.
+
+    :param snapshot: Its folder.
+    :param files: ELF files of the program.
+    :param trace_id: Which core; None takes the first that can be replayed.
+    :raises EtmError: There is nothing to replay.
+    """
     from gdb_etm.commands.offline import OfflineDebugger
     from gdb_etm.commands.records import with_images
     from gdb_etm.commands.replaying import make_replay
