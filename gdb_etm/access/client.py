@@ -415,7 +415,7 @@ def attach(host: str, port: int, seconds: float = 5.0) -> Client:
         return Client(stream, parse_hello(stream.receive(seconds)))
     except (EOFError, TimeoutError):
         stream.close()
-        raise ConnectError("what listens at %s is no gdb-etm serve, or serves too many already" % where) from None
+        raise ConnectError("what listens at %s is no gdb-etm serve of yours" % where) from None
     except BaseException:
         stream.close()
         raise

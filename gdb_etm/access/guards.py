@@ -6,12 +6,13 @@ ports.  GDB does all that itself, for whoever sits before it.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Sequence
 
 from pyocd.commands.execution_context import CommandExecutionContext, CommandInvocation
 from pyocd.core import exceptions
 from pyocd.core.session import Session
 from pyocd.coresight.cortex_m import CortexM
+from pyocd.gdbserver.gdbserver import GDBClientSession
 from pyocd.utility import server
 from pyocd.utility.sockets import ConnectedSocket, ListenerSocket
 
@@ -73,12 +74,12 @@ class WayIn:
     """What pyOCD's GDB server takes for its listening socket: a door for one GDB.
 
     :param listener: Where GDBs connect.
-    :param is_taken: Tells whether one is in.
+    :param sessions: Gives those of the GDBs that are in.
     """
 
-    def __init__(self, listener: Listener, is_taken: Callable[[], bool]) -> None:
+    def __init__(self, listener: Listener, sessions: Callable[[], Sequence[GDBClientSession]]) -> None:
         self._door = Door(listener)
-        self._is_taken = is_taken
+        self._sessions = sessions
         self.port = listener.port
         """The TCP port, for pyOCD's log; 0 for a socket in a folder."""
 
@@ -90,7 +91,10 @@ class WayIn:
 
         :param timeout: Not looked at; pyOCD asks ten times a second.
         """
-        connection = self._door.admit(self._is_taken())
+        sessions = list(self._sessions())
+        if sessions and all(session.is_connection_closed for session in sessions):
+            return None  # who comes waits until the breakpoints of the GDB that went are out
+        connection = self._door.admit(is_taken=bool(sessions))
         return None if connection is None else _GdbSocket(connection, _PACKET_BYTES)
 
     def close(self) -> None:

@@ -128,7 +128,7 @@ class _GdbServer(GDBServer):  # pyOCD's, with five promises more; it is a Thread
     ) -> None:
         self._make_between = between
         self._between: Dict[Any, Between] = {}
-        self._way_in = WayIn(listener, lambda: bool(self.client_sessions))
+        self._way_in = WayIn(listener, lambda: self.client_sessions)
         self._probe: WatchedProbe = session.probe
         self._probe.mourners.append(self._mourn)
         self._asking: Set[Any] = set()

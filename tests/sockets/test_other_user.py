@@ -15,11 +15,20 @@ from typing import Iterator, List
 
 import pytest
 
+import gdb_etm
 from gdb_etm.access.client import attach
-from tests.access.processes import ByHand, listening_ports, listening_sockets, serve_by_hand, start_board, write_forever
+from tests.access.processes import (
+    PATIENCE,
+    ByHand,
+    listening_ports,
+    listening_sockets,
+    serve_by_hand,
+    start_board,
+    write_forever,
+)
 from tests.gdb_session import ROOT, run_gdb
 from tests.replay.boards import ELF, pyocd_server
-from tests.sockets.visitors import HELLO, HTTP, RSP, Place, answered, knock
+from tests.sockets.visitors import HELLO, HTTP, RSP, Place, answered, as_user, knock, stays_open
 
 OTHER = "nobody"
 LISTENS = re.compile(r"target remote (\S+)$")
@@ -69,6 +78,18 @@ def test_serve_by_hand(by_hand: ByHand) -> None:
     assert answered(knock(there)) == {RSP: [by_hand.gdb_port], HELLO: [by_hand.control_port]}
 
 
+def test_a_port_that_pyocd_opens_for_a_console(forever: Path) -> None:
+    options = ("board.elf=%s" % forever, "enable_semihosting=1", "semihost_use_syscalls=0", "stdio_mode=telnet")
+    served = serve_by_hand(*("-O%s" % option for option in options), "-Otelnet_port=0")
+    try:
+        (console,) = listening_ports(served.process.pid).keys() - {served.gdb_port, served.control_port}
+        assert as_user(OTHER, lambda: stays_open(console)) is False
+        assert stays_open(console)
+    finally:
+        served.process.kill()
+        served.process.communicate()
+
+
 def test_a_web_page_halts_nothing(by_hand: ByHand) -> None:
     client = attach("localhost", by_hand.control_port)
     assert answered(knock(places(by_hand.process.pid), None, [HTTP])) == {}
@@ -107,6 +128,24 @@ def test_a_session_in_gdb_with_a_second_gdb_for_the_past(tmp_path: Path) -> None
     assert found is not None, output
     processes, there, heard = json.loads(found.group(1))
     assert processes > 2 and len(there) == 1 and heard == {}
+
+
+@pytest.mark.parametrize("option", ["--port=0", "--socket"])
+def test_a_replay(option: str, tmp_path: Path) -> None:
+    with gdb_etm.connect("board:m33", elf=ELF) as session:
+        session.start()
+        session.run(PATIENCE)
+        session.command("save %s" % (tmp_path / "fault"))
+    command = [sys.executable, "-m", "gdb_etm", "replay", str(tmp_path / "fault"), "--elf=%s" % ELF, option]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert LISTENS.search(process.stdout.readline())
+        (there,) = places(process.pid)
+        assert answered(knock([there], OTHER)) == {} == answered(knock([there], None, [HTTP]))
+        # It waited for its one GDB.
+        assert answered(knock([there], None, [RSP])) == {RSP: [there]}
+        assert process.wait(PATIENCE) == 0
+        assert isinstance(there, int) or not Path(there).parent.exists()
 
 
 @pytest.mark.parametrize("option", ["--port=0", "--socket"])

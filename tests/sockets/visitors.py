@@ -6,7 +6,7 @@ import json
 import os
 import pwd
 import socket
-from typing import Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import pytest
 
@@ -27,10 +27,24 @@ def knock(places: Sequence[Place], user: Optional[str] = None, greetings: Sequen
     :param user: Who knocks; None: this user.  Skips where this user may not become that one.
     """
     tries = [(place, greeting) for place in places for greeting in greetings]
-    if user is None:
+
+    def say_all() -> List[Heard]:
         return [(place, greeting, _say(place, greeting)) for place, greeting in tries]
+
+    if user is None:
+        return say_all()
+    heard = as_user(user, say_all)
+    assert len(heard) == len(tries)
+    return [(place, greeting, said) for place, greeting, said in heard]
+
+
+def as_user(user: str, action: Callable[[], Any]) -> Any:
+    """Do something in a process of another user, and give what it returns; skip where this user may not.
+
+    :param action: Returns what can be written as JSON.
+    """
     if os.geteuid() != 0:
-        pytest.skip("only root may knock as another user")
+        pytest.skip("only root may become another user")
     known = pwd.getpwnam(user)
     # What is still to be imported that user may not read.
     "localhost".encode("idna")
@@ -41,16 +55,26 @@ def knock(places: Sequence[Place], user: Optional[str] = None, greetings: Sequen
             os.setgroups([])
             os.setgid(known.pw_gid)
             os.setuid(known.pw_uid)
-            heard = [(place, greeting, _say(place, greeting)) for place, greeting in tries]
-            os.write(writer, json.dumps([os.geteuid(), heard]).encode())
+            os.write(writer, json.dumps([os.geteuid(), action()]).encode())
         finally:
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader) as told:
-        who, heard = json.load(told)
+        who, found = json.load(told)
     os.waitpid(child, 0)
-    assert who == known.pw_uid and len(heard) == len(tries)
-    return [(place, greeting, said) for place, greeting, said in heard]
+    assert who == known.pw_uid
+    return found
+
+
+def stays_open(place: Place) -> bool:
+    """Whether who comes and says nothing is not sent away."""
+    with come_in(place) as connection:
+        try:
+            return connection.recv(100) != b""
+        except ConnectionError:
+            return False
+        except socket.timeout:
+            return True
 
 
 def answered(heard: Sequence[Heard]) -> Dict[str, List[Place]]:
