@@ -1,43 +1,89 @@
-"""Functions and data by address from the symbol tables of ELF files, for what has no debug information."""
+"""Functions and data by address from the symbol tables of ELF files, as GDB finds its minimal symbols."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Dict, Iterable, List, Optional
+from itertools import accumulate
+from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.frames import Function
 from gdb_etm.program.elf import open_elf
+from gdb_etm.program.loaded import Loaded, is_mapping
+
+_FUNCTIONS = ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
+_LABEL = "STT_NOTYPE"
+_OBJECT = "STT_OBJECT"
 
 
 class SymbolTable:
     """The functions, or the data, of some ELF files.
 
-    :param functions: In any order; where two begin at one address the first is kept.
+    :param functions: In any order; of those that hold an address the one that begins last is found, and of those that
+        begin together the last.
+    :param unsized: Others, found where none of those is.
     """
 
-    def __init__(self, functions: Iterable[Function]) -> None:
-        kept: Dict[int, Function] = {}
-        for function in functions:
-            kept.setdefault(function.start, function)
-        self.functions = [kept[start] for start in sorted(kept)]
-        """By address."""
-        self._starts = [function.start for function in self.functions]
+    def __init__(self, functions: Iterable[Function], unsized: Iterable[Function] = ()) -> None:
+        self._sized, self._unsized = _Ordered(functions), _Ordered(unsized)
+
+    @property
+    def functions(self) -> List[Function]:
+        """All of them, by address."""
+        return sorted(self._unsized.functions + self._sized.functions, key=_start)
 
     def at(self, address: int) -> Optional[Function]:
         """Find the function that holds ``address``."""
+        return self._sized.at(address) or self._unsized.at(address)
+
+
+def _start(function: Function) -> int:
+    return function.start
+
+
+class _Ordered:
+    def __init__(self, functions: Iterable[Function]) -> None:
+        self.functions = sorted(functions, key=_start)
+        self._starts = [function.start for function in self.functions]
+        self._reached = list(accumulate((function.end for function in self.functions), max))
+
+    def at(self, address: int) -> Optional[Function]:
         index = bisect_right(self._starts, address) - 1
-        if index < 0:
-            return None
-        function = self.functions[index]
-        return function if address < function.end else None
+        while index >= 0 and address < self._reached[index]:
+            if address < self.functions[index].end:
+                return self.functions[index]
+            index -= 1
+        return None
 
 
 def load_symbols(paths: Iterable[str]) -> SymbolTable:
-    """Read the function symbols of ELF files.
+    """Read the function symbols of ELF files, and the labels in code.
+
+    What has no size reaches to the next symbol, or to the end of its section, but not over what has one.  (The linker
+    gives a handler in assembly the size of the weak one that it replaces: another name or a label is then behind it.)
+    Where files fill the same memory, that of the earlier one counts.
 
     :raises ImageError: A file cannot be read.
     """
-    return SymbolTable([function for path in paths for function in _symbols_of(path, "STT_FUNC")])
+    sized: List[Function] = []
+    unsized: List[Function] = []
+    filled: List[Tuple[int, int]] = []
+    for path in paths:
+        symbols, loaded, is_debugged = _read(path)
+        # GDB takes the last name in the string table; but debug information has the name of the definition.
+        symbols.sort(key=lambda one: (one.start, is_debugged and not one.is_weak, one.position))
+        starts = [symbol.start for symbol in symbols]
+        for symbol in symbols:
+            if symbol.kind == _OBJECT or any(low <= symbol.start < high for low, high in filled):
+                continue
+            after = bisect_right(starts, symbol.start)
+            end = min(starts[after : after + 1] + [max(symbol.limit, symbol.start)])
+            is_label = symbol.kind == _LABEL and symbol.is_local
+            if symbol.size:
+                sized.append(Function(symbol.name, symbol.start, symbol.start + symbol.size, is_label))
+            else:
+                unsized.append(Function(symbol.name, symbol.start, end, is_label))
+        filled += loaded.filled
+    return SymbolTable(sized, unsized)
 
 
 def load_variables(paths: Iterable[str]) -> SymbolTable:
@@ -45,38 +91,50 @@ def load_variables(paths: Iterable[str]) -> SymbolTable:
 
     :raises ImageError: A file cannot be read.
     """
-    return SymbolTable([variable for path in paths for variable in _symbols_of(path, "STT_OBJECT")])
+    found = [one for path in paths for one in _read(path)[0] if one.kind == _OBJECT]
+    found.sort(key=lambda one: (one.start, one.position))
+    return SymbolTable([Function(one.name, one.start, one.start + one.size) for one in found])
 
 
-def _symbols_of(path: str, kind: str) -> List[Function]:
+class _Symbol(NamedTuple):
+    name: str
+    start: int
+    size: int
+    """0: not told."""
+    kind: str
+    limit: int
+    """Where its section ends."""
+    is_local: bool
+    is_weak: bool
+    position: int
+    """Of its name in the string table."""
+
+
+def _read(path: str) -> Tuple[List[_Symbol], Loaded, bool]:
     from elftools.elf.sections import SymbolTableSection
 
-    found: List[Function] = []
-    limits: Dict[int, int] = {}
+    found: List[_Symbol] = []
     with open_elf(path) as elf:
-        # Bit 0 of a T32 function's symbol is its state.
-        thumb = ~1 if elf["e_machine"] == "EM_ARM" and kind == "STT_FUNC" else ~0
-        ends = [section["sh_addr"] + section["sh_size"] for section in elf.iter_sections()]
-        for section in elf.iter_sections():
-            if isinstance(section, SymbolTableSection):
-                for symbol in section.iter_symbols():
-                    if symbol["st_info"]["type"] == kind and symbol["st_shndx"] != "SHN_UNDEF":
-                        start, place = symbol["st_value"] & thumb, symbol["st_shndx"]
-                        found.append(Function(symbol.name, start, start + symbol["st_size"]))
-                        if isinstance(place, int) and place < len(ends):
-                            limits[start] = ends[place]
-    return _with_ends(found, limits)
+        sections = list(elf.iter_sections())
+        for table in sections:
+            if isinstance(table, SymbolTableSection):
+                symbols = (_symbol(one, sections, elf["e_machine"] == "EM_ARM") for one in table.iter_symbols())
+                found += [symbol for symbol in symbols if symbol is not None]
+        return found, Loaded(elf), elf.get_section_by_name(".debug_info") is not None
 
 
-def _with_ends(functions: List[Function], limits: Dict[int, int]) -> List[Function]:
-    # Assembler functions often have no size: they reach to the next symbol, or to the end of their section.
-    ordered = sorted(functions, key=lambda function: function.start)
-    starts = sorted({function.start for function in ordered})
-    result = []
-    for function in ordered:
-        if function.end == function.start:
-            after = bisect_right(starts, function.start)
-            bounds = starts[after : after + 1] + [limits.get(function.start, function.start + 4)]
-            function = function._replace(end=max(min(bounds), function.start))
-        result.append(function)
-    return result
+def _symbol(entry: Any, sections: List[Any], has_thumb: bool) -> Optional[_Symbol]:
+    from elftools.elf.constants import SH_FLAGS
+
+    place, kind, bind = entry["st_shndx"], entry["st_info"]["type"], entry["st_info"]["bind"]
+    if not entry.name or not isinstance(place, int) or place >= len(sections):
+        return None
+    flags, is_code = sections[place]["sh_flags"], kind in _FUNCTIONS
+    is_label = kind == _LABEL and flags & SH_FLAGS.SHF_EXECINSTR and not is_mapping(entry.name)
+    if not flags & SH_FLAGS.SHF_ALLOC or not (is_code or is_label or kind == _OBJECT):
+        return None
+    # Bit 0 of a T32 function's symbol is its state.
+    start = entry["st_value"] & (~1 if has_thumb and is_code else ~0)
+    limit = sections[place]["sh_addr"] + sections[place]["sh_size"]
+    return _Symbol(entry.name, start, entry["st_size"], kind, limit, bind == "STB_LOCAL", bind == "STB_WEAK",
+                   entry["st_name"])

@@ -25,6 +25,8 @@ class Function(NamedTuple):
     """Address of its first instruction."""
     end: int
     """Address just past its last instruction."""
+    is_label: bool = False
+    """Whether it is but a place in assembler code that has a name: a jump there is no call."""
 
 
 class Frame:

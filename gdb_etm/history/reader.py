@@ -215,7 +215,7 @@ class Reader:
             if frame.function is not None and frame.function.name in _SET_JUMPS and start not in caller.set_jumps:
                 caller.set_jumps += (start,)
             return _Move(caller, Entered.RETURN)
-        if starts and other:
+        if starts and other and function is not None and not function.is_label:
             self.calls += 1
             called = self._called(function, None)
             called.is_tail_call = True

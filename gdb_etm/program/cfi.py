@@ -15,6 +15,7 @@ from gdb_etm.errors import ImageError
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import is_wide
+from gdb_etm.program.loaded import Loaded
 
 CALLEE_SAVED = (4, 5, 6, 7, 8, 9, 10, 11)
 """Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1)."""
@@ -167,12 +168,14 @@ def load_frames(paths: Sequence[str]) -> CallFrames:
 def _load(path: str) -> List[_Function]:
     found: List[_Function] = []
     with open_elf(path, _UNREADABLE) as elf:
+        loaded = Loaded(elf)
         for name, is_eh in _SECTIONS if elf["e_machine"] == "EM_ARM" else ():
             section = elf.get_section_by_name(name)
             if section is not None and section["sh_type"] != "SHT_NOBITS":
                 entries = _entries(section.data(), section["sh_addr"], elf.little_endian, is_eh)
                 known = {function.start for function in found}
-                found += [function for function in entries if function.start not in known]
+                there = (one for one in entries if loaded.holds_code(one.start, one.end - one.start))
+                found += [function for function in there if function.start not in known]
     return found
 
 
@@ -186,7 +189,6 @@ def _entries(data: bytes, address: int, little_endian: bool, is_eh: bool) -> Lis
     for entry in information.get_entries():
         if isinstance(entry, FDE):
             start, size = entry["initial_location"] & ~1, entry["address_range"]
-            # Of functions that the linker threw away, the address is 0.
-            if start and size:
+            if size:
                 found.append(_Function(start, start + size, entry))
     return found

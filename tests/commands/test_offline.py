@@ -75,12 +75,12 @@ def test_text_names_branch_targets_and_keeps_what_is_no_instruction() -> None:
     assert offline.disassemble(0x1002, bytes.fromhex("0120"), Isa.T32, bytes.fromhex("18bf")) == "movne\tr0, #1"
 
 
-def test_symbols_without_size_reach_to_the_next() -> None:
+def test_the_symbol_that_begins_last_is_found() -> None:
     table = SymbolTable([Function("b", 0x20, 0x30), Function("a", 0x10, 0x20), Function("alias", 0x10, 0x20)])
     assert [one.name if one else None for one in map(table.at, (0xF, 0x10, 0x1F, 0x20, 0x30))] == [
         None,
-        "a",
-        "a",
+        "alias",
+        "alias",
         "b",
         None,
     ]

@@ -17,6 +17,7 @@ FOLDER = Path(__file__).resolve().parent
 
 # Optimisation decides which branches the compiler writes: -Os jump tables by TBB and TBH, -O2 tail calls.  Which
 # floating-point unit there is depends on the core.
+_DROPPED = ["-O2", "-ffunction-sections", "-Wl,--gc-sections"]
 PROGRAMS: Dict[str, List[str]] = {
     "sort": ["-O2", "-fno-inline"],
     "interrupts": ["-O1"],
@@ -27,6 +28,8 @@ PROGRAMS: Dict[str, List[str]] = {
     "ticks": ["-O1"],
     "steps": ["-O2"],
     "faults": ["-O1"],
+    "dropped": _DROPPED,
+    "dropped4": _DROPPED + ["-gdwarf-4"],
     "transfers": ["-O1", "-mfloat-abi=hard", "-mfpu=%s"],
 }
 

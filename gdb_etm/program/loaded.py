@@ -1,0 +1,66 @@
+"""What of an ELF file's debug information is of code that is there: linkers leave that of dropped code behind.
+
+GNU ld gives functions that it drops (``--gc-sections``, other copies of a template) the address 0; LLD gives them the
+highest addresses (DWARF 5, 2.17.4, calls it a tombstone).  Where code is loaded at 0 too, the symbol table decides.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Tuple
+
+_CODE = ("STT_FUNC", "STT_NOTYPE")
+
+
+class Loaded:
+    """The memory that an ELF file fills.
+
+    :param elf: The file, as pyelftools has it.
+    """
+
+    def __init__(self, elf: Any) -> None:
+        self.filled = _sections(elf) or _segments(elf)
+        """Where its sections with contents begin and end; its segments where they are all it has."""
+        self.at_zero: Dict[str, int] = _code_at_zero(elf) if self.holds(0) else {}
+        """Names and sizes (0: not told) of the code at address 0."""
+
+    def holds(self, address: int) -> bool:
+        """Tell whether an address is in it."""
+        return any(start <= address < end for start, end in self.filled)
+
+    def holds_code(self, start: int, size: int) -> bool:
+        """Tell whether what is told of ``size`` bytes from ``start`` is told of code that is there."""
+        return self.holds(start) and (start != 0 or size in self.at_zero.values())
+
+
+def is_name_of(symbol: str, function: str) -> bool:
+    """Tell whether a symbol is of a function: its own, or of a copy or part such as ``name.constprop.0``."""
+    return symbol == function or symbol.startswith(function + ".")
+
+
+def is_mapping(name: str) -> bool:
+    """Tell whether a symbol marks where instructions or data begin: ``$a``, ``$t``, ``$d`` (AAELF32, 5.5.5)."""
+    return name[:2] in ("$a", "$t", "$d", "$x") and name[2:3] in ("", ".")
+
+
+def _sections(elf: Any) -> List[Tuple[int, int]]:
+    from elftools.elf.constants import SH_FLAGS
+
+    return [
+        (section["sh_addr"], section["sh_addr"] + section["sh_size"])
+        for section in elf.iter_sections()
+        if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_type"] != "SHT_NOBITS" and section["sh_size"]
+    ]
+
+
+def _segments(elf: Any) -> List[Tuple[int, int]]:
+    return [(one["p_vaddr"], one["p_vaddr"] + one["p_filesz"]) for one in elf.iter_segments("PT_LOAD")]
+
+
+def _code_at_zero(elf: Any) -> Dict[str, int]:
+    table = elf.get_section_by_name(".symtab")
+    # Bit 0 of a T32 function's symbol is its state.
+    there = [symbol for symbol in (table.iter_symbols() if table is not None else ()) if symbol["st_value"] in (0, 1)]
+    there = [one for one in there if isinstance(one["st_shndx"], int) and one["st_info"]["type"] in _CODE and one.name]
+    if any(is_mapping(one.name) and one.name[1] == "d" for one in there):
+        return {}  # data: the vectors
+    return {one.name: one["st_size"] for one in there if not is_mapping(one.name)}
