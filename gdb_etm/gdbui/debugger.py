@@ -15,6 +15,7 @@ from gdb_etm.commands.disassembler import Disassembler
 from gdb_etm.commands.symbols import SymbolTable, load_symbols
 from gdb_etm.errors import AccessError, ConnectError, EtmError, ImageError
 from gdb_etm.gdbui.memory_port import GdbMemoryPort
+from gdb_etm.gdbui.there import There, full_name, minimal_symbol
 from gdb_etm.history.frames import Function
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
@@ -30,6 +31,7 @@ _FORGET = (("maintenance flush register-cache", "flushregs"), ("maintenance flus
 # GDB 11, and before; GDB before 11 keeps nothing but the stack.
 _FPCA = 4
 _SYMBOL = re.compile(r"<(.+)>\Z")
+_OPERAND = re.compile(r"0x([0-9a-f]+) <.+>\Z")
 
 
 class GdbDebugger:
@@ -40,6 +42,10 @@ class GdbDebugger:
 
     def __init__(self) -> None:
         self._disassembler = Disassembler(self.function_at)
+        self.there = There(self.program_files)
+        """Tells which of GDB's answers are of code that is there."""
+        self._functions: Dict[Tuple[int, int, str], Function] = {}
+        self._named: Dict[Function, Function] = {}
         self._names: Dict[int, str] = {}
         self._lines: Dict[int, Optional[SourceLine]] = {}
         self._texts: Dict[Tuple[int, bytes], str] = {}
@@ -48,6 +54,9 @@ class GdbDebugger:
 
     def forget(self) -> None:
         """Drop what was learnt from symbols: GDB read others."""
+        self.there.forget()
+        self._functions.clear()
+        self._named.clear()
         self._names.clear()
         self._lines.clear()
         self._texts.clear()
@@ -55,35 +64,31 @@ class GdbDebugger:
 
     def function_at(self, address: int) -> Optional[Function]:
         """Find a function by debug information, else by the symbol table."""
-        outermost = None
-        block = _block_at(address)
-        while block is not None and not block.is_global and not block.is_static:
-            if block.function is not None:
-                outermost = block  # the last one is the function itself, those before it were inlined
-            block = block.superblock
-        if outermost is not None:
-            return Function(outermost.function.print_name, outermost.start, outermost.end)
-        if self._symbols is None:
-            self._symbols = self._load_symbols()
-        return self._symbols.at(address)
+        blocks = self.there.blocks(address)
+        if blocks:
+            found = self._function_of(blocks[-1])
+            if address < found.end:
+                return found
+        function = self._table().at(address)
+        return self._as_named(function) if function is not None else None
+
+    def names_at(self, address: int) -> List[str]:
+        """List the names of the function at an address: its own, and those of symbols that begin where it does."""
+        function = self.function_at(address)
+        if function is None:
+            return []
+        return [function.name] + [one.name for one in self._table().functions if one.start == function.start]
 
     def symbol_at(self, address: int) -> str:
         """Name an address as GDB prints pointers."""
         if address not in self._names:
-            pointer = gdb.lookup_type("void").pointer()
-            fits = address < 1 << 8 * pointer.sizeof
-            found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a")) if fits else None
-            self._names[address] = found.group(1) if found is not None else ""
+            self._names[address] = self._minimal(address) if self.there.misnames(address) else _pointer(address)
         return self._names[address]
 
     def line_at(self, address: int) -> Optional[SourceLine]:
         """Find the source line of an instruction."""
         if address not in self._lines:
-            found = gdb.find_pc_line(address)
-            line = None
-            if found.symtab is not None and found.line:
-                line = SourceLine(_display_name(found.symtab), found.line, found.symtab.fullname())
-            self._lines[address] = line
+            self._lines[address] = self._hidden_line(address) if self.there.hides(address) else _line(address)
         return self._lines[address]
 
     def source_text(self, line: SourceLine) -> Optional[str]:
@@ -96,7 +101,8 @@ class GdbDebugger:
         key = (address, code)
         if key not in self._texts:
             text = _gdb_text(address, code)
-            self._texts[key] = self._disassembler.text(address, code, isa, before) if text is None else text
+            given = self._disassembler.text(address, code, isa, before) if text is None else text
+            self._texts[key] = _OPERAND.sub(self._operand, given)
         return self._texts[key]
 
     def program_files(self) -> List[str]:
@@ -204,13 +210,56 @@ class GdbDebugger:
             frame = gdb.newest_frame()
         except gdb.error:
             return ""
-        return str(frame.name() or "0x%08x" % frame.pc())
+        function = self.function_at(frame.pc()) if self.there.hides(frame.pc()) else None
+        return str(function.name if function is not None else frame.name() or "0x%08x" % frame.pc())
 
-    def _load_symbols(self) -> SymbolTable:
-        try:
-            return load_symbols(self.program_files())
-        except EtmError:
-            return SymbolTable([])  # GDB could read the files; names from them are a bonus
+    def _function_of(self, block: gdb.Block) -> Function:
+        key = int(block.start), int(block.end), str(block.function.print_name)
+        if key not in self._functions:
+            # Of a function in several parts the first need not be where it is entered.  Assemblers leave the T32 state
+            # in bit 0.
+            value = block.function.value().address
+            state = block.start & 1
+            start = int(value) & ~1 if value is not None else int(block.start) - state
+            self._functions[key] = Function(key[2], start, int(block.end) - state)
+        return self._functions[key]
+
+    def _as_named(self, function: Function) -> Function:
+        # As GDB writes the name, and of several the one that it takes where there is no debug information.
+        is_plain = self.there.hides(function.start) and not function.name.startswith("_Z")
+        if function not in self._named:
+            found = None if is_plain else minimal_symbol(function.start)
+            name = found[0] if found is not None and found[1] == 0 else function.name
+            self._named[function] = function._replace(name=name)
+        return self._named[function]
+
+    def _minimal(self, address: int) -> str:
+        found = minimal_symbol(address)
+        if found is None:
+            return ""
+        return "%s+%d" % found if found[1] else found[0]
+
+    def _hidden_line(self, address: int) -> Optional[SourceLine]:
+        entry = self.there.entry(address)
+        if entry is None:
+            return None
+        table = self.there.table(entry.line)
+        if table is None:
+            return entry.line._replace(file=full_name(entry.line))
+        return SourceLine(display_name(table), entry.line.line, table.fullname())
+
+    def _operand(self, found: "re.Match[str]") -> str:
+        address = int(found.group(1), 16)
+        name = self.symbol_at(address) if self.there.misnames(address) else ""
+        return "0x%x <%s>" % (address, name) if name else found.group(0)
+
+    def _table(self) -> SymbolTable:
+        if self._symbols is None:
+            try:
+                self._symbols = load_symbols(self.program_files())
+            except EtmError:
+                self._symbols = SymbolTable([])  # GDB could read the files; names from them are a bonus
+        return self._symbols
 
 
 def _connect(kind: str, where: str) -> None:
@@ -244,11 +293,18 @@ def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:
     return found
 
 
-def _block_at(address: int) -> Optional[gdb.Block]:
-    try:
-        return gdb.block_for_pc(address)
-    except RuntimeError:
-        return None  # GDB 10 raises where later ones give None
+def _pointer(address: int) -> str:
+    pointer = gdb.lookup_type("void").pointer()
+    fits = address < 1 << 8 * pointer.sizeof
+    found = _SYMBOL.search(gdb.Value(address).cast(pointer).format_string(format="a")) if fits else None
+    return found.group(1) if found is not None else ""
+
+
+def _line(address: int) -> Optional[SourceLine]:
+    found = gdb.find_pc_line(address)
+    if found.symtab is None or not found.line:
+        return None
+    return SourceLine(display_name(found.symtab), found.line, found.symtab.fullname())
 
 
 def _gdb_text(address: int, code: bytes) -> Optional[str]:
@@ -265,7 +321,8 @@ def _gdb_text(address: int, code: bytes) -> Optional[str]:
     return str(instruction["asm"]) if instruction["length"] == len(code) else None
 
 
-def _display_name(symtab: gdb.Symtab) -> str:
+def display_name(symtab: gdb.Symtab) -> str:
+    """Name a source file as ``set filename-display`` says."""
     style = gdb.parameter("filename-display")
     if style == "basename":
         return os.path.basename(str(symtab.filename))

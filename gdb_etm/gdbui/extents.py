@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import Callable, Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 import gdb
 
 from gdb_etm.errors import CommandError
-from gdb_etm.history.frames import Function
+from gdb_etm.gdbui.debugger import GdbDebugger
 
 Range = Tuple[int, int]
+_Found = TypeVar("_Found")
 
 _LINE = re.compile(r"(?:.*:)?\s*[+-]?\d+\Z")
 _LINES = re.compile(r"((?:.*:)?)(\d+)-(\d+)\Z")
@@ -22,11 +23,13 @@ _LARGEST = 1 << 20  # bytes from a function's first part to its last that are lo
 class Extents:
     """Finds code by GDB's symbols.
 
-    :param function_at: Finds functions without debug information too.
+    :param debugger: Finds functions without debug information too, and tells which of them are there.
     """
 
-    def __init__(self, function_at: Callable[[int], Optional[Function]]) -> None:
-        self._function_at = function_at
+    def __init__(self, debugger: GdbDebugger) -> None:
+        self._function_at = debugger.function_at
+        self._names_at = debugger.names_at
+        self._there = debugger.there
 
     def code(self, text: str) -> Sequence[Range]:
         """Find all the code of a location.
@@ -36,21 +39,39 @@ class Extents:
         lines = _LINES.match(text)
         if lines is not None:
             return self._lines(text, lines.group(1), int(lines.group(2)), int(lines.group(3)))
-        places = decoded(text)
+        places = self.places(text)
         if text.startswith("*"):
             return [(place.pc, place.pc) for place in places]
         if _LINE.match(text):
-            found = [pair for place in places for pair in _of_line(place.symtab, place.line)]
+            found = [pair for place in places for pair in self._of_line(place.symtab, place.line)]
             # A line may only mark where another begins.
             return found or [(place.pc, int(gdb.find_pc_line(place.pc).last or place.pc)) for place in places]
-        return _some(text, [pair for place in places for pair in self._of_function(text, place.pc)])
+        found = [pair for place in places for pair in self._of_function(text, place.pc)]
+        return _some(text, list(dict.fromkeys(found)))
+
+    def places(self, text: str) -> Sequence[gdb.Symtab_and_line]:
+        """Resolve a location as ``break`` does; every place has an address.
+
+        :raises CommandError: There is no such place.
+        """
+        try:
+            rest, found = gdb.decode_line(text)
+        except gdb.error as error:
+            raise CommandError(str(error).rstrip("."))
+        if rest:
+            raise CommandError('"%s" is left over behind the location' % rest)
+        places = [place for place in found or () if place.pc is not None]
+        there = [place for place in places if place.pc and self._is_there(text, place)]
+        if not there and any(self._there.hides(place.pc) for place in places):
+            raise CommandError("%s has no code: the linker dropped it" % text)
+        return _some(text, there)
 
     def entries(self, text: str) -> Sequence[int]:
         """Find where a location begins.
 
         :raises CommandError: There is none.
         """
-        places = decoded(text)
+        places = self.places(text)
         if text.startswith("*") or _LINE.match(text):
             return [place.pc for place in places]
         return list(dict.fromkeys(self._entry(text, place.pc) for place in places))
@@ -58,19 +79,47 @@ class Extents:
     def _lines(self, text: str, file: str, first: int, last: int) -> Sequence[Range]:
         if last < first:
             raise CommandError("the range %s ends before it begins" % text)
-        tables = {place.symtab.fullname(): place.symtab for place in decoded("%s%d" % (file, first)) if place.symtab}
-        found = [pair for table in tables.values() for line in range(first, last + 1) for pair in _of_line(table, line)]
-        return _some(text, found)
+        places = self.places("%s%d" % (file, first))
+        tables = {place.symtab.fullname(): place.symtab for place in places if place.symtab}
+        lines = range(first, last + 1)
+        return _some(text, [pair for table in tables.values() for line in lines for pair in self._of_line(table, line)])
+
+    def _is_there(self, text: str, place: gdb.Symtab_and_line) -> bool:
+        if text.startswith("*") or not self._there.hides(place.pc):
+            return True
+        if _LINE.match(text):
+            entry = self._there.entry(place.pc)
+            return entry is not None and entry.line.line == place.line
+        is_named = any(_is_called(name, text) for name in self._names_at(place.pc))
+        return is_named or self._named_block(text, place.pc) is not None
+
+    def _of_line(self, table: Optional[gdb.Symtab], line: int) -> Iterable[Range]:
+        # A row ends where the next one begins, or where GDB says: the rows of other files are not in this table.
+        rows = [(int(entry.pc), entry.line) for entry in table.linetable()] if table is not None else []
+        starts = sorted({pc for pc, _ in rows})
+        for pc in sorted({pc for pc, number in rows if number == line}):
+            if self._there.hides(pc):
+                entry = self._there.entry(pc)
+                if entry is not None and (entry.line.line, entry.start) == (line, pc):
+                    yield pc, entry.end - 1
+                continue
+            last = gdb.find_pc_line(pc).last
+            at = bisect_right(starts, pc)
+            ends = [int(last)] if last is not None else []
+            ends += [starts[at] - 1] if at < len(starts) else []
+            if ends:
+                yield pc, min(ends)
 
     def _of_function(self, text: str, pc: int) -> Sequence[Range]:
-        block = _block(text, pc)
-        if block is not None:
-            return _pieces(block)
+        block = self._block(text, pc)
+        # An assembler's has the T32 state in its address.
+        if block is not None and not block.start & 1:
+            return self._pieces(block)
         function = self._function_at(pc)
         return [(function.start, function.end - 1)] if function is not None else []
 
     def _entry(self, text: str, pc: int) -> int:
-        block = _block(text, pc)
+        block = self._block(text, pc)
         if block is None:
             function = self._function_at(pc)
             return function.start if function is not None else pc
@@ -80,19 +129,42 @@ class Extents:
         value = block.function.value().address
         return int(value) & ~1 if value is not None else int(block.start)
 
+    def _block(self, text: str, pc: int) -> Optional[gdb.Block]:
+        found = self._named_block(text, pc)
+        return found if found is not None else next(iter(self._there.blocks(pc)[-1:]), None)
 
-def decoded(text: str) -> "Sequence[gdb.Symtab_and_line]":
-    """Resolve a location as ``break`` does; every place has an address.
+    def _named_block(self, text: str, pc: int) -> Optional[gdb.Block]:
+        # The innermost one of that name: the place may be where the function was inlined.
+        blocks = self._there.blocks(pc)
+        return next((block for block in blocks if _is_called(block.function.print_name, text)), None)
 
-    :raises CommandError: There is no such place.
-    """
-    try:
-        rest, found = gdb.decode_line(text)
-    except gdb.error as error:
-        raise CommandError(str(error).rstrip("."))
-    if rest:
-        raise CommandError('"%s" is left over behind the location' % rest)
-    return _some(text, [place for place in found or () if place.pc])
+    def _pieces(self, block: gdb.Block) -> List[Range]:
+        # GDB tells of a block in several parts only where the first begins and the last ends, and which block an
+        # address is in.
+        start, end = int(block.start), int(block.end)
+        if end - start > _LARGEST:
+            raise CommandError("%s has parts that lie more than %d KiB apart: give addresses"
+                               % (block.function.print_name, _LARGEST >> 10))
+        result: List[Range] = []
+        for address in range(start, end, _INSTRUCTION):
+            if self._is_in(address, block):
+                last = min(address + _INSTRUCTION, end) - 1
+                if result and result[-1][1] == address - 1:
+                    result[-1] = result[-1][0], last
+                else:
+                    result.append((address, last))
+        return result
+
+    def _is_in(self, address: int, wanted: gdb.Block) -> bool:
+        blocks = self._there.blocks(address)
+        for block in blocks:
+            if (block.start, block.end) == (wanted.start, wanted.end):
+                return bool(block.function == wanted.function or block.function.name == wanted.function.name)
+        if blocks or _is_inlined(wanted) or not self._there.hides(address):
+            return False
+        # GDB sees but a function that was dropped.
+        function = self._function_at(address)
+        return function is not None and function.name == wanted.function.print_name
 
 
 def completions(text: str, command: str = "break") -> List[str]:
@@ -105,37 +177,9 @@ def completions(text: str, command: str = "break") -> List[str]:
     return [line[len(prefix) :] for line in lines if line.startswith(prefix)]
 
 
-def _some(text: str, found: List[gdb.Symtab_and_line]) -> List[gdb.Symtab_and_line]:
+def _some(text: str, found: List[_Found]) -> List[_Found]:
     if not found:
         raise CommandError("%s has no code" % text)
-    return found
-
-
-def _of_line(table: Optional[gdb.Symtab], line: int) -> Iterable[Range]:
-    # A row ends where the next one begins, or where GDB says: the rows of other files are not in this table.
-    rows = [(int(entry.pc), entry.line) for entry in table.linetable()] if table is not None else []
-    starts = sorted({pc for pc, _ in rows})
-    for pc in sorted({pc for pc, number in rows if number == line}):
-        last = gdb.find_pc_line(pc).last
-        at = bisect_right(starts, pc)
-        ends = [int(last)] if last is not None else []
-        ends += [starts[at] - 1] if at < len(starts) else []
-        if ends:
-            yield pc, min(ends)
-
-
-def _block(text: str, pc: int) -> Optional[gdb.Block]:
-    # The innermost one of that name: the place may be where the function was inlined.
-    name = re.split(r"(?<!:):(?!:)", text)[-1].strip()
-    found = None
-    block = gdb.block_for_pc(pc)
-    while block is not None and not block.is_global and not block.is_static:
-        if block.function is not None:
-            names = block.function.name, block.function.print_name, block.function.print_name.partition("(")[0]
-            if name in names:
-                return block
-            found = block
-        block = block.superblock
     return found
 
 
@@ -148,28 +192,7 @@ def _is_inlined(block: gdb.Block) -> bool:
     return False
 
 
-def _pieces(block: gdb.Block) -> List[Range]:
-    # GDB tells of a block in several parts only where the first begins and the last ends, and which block an address is
-    # in.
-    start, end = int(block.start), int(block.end)
-    if end - start > _LARGEST:
-        raise CommandError("%s has parts that lie more than %d KiB apart: give addresses"
-                           % (block.function.print_name, _LARGEST >> 10))
-    result: List[Range] = []
-    for address in range(start, end, _INSTRUCTION):
-        if _is_in(address, block, start, end):
-            last = min(address + _INSTRUCTION, end) - 1
-            if result and result[-1][1] == address - 1:
-                result[-1] = result[-1][0], last
-            else:
-                result.append((address, last))
-    return result
-
-
-def _is_in(address: int, wanted: gdb.Block, start: int, end: int) -> bool:
-    block = gdb.block_for_pc(address)
-    while block is not None and not block.is_global and not block.is_static:
-        if block.function is not None and (block.start, block.end) == (start, end):
-            return bool(block.function == wanted.function or block.function.name == wanted.function.name)
-        block = block.superblock
-    return False
+def _is_called(function: str, text: str) -> bool:
+    # A location may leave out namespaces and parameters.
+    name = re.split(r"(?<!:):(?!:)", text)[-1].strip()
+    return any(one == name or one.endswith("::" + name) for one in (function, function.partition("(")[0]))

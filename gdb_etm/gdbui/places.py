@@ -15,9 +15,10 @@ from gdb_etm.commands.session import Session
 from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
-from gdb_etm.gdbui.extents import Extents, completions, decoded
+from gdb_etm.gdbui.extents import Extents, completions
 from gdb_etm.gdbui.line_table import Row, line_table
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
+from gdb_etm.gdbui.there import full_name
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, Line
 from gdb_etm.history.reader import Entered
@@ -35,7 +36,7 @@ class GdbPlaces:
 
     def __init__(self, debugger: GdbDebugger) -> None:
         self._debugger = debugger
-        self._extents = Extents(debugger.function_at)
+        self._extents = Extents(debugger)
         self._lines: Dict[int, Optional[Line]] = {}
         self._inlined: Dict[int, Sequence[Inlined]] = {}
         self._tables: Set[str] = set()
@@ -62,14 +63,15 @@ class GdbPlaces:
     def inlined_at(self, address: int) -> Sequence[Inlined]:
         """List the inlined functions around an address, outermost first."""
         if address not in self._inlined:
-            before = {_key(block) for block in _inlined_blocks(address - 1)}
-            found = [self._instance(block, _key(block) not in before) for block in _inlined_blocks(address)]
+            before = {_key(block) for block in self._debugger.there.blocks(address - 1)[:-1]}
+            blocks = self._debugger.there.blocks(address)[:-1]
+            found = [self._instance(block, _key(block) not in before) for block in blocks]
             self._inlined[address] = found[::-1]
         return self._inlined[address]
 
     def locate(self, text: str) -> Sequence[int]:
         """Resolve a location as ``break`` does."""
-        return [int(place.pc) for place in decoded(text)]
+        return [int(place.pc) for place in self._extents.places(text)]
 
     def code(self, text: str) -> Sequence[Tuple[int, int]]:
         """Find all the code of a location."""
@@ -122,11 +124,9 @@ class GdbPlaces:
 
     def has_arguments(self, address: int, name: str) -> bool:
         """Look for arguments among the symbols of a function's block."""
-        block = _block(address)
-        while block is not None and not block.is_static and not block.is_global:
-            if block.function is not None and block.function.print_name == name:
+        for block in self._debugger.there.blocks(address):
+            if block.function.print_name == name:
                 return any(symbol.is_argument for symbol in block)
-            block = block.superblock
         return False
 
     def publish(self, values: Mapping[str, Optional[int]]) -> None:
@@ -156,6 +156,8 @@ class GdbPlaces:
             return []
 
     def _find_line(self, address: int) -> Optional[Line]:
+        if self._debugger.there.hides(address):
+            return self._hidden_line(address)
         found = gdb.find_pc_line(address)
         if found.symtab is None or not found.line or found.last is None:
             return None
@@ -169,6 +171,15 @@ class GdbPlaces:
         rows = self._rows.get((base, found.pc), [])
         is_statement = any(row.line == found.line and row.is_statement for row in rows) or not rows
         return Line(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
+
+    def _hidden_line(self, address: int) -> Optional[Line]:
+        entry = self._debugger.there.entry(address)
+        if entry is None:
+            return None
+        table = self._debugger.there.table(entry.line)
+        file = table.fullname() if table is not None else full_name(entry.line)
+        self._shown[file] = table.filename if table is not None else entry.line.path
+        return Line(file, entry.line.line, *entry[1:])
 
     def _instance(self, block: gdb.Block, begins: bool) -> Inlined:
         function = block.function
@@ -209,26 +220,6 @@ def publish(session: Session) -> None:
         pass  # nothing was captured, which the line after the halt has said
     if session.places is not None:
         session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None, **VARIABLES})
-
-
-def _block(address: int) -> Optional[gdb.Block]:
-    if address < 0:
-        return None  # before a function at 0 there is none
-    try:
-        return gdb.block_for_pc(address)
-    except RuntimeError:
-        return None  # GDB 10 raises where later ones give None
-
-
-def _inlined_blocks(address: int) -> List[gdb.Block]:
-    # Innermost first.
-    found = []
-    block = _block(address)
-    while block is not None and not block.is_global and not block.is_static:
-        if block.function is not None:
-            found.append(block)
-        block = block.superblock
-    return found[:-1]  # the outermost is the function itself
 
 
 def _key(block: gdb.Block) -> Tuple[int, int, str]:

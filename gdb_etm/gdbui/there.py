@@ -1,0 +1,142 @@
+"""Which of GDB's answers are of code that is there, and better ones where they are of functions that were dropped.
+
+Where a program has memory at address 0, GDB takes the functions that the linker dropped (at 0 in the debug information)
+to lie there, one over the other and over those that do.  Their blocks begin at 0; their lines reach as far as the
+longest of them, and up to there the program's files are read instead.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple, TypeVar
+
+import gdb
+
+from gdb_etm.commands.debugger import SourceLine
+from gdb_etm.commands.lines import Entry, LineTable, load_lines
+from gdb_etm.errors import EtmError
+from gdb_etm.program.dropped import dropped_end
+from gdb_etm.program.loaded import Loaded, is_name_of
+
+_Answer = TypeVar("_Answer")
+_MINIMAL = re.compile(r"(.+?)(?: \+ (\d+))? in section ")
+# What "info symbol" says: it goes by the symbol table alone.
+
+
+class There:
+    """Tells of the code that is there.
+
+    What is learnt from symbols is kept until :meth:`forget` is called.
+
+    :param files: Lists the files that GDB has symbols of.
+    """
+
+    def __init__(self, files: Callable[[], List[str]]) -> None:
+        self._files = files
+        self._at_zero: Optional[Set[str]] = None
+        self._end: Optional[int] = None
+        self._lines: Optional[LineTable] = None
+        self._tables: Dict[str, Optional[gdb.Symtab]] = {}
+
+    def forget(self) -> None:
+        """Drop what was learnt from symbols: GDB read others."""
+        self._at_zero = self._end = self._lines = None
+        self._tables.clear()
+
+    def blocks(self, address: int) -> List[gdb.Block]:
+        """List the blocks of functions around an address, innermost first; the last is not inlined.
+
+        :returns: Nothing where GDB knows of no function but one that was dropped.
+        """
+        found = []
+        block = _block_at(address)
+        while block is not None and not block.is_global and not block.is_static:
+            if block.function is not None:
+                found.append(block)
+            block = block.superblock
+        return found if found and self._is_there(found[-1]) else []
+
+    def hides(self, address: int) -> bool:
+        """Tell whether lines of dropped functions may lie over an address."""
+        if self._end is None:
+            self._end = max([0] + [_of_elf(path, dropped_end, 0) for path in self._files()])
+            if self._end:
+                # Where they end, GDB has the line end that is there.
+                self._lines = self._read_lines(self._end + 1)
+                last = self._lines.entry(self._end)
+                self._end = last.end if last is not None else self._end
+        return address < self._end
+
+    def misnames(self, address: int) -> bool:
+        """Tell whether GDB may write an address with a name that is not the one there, or with a wrong distance."""
+        if self.hides(address):
+            return True
+        blocks = self.blocks(address)
+        return bool(blocks) and bool(blocks[-1].start & 1)  # an assembler's, with the T32 state in it
+
+    def entry(self, address: int) -> Optional[Entry]:
+        """Find the line-table entry of an address that :meth:`hides` tells of."""
+        return self._lines.entry(address) if self._lines is not None else None
+
+    def _read_lines(self, below: int) -> LineTable:
+        try:
+            return load_lines(self._files(), below)
+        except EtmError:
+            return LineTable([])  # GDB could read it; no line is better than a false one
+
+    def table(self, line: SourceLine) -> Optional[gdb.Symtab]:
+        """Find what GDB knows of a source file; None when it does not know it."""
+        if line.file not in self._tables:
+            try:
+                _, found = gdb.decode_line('"%s":%d' % (line.file, line.line))
+                self._tables[line.file] = found[0].symtab if found else None
+            except gdb.error:
+                self._tables[line.file] = None
+        return self._tables[line.file]
+
+    def _is_there(self, block: gdb.Block) -> bool:
+        if block.start > 1:
+            return True
+        if self._at_zero is None:
+            names: List[Set[str]] = [_of_elf(path, _names_at_zero, set()) for path in self._files()]
+            self._at_zero = set().union(*names)
+        return any(is_name_of(name, block.function.linkage_name) for name in self._at_zero)
+
+
+def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
+    """Ask GDB for a symbol by the symbol table alone, whatever debug information says.
+
+    :returns: Its name, and how many bytes behind it the address is.
+    """
+    found = _MINIMAL.match(gdb.execute("info symbol %d" % address, False, True))
+    return (found.group(1), int(found.group(2) or 0)) if found is not None else None
+
+
+def full_name(line: SourceLine) -> str:
+    """Name a file that GDB does not know."""
+    return os.path.normpath(line.file)
+
+
+def _block_at(address: int) -> Optional[gdb.Block]:
+    if address < 0:
+        return None  # before a function at 0 there is none
+    try:
+        return gdb.block_for_pc(address)
+    except RuntimeError:
+        return None  # GDB 10 raises where later ones give None
+
+
+def _names_at_zero(elf: Any) -> Set[str]:
+    return set(Loaded(elf).at_zero)
+
+
+def _of_elf(path: str, ask: Callable[[Any], _Answer], otherwise: _Answer) -> _Answer:
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        with open(path, "rb") as stream:
+            return ask(ELFFile(stream))
+    except (OSError, ELFError, DWARFError):
+        return otherwise  # GDB could read it
