@@ -18,6 +18,7 @@ from typing import IO, Iterator, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.commands.places import SymbolFile
 from gdb_etm.errors import CommandError, ConnectError
+from gdb_etm.program.dropped import without_dropped
 from gdb_etm.replay.ends import Host
 from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.target import Reply
@@ -86,6 +87,7 @@ class Shadow:
         self._command = shlex.join(gdb)
         self._errors = tempfile.TemporaryFile()
         self._process = _start(gdb, self._errors)
+        self._copies = tempfile.TemporaryDirectory(prefix="gdb-etm-")
         assert self._process.stdin is not None and self._process.stdout is not None
         self._pipe = Wire(self._process.stdout, self._process.stdin)
         try:
@@ -112,6 +114,7 @@ class Shadow:
         self._pipe.close()
         if self._wire is not None:
             self._wire.close()
+        self._copies.cleanup()
 
     def show(self) -> None:
         """Have it forget the moment that it saw before: the view shows another one, or knows more of it.
@@ -137,7 +140,7 @@ class Shadow:
         for command in _SETTINGS:
             self.run(command)  # older ones do not have all of them
         for one in files:
-            path = _quoted(one.path)
+            path = _quoted(self._readable(one.path))
             if one.is_main:
                 self.run("file %s" % path)
             if one.offset or not one.is_main:
@@ -150,6 +153,16 @@ class Shadow:
         if answer.error is not None:
             self._host = None
             raise ConnectError("the second GDB does not connect: %s" % answer.error)
+
+    def _readable(self, path: str) -> str:
+        # Functions that were dropped would hide those that are there, and name null pointers.
+        copy = without_dropped(path)
+        if copy is None:
+            return path
+        name = os.path.join(self._copies.name, "%d-%s" % (next(self._tokens), os.path.basename(path)))
+        with open(name, "wb") as file:
+            file.write(copy)
+        return name
 
     def _admit(self, door: Door) -> Wire:
         # It may end before it comes.

@@ -17,6 +17,7 @@ from gdb_etm.commands.debugger import SourceLine
 from gdb_etm.commands.lines import Entry, LineTable, load_lines
 from gdb_etm.errors import EtmError
 from gdb_etm.program.dropped import dropped_end
+from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import Loaded, is_name_of
 
 _Answer = TypeVar("_Answer")
@@ -132,11 +133,8 @@ def _names_at_zero(elf: Any) -> Set[str]:
 
 
 def _of_elf(path: str, ask: Callable[[Any], _Answer], otherwise: _Answer) -> _Answer:
-    from elftools.common.exceptions import DWARFError, ELFError
-    from elftools.elf.elffile import ELFFile
-
     try:
-        with open(path, "rb") as stream:
-            return ask(ELFFile(stream))
-    except (OSError, ELFError, DWARFError):
+        with open_elf(path) as elf:
+            return ask(elf)
+    except EtmError:
         return otherwise  # GDB could read it

@@ -6,9 +6,10 @@ System V ABI, chapter 4 (section headers).
 
 from __future__ import annotations
 
-import io
 from typing import Any, Iterator, NamedTuple, Optional, Tuple
 
+from gdb_etm.errors import ImageError
+from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import Loaded
 
 _SET_ADDRESS, _END_SEQUENCE = 2, 1
@@ -51,23 +52,26 @@ def dropped_end(elf: Any) -> int:
     return farthest
 
 
-def without_dropped(data: bytes) -> Optional[bytes]:
+def without_dropped(path: str) -> Optional[bytes]:
     """Make a copy of an ELF file in which GDB does not see what the linker dropped.
 
     To GDB the address 0 is that of a dropped function unless a section is loaded there; in the copy it begins later.
 
-    :returns: None when the file serves as it is: nothing hides its code, or it has code at 0, or is no ELF file.
+    :returns: None when the file serves as it is: nothing hides its code, or it has code at 0, or it cannot be read.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.constants import SH_FLAGS
-    from elftools.elf.elffile import ELFFile
-
     try:
-        elf = ELFFile(io.BytesIO(data))
-        if not dropped_end(elf) or Loaded(elf).at_zero:
-            return None
-    except ELFError:
+        with open_elf(path) as elf:
+            if not dropped_end(elf) or Loaded(elf).at_zero:
+                return None
+            elf.stream.seek(0)
+            return _from_later(elf, elf.stream.read())
+    except ImageError:
         return None
+
+
+def _from_later(elf: Any, data: bytes) -> bytes:
+    from elftools.elf.constants import SH_FLAGS
+
     copy = bytearray(data)
     width, fields = (4, (12, 16, 20)) if elf.elfclass == 32 else (8, (16, 24, 32))
     for index, section in enumerate(elf.iter_sections()):

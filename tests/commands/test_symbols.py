@@ -98,7 +98,7 @@ def test_labels_and_functions_without_size() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_lines_are_those_of_gdb_without_what_was_dropped(name: str, tmp_path: Path) -> None:
     path = elf(name)
-    copy = without_dropped(Path(path).read_bytes())
+    copy = without_dropped(path)
     assert copy is not None
     (tmp_path / "copy").write_bytes(copy)
     addresses = [address for address in code(path) if address >= 4]
@@ -150,7 +150,7 @@ def test_how_far_dropped_lines_reach() -> None:
         dies = [die for unit in ELFFile(file).get_dwarf_info().iter_CUs() for die in unit.iter_DIEs()]
     dropped = [one.attributes for one in dies if one.tag == "DW_TAG_subprogram" and "DW_AT_low_pc" in one.attributes]
     assert ends["dropped"] == max(one["DW_AT_high_pc"].value for one in dropped if one["DW_AT_low_pc"].value == 0)
-    assert without_dropped(Path(elf("sort")).read_bytes()) is None and without_dropped(b"no ELF") is None
+    assert without_dropped(elf("sort")) is None and without_dropped("/nowhere") is None
 
 
 def test_call_frame_information_of_dropped_functions_is_nobodys() -> None:

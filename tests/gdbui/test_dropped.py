@@ -55,7 +55,7 @@ def asked(path: Path, script: str, file: str) -> Any:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_gdb_says_the_same_without_what_was_dropped(name: str, tmp_path: Path) -> None:
     path = elf(name)
-    copy = without_dropped(Path(path).read_bytes())
+    copy = without_dropped(path)
     assert copy is not None
     (tmp_path / "copy").write_bytes(copy)
     ours, theirs = asked(tmp_path, _OURS, path), asked(tmp_path, _OURS, str(tmp_path / "copy"))
