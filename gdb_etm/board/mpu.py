@@ -91,7 +91,8 @@ class Mpu:
         off = not self.enabled or negative and not self._control & _HFNMIENA
         if off or address in _PRIVATE_BUS:
             return True
-        found = [region for region in map(self._region, range(REGIONS)) if region is not None and region.covers(address)]
+        regions = map(self._region, range(REGIONS))
+        found = [region for region in regions if region is not None and region.covers(address)]
         if not found:
             return privileged and bool(self._control & _PRIVDEFENA)
         if self._has_limits and len(found) > 1:

@@ -105,7 +105,7 @@ class Flow:
         # By the index of an exception return that of the exception that left the thread which goes on.
         self._waiting: List[Tuple[int, Waiting]] = []
         self._handled: Dict[int, Tuple[Optional[int], int, Handled]] = {}
-        # By the index of an exception return that of the one before it, that of the exception, and what the handler did.
+        # By the index of an exception return: that of the one before, that of the exception, what the handler did.
         self._returned: Dict[Optional[int], int] = {None: 0}
         # The last instructions before exception returns, by their indices.
         self.scheduler = Scheduler(line, self.calls.assumptions, self._address, word)

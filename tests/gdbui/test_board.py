@@ -184,10 +184,9 @@ def test_hardware_that_is_not_there(fault: str, message: str) -> None:
 
 
 def test_probe_unplugged_while_draining() -> None:
-    output = run(
-        [CONNECT + " --option board.faults=unplug-after:100,in-drain", "etm start", "continue", "etm history", "etm status"]
-        + [CONNECT, "etm start", "continue", "echo alive\\n"]
-    )
+    unplugged = CONNECT + " --option board.faults=unplug-after:100,in-drain"
+    looks = ["etm start", "continue", "etm history", "etm status"]
+    output = run([unplugged, *looks, CONNECT, "etm start", "continue", "echo alive\\n"])
     lines = [line for line in output.splitlines() if "unplugged" in line]
     assert len(lines) == 1 and lines[0].startswith("etm: ") and lines[0].endswith('Try "etm connect"'), output
     assert "Not connected; no captures." in output
