@@ -233,6 +233,11 @@ def _session() -> PyocdSession:
     return session
 
 
+def answer(line: bytes) -> bytes:
+    """Give what the control port answers to a line."""
+    return Desk(_session(), LogKeeper()).answer(line)
+
+
 def check_desk(lines: Sequence[str]) -> None:
     """Every line of a client is answered with a line, and a good request after it is carried out."""
     desk = Desk(_session(), LogKeeper())
