@@ -24,5 +24,5 @@ def checks() -> Dict[str, Check]:
         "proxy server": Check("robust", two, hostile.check_proxy, memory=_MEMORY),
         "before pyOCD": Check("robust", two, hostile.check_beside, memory=_MEMORY),
         "control port": Check("robust", {"lines": hostile.MESSAGES}, hostile.check_desk, memory=_MEMORY),
-        "pyOCD's server": Check("robust", one, hostile.check_pyocd, memory=_MEMORY, processor=_PROCESSOR),
+        "pyOCD server": Check("robust", one, hostile.check_pyocd, memory=_MEMORY, processor=_PROCESSOR),
     }

@@ -193,7 +193,7 @@ def test_a_process_that_waits_for_its_probe_ends_with_its_client(forever: Path) 
 def test_gdb_is_told_by_each_command(forever: Path, fault: str) -> None:
     """The probe fails under GDB's own access, in a thread that may never come back."""
     client = start_board(forever, "board.faults=%s:2500" % fault)
-    commands = ["file %s" % forever, "target extended-remote localhost:%d" % client.hello.gdb_port,
+    commands = ["file %s" % forever, "target extended-remote " + client.hello.gdb_server,
                 "dump binary memory /dev/null 0x20000000 0x20004000", "stepi", "continue", "detach", "echo alive\\n"]
     line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0"]
     for command in commands:
