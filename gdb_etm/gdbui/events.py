@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Optional
 
 import gdb
 
@@ -47,8 +47,8 @@ class Events:
         publish(self._session)
 
     def _on_cont(self, event: Any) -> None:
-        # GDB tells of it before it lets the target go.
-        self._report(_quietly(self._session.on_resume))
+        # GDB tells of it before it lets the target go, which it does whatever happens here.
+        self._report(_quietly(self._session.on_resume), interrupted=_interrupt_soon)
 
     def _on_memory_changed(self, event: Any) -> None:
         self._session.on_memory_changed(int(event.address), int(event.length))
@@ -70,7 +70,7 @@ class Events:
     def _on_exiting(self, event: Any) -> None:
         self._report(_quietly(self._session.on_exit))
 
-    def _report(self, action: Callable[[], Iterable[str]]) -> None:
+    def _report(self, action: Callable[[], Iterable[str]], interrupted: Optional[Callable[[], None]] = None) -> None:
         # Nobody waits for an event's outcome, so what went wrong is a line of its own; GDB goes on.
         try:
             for line in action():
@@ -78,12 +78,26 @@ class Events:
         except EtmError as error:
             gdb.write("etm: %s\n" % self._session.explain(error), gdb.STDERR)
         except KeyboardInterrupt:
-            gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)
+            if interrupted is not None:
+                interrupted()
+            else:
+                gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)
 
     def _on_symbols(self, event: Any) -> None:
         self._debugger.forget()
         self._places.forget()
         self._session.forget_program()
+
+
+def _interrupt_soon() -> None:
+    gdb.post_event(_interrupt)
+
+
+def _interrupt() -> None:
+    # Run by GDB's event loop when the target is on its way.
+    thread = gdb.selected_thread()
+    if thread is not None and thread.is_running():
+        gdb.execute("interrupt")
 
 
 def _quietly(action: Callable[[], None]) -> Callable[[], Iterable[str]]:
