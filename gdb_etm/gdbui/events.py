@@ -27,6 +27,8 @@ class Events:
         self._session = session
         self._debugger = debugger
         self._places = places
+        self._has_told = False
+        # Of what is about to end GDB's own connection, too.
 
     def connect(self) -> None:
         """Ask GDB to tell."""
@@ -39,6 +41,8 @@ class Events:
         gdb.events.before_prompt.connect(self._on_prompt)
         gdb.events.new_objfile.connect(self._on_symbols)
         gdb.events.clear_objfiles.connect(self._on_symbols)
+        if hasattr(gdb.events, "connection_removed"):  # GDB 12; before, the prompt tells it
+            gdb.events.connection_removed.connect(self._on_connection_end)
         if hasattr(gdb.events, "gdb_exiting"):  # GDB 12; before, the process beside it sees its input end
             gdb.events.gdb_exiting.connect(self._on_exiting)
 
@@ -48,7 +52,7 @@ class Events:
 
     def _on_cont(self, event: Any) -> None:
         # GDB tells of it before it lets the target go, which it does whatever happens here.
-        self._report(_quietly(self._session.on_resume), interrupted=_interrupt_soon)
+        self._has_told = not self._report(_quietly(self._session.on_resume), interrupted=_interrupt_soon)
 
     def _on_memory_changed(self, event: Any) -> None:
         self._session.on_memory_changed(int(event.address), int(event.length))
@@ -61,7 +65,10 @@ class Events:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.
         # (Not by gdb.post_event: GDB 13 crashes at its end when such an event is still waiting.)
         self._session.on_program_end()
-        if self._debugger.connection() is None:
+
+    def _on_connection_end(self, event: Any) -> None:
+        has_told, self._has_told = self._has_told, False
+        if not has_told:
             self._report(_quietly(self._session.on_connection_end))
 
     def _on_prompt(self) -> None:
@@ -70,11 +77,12 @@ class Events:
     def _on_exiting(self, event: Any) -> None:
         self._report(_quietly(self._session.on_exit))
 
-    def _report(self, action: Callable[[], Iterable[str]], interrupted: Optional[Callable[[], None]] = None) -> None:
+    def _report(self, action: Callable[[], Iterable[str]], interrupted: Optional[Callable[[], None]] = None) -> bool:
         # Nobody waits for an event's outcome, so what went wrong is a line of its own; GDB goes on.
         try:
             for line in action():
                 gdb.write(line + "\n")
+            return True
         except EtmError as error:
             gdb.write("etm: %s\n" % self._session.explain(error), gdb.STDERR)
         except KeyboardInterrupt:
@@ -82,6 +90,7 @@ class Events:
                 interrupted()
             else:
                 gdb.write("etm: interrupted; the trace is read when you look at it\n", gdb.STDERR)
+        return False
 
     def _on_symbols(self, event: Any) -> None:
         self._debugger.forget()

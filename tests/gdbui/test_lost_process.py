@@ -1,0 +1,42 @@
+"""Real GDB sessions on the simulated board's truth whose process beside GDB is killed: the next command says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.access.processes import write_forever
+from tests.gdb_session import run_gdb
+
+ENDED = 'the process beside GDB ended; this connection is closed. Try "etm connect"'
+GONE = 'etm: GDB was connected to the process beside it, which is gone. Try "etm connect"'
+_KILL = """import os, time
+from gdb_etm.api.inside import commands_session
+pid = commands_session().live._client.process_id
+os.kill(pid, 9)
+while open('/proc/%d/stat' % pid).read().rpartition(')')[2].split()[0] != 'Z': time.sleep(0.01)
+"""
+
+
+def after_the_kill(elf: Path, *commands: str) -> str:
+    """Run commands after the process was killed; give what GDB writes from then on."""
+    output = run_gdb(["etm connect board:m33 --elf %s" % elf, "etm start", "tbreak *0x60", "continue",
+                      "python exec(%r)" % _KILL, "echo >>>\\n", *commands])
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    return output.split(">>>\n")[1]
+
+
+@pytest.mark.parametrize("command", ["stepi", "x/4x 0x20000000", "continue", "reverse-stepi", "etm start", "etm status"])
+def test_the_next_command_says_so_once(command: str, tmp_path: Path) -> None:
+    elf = write_forever(tmp_path / "forever.elf")
+    output = after_the_kill(elf, command, "echo >>>\\n")
+    assert output.count(ENDED) == 1 and GONE not in output, output
+
+
+def test_gdb_says_so_too_when_it_finds_out_later(tmp_path: Path) -> None:
+    elf = write_forever(tmp_path / "forever.elf")
+    connect = "etm connect board:m33 --elf %s" % elf
+    output = after_the_kill(elf, "etm history -1", "stepi", connect, "etm start", "stepi", "echo alive\\n")
+    assert output.splitlines()[:2] == [ENDED, GONE] and output.count("ended") == 1, output
+    assert "Tracing everything" in output and "alive\n" in output
