@@ -13,15 +13,17 @@ from gdb_etm.program.isa import (
     Insn,
     Isa,
     Kind,
-    always_taken,
     decode_a32,
     decode_a64,
     decode_t16,
     decode_t32,
+    is_aligned,
+    is_unconditional,
     is_wide,
     not_plain,
     skip_plain,
 )
+from gdb_etm.program.untaken import always_taken
 
 _MAX_INSTRUCTIONS = 1 << 16
 _WORD = Struct("<I").unpack_from
@@ -134,7 +136,9 @@ class Blocks:
         return words
 
     def instruction(self, address: int, isa: Isa) -> Optional[Insn]:
-        """Decode the instruction at ``address``; None where there is no code."""
+        """Decode the instruction at ``address``; None where there is no code, or no instruction can begin."""
+        if not is_aligned(address, isa):
+            return None
         start, data = self._piece
         if not 0 <= address - start <= len(data) - 4:
             found = self.program.piece_at(address)
@@ -176,6 +180,19 @@ class Blocks:
         branch = Insn(0, _INDIRECT if future.indirect else _DIRECT, future.target, isa, future.link)
         return Block(address, future.end, walked.instructions, isa, Stop.BRANCH, branch, future.size)
 
+    def always_taken(self, block: Block) -> bool:
+        """Tell whether the branch at a block's end is taken whenever it runs.
+
+        Not said of what goes on with the next instruction either way, nor of what branch futures imply.
+        """
+        last, end, isa = block.last, block.end, block.isa
+        if last is None or not last.size or last.kind is _FUTURE or last.target == end and last.isa is isa:
+            return False
+        words = self._words
+        if words.isa is isa and words.start < end <= words.end:
+            return is_unconditional(_WORD(words.data, end - words.start - 4)[0], isa)
+        return always_taken(self.program.read, block.start, end - last.size, isa)
+
     def future(self, address: int) -> Future:
         """Decode the branch future instruction at ``address``."""
         first, second = unpack("<HH", self.program.read(address, 4))
@@ -196,7 +213,9 @@ class Blocks:
             # An ISB or a wait goes on with the next instruction, E or N (5.2.5).
             goes_on = insn.kind is _WAIT or insn.kind is _DIRECT and insn.target == at + insn.size
             if not goes_on and self._is_traced(insn, at, isa):
-                if not always_taken(int.from_bytes(self.program.read(at, 4), "little"), isa):
+                word = int.from_bytes(self.program.read(at, 4), "little")
+                # In T32 it may be in an IT block.
+                if insn.kind is not _DIRECT or isa is _T32 or not is_unconditional(word, isa):
                     return Block(address, at, walked, isa, Stop.BRANCH, None)
                 return Block(address, at + insn.size, walked + 1, isa, Stop.BRANCH, insn)
             at += insn.size
@@ -227,7 +246,7 @@ class Blocks:
 
     def _skip(self, address: int, isa: Isa) -> Tuple[int, int]:
         found = self.program.piece_at(address)
-        if found is None or self._transfers:
+        if found is None or self._transfers or not is_aligned(address, isa):
             return address, 0
         index, count = skip_plain(found[1], address - found[0], isa)
         return found[0] + index, count

@@ -261,14 +261,29 @@ def decode_a64(address: int, word: int) -> Insn:
     return _new(Insn, (4, _DIRECT, (address + (offset << 2)) & _MASK64, _A64_STATE, link))
 
 
-def always_taken(word: int, isa: Isa) -> bool:
-    """Tell whether an instruction is a direct branch that is taken whenever it runs; never in T32, for its IT blocks.
+def is_unconditional(word: int, isa: Isa) -> bool:
+    """Tell whether a branch is taken whenever it runs, unless an IT block has it.
 
-    :param word: The instruction word.
+    :param word: The branch, four bytes from where it begins: of a 16-bit one the upper half means nothing.
     """
     if isa is _A64_STATE:
-        return word & 0x7C000000 == 0x14000000
-    return isa is _A32_STATE and (word & 0xFE000000 == 0xEA000000 or word & 0xFE000000 == 0xFA000000)
+        # B, BL, BR and their like; B.cond and BC.cond with the conditions 14 and 15.
+        return word & 0x7C000000 == 0x14000000 or word >> 25 == 0x6B or word & 0xFF00000E == 0x5400000E
+    if isa is _A32_STATE:
+        return word >> 28 >= 0xE
+    first, second = word & 0xFFFF, word >> 16
+    if not is_wide(first):
+        # B with a condition, CBZ and CBNZ.
+        return first >> 12 != 0xD and first & 0xF500 != 0xB100
+    # B with a condition; low-overhead loops, which end.
+    loop = second & 0xD001 == 0xC001
+    conditional = second & 0xD000 == 0x8000 and first >> 6 & 0xF < 0xE
+    return not (first & 0xF800 == 0xF000 and (loop or conditional))
+
+
+def is_aligned(address: int, isa: Isa) -> bool:
+    """Tell whether an instruction can begin at an address."""
+    return not address & (1 if isa is _T32_STATE else 3)
 
 
 def _sizes_t32() -> bytes:

@@ -62,7 +62,8 @@ class Gap(NamedTuple):
     detail: str
     """More about the reason for a person, such as the bytes of the packet; may be empty."""
     address: Optional[int] = None
-    """For NO_CODE: the address at which program memory is missing."""
+    """For NO_CODE: the address at which program memory is missing; for BAD_IMAGE, where there is one: of the
+    instruction that is not what the trace says."""
 
 
 class DataGap(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict
 
 from gdb_etm.program.isa import Insn, Isa, decode_a32, decode_t16, decode_t32, is_wide
+from gdb_etm.program.untaken import always_taken
 
 ReadCode = Callable[[int], bytes]
 """Returns four bytes of program memory at an address (two at the end of memory)."""
@@ -27,6 +28,14 @@ def instruction_at(read_code: ReadCode, address: int, isa: Isa = Isa.T32) -> Ins
     if is_wide(first):
         return decode_t32(address, first, int.from_bytes(code[2:4], "little"))
     return decode_t16(address, first)
+
+
+def is_certain(read_code: ReadCode, address: int, isa: Isa = Isa.T32) -> bool:
+    """Tell whether the branch at an address is taken whenever it runs.
+
+    :param isa: T32 or A32.
+    """
+    return always_taken(lambda at, size: read_code(at)[:size], address, address, isa)
 
 
 class Instructions(Dict[int, Insn]):

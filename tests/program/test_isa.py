@@ -7,11 +7,10 @@ Capstone says what an instruction is; what a trace unit makes of that instructio
 from __future__ import annotations
 
 import random
-from typing import Iterator, NamedTuple, Optional, Set, Tuple
+from typing import Iterator, Optional, Tuple
 
 import capstone
 import pytest
-from capstone import arm
 
 from gdb_etm.program.isa import (
     Insn,
@@ -24,88 +23,27 @@ from gdb_etm.program.isa import (
     is_wide,
     skip_plain,
 )
+from tests.program.judge import Verdict, judge_a64, judge_arm
 
 ADDRESS = 0x8000
 THUMB = capstone.CS_MODE_THUMB | capstone.CS_MODE_V8
 SAMPLES = 40000
 
 
-class Verdict(NamedTuple):
-    """What Capstone and the tables of appendix F make of an instruction."""
-
-    size: int
-    kind: Kind
-    target: int = 0
-    link: bool = False
-
-
-def ids(*names: str) -> Set[int]:
-    return {getattr(arm, "ARM_INS_" + name) for name in names}
-
-
-INDIRECT = ids("BX", "BXJ", "TBB", "TBH", "RFEDA", "RFEDB", "RFEIA", "RFEIB", "ERET")
-LISTS = ids("POP", "LDM", "LDMDA", "LDMDB", "LDMIB")
-# A32 data processing with PC as destination branches; MOVW and the like with PC are unpredictable.
-A32_WRITERS = ids(
-    *"AND EOR SUB RSB ADD ADC SBC RSC ORR MOV BIC MVN LSL LSR ASR ROR RRX ADR LDR LDRT".split()
-)
-T16_WRITERS = ids("ADD", "MOV")
-T32_WRITERS = ids("LDR", "LDRT")
-
-
 def instruction(disassembler: capstone.Cs, code: bytes) -> Optional[capstone.CsInsn]:
     return next(disassembler.disasm(code, ADDRESS, 1), None)
 
 
-def judge_arm(disassembler: capstone.Cs, code: bytes) -> Optional[Verdict]:
+def known_arm(disassembler: capstone.Cs, code: bytes) -> Optional[Verdict]:
     """Return the verdict on an A32 or T32 instruction; None when Capstone does not know it."""
     found = instruction(disassembler, code)
-    if found is None:
-        return None
-    size, number, operands, name = found.size, found.id, found.operands, found.mnemonic
-    if number in ids("B", "BL") or number == arm.ARM_INS_BLX and operands[0].type == arm.ARM_OP_IMM:
-        return Verdict(size, Kind.DIRECT, operands[0].imm & 0xFFFFFFFF, number != arm.ARM_INS_B)
-    if number in ids("CBZ", "CBNZ"):
-        return Verdict(size, Kind.DIRECT, operands[1].imm & 0xFFFFFFFF)
-    if number == arm.ARM_INS_ISB:
-        return Verdict(size, Kind.DIRECT, ADDRESS + size)
-    if number == arm.ARM_INS_BLX or name == "blxns":
-        return Verdict(size, Kind.INDIRECT, link=True)
-    if number in INDIRECT or name == "bxns":
-        return Verdict(size, Kind.INDIRECT)
-    if name[:3] in ("wfi", "wfe"):
-        return Verdict(size, Kind.WAIT)
-    if number in LISTS:
-        loaded = operands if number == arm.ARM_INS_POP else operands[1:]
-        return Verdict(size, Kind.INDIRECT if any(one.reg == arm.ARM_REG_PC for one in loaded) else Kind.OTHER)
-    text = found.op_str
-    if number == arm.ARM_INS_MCR and text.startswith("p15, #0,") and text.endswith("c7, c5, #4"):
-        return Verdict(size, Kind.DIRECT, ADDRESS + size)  # ISB in its CP15 form
-    if name == "subs" and text.startswith("pc, lr,") and disassembler.mode & capstone.CS_MODE_THUMB:
-        return Verdict(size, Kind.INDIRECT)
-    writes_pc = bool(operands) and operands[0].type == arm.ARM_OP_REG and operands[0].reg == arm.ARM_REG_PC
-    writes_pc = writes_pc and not name.startswith("movw")
-    writers = A32_WRITERS
-    if disassembler.mode & capstone.CS_MODE_THUMB:
-        writers = T16_WRITERS if size == 2 else T32_WRITERS
-    return Verdict(size, Kind.INDIRECT if writes_pc and number in writers else Kind.OTHER)
+    return judge_arm(found, bool(disassembler.mode & capstone.CS_MODE_THUMB)) if found is not None else None
 
 
-def judge_a64(disassembler: capstone.Cs, code: bytes) -> Optional[Verdict]:
+def known_a64(disassembler: capstone.Cs, code: bytes) -> Optional[Verdict]:
     """Return the verdict on an A64 instruction; None when Capstone does not know it."""
     found = instruction(disassembler, code)
-    if found is None:
-        return None
-    name = found.mnemonic
-    if name in ("b", "bl", "cbz", "cbnz", "tbz", "tbnz") or name.startswith(("b.", "bc.")):
-        return Verdict(4, Kind.DIRECT, found.operands[-1].imm & 0xFFFFFFFFFFFFFFFF, name == "bl")
-    if name == "isb":
-        return Verdict(4, Kind.DIRECT, ADDRESS + 4)
-    if name in ("blr", "blraa", "blrab", "blraaz", "blrabz"):
-        return Verdict(4, Kind.INDIRECT, link=True)
-    if name in "br braa brab braaz brabz ret retaa retab eret eretaa eretab".split():
-        return Verdict(4, Kind.INDIRECT)
-    return Verdict(4, Kind.WAIT if name in ("wfi", "wfe") else Kind.OTHER)
+    return judge_a64(found) if found is not None else None
 
 
 def verdict(insn: Insn) -> Verdict:
@@ -123,7 +61,7 @@ def test_every_t16_encoding() -> None:
     unknown = set()
     for half in range(0xE800):
         assert not is_wide(half)
-        expected = judge_arm(judge, half.to_bytes(2, "little") + b"\x00\xbf")
+        expected = known_arm(judge, half.to_bytes(2, "little") + b"\x00\xbf")
         found = decode_t16(ADDRESS, half)
         if expected is None:
             unknown.add(found.kind)
@@ -167,7 +105,7 @@ def test_t32_samples(profile: int) -> None:
     for first, second in t32_samples():
         assert is_wide(first)
         code = first.to_bytes(2, "little") + second.to_bytes(2, "little")
-        expected = judge_arm(judge, code)
+        expected = known_arm(judge, code)
         if expected is None or neon_mistaken(next(judge.disasm(code, ADDRESS, 1)), first):
             continue
         if first == 0xE89F:
@@ -203,7 +141,7 @@ def test_a32_samples() -> None:
     judge = disassembler(capstone.CS_MODE_ARM | capstone.CS_MODE_V8)
     judged = {kind: 0 for kind in Kind}
     for word in a32_samples():
-        expected = judge_arm(judge, word.to_bytes(4, "little"))
+        expected = known_arm(judge, word.to_bytes(4, "little"))
         if expected is not None:
             found = decode_a32(ADDRESS, word)
             assert verdict(found) == expected, "%08x" % word
@@ -232,7 +170,7 @@ def test_a64_samples() -> None:
     judge = disassembler(capstone.CS_MODE_ARM, capstone.CS_ARCH_ARM64)
     judged = {kind: 0 for kind in Kind}
     for word in a64_samples():
-        expected = judge_a64(judge, word.to_bytes(4, "little"))
+        expected = known_a64(judge, word.to_bytes(4, "little"))
         if expected is not None:
             found = decode_a64(ADDRESS, word)
             assert verdict(found) == expected, "%08x" % word

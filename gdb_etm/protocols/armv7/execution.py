@@ -91,14 +91,12 @@ class Execution:
         self.set(self.place, self.rest._replace(stack=refill(self.below)))
 
     def stop(self, position: int) -> None:
-        """Tell why what is traced here cannot be followed, unless that was told."""
+        """Tell why the execution stands nowhere, unless that was told."""
         place = self.place
         lost = self.automaton.lost
-        if place is lost:
+        if place is lost or not isinstance(place, Unplaced):
             return
-        if not isinstance(place, Unplaced):
-            self.gap(position, GapReason.NO_CODE, "", place.address)
-        elif place in (self.automaton.jazelle, self.automaton.thumbee):
+        if place in (self.automaton.jazelle, self.automaton.thumbee):
             self.gap(position, GapReason.NOT_FOLLOWED, place.why)
         else:
             self.gap(position, GapReason.NO_ADDRESS, place.why)

@@ -7,8 +7,9 @@ from re import findall
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import Insn, Isa, Kind
 from gdb_etm.program.transfers import Parts
+from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.automaton import Automaton, Place, Step, Unplaced, Walk, Way, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
@@ -16,6 +17,7 @@ from gdb_etm.protocols.etmv3.datainstructions import data_parts
 from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS, Header
 from gdb_etm.protocols.etmv3.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv3.packets import read_branch
+from gdb_etm.protocols.obstacles import Obstacle, no_code, not_taken
 from gdb_etm.protocols.recorder import Leg
 
 # A name of its own is faster to reach than an enumeration's member.
@@ -156,7 +158,7 @@ class Etmv3Automaton(Automaton):
         return done, place
 
     def _find_hop(self, place: Place, atom: str) -> Optional[Hop]:
-        # What an atom leads to, and keeps it; None where there is no code.
+        # What an atom leads to, and keeps it; None where there is no code, or it does not do what the atom says.
         hop = self._make_hop(place, atom == "E")
         if hop is not None:
             place.ways[atom] = hop
@@ -171,6 +173,8 @@ class Etmv3Automaton(Automaton):
             return _new(Hop, (address, self._half(place), False, 0, ()))
         end = address + insn.size
         if not passed:
+            if self._is_always_taken(insn, address, isa):
+                return None
             return _new(Hop, (end, self.place(end, isa), True, 1, ()))
         parts: Parts = ()
         if self._config.data_trace:
@@ -180,6 +184,17 @@ class Etmv3Automaton(Automaton):
         if insn.kind is _DIRECT:
             return _new(Hop, (end, self.place(insn.target, insn.isa), True, 1, parts))
         return _new(Hop, (end, self.place(end, isa), False, 1, parts))
+
+    def _is_always_taken(self, insn: Insn, address: int, isa: Isa) -> bool:
+        """Tell whether an instruction is a branch that is taken whenever it runs."""
+        if insn.kind is not _INDIRECT and insn.kind is not _DIRECT or insn.target == address + insn.size:
+            return False
+        return always_taken(self.blocks.program.read, address, address, isa)
+
+    def obstacle(self, place: Place) -> Obstacle:
+        """Tell why an atom cannot be followed from a place."""
+        insn = self.blocks.instruction(place.address, place.isa)
+        return no_code(place.address, place.isa) if insn is None else not_taken(place.address)
 
     def _half(self, place: Place) -> Half:
         half = self._halves.get(place)

@@ -53,6 +53,15 @@ class Etmv3Execution(Execution):
             # What is loaded and stored from here on is of instructions that are not known (7.12).
             self._data.lose()
 
+    def stop(self, position: int) -> None:
+        """Tell why what is traced here cannot be followed, unless that was told."""
+        place = self.place
+        if isinstance(place, Unplaced):
+            super().stop(position)
+            return
+        self.gap(position, *self._etmv3.obstacle(place))
+        self.set(self.automaton.lost)
+
     def run_one(self, position: int) -> None:
         """Run the instruction at the place where the execution stands, as an E atom does (7.10.5)."""
         way = self._etmv3.find_way(self.place, "E")

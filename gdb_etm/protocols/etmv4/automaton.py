@@ -13,6 +13,7 @@ from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv4.packets import unpack_address
 from gdb_etm.protocols.etmv4.places import (
     AFTER_BRANCH,
+    IMPOSSIBLE,
     RESERVED,
     STACK_DEPTH,
     Entry,
@@ -113,6 +114,8 @@ class Automaton:
                 return None
             count += ran
             here = (here.taken if taken else here.skipped) or self._after(here, taken)
+        if here is IMPOSSIBLE:
+            return None
         step = place.steps[header] = count, here
         return step
 
@@ -129,6 +132,9 @@ class Automaton:
         # Where the branch leads at the end of a place's block, of which something is known already.
         block = place.block or self.block(place)
         last = block.last
+        if not taken and self.blocks.always_taken(block):
+            place.skipped = IMPOSSIBLE
+            return IMPOSSIBLE
         if not taken or last is None:
             address, isa = block.end, block.isa
         elif last.kind is _INDIRECT:
@@ -144,7 +150,7 @@ class Automaton:
         return following
 
     def way(self, place: Place, atoms: Tuple[bool, ...]) -> Optional[Way]:
-        """Tell where atoms lead from a place; None when the code to one of their branches cannot be followed."""
+        """Tell where atoms lead from a place; None when the code does not lead as one of them says."""
         ways = place.ways
         if ways is None:
             ways = place.ways = {}
@@ -166,7 +172,7 @@ class Automaton:
                 place = self.place(entry.address, entry.isa)
             block = place.block or self.block(place)
             last = block.last
-            if last is None:
+            if last is None or not taken and self.blocks.always_taken(block):
                 return None
             if block.instructions:
                 ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))

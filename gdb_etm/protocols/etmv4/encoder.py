@@ -5,7 +5,7 @@ returns are methods of their own.  Speculation is a stage after this one (``spec
 (``data/tracer.py``).
 
 A branch's direction shows in the address that follows it, so the last branch waits for its successor.  An indirect
-branch that goes to the instruction after it counts as not taken, for it may be in an IT block; execution is the same.
+branch in an IT block that goes to the instruction after it counts as not taken; execution is the same.
 """
 
 from __future__ import annotations
@@ -347,8 +347,8 @@ class Encoder(StreamEncoder[PacketWriter]):
 
     def _resolve(self, branch: Branch, successor: int) -> None:
         # Write the atom of a P0 instruction whose successor is now known; then _lost tells whether an address is due.
-        target, following, link, broadcast, barrier = branch
-        if successor == following and successor != target:
+        target, following, link, broadcast, barrier, certain = branch
+        if successor == following and successor != target and not certain:
             self._atom(False, link)
             return
         self._atom(True, link)

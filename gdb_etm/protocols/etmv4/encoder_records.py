@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Optional
 
 from gdb_etm.program.isa import Kind
-from gdb_etm.protocols.instructions import RAM, ReadCode, Region, instruction_at
+from gdb_etm.protocols.instructions import RAM, ReadCode, Region, instruction_at, is_certain
 
 
 class Branch(NamedTuple):
@@ -20,9 +20,11 @@ class Branch(NamedTuple):
     """Whether branch broadcasting is on there."""
     barrier: bool
     """Whether it is ISB, or a branch that does nothing either."""
+    certain: bool
+    """Whether it is taken whenever it runs."""
 
 
-TRANSFER = Branch(-1, -1, False, False, False)
+TRANSFER = Branch(-1, -1, False, False, False, False)
 """A P0 instruction that is no branch."""
 
 
@@ -50,7 +52,7 @@ class Records(Dict[int, Optional[Branch]]):
             following = (address + insn.size) & 0xFFFFFFFF
             everywhere = self._broadcast is not None and self._broadcast(address)
             barrier = insn.size == 4 and target == following and not insn.link
-            record = Branch(target, following, insn.link, everywhere, barrier)
+            record = Branch(target, following, insn.link, everywhere, barrier, is_certain(self._read_code, address))
         elif self._transfers is not None and self._transfers(address):
             record = TRANSFER
         if address < RAM:

@@ -47,6 +47,7 @@ from gdb_etm.protocols.etmv4.places import (
     pack_addresses,
 )
 from gdb_etm.protocols.etmv4.results import Flush
+from gdb_etm.protocols.obstacles import in_block
 from gdb_etm.protocols.profile import nothing_ran
 from gdb_etm.protocols.recorder import Leg, Recorder, Spot
 
@@ -404,7 +405,9 @@ class Execution:
             return
         block = self.automaton.blocks.until(place.address, place.isa, stop)
         crossed = isinstance(place, FuturePlace) and place.address <= place.future.end < stop
-        if place.address < stop and block.end >= stop and not crossed:
+        # On M-profile it may be inside a load or store that is to be continued (note c of table 5-5).
+        reached = block.end == stop or self._m_profile and block.end > stop
+        if place.address < stop and reached and not crossed:
             self._ran(block, True, position)
             self.set(self.automaton.place(block.end, block.isa))
         elif block.stop is Stop.NO_CODE and place.address < stop:
@@ -438,10 +441,7 @@ class Execution:
             self.recorder.add(Leg((executed,)), position)
 
     def _stopped(self, block: Block, position: int) -> None:
-        # Records what ran before the place where the code cannot be followed, and the gap.
-        if block.stop is not Stop.TOO_LONG:
-            self._ran(block, True, position)
+        # Records what ran before missing code, and the gap.
         if block.stop is Stop.NO_CODE:
-            self.gap(position, GapReason.NO_CODE, "", block.end)
-        else:
-            self.gap(position, GapReason.BAD_IMAGE, "no branch where the trace has one", block.end)
+            self._ran(block, True, position)
+        self.gap(position, *in_block(block))

@@ -67,18 +67,24 @@ class Unplaced(Place):
 
     __slots__ = ()
 
+    def __init__(self) -> None:
+        super().__init__(0, Isa.T32)
+        self.count = -1
 
-AFTER_BRANCH = Unplaced(0, Isa.T32)
+
+AFTER_BRANCH = Unplaced()
 """An indirect branch was taken: an address follows, or the return stack has it."""
-EXPECTED = Unplaced(0, Isa.T32)
+EXPECTED = Unplaced()
 """An address packet has to come before anything else that executes, as after an exception."""
-UNDIRECTED = Unplaced(0, Isa.T32)
+UNDIRECTED = Unplaced()
 """A Q element ended with a branch: an address packet has to come, and tells which way that went."""
-LOST = Unplaced(0, Isa.T32)
+LOST = Unplaced()
 """A gap has been told; what is traced until the next address packet cannot be followed."""
 
-RESERVED = Unplaced(0, Isa.T32)
+RESERVED = Unplaced()
 """An address packet named an instruction set that does not exist in the context's state."""
+IMPOSSIBLE = Unplaced()
+"""A branch that is always taken was told as not taken; no state has it, a gap is told instead."""
 
 
 Step = Tuple[int, Place]

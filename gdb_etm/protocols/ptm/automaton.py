@@ -107,6 +107,8 @@ class PtmAutomaton(Automaton):
             block = self.blocks.at(place.address, place.isa)
             if block.last is None:
                 return Way(_steps(ranges), place, index, stack)
+            if not taken and self.blocks.always_taken(block):
+                return Way(_steps(ranges), place, index, stack)
             ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
             if not taken:
                 place = self.place(block.end, block.isa)

@@ -3,9 +3,8 @@
 Places in a program are addresses with bit 0 set for T32 code, as interworking branches have them.  What the unit cannot
 know from the instructions it is told: exceptions and halts are methods of their own.
 
-A waypoint's direction shows in the instruction that follows it, so the last one waits for its successor.  An indirect
-branch that goes to the instruction after it counts as not taken, for its condition may have failed; execution is the
-same.
+A waypoint's direction shows in the instruction that follows it, so the last one waits for its successor.  A conditional
+indirect branch that goes to the instruction after it counts as not taken; execution is the same.
 """
 
 from __future__ import annotations
@@ -214,8 +213,8 @@ class Encoder(StreamEncoder[PacketWriter]):
         # Write the atom of a waypoint whose successor is now known, or the branch packet that implies it.
         self._waypoint = None
         returned, self._returned = self._returned, False
-        target, following, link, broadcast, barrier = waypoint
-        if successor == following and successor != target and not returned:
+        target, following, link, broadcast, barrier, certain = waypoint
+        if successor == following and successor != target and not returned and not certain:
             self._writer.atom(False, self._cycles())
             return
         known = not broadcast and self._regime == self._told

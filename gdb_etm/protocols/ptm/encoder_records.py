@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Optional
 
 from gdb_etm.program.barriers import is_barrier
 from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.protocols.instructions import RAM, ReadCode, Region, instruction_at
+from gdb_etm.protocols.instructions import RAM, ReadCode, Region, instruction_at, is_certain
 
 _MASK = 0xFFFFFFFF
 _ISB = 0xF3BF
@@ -24,6 +24,8 @@ class Waypoint(NamedTuple):
     """Whether branch broadcasting is on there."""
     barrier: bool
     """Whether it is ISB, DMB or DSB."""
+    certain: bool
+    """Whether it is taken whenever it runs."""
 
 
 class Records(Dict[int, Optional[Waypoint]]):
@@ -54,9 +56,11 @@ class Records(Dict[int, Optional[Waypoint]]):
             # ISB counts as a branch to the next instruction.
             barrier = target == following and _is_isb(code, thumb)
             everywhere = self._broadcast is not None and not barrier and self._broadcast(address)
-            record = Waypoint(target, following, insn.link, everywhere, barrier)
+            record = Waypoint(
+                target, following, insn.link, everywhere, barrier, is_certain(self._read_code, address, isa)
+            )
         elif self._barriers and is_barrier(code, isa):
-            record = Waypoint(following, following, False, False, True)
+            record = Waypoint(following, following, False, False, True, False)
         if address < RAM:
             self[place] = record
         return record

@@ -11,6 +11,7 @@ from gdb_etm.protocols.armv7.exceptions import exception_name
 from gdb_etm.protocols.armv7.execution import Execution
 from gdb_etm.protocols.armv7.fields import Branch, Reference
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, GapReason, Range
+from gdb_etm.protocols.obstacles import in_block
 from gdb_etm.protocols.ptm.automaton import Atoms, PtmAutomaton
 from gdb_etm.protocols.recorder import Leg, Recorder
 
@@ -86,12 +87,10 @@ class PtmExecution(Execution):
         self._stop_in(self.automaton.blocks.at(place.address, place.isa), position)
 
     def _stop_in(self, block: Block, position: int) -> None:
-        # Records what ran before the place where the code cannot be followed, and the gap.
+        # Records what ran before missing code, and the gap.
         if block.stop is Stop.NO_CODE:
             self._ran(block, position)
-            self.gap(position, GapReason.NO_CODE, "", block.end)
-        else:
-            self.gap(position, GapReason.BAD_IMAGE, "no waypoint where the trace has one", block.end)
+        self.gap(position, *in_block(block))
         self.set(self.automaton.lost)
 
     def _ran(self, block: Block, position: int) -> None:

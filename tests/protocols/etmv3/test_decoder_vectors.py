@@ -87,8 +87,30 @@ def test_two_atoms_in_one_header(header: str, lines: List[str]) -> None:
 def test_header_of_many_atoms() -> None:
     # Five E from 0x2008: MOVNE and B, MOV and BL, BX.
     assert run("94", ASYNC + "08 21 08 20 00 00 ") == ["2008-2010 2E", "2000-2008 2E", "2010-2014 1E"]
-    # Four E and an N: BX is not executed (its condition is always, but that is the program's matter).
-    assert run("d0", ASYNC + "08 21 08 20 00 00 ") == ["2008-2010 2E", "2000-2008 2E", "2010-2014 1N"]
+    # Four E and an N, of CMP, BEQ, MOVS, BL and ADDS.
+    assert run("d0", ASYNC + "08 21 07 10 00 00 ") == ["1006-100a 2E", "1000-1006 2E", "1020-1022 1N"]
+
+
+def test_a_branch_that_is_always_taken_has_no_n() -> None:
+    # Four E and an N, of MOVNE, B, MOV, BL and BX; then a branch packet to 0x2008, and MOVNE.
+    assert run("d0 05 84", ASYNC + "08 21 08 20 00 00 ") == [
+        "2008-2010 2E",
+        "2000-2008 2E",
+        "gap BAD_IMAGE 2010: the branch at 0x00002010 is always taken, the trace says it was not",
+        "2008-200c 1E",
+    ]
+    # IT and the branch in its block: then it is conditional.
+    code = program(Code(0x1000, "08bf 7047 7047"))
+    assert story(A_PROFILE, code, THUMB + "c4 84") == STARTED + ["1000-1004 2N", "1004-1006 1E"]
+
+
+def test_arm_code_begins_at_words() -> None:
+    # An I-sync packet in ARM state whose address has bit 1 set; then one that has not.
+    assert run("", ASYNC + "08 21 0a 20 00 00 84 08 21 0c 20 00 00 84") == [
+        "gap BAD_IMAGE 200a: no A32 instruction begins at 0x0000200a",
+        "gap TRACE_ON",
+        "200c-2010 1E",
+    ]
 
 
 def test_header_with_no_atoms() -> None:
@@ -372,25 +394,25 @@ def count(text: str, version: int = 5, start: str = CYCLES_THUMB) -> List[str]:
 @pytest.mark.parametrize(
     "headers, lines",
     [
-        ("80 84", ["cycles 1", "cycles 1", "1000-1002 1E"]),
-        ("84", ["cycles 1", "1000-1002 1E"]),
-        ("8c", ["cycles 1", "1000-1002 1E", "cycles 1", "1002-1006 1E", "cycles 1", "1020-1022 1E"]),
-        ("c4", ["cycles 1", "1000-1002 1E", "cycles 1", "1002-1006 1N"]),
-        ("c0", ["cycles 1", "1000-1002 1N"]),
-        ("82", ["cycles 1", "1000-1006 2E"]),
-        ("86", ["cycles 1", "1000-1006 2N"]),
-        ("8a", ["cycles 1", "1000-1002 1N", "1002-1006 1E"]),
-        ("8e", ["cycles 1", "1000-1002 1N", "1002-1006 1N"]),
-        ("92", ["1000-1002 1E"]),
-        ("96", ["1000-1002 1N"]),
-        ("bc 84", ["cycles 8", "cycles 1", "1000-1002 1E"]),
-        ("e0", ["cycles 1", "1000-1002 1E"]),
-        ("fc", ["cycles 8", "1000-1002 1E"]),
+        ("80 84", ["cycles 1", "cycles 1", "1006-1008 1E"]),
+        ("84", ["cycles 1", "1006-1008 1E"]),
+        ("8c", ["cycles 1", "1006-1008 1E", "cycles 1", "1008-100a 1E", "cycles 1", "1000-1002 1E"]),
+        ("c4", ["cycles 1", "1006-1008 1E", "cycles 1", "1008-100a 1N"]),
+        ("c0", ["cycles 1", "1006-1008 1N"]),
+        ("82", ["cycles 1", "1006-100a 2E"]),
+        ("86", ["cycles 1", "1006-100a 2N"]),
+        ("8a", ["cycles 1", "1006-1008 1N", "1008-100a 1E"]),
+        ("8e", ["cycles 1", "1006-1008 1N", "1008-100a 1N"]),
+        ("92", ["1006-1008 1E"]),
+        ("96", ["1006-1008 1N"]),
+        ("bc 84", ["cycles 8", "cycles 1", "1006-1008 1E"]),
+        ("e0", ["cycles 1", "1006-1008 1E"]),
+        ("fc", ["cycles 8", "1006-1008 1E"]),
     ],
 )
 def test_cycle_accurate_headers(headers: str, lines: List[str]) -> None:
-    # Cycles stand before the instructions that they came before.
-    assert count(headers)[1:] == lines
+    # Cycles stand before the instructions that they came before; CMP, BEQ.
+    assert count(headers, start=CYCLES_THUMB.replace("01 10", "07 10"))[1:] == lines
 
 
 def test_cycles_of_a_gap() -> None:

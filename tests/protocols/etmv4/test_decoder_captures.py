@@ -1,10 +1,13 @@
 """Real captures with OpenCSD's result: which instructions ran, on silicon, as another decoder tells it.
 
 Ranges, unknown addresses, exceptions, exception returns, discontinuities and timestamps have to be the same and in the
-same order.  Two things that OpenCSD does otherwise are put right first:
+same order.  Three things that OpenCSD does otherwise are put right first:
 
 - Where code is missing it tells an unknown address twice when an exception follows: once for the branch that could not
   be followed, and again for the instructions up to the return address.
+- A branch that Capstone says is always taken, and of which an atom says that it was not, it passes over, and goes on
+  behind it to the next Address packet.  Such code cannot have run (IHI 0064 H.a, L6879), so here is a gap that names
+  the branch, and nothing up to that packet.  So it is in juno_r1_1 alone, whose dump is not the code that ran.
 - Its offset is too low by one or two where an ID byte lies earlier in the frame (see tests/framing), so offsets are
   compared in the capture that has no frames.
 """
@@ -17,8 +20,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
+import capstone
 import pytest
 
 from gdb_etm.history.build import build
@@ -71,6 +75,8 @@ def ours(element: Union[Range, Event]) -> Optional[Fact]:
         return "unknown_address", hex(element.address)
     if isinstance(element, Gap) and element.reason is GapReason.TRACE_ON:
         return ("trace on",)
+    if isinstance(element, Gap) and "is always taken" in element.detail:
+        return "impossible", hex(element.address or 0)
     return None
 
 
@@ -86,8 +92,10 @@ def theirs(element: Json) -> Optional[Fact]:
         return (kind,)
     if kind == "timestamp":
         return kind, element["value"]
-    if kind == "unknown_address":
+    if kind in ("unknown_address", "impossible"):
         return kind, element["address"]
+    if kind == "gap" and "is always taken" in element.get("detail", ""):
+        return "impossible", hex(int(element["detail"].split()[3], 16))
     if kind == "gap" and element["reason"] in ("begin or filter", GapReason.TRACE_ON.value):
         return ("trace on",)
     return None
@@ -116,8 +124,58 @@ def facts_of(elements: Iterable[Json]) -> List[Fact]:
     return [fact for fact in map(theirs, elements) if fact is not None]
 
 
+def told_addresses(name: str, trace_id: int) -> List[int]:
+    """List where OpenCSD has packets that tell where execution goes on, the return addresses of exceptions left out."""
+    found = []
+    before = ""
+    with gzip.open(shared("captures", "expected", name + ".packets.tsv.gz"), "rt", encoding="utf-8") as lines:
+        for line in lines:
+            index, number, _, text = line.split("\t")
+            if int(number, 16) == trace_id:
+                if text.startswith("I_ADDR_") and not before.startswith("I_EXCEPT :"):
+                    found.append(int(index))
+                before = text
+    return found
+
+
+def possible(elements: List[Json], told: List[int], always: Callable[[int], bool]) -> Iterator[Json]:
+    """Put a gap in place of what goes on behind a branch that cannot have been passed, up to the next address.
+
+    :param told: Where packets tell an address.
+    :param always: Tells whether the branch at an address is always taken.
+    """
+    until = 0
+    for element in elements:
+        if element["index"] < until and element["kind"] in ("range", "unknown_address"):
+            continue
+        if element["kind"] == "range" and not element["taken"]:
+            branch = int(element["end"], 16) - 4
+            if always(branch):
+                until = next((place for place in told if place > element["index"]), 1 << 64)
+                element = {"kind": "impossible", "address": hex(branch)}
+        yield element
+
+
+def always_taken(history: History) -> Callable[[int], bool]:
+    """Make what tells by Capstone whether an A64 branch is always taken."""
+    engine = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
+
+    def ask(address: int) -> bool:
+        code = history.program.read(address, 4)
+        return any(name in ("b", "bl", "br", "blr", "ret") for _, _, name, _ in engine.disasm_lite(code, address))
+
+    return ask
+
+
 def histories(name: str) -> Dict[int, History]:
     return build(read_snapshot(capture_folder(name))[0])
+
+
+def wanted_facts(name: str, trace_id: int, elements: List[Json], history: History) -> List[Fact]:
+    """Give what OpenCSD tells and can have been."""
+    if name != "juno_r1_1":
+        return facts_of(elements)
+    return facts_of(possible(elements, told_addresses(name, trace_id), always_taken(history)))
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -127,7 +185,7 @@ def test_same_execution(name: str) -> None:
     assert found
     for trace_id, history in found.items():
         facts = [fact for fact in (ours(element) for _, element in history.elements()) if fact is not None]
-        wanted = list(without_repetition(facts_of(expected.pop(trace_id))))
+        wanted = list(without_repetition(wanted_facts(name, trace_id, expected.pop(trace_id), history)))
         # OpenCSD repeats only what it has just told, so leaving our repetitions out as well hides nothing else.
         assert list(without_repetition(facts)) == wanted
     # What is left is a stream with no source or no bytes of its own.
@@ -199,9 +257,10 @@ def test_the_same_through_the_shell(name: str) -> None:
     for line in result.stdout.decode().splitlines():
         element = json.loads(line)
         found.setdefault(element["id"], []).append(element)
-    expected = expected_elements(name)
+    expected, made = expected_elements(name), histories(name)
     for trace_id, elements in found.items():
         assert elements[-1]["kind"] == "end"
-        assert list(without_repetition(facts_of(elements))) == list(without_repetition(facts_of(expected[trace_id])))
+        wanted = wanted_facts(name, trace_id, expected[trace_id], made[trace_id])
+        assert list(without_repetition(facts_of(elements))) == list(without_repetition(wanted))
     offsets = [element["index"] for elements in found.values() for element in elements]
     assert max(offsets) == len(read_snapshot(capture_folder(name))[0].buffer)

@@ -19,6 +19,7 @@ WITH_STACK = M_PROFILE._replace(return_stack=True)
 # 1040 movs r1, #0 | 1042 ldr r2, [r3] | 1044 bx lr
 # 1060 movs r2, #0 | 1062 pop {r4, pc}
 # 1080 blx r3 | 1082 b 1000
+# 10a0 it eq | 10a2 blxeq r3 | 10a4 b 1000
 MAIN = Code(0x1000, "0120 00f00df8 0028 fad0 30ee200a f7e7")
 PROGRAM = program(
     MAIN,
@@ -26,6 +27,7 @@ PROGRAM = program(
     Code(0x1040, "0021 1a68 7047"),
     Code(0x1060, "0022 10bd"),
     Code(0x1080, "9847 bde7"),
+    Code(0x10A0, "08bf 9847 ace7"),
 )
 
 # A-Sync, Trace Info without sections, Trace On, Context Secure EL0 (Thread mode), Long Address IS1 0x1000.
@@ -258,8 +260,8 @@ def test_blx_pushes_before_it_compares() -> None:
     assert run("96 40 db", return_stack=True) == ["1080-1082 1E", "1082-1084 1E"]
 
 
-# 1000 bl 1000 | 1004 bx lr: each taken BL pushes 0x1004.
-RECURSION = program(Code(0x1000, "fff7feff 7047"))
+# 1000 it eq | 1002 bleq 1000 | 1006 bx lr: each taken BL pushes 0x1006.
+RECURSION = program(Code(0x1000, "08bf fff7fdff 7047"))
 
 
 @pytest.mark.parametrize("atoms", ["ed cc f7", "cc f6 cc f7", "f7 " * 16 + "f6 " + "f7 " * 17])
@@ -267,15 +269,32 @@ def test_return_stack_holds_fifteen(atoms: str) -> None:
     # L8241: 16 calls, BL not taken, 16 returns; the stack held 15 return addresses, so the last target is unknown.
     # In few atom packets or in packets of one atom: the limit does not depend on how many are remembered at once.
     assert story(WITH_STACK, RECURSION, START + atoms)[2:] == (
-        ["1000-1004 1E"] * 16 + ["1000-1004 1N"] + ["1004-1006 1E"] * 16 + ["gap: address unknown"]
+        ["1000-1006 2E"] * 16 + ["1000-1006 2N"] + ["1006-1008 1E"] * 16 + ["gap: address unknown"]
     )
 
 
 def test_a_branch_that_is_not_taken_pushes_nothing() -> None:
-    # L8146: the BLX falls through; then B 1000, BL and BX LR to 0x1006.
-    assert run("96 40 f6 f7 f7 f7 f6", return_stack=True) == ["1080-1082 1N", "1082-1084 1E"] + CALL_LINES
+    # L8146: the BLXEQ falls through; then B 1000, BL and BX LR to 0x1006.
+    assert run("96 50 f6 f7 f7 f7 f6", return_stack=True) == ["10a0-10a4 2N", "10a4-10a6 1E"] + CALL_LINES
     # And with nothing else on the stack:
-    assert run("96 40 f6 04 96 10 f7 f6", return_stack=True)[-2:] == ["1020-1024 2E", "gap: address unknown"]
+    assert run("96 50 f6 04 96 10 f7 f6", return_stack=True)[-2:] == ["1020-1024 2E", "gap: address unknown"]
+
+
+def test_no_target_is_not_address_zero() -> None:
+    # BX LR, and no Address (5.2.9): what lies at 0 did not run, though there is code.
+    memory = program(Code(0x0000, "0120 0120 fce7"), Code(0x1000, "7047"))
+    for packets in ("f7 f7 f7", "db f7", "ff"):
+        assert story(M_PROFILE, memory, START + packets)[2:] == ["1000-1002 1E", "gap: address unknown"]
+
+
+def test_a_branch_that_is_always_taken_has_no_n() -> None:
+    # L6879: such an N is corrected, and here is no Mispredict.  BL, and BX LR not taken; what follows it is not told
+    # before the next Address, 0x1006.  Many atoms in a packet, or one at a time.
+    impossible = "gap: trace and program disagree 1022"
+    for packets in ("f7 f6 f7 96 03 f6", "d9 f7 96 03 f6", "f7 d8 96 03 f6"):
+        assert run(packets) == ["1000-1006 2E", impossible, "1006-100a 2N"]
+    # The BLX, and behind it IT and the same: with the return stack.
+    assert run("96 40 f6 96 50 f6", return_stack=True) == ["gap: trace and program disagree 1080", "10a0-10a4 2N"]
 
 
 def test_no_push_between_trace_info_and_address() -> None:

@@ -150,8 +150,8 @@ def test_missing_code_among_them() -> None:
     assert found[2:5] == FIRST + ["2000-2008 2E", "gap: no code 2008"]
 
 
-# The return stack (L7032, L8178).  1000 bl 100c | 1004 mov, bl 2000 | 100c bx lr | 2000 bxeq lr, bx lr
-CALLS = program(Code(0x1000, "010000eb 0100a0e3 fc0300eb 1eff2fe1"), Code(0x2000, "1eff2f01 1eff2fe1"))
+# The return stack (L7032, L8178).  1000 bleq 100c | 1004 mov, bleq 2000 | 100c bx lr | 2000 bxeq lr, bx lr
+CALLS = program(Code(0x1000, "0100000b 0100a0e3 fc03000b 1eff2fe1"), Code(0x2000, "1eff2f01 1eff2fe1"))
 
 
 def test_calls_among_them_push_nothing() -> None:

@@ -14,8 +14,8 @@ from tests.protocols.etmv4.streams import Code, program, story
 from tests.protocols.etmv4.test_speculation_vectors import AT_1000, BEGIN, UNIT
 
 WITH_STACK = UNIT._replace(return_stack=True)
-# 1000 bl 100c | 1004 mov, bl 2000 | 100c bx lr | 2000 bxeq lr, bx lr
-CALLS = program(Code(0x1000, "010000eb 0100a0e3 fc0300eb 1eff2fe1"), Code(0x2000, "1eff2f01 1eff2fe1"))
+# 1000 bleq 100c | 1004 mov, bleq 2000 | 100c bx lr | 2000 bxeq lr, bx lr
+CALLS = program(Code(0x1000, "0100000b 0100a0e3 fc03000b 1eff2fe1"), Code(0x2000, "1eff2f01 1eff2fe1"))
 
 
 def calls(packets: str) -> List[str]:

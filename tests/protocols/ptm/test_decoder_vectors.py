@@ -15,9 +15,10 @@ from tests.protocols.ptm.streams import ASYNC, PLAIN, STACK, Code, decode_pieces
 # 1020 adds r0, #1 | 1022 bx lr
 # 1030 blx 2000 | 1034 nop.w | 1038 nop
 # 1040 movs r0, #1 | 1042 enterx | 1046 bx lr
-# 1060 bl 1070 | 1064 nop | 1066 bx lr | 1070 blx r3 | 1072 bx lr
+# 1060 bl 1070 | 1064 nop | 1066 bx lr | 1070 blx r3 | 1072 bx lr | 1080 it eq | 1082 bleq 1070 | 1086 nop | 1088 bx lr
 # A32:
 # 2000 mov r0, #1 | 2004 bl 2010 | 2008 movne r0, #2 | 200c b 2000 | 2010 bx lr | 2014 svc #0
+# 2020 beq 2020 | 2024 beq 2020 | 2028 beq 2020 | 202c beq 2020 | 2030 beq 2020
 # 0008 movs pc, lr | 0018 subs pc, lr, #4
 PROGRAM = program(
     Code(0x1000, "0120 00f00df8 0028 fad0 bff36f8f bff34f8f f5e7"),
@@ -26,7 +27,9 @@ PROGRAM = program(
     Code(0x1040, "0120 bff31f8f 7047"),
     Code(0x1060, "00f006f8 00bf 7047"),
     Code(0x1070, "9847 7047"),
+    Code(0x1080, "08bf fff7f5ff 00bf 7047"),
     Code(0x2000, "0100a0e3 010000eb 0200a013 fbffffea 1eff2fe1 000000ef"),
+    Code(0x2020, "feffff0a fdffff0a fcffff0a fbffff0a faffff0a"),
     Code(0x0008, "0ef0b0e1"),
     Code(0x0018, "04f05ee2"),
 )
@@ -82,9 +85,10 @@ def test_a_branch_packet_implies_an_atom() -> None:
     ],
 )
 def test_packets_of_one_to_five_atoms(packet: str, atoms: str) -> None:
-    # From 0x2004: BL leads to BX, for which an N is as good here; not taken it goes on to 0x200C: B, and BL again.
+    # A BEQ is taken to the first of them, or is followed by the next.
     one_by_one = "".join({"E": "84 ", "N": "86 "}[atom] for atom in atoms)
-    assert run(packet, 0x2004) == run(one_by_one, 0x2004)
+    assert run(packet, 0x2020) == run(one_by_one, 0x2020)
+    assert [line[-1] for line in run(packet, 0x2020)] == list(atoms)
 
 
 def test_a_direct_branch_back() -> None:
@@ -300,9 +304,9 @@ def test_a_branch_packet_leaves_the_return_stack_alone() -> None:
 @pytest.mark.parametrize("calls", [3, 4, 5, 6, 12, 30])
 @pytest.mark.parametrize("pieces", [1, 4, 1000])
 def test_a_deep_return_stack(calls: int, atoms: int, pieces: int) -> None:
-    # 1000 bl 1008 | 1004 bx lr | 1008 bl 1000 | 100c bx lr: two functions that call one another, and at last one does
-    # not: N.  Then all return, and one more.
-    memory = program(Code(0x1000, "00f002f8 7047 00bf fff7faff 7047"))
+    # 1000 it eq | 1002 bleq 100a | 1006 bx lr | 100a it eq | 100c bleq 1000 | 1010 bx lr: two functions that call one
+    # another, and at last one does not: N.  Then all return, and one more.
+    memory = program(Code(0x1000, "08bf 00f002f8 7047 00bf 08bf fff7f8ff 7047"))
     told = "E" * calls + "N" + "E" * (calls + 1)
     packets = [{"E": "84", "N": "86"}[atom] for atom in told]
     if atoms == 5:
@@ -317,12 +321,12 @@ def test_a_deep_return_stack(calls: int, atoms: int, pieces: int) -> None:
     found = [line(element) for _, element in decode_pieces(unit, cuts if pieces > 1 else [data])]
     place, back, expected = 0x1000, [], ["gap TRACE_ON"]
     for atom in told:
-        called = place in (0x1000, 0x1008)
-        end = place + (4 if called else 2)
-        expected.append("%x-%x 1%s" % (place, end, atom))
+        called = place in (0x1000, 0x100A)
+        end = place + (6 if called else 2)
+        expected.append("%x-%x %d%s" % (place, end, 2 if called else 1, atom))
         if called and atom == "E":
             back.append(end)
-            place = 0x1008 - (place - 0x1000)
+            place = 0x100A - (place - 0x1000)
         elif called:
             place = end
         else:
@@ -337,9 +341,23 @@ def test_isync_empties_the_return_stack(info: str) -> None:
 
 
 def test_a_branch_not_taken_puts_nothing_on_the_return_stack() -> None:
-    assert run("86 84", 0x1060, return_stack=True) == [
-        "1060-1064 1N",
-        "1064-1068 2E",
+    assert run("86 84", 0x1080, return_stack=True) == ["1080-1086 2N", "1086-108a 2E"]
+
+
+def test_a_branch_that_is_always_taken_has_no_n() -> None:
+    # BL; then BX LR not taken, which cannot be; then a branch packet, whose atom belongs nowhere, to 0x1006.
+    assert run("84 86 84 07 86") == [
+        "1000-1006 2E",
+        "gap BAD_IMAGE 1022: the branch at 0x00001022 is always taken, the trace says it was not",
+        "1006-100a 2N",
+    ]
+
+
+def test_arm_code_begins_at_words() -> None:
+    # An I-sync packet in ARM state whose address has bit 1 set.
+    assert run("84 08 04 20 00 00 01 84", 0x200A) == [
+        "gap BAD_IMAGE 200a: no A32 instruction begins at 0x0000200a",
+        "2004-2008 1E",
     ]
 
 
@@ -403,13 +421,14 @@ def count(text: str, version: int = 1, start: str = ASYNC + "08 01 10 00 00 21 1
 
 def test_cycles_of_atoms() -> None:
     # 1CccccF0: E with 3; N with 20, of which bits 10 to 4 are in a second byte; five bytes.
+    at_beq = ASYNC + "08 07 10 00 00 21 14 "
     assert count("8c") == ["cycles 5", "1000-1006 2E", "cycles 3"]
-    assert count("d2 01") == ["cycles 5", "1000-1006 2N", "cycles 20"]
-    assert count("fe ff ff ff 7f") == ["cycles 5", "1000-1006 2N", "cycles %d" % 0xFFFFFFFF]
+    assert count("d2 01", start=at_beq) == ["cycles 5", "1006-100a 2N", "cycles 20"]
+    assert count("fe ff ff ff 7f", start=at_beq) == ["cycles 5", "1006-100a 2N", "cycles %d" % 0xFFFFFFFF]
 
 
 def test_no_cycles() -> None:
-    assert count("82") == ["cycles 5", "1000-1006 2N"]
+    assert count("80") == ["cycles 5", "1000-1006 2E"]
 
 
 def test_cycles_of_branches_and_exceptions() -> None:
@@ -436,7 +455,7 @@ def test_cycles_of_timestamps() -> None:
 
 
 def test_no_cycles_in_a_periodic_isync() -> None:
-    assert count("8c 08 21 10 00 00 01 8e") == ["cycles 5", "1000-1006 2E", "cycles 3", "1020-1024 2N", "cycles 3"]
+    assert count("8c 08 21 10 00 00 01 8c") == ["cycles 5", "1000-1006 2E", "cycles 3", "1020-1024 2E", "cycles 3"]
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -1,0 +1,40 @@
+"""Why code cannot be followed as a trace has it, told in the same words for every protocol."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gdb_etm.program.blocks import Block, Stop
+from gdb_etm.program.isa import Isa, is_aligned
+from gdb_etm.protocols.elements import GapReason
+
+
+class Obstacle(NamedTuple):
+    """What a gap says of code that cannot be followed."""
+
+    reason: GapReason
+    detail: str
+    address: int
+
+
+def no_code(address: int, isa: Isa) -> Obstacle:
+    """Tell why there is no instruction at an address."""
+    if is_aligned(address, isa):
+        return Obstacle(GapReason.NO_CODE, "", address)
+    return Obstacle(GapReason.BAD_IMAGE, "no %s instruction begins at 0x%08x" % (isa.name, address), address)
+
+
+def not_taken(address: int) -> Obstacle:
+    """Tell that a branch at an address cannot be not taken."""
+    detail = "the branch at 0x%08x is always taken, the trace says it was not" % address
+    return Obstacle(GapReason.BAD_IMAGE, detail, address)
+
+
+def in_block(block: Block) -> Obstacle:
+    """Tell why the branch at a block's end cannot be what the trace has."""
+    if block.stop is Stop.NO_CODE:
+        return no_code(block.end, block.isa)
+    if block.last is not None:
+        return not_taken(block.end - block.last.size)
+    detail = "no branch from 0x%08x on, where the trace has one" % block.start
+    return Obstacle(GapReason.BAD_IMAGE, detail, block.end)

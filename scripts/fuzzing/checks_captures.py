@@ -1,0 +1,24 @@
+"""Real captures and random walks of all protocols, damaged: what is told of them can have been."""
+
+from __future__ import annotations
+
+from typing import Dict
+
+from fuzzing.check import Check
+from hypothesis import strategies as st
+
+from tests.protocols import damage
+
+
+def checks() -> Dict[str, Check]:
+    """List what can be checked, by name."""
+    arguments = {
+        "capture": st.sampled_from(damage.available()),
+        "seed": st.integers(0, (1 << 32) - 1),
+        "frames": st.booleans(),
+    }
+    return {"damaged captures": Check("robust", arguments, _damaged)}
+
+
+def _damaged(capture: str, seed: int, frames: bool) -> None:
+    damage.check(damage.Case(capture, seed, frames))
