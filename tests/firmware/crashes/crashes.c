@@ -18,11 +18,11 @@
 
 #define NOTHING     0x30000000u         /* no memory is there */
 #define DEVICE      0x40004000u         /* never executed */
-#define COUNT       48u
+#define COUNT       20u
 
 enum way {
     CALL_ODD, CALL_NULL, CALL_EVEN, CALL_UNMAPPED, CALL_DEVICE, JUMP_NULL, RETURN_EVEN, RETURN_UNMAPPED,
-    READ, WRITE, UNDEFINED, DIVIDE, UNALIGNED, UNALIGNED_PAIR, GUARDED_READ, GUARDED_WRITE, GUARDED_CALL,
+    READ, WRITE, UNDEFINED, DIVIDE, UNALIGNED, UNALIGNED_PAIR, GUARDED_READ, GUARDED_WRITE, GUARDED_CALL, GUARDED_STACK,
     OVERFLOW, STACKING, LIMIT, LOCKUP, SUPERVISOR_TWICE, VECTOR,
     EXC_RETURN, FRAME_EVEN, FRAME_UNMAPPED, FRAME_MODE, FRAME_LOST,
 };
@@ -44,7 +44,10 @@ struct crash {
 volatile struct crash crash;
 static volatile unsigned ticks;
 static unsigned numbers[COUNT];
-static uint64_t thread_stack[96], guarded[64] __attribute__((aligned(512)));
+/* The thread's stack, and below it what it must not reach. */
+static struct {
+    uint64_t guard[64], words[96];
+} stack __attribute__((aligned(512)));
 #ifdef FLOATS
 static volatile float level = 1.5f;
 #endif
@@ -69,7 +72,7 @@ static __attribute__((noinline)) void sort(unsigned *array, unsigned count)
     }
 }
 
-static __attribute__((noinline)) unsigned mix(unsigned a, unsigned b)
+static __attribute__((noinline, aligned(4))) unsigned mix(unsigned a, unsigned b)
 {
     return (a << 7 | a >> 25) ^ b * 2654435761u;
 }
@@ -162,17 +165,26 @@ __attribute__((alias("HardFault_Handler"))) void MemManage_Handler(void);
 __attribute__((alias("HardFault_Handler"))) void BusFault_Handler(void);
 __attribute__((alias("HardFault_Handler"))) void UsageFault_Handler(void);
 
-/* No access for anybody to `guarded`, and the default map for the rest. */
+static void region(unsigned number, uint32_t base, uint32_t size)
+{
+    MPU_RNR = number;
+    MPU_RBAR = base;
+    MPU_RASR = size;
+}
+
+/* All code may use all memory, but for what is below the thread's stack. */
 static void guard(void)
 {
-    MPU_RNR = 0;
+    uint32_t start = (uint32_t)stack.guard, end = start + sizeof stack.guard;
+
     if ((CPUID >> 4 & 0xFFF) == 0xD21) {
         MPU_MAIR0 = 0xFF;
-        MPU_RBAR = (uint32_t)guarded | 2u << 1 | 1;     /* read-only for privileged code, never executed */
-        MPU_RASR = ((uint32_t)guarded + 480) | 1;
+        region(0, 0 | 1u << 1, (start - 32) | 1);
+        region(1, start | 2u << 1 | 1, (end - 32) | 1);     /* read-only for privileged code, never executed */
+        region(2, end | 1u << 1, 0x3FFFFFE0u | 1);
     } else {
-        MPU_RBAR = (uint32_t)guarded;
-        MPU_RASR = 1u << 28 | 8u << 1 | 1;              /* 512 bytes: no access, never executed */
+        region(0, 0, 3u << 24 | 31u << 1 | 1);
+        region(1, start, 1u << 28 | 8u << 1 | 1);           /* 512 bytes: no access, never executed */
     }
     MPU_CTRL = 5;
     barrier();
@@ -219,7 +231,7 @@ static __attribute__((noinline)) unsigned divide(unsigned a, unsigned b)
 
 static __attribute__((noinline)) unsigned fail(unsigned a, unsigned b)
 {
-    volatile uint32_t *guarded_word = (volatile uint32_t *)&guarded[7];
+    volatile uint32_t *guarded = (volatile uint32_t *)&stack.guard[7];
 
     switch (order.way) {
     case CALL_ODD:          return call((function *)(NOTHING + 0x15D), a, b);
@@ -236,9 +248,10 @@ static __attribute__((noinline)) unsigned fail(unsigned a, unsigned b)
     case DIVIDE:            return divide(a, numbers[0] & 0);
     case UNALIGNED:         return *(volatile uint32_t *)((uint32_t)numbers + 2) + b;
     case UNALIGNED_PAIR:    return pair((const volatile uint64_t *)((uint32_t)numbers + 2), b);
-    case GUARDED_READ:      return *guarded_word + b;
-    case GUARDED_WRITE:     *guarded_word = b; return a;
-    case GUARDED_CALL:      return call((function *)((uint32_t)guarded + 9), a, b);
+    case GUARDED_READ:      return *guarded + b;
+    case GUARDED_WRITE:     *guarded = b; return a;
+    case GUARDED_CALL:      return call((function *)((uint32_t)guarded + 1), a, b);
+    case GUARDED_STACK:
     case OVERFLOW:
     case LIMIT:             return recurse(a, b);
     case STACKING:          stack_at(0x20000010u); return b;
@@ -277,7 +290,7 @@ unsigned run(void)
 {
     SHCSR = order.enabled;
     CCR |= 1u << 4 | (order.way == UNALIGNED) << 3;
-    if (order.way >= GUARDED_READ && order.way <= GUARDED_CALL)
+    if (order.way >= GUARDED_READ && order.way <= GUARDED_STACK)
         guard();
     if (order.way == LIMIT)
         /* MSR MSPLIM, R0 */
@@ -286,8 +299,8 @@ unsigned run(void)
     SCB_CPACR = 0xFu << 20;
     barrier();
 #endif
-    SYST_RVR = 700 - 1;
+    SYST_RVR = 300 - 1;
     SYST_CVR = 0;
     SYST_CSR = 3;
-    enter(order.control, thread_stack + 96, thread);
+    enter(order.control, stack.words + 96, thread);
 }
