@@ -141,6 +141,45 @@ svc:
     assert register(run.machine, 20) & 1 == (0 if control == "3" else 1)
 
 
+@pytest.mark.parametrize("control", [0, 1, 2, 3])
+def test_a_debugger_reads_everything_of_unprivileged_code(control: int) -> None:
+    run = program("""
+start:
+    ldr r0, =0x20004000
+    msr psp, r0
+    movs r0, #0x40
+    msr basepri, r0
+    movs r0, #1
+    msr primask, r0
+    movs r0, #%d
+    msr control, r0
+    isb
+    push {r0}
+    bkpt
+""" % control)
+    run.machine.run(100)
+    main, process = (STACK, 0x20003FFC) if control & 2 else (STACK - 4, 0x20004000)
+    stack = process if control & 2 else main
+    assert [register(run.machine, number) for number in (13, 17, 18)] == [stack, main, process]
+    assert register(run.machine, 20) == control << 24 | 0x4001
+
+
+def test_masks_hold_in_unprivileged_code() -> None:
+    run = program("""
+start:
+    cpsid i
+    store ISER, 1
+    movs r0, #1
+    msr control, r0
+    isb
+    store ISPR, 1
+    nop
+    bkpt
+""")
+    run.machine.run(100)
+    assert [event for event in events(run) if event[0] == "exception"] == []
+
+
 def test_handler_of_unprivileged_code_is_privileged() -> None:
     run = program("""
 start:
@@ -269,6 +308,18 @@ FAULTS = [
     ("at: mrc p15, 0, r0, c1, c0, 0", 0x80000, None),
     ("at: vadd.f32 s0, s1, s2", 0x80000, None),
 ]
+DIVIDE = "store 0xe000ed14, 0x%x\n movs r0, #0\n movs r1, #7\nat: %s"
+TRAPS = [
+    (DIVIDE % (0x10, "udiv r1, r1, r0"), 0x2000000),
+    (DIVIDE % (0x10, "sdiv r1, r1, r0"), 0x2000000),
+    (DIVIDE % (0x8, "udiv r1, r1, r0\n ldr r0, =0x20000102\n at: ldr r1, [r0]"), 0x1000000),
+    (DIVIDE % (0x8, "nop\n ldr r0, =0x20000101\n at: strh r1, [r0, #2]"), 0x1000000),
+    (DIVIDE % (0x8, "nop\n ldr r0, =0x20000101\n cmp r0, r0\n it eq\n at: strheq r1, [r0, #2]"), 0x1000000),
+    ("ldr r0, =0x20000102\n at: ldmia r0, {r1, r2}", 0x1000000),
+    ("ldr r0, =0x20000102\n at: stmia r0!, {r1, r2}", 0x1000000),
+    ("ldr r0, =0x20000102\n movs r3, #0\n at: ldrd r1, r2, [r0, #8]", 0x1000000),
+    ("ldr r0, =0x20000102\n cmp r0, r0\n ite eq\n at: strdeq r1, r2, [r0], #8\n movne r7, #3", 0x1000000),
+]
 STACK_LIMIT = "ldr r0, =0x20007fe0\n msr msplim, r0\nat: sub sp, #0x40"
 
 
@@ -284,6 +335,23 @@ def test_fault_on_an_instruction(code: str, cfsr: int, bfar: Optional[int]) -> N
     assert run["at"] not in run.recorder.addresses
     if bfar is not None:
         assert machine.read(BFAR, 4) == bfar
+
+
+@pytest.mark.parametrize("code, cfsr", TRAPS)
+def test_trap_on_an_instruction(code: str, cfsr: int) -> None:
+    test_fault_on_an_instruction(code.replace("\nat: ", "\n", code.count("at: ") - 1), cfsr, None)
+
+
+@pytest.mark.parametrize("code", [
+    "movs r1, #7\n movs r0, #0\n udiv r2, r1, r0",
+    "ldr r0, =0x20000102\n str r0, [r0]\n ldr r1, [r0]\n movs r2, #0",
+    "ldr r0, =0x20000102\n cmp r0, r0\n ittt ne\n ldmne r0, {r1, r2}\n ldrdne r1, r3, [r0]\n movne r2, #1\n movs r2, #0",
+    "store 0xe000ed14, 0x10\n movs r0, #0\n cmp r0, r0\n it ne\n udivne r2, r0, r0\n movs r2, #0",
+])
+def test_none_without_the_trap_nor_where_the_condition_fails(code: str) -> None:
+    run = program("start:\n%s\nend:\n bkpt\nhardfault:\n b stop" % code)
+    run.machine.run(100)
+    assert register(run.machine, 15) == run["end"] and register(run.machine, 2) == 0
 
 
 @pytest.mark.parametrize("core", ["m33"], indirect=True)

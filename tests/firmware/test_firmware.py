@@ -14,6 +14,7 @@ import gdb_etm.board
 from tests.firmware.an505 import build as an505
 from tests.firmware.build import FOLDER, PROGRAMS, build, compiler, elf, symbol
 from tests.firmware.cortex_m4 import build as cortex_m4
+from tests.firmware.crashes import build as crashes
 from tests.qemu import executed
 
 DEMO = Path(gdb_etm.board.__file__).parent / "firmware" / "demo"
@@ -98,6 +99,16 @@ def test_files_built_for_a_cortex_m4_are_what_the_sources_say(name: str, tmp_pat
         assert loaded(out) == loaded(cortex_m4.elf(name))
 
 
+@pytest.mark.parametrize("name", crashes.PROGRAMS)
+def test_files_that_crash_are_what_the_sources_say(name: str, tmp_path: Path) -> None:
+    if compiler() is None:
+        pytest.skip("no arm-none-eabi-gcc")
+    out = str(tmp_path / "out.elf")
+    crashes.build(name, out)
+    if version(crashes.elf(name)) == version(out):
+        assert loaded(out) == loaded(crashes.elf(name))
+
+
 def test_the_file_for_an505_is_what_the_sources_say(tmp_path: Path) -> None:
     if compiler() is None:
         pytest.skip("no arm-none-eabi-gcc")
@@ -108,5 +119,6 @@ def test_the_file_for_an505_is_what_the_sources_say(tmp_path: Path) -> None:
 
 
 def test_no_built_file_names_where_it_was_built() -> None:
-    for path in [*map(elf, PROGRAMS), *map(cortex_m4.elf, PROGRAMS), an505.SORT, str(DEMO / "demo.elf")]:
+    built = [*map(elf, PROGRAMS), *map(cortex_m4.elf, PROGRAMS), *map(crashes.elf, crashes.PROGRAMS)]
+    for path in [*built, an505.SORT, str(DEMO / "demo.elf")]:
         assert str(FOLDER.parent.parent).encode() not in Path(path).read_bytes()

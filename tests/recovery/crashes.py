@@ -30,14 +30,15 @@ from tests.firmware.crashes.build import elf, ways
 from tests.recovery.truth import CORES
 from tests.traceunit.live import Live
 
-GENERAL = tuple("r%d" % number for number in range(13))
-NAMES = (*GENERAL, "sp", "lr")
+NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
 WHOLE = (*NAMES, "msp", "psp", "control", "primask", "basepri", "faultmask")
 """What the debugger reads of a core, and the truth tells."""
 PROCESS, UNPRIVILEGED = 2, 3
 """CONTROL of a thread on its own stack, with privileges and without."""
 ALL_FAULTS = 0x70000
 """SHCSR: UsageFault, BusFault and MemManage have their own handlers."""
+NOTHING = 0x30000000
+"""Where the boards have no memory."""
 _SECONDS = 30
 _BUFFER = 1 << 11
 

@@ -1,0 +1,94 @@
+"""The board's truth: of a program that has crashed nothing is told that was not so, and the past is known as before.
+
+Traced by the boards' trace units; the same crashes are held against QEMU in tests/board/test_crashes.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Tuple
+
+import pytest
+
+from gdb_etm.protocols.elements import Exception_, Gap, GapReason
+from gdb_etm.recovery.values import Tier
+from tests.firmware.build import symbol
+from tests.firmware.crashes.build import elf
+from tests.recovery.crashes import (
+    ALL_FAULTS,
+    NOTHING,
+    PROCESS,
+    UNPRIVILEGED,
+    WHOLE,
+    Comparison,
+    Crash,
+    Halt,
+    compare,
+    halt_of,
+)
+
+BOARDS = ("m33", "m7", "m4")
+EVERYWHERE = (
+    "call_odd", "call_null", "call_even", "call_unmapped", "exc_return", "overflow", "divide", "unaligned_pair",
+    "guarded_write",
+)
+"""Ways to crash that are tried on every board: on the main stack, halted where HardFault begins."""
+FLOOR = 84
+"""How much must be known then, in percent: as much as with the first of them."""
+OTHERS: Dict[Crash, int] = {
+    Crash("m33", "frame_even", PROCESS, ALL_FAULTS): FLOOR,
+    Crash("m4", "frame_unmapped"): FLOOR,
+    Crash("m7", "frame_mode", PROCESS): FLOOR,
+    Crash("m33", "return_even", UNPRIVILEGED, ALL_FAULTS): FLOOR,
+    Crash("m7", "jump_null", UNPRIVILEGED): FLOOR,
+    Crash("m4", "unaligned"): FLOOR,
+    Crash("m33", "lockup", catch=False): FLOOR,
+    Crash("m7", "lockup", catch=False): FLOOR,
+    Crash("m4", "lockup", catch=False): FLOOR,
+    Crash("m33", "guarded_stack", UNPRIVILEGED): FLOOR,
+    Crash("m4", "guarded_stack", PROCESS, ALL_FAULTS): FLOOR,
+    Crash("m4", "call_null", PROCESS, program="floats"): FLOOR,
+    Crash("m7", "call_even", 0, ALL_FAULTS, "floats"): FLOOR,
+    # Where the stack was is lost.
+    Crash("m33", "limit"): 69,
+    Crash("m33", "stacking"): 68,
+    Crash("m4", "frame_lost", PROCESS): 68,
+}
+"""Crashes in other states, and how much must be known of them."""
+
+
+def looked_at(crash: Crash, folder: Path) -> Tuple[Halt, Comparison]:
+    """Run a crash and recover its past: what the trace, the debugger and the findings say must hold in any case."""
+    halt = halt_of(crash, folder)
+    history = halt.history
+    assert [history.instruction(number + 1).address for number in range(len(history))] == [at for at, _ in halt.told]
+    assert {name: halt.registers[name] for name in WHOLE} == {name: halt.last[name] for name in WHOLE}
+    gaps = [one for _, one in history.interruptions() if isinstance(one, Gap)]
+    assert [gap.reason for gap in gaps] == [GapReason.TRACE_ON]
+    recovery = halt.recovery()
+    found = compare(halt, recovery)
+    assert recovery.findings == ()
+    assert found.wrong == []
+    return halt, found
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("way", EVERYWHERE)
+def test_the_past_is_known_however_it_crashed(way: str, board: str, tmp_path: Path) -> None:
+    halt, found = looked_at(Crash(board, way), tmp_path)
+    assert found.percent(Tier.ASSUMED) > FLOOR
+    assert found.percent(Tier.EXACT) > 68
+    fault = [one for _, one in halt.history.interruptions() if isinstance(one, Exception_) and one.vector == 3][-1]
+    path = elf("integers")
+    expected = {"call_odd": NOTHING + 0x15C, "call_null": 0, "call_even": symbol(path, "mix"),
+                "call_unmapped": 0xDEADBEEE, "divide": symbol(path, "divide"), "unaligned_pair": symbol(path, "pair")}
+    if way in expected:
+        assert fault.return_address == expected[way]
+
+
+@pytest.mark.parametrize("crash", OTHERS, ids=lambda crash: "-".join(map(str, crash)))
+def test_and_in_which_state_it_did(crash: Crash, tmp_path: Path) -> None:
+    halt, found = looked_at(crash, tmp_path)
+    assert halt.locked_up == (crash.way == "lockup")
+    assert found.percent(Tier.ASSUMED) > OTHERS[crash]
+    assert found.percent(Tier.EXACT) > 58
