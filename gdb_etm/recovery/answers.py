@@ -37,7 +37,7 @@ class Answers:
         """Give a register before an instruction."""
         if name == "pc":
             return self._pc(number)
-        if self.solution.broken:
+        if self.solution.contradiction is not None:
             return Value(None, Tier.UNKNOWN, "the facts contradict each other")
         if name == "xpsr":
             return self._status(number)
@@ -181,7 +181,7 @@ class Answers:
 
     def why(self, number: int, name: str) -> List[Step]:
         """List the facts that a register's value rests on."""
-        variable = None if self.solution.broken else self._variable(number, name)
+        variable = self._variable(number, name) if self.solution.contradiction is None else None
         if variable is None:
             value = self.register(number, name)
             return [Step(value.reason, None, value.tier)]
@@ -191,7 +191,7 @@ class Answers:
 
     def memory(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
         """Give the bytes of memory before an instruction."""
-        if self.solution.broken:
+        if self.solution.contradiction is not None:
             return (Value(None, Tier.UNKNOWN, "the facts contradict each other"),) * size
         at = bisect_left(self._numbers, number)
         return tuple([self._byte(at, (address + index) & MASK) for index in range(size)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Dict, List, Sequence, Tuple
+from typing import Collection, Dict, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.domain import Domain
 from gdb_etm.recovery.operations import MASK
@@ -47,11 +47,28 @@ class Fact:
     )
 
 
+class Withheld(NamedTuple):
+    """A fact that nothing exact is to rest on."""
+
+    variable: int
+    known: int
+    bits: int
+    why: int
+    """One of :class:`Fact`."""
+    number: int
+    """The instruction's."""
+
+
 class Graph:
     """Variables and relations."""
 
     def __init__(self) -> None:
         self.domain = Domain()
+        self.doubted: Collection[Tuple[int, int, int]] = ()
+        """Facts that are withheld: why they are known, the instruction's number, the variable."""
+        self.void: Collection[int] = ()
+        """Instructions, by their numbers, of which no relation is taken."""
+        self.withheld: List[Withheld] = []
         self.fixed = bytearray()
         """Of each variable, whether it is a constant."""
         self.relations: List[Relation] = []
@@ -89,6 +106,9 @@ class Graph:
     def relate(self, relation: Relation) -> int:
         """Add a relation and give its number."""
         number = len(self.relations)
+        if self.void and self.number in self.void and relation[0] != Kind.ACCESS:
+            one = variables(relation)[0]
+            relation = (Kind.EQUAL, one, one)
         self.relations.append(relation)
         self.numbers.append(self.number)
         domain = self.domain
@@ -121,6 +141,17 @@ class Graph:
         :param why: One of :class:`Fact`.
         :param pair: Of a guess, the accesses that it links.
         """
+        if self.doubted and (why, self.number, variable) in self.doubted:
+            self.withheld.append(Withheld(variable, known, bits, why, self.number))
+            return
+        self._learn(variable, known, bits, why, pair)
+
+    def accept(self, fact: Withheld) -> None:
+        """Take a fact that was withheld."""
+        self.number = fact.number
+        self._learn(fact.variable, fact.known, fact.bits, fact.why, ())
+
+    def _learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...]) -> None:
         domain = self.domain
         if known & (~domain.mask[variable] | (domain.bits[variable] ^ bits)):
             domain.cause = len(self.relations)
@@ -143,7 +174,8 @@ class Graph:
             found = self._derived[base, distance] = self.new(len(self.relations))
             self._base[found] = (base, distance)
             domain.cause = self.relate((Kind.SUM, found, base, self.constant(distance), 0))
-            domain.merge(base, found, distance)
+            if self.number not in self.void:
+                domain.merge(base, found, distance)
         return found
 
     def base(self, variable: int) -> int:

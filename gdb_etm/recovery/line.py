@@ -7,7 +7,7 @@ of conditional instructions, see :mod:`gdb_etm.recovery.flow`).
 from __future__ import annotations
 
 from array import array
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.evaluate import apply
@@ -50,6 +50,8 @@ class Line(Graph):
         self.rules = rules
         self.program = program
         self.accesses: List[Access] = []
+        self.unlinked: Set[Tuple[int, int]] = set()
+        """Pairs of accesses that are not linked: somebody else may have written there in between."""
         self.times: List[array[int]] = [array("I") for _ in range(PLACES)]
         """For each place the instructions before which it got a new variable."""
         self.held: List[array[int]] = [array("i") for _ in range(PLACES)]

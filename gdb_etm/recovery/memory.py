@@ -97,6 +97,11 @@ class Memory:
                 self._ended.pop(word, None)
                 self._connect_end(word, touched)
 
+    def relink(self, number: int) -> None:
+        """Link a load again, whose links were taken back."""
+        if self.placed[number]:
+            self._connect(number)
+
     def work(self) -> bool:
         """Look at the accesses of which there are news; tell whether there were any."""
         if not self.news:
@@ -246,6 +251,8 @@ class Memory:
                 continue
             if source == FIRST and self._begin is None or guessed and (source, number) in self.forbidden:
                 continue
+            if (source, number) in self._line.unlinked:
+                continue
             found.append((index, source, distance, guessed))
             self.linked[number] |= 1 << index
         for run in _runs(found):
@@ -273,7 +280,8 @@ class Memory:
     def _weigh(self, found: Found, until: int) -> None:
         # Bytes that were found are those of an older access, or those of one of the stores in between.
         for relation in self.barriers.weigh(found, until):
-            self._line.add(relation)
+            if (relation[-2], relation[-1]) not in self._line.unlinked:
+                self._line.add(relation)
 
     def _tie(
         self,

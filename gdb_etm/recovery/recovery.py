@@ -8,6 +8,7 @@ from typing import Callable, Iterable, List, Optional, Tuple
 from gdb_etm.history.store import History
 from gdb_etm.recovery.answers import Answers
 from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.doubts import ROUNDS, Doubts
 from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.stretch import StretchSolution
@@ -153,17 +154,26 @@ class Recovery:
     def _work(self, piece: Piece, border: Optional[Border]) -> Answers:
         is_first = piece.first == 1
         is_last = border is None and piece.last == len(self.history)
-        solution = StretchSolution(
-            self.history,
-            piece.first,
-            piece.last,
-            self._begin if is_first else None,
-            self._end if is_last else None,
-            self.rules,
-            self._facts,
-            lambda share: self._tell(share, _size(piece)),
-            border,
-        )
+        end = self._end if is_last else None
+        doubts = Doubts()
+        for _ in range(ROUNDS):
+            solution = StretchSolution(
+                self.history,
+                piece.first,
+                piece.last,
+                self._begin if is_first else None,
+                end,
+                self.rules,
+                self._facts,
+                lambda share: self._tell(share, _size(piece)),
+                border,
+                doubts,
+            )
+            if solution.contradiction is None or solution.doubts == doubts:
+                break
+            doubts = solution.doubts
+        if solution.contradiction is not None:
+            solution.give_up()
         self._done += _size(piece)
         return Answers(solution)
 

@@ -195,8 +195,36 @@ class Solver:
         self._place()
         self.ends.append(len(domain.log.variable))
 
+    def tried(self, steps: Sequence[Callable[[], None]], keeps: bool = True) -> bool:
+        """Tell whether what some steps take to be known goes with all the rest; if it does not, it is forgotten.
+
+        :param keeps: Whether it stays if it does.
+        """
+        saved = self._save()
+        fits = True
+        try:
+            for step in steps:
+                step()
+            self._run()
+        except Contradiction:
+            fits = False
+        if not fits or not keeps:
+            self._restore(saved)
+        return fits
+
+    def relink(self, number: int) -> None:
+        """Link a load again, whose links were taken back.
+
+        :param number: Of the access; as many as there are for the end.
+        """
+        if number < len(self.line.accesses):
+            self.symbolic.relink(number)
+            self.memory.relink(number)
+
     def _place(self) -> None:
-        # Finds out where stacks are.
+        # Finds out where stacks are, unless that has led to a contradiction.
+        if any(why == Fact.PLACE for why, _, _ in self.line.doubted):
+            return
         places = Places(self.line)
         tries = _TRIES
         options = places.options(self.memory, self.symbolic.stacks())

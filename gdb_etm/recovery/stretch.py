@@ -16,6 +16,8 @@ from gdb_etm.recovery.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.calls import PRIVATE, THREAD, WAITING
 from gdb_etm.recovery.distrust import Claims, Distrust
 from gdb_etm.recovery.domain import Contradiction
+from gdb_etm.recovery.doubts import Doubts
+from gdb_etm.recovery.dropped import Dropped
 from gdb_etm.recovery.features import features_of
 from gdb_etm.recovery.flow import Flow
 from gdb_etm.recovery.graph import DEAD, Fact
@@ -23,6 +25,7 @@ from gdb_etm.recovery.limits import Limits
 from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.memory import Memory, Reader
 from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
+from gdb_etm.recovery.regained import Regained
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.stacking import failures
@@ -50,6 +53,7 @@ class StretchSolution:
     :param facts: What is known besides.
     :param progress: Called with the share of the work that is done.
     :param border: What is known after the last instruction, where a newer piece begins there.
+    :param doubts: What contradicts something.
     """
 
     def __init__(
@@ -63,18 +67,23 @@ class StretchSolution:
         facts: Iterable[Given] = (),
         progress: Optional[Told] = None,
         border: Optional[Border] = None,
+        doubts: Doubts = Doubts(),
     ) -> None:
         self.history = history
         self.first = first
         self.last = last
         self.begin = begin
-        self.end = end
+        self._read_words = _words(end)
+        self.end = end = doubts.without(end)
         self.border = border
+        self._doubts = doubts
         self.rules = rules
         self.findings: List[Finding] = []
         self.line = Line(rules, history.program)
-        self.broken = False
-        """Whether the facts contradict each other, so that nothing is told."""
+        self.line.doubted, self.line.void = doubts.facts, doubts.void
+        self.line.unlinked.update(doubts.links)
+        self.contradiction: Optional[Contradiction] = None
+        """That of the facts; nothing is told then."""
         core = history.source.core
         if border is not None:
             self.features = border.features
@@ -126,7 +135,7 @@ class StretchSolution:
             self._end()
             self.limits.conclude(self.end, self.features.one_state)
         except Contradiction as contradiction:
-            self._break(contradiction)
+            self.contradiction = contradiction
 
     def _given(self, given: Dict[int, List[Given]]) -> None:
         # Facts about registers at the line's ends are taken as they come; those between when all is there.
@@ -169,7 +178,8 @@ class StretchSolution:
 
     def _reader(self, limit: Tier) -> Reader:
         if limit not in self._readers and self.border is not None:
-            self._readers[limit] = self.border.word(limit)
+            word, doubted = self.border.word(limit), self._doubts.words
+            self._readers[limit] = lambda address: None if address in doubted else word(address)
         return self._readers[limit]
 
     def _meet(self, border: Border, limit: Tier) -> None:
@@ -252,14 +262,16 @@ class StretchSolution:
 
     def _solve(self) -> None:
         self._done = 0
-        if self.broken:
+        if self.contradiction is not None:
             return
         solver = self.solver
         try:
             solver.exact()
         except Contradiction as contradiction:
-            self._break(contradiction)
+            self.contradiction = contradiction
             return
+        if self._doubts != Doubts():
+            self._regain()
         if self.rules.limit >= Tier.ASSUMED:
             claims = Claims(solver.assumptions, self._entered, self._within)
             solver.assumed(claims.doubted(self.distrust))
@@ -268,16 +280,25 @@ class StretchSolution:
         if self.rules.limit >= Tier.LIKELY:
             solver.likely()
 
-    def _break(self, contradiction: Contradiction) -> None:
-        self.broken = True
-        number = self.line.numbers[contradiction.cause] if contradiction.cause >= 0 else 0
-        text = "the facts about #%s contradict each other: nothing is told of #%s to #%s"
-        if number:
-            args = tuple("{:,}".format(one) for one in (number, self.first, self.last))
-        else:
-            text = text.replace("about #%s ", "")
-            args = tuple("{:,}".format(one) for one in (self.first, self.last))
-        self.findings.append(Finding(text % args, number or None, Tier.EXACT))
+    @property
+    def doubts(self) -> Doubts:
+        """What contradicts something, with what was found to do so."""
+        return self._doubts if self.contradiction is None else self._doubts.more(self.line, self.contradiction)
+
+    def _regain(self) -> None:
+        # What was withheld comes back as assumed.
+        line, doubts = self.line, self._doubts
+        dropped = Dropped(list(dict.fromkeys(line.withheld)), sorted(doubts.links), sorted(doubts.words))
+        if self.rules.limit >= Tier.ASSUMED:
+            regained = Regained(self.solver, doubts, self._read_words or _nothing)
+            regained.offer()
+            dropped = regained.dropped
+        self.findings.append(Finding(dropped.text(line, sorted(doubts.void)), None, Tier.EXACT))
+
+    def give_up(self) -> None:
+        """Say that nothing is told, as no facts are left that may be dropped."""
+        text = "the facts contradict each other: nothing is told of #{:,} to #{:,}".format(self.first, self.last)
+        self.findings.append(Finding(text, None, Tier.EXACT))
 
     def _tell_fallen(self) -> None:
         names = {place: name for name, place in PLACES.items()}
@@ -323,6 +344,10 @@ class StretchSolution:
     def address(self, number: int) -> int:
         """Give the address of an instruction of the stretch."""
         return self.flow.executed[number - self.first].address
+
+
+def _nothing(word: int) -> Optional[int]:
+    return None
 
 
 def _words(state: Optional[State]) -> Optional[Reader]:

@@ -47,6 +47,10 @@ class Symbolic:
         made._risky, made._others = [], {}
         return made
 
+    def relink(self, number: int) -> None:
+        """Look for the link of a load again that was taken back."""
+        self._linked[number] = 0
+
     def find(self, guessing: bool, forbidden: Collection[Tuple[int, int]]) -> List[Link]:
         """Go through all accesses once and give the links that are new.
 
@@ -83,7 +87,8 @@ class Symbolic:
                 if of_newest != group or not access.size:
                     other, of_newest = newest, group
                 newest = number
-        return [link for link in found if (link[1], link[0]) not in forbidden]
+        unlinked = self._line.unlinked
+        return [link for link in found if (link[1], link[0]) not in forbidden and (link[1], link[0]) not in unlinked]
 
     def stacks(self) -> Set[int]:
         """List the classes of stack pointers that are not known."""
