@@ -139,7 +139,7 @@ class _Viewer:
         def activations() -> Activations:
             return Activations(at.decoded.calls(at.session.debugger.function_at), len(history))
 
-        motion = Motion(path, activations, _none)
+        motion = Motion(path, activations, self.sight)
         motion.number = at.number
         self._shadow = _shadow(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
 
@@ -171,10 +171,6 @@ class _Viewer:
 
 _SPARE = 4
 # Frames that GDB makes of a wild jump, and the history does not.
-
-
-def _none(kind: int, address: int, size: int) -> List[int]:
-    return []
 
 
 def _layout(at: Moment) -> Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import List, Optional, Sequence
+from typing import Optional, Sequence
 
 from gdb_etm.commands.anchors import Anchored
 from gdb_etm.commands.records import Decoded
@@ -57,14 +57,10 @@ def make_replay(
     rules = rules_of(anchored, history.source.core, paths)
     past = RecoveredPast(path, constants, ends, rules, _thread_code(history))
 
-    def look(kind: int, address: int, size: int) -> List[int]:
-        found = past.accesses(kind, address, size)
-        return found.accesses if found is not None else []
-
     def activations() -> Activations:
         return Activations(decoded.calls(resolve), len(history))
 
-    motion = Motion(path, activations, look)
+    motion = Motion(path, activations, past)
     if layout is None:
         layout = m_profile() if is_m_profile(history.source.core) else a_profile()
     return Replay(motion, past, layout, end_text(history.end_reason), finish)

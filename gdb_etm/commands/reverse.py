@@ -12,8 +12,9 @@ from gdb_etm.commands.captures import ELF
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.parse import count
-from gdb_etm.commands.session import RELIED_ON, Session
+from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError, ConnectError
+from gdb_etm.replay.reliance import RELIED_ON
 
 SNAPSHOT = Argument("SNAPSHOT", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
 TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snapshot has several", "N")

@@ -19,14 +19,13 @@ from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import History
 from gdb_etm.program.image import load_elf
+from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.views.captures import counts_text, size_text
 
 if TYPE_CHECKING:
     from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
     from gdb_etm.commands.shadow import Shadow  # imported when it is started
 
-RELIED_ON = ("recovery", "recovery-limit", "volatile")
-"""Settings of what values of the past may rest on."""
 KEPT = 16
 """Captures that stay at hand."""
 _SUMMARY_BYTES = 1 << 16

@@ -322,7 +322,7 @@ class Answers:
             and (mask[accesses[at].condition] != MASK or self._domain.bits[accesses[at].condition])
             and barriers.may_hit(at, address, size)
         ]
-        return Touched(first, self._ran(placed), self._ran(unknown))
+        return Touched(first, last, self._ran(placed), self._ran(unknown))
 
     def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
         return tuple(sorted({self._line.accesses[at].number for at in found}))

@@ -115,21 +115,28 @@ class Recovery:
             found = _joined(found, pieces.answers(index).writes(address, size, pieces.piece(index).since))
         return found
 
-    def touched(self, number: int, kind: int, address: int, size: int) -> Optional[Touched]:
-        """Find what accessed a piece of memory about when an instruction ran.
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
+        """Find what accessed a piece of memory about when an instruction ran, if that is worked out.
 
         :param number: The instruction's.
         :param kind: 2 for stores, 3 for loads, 4 for both.
         :param address: Of the first byte.
         :param size: In bytes.
-        :returns: None where nothing is worked out.
         """
         pieces = self._pieces(number)
-        if pieces is None or self._at(number) is None:
-            return None
+        if pieces is None:
+            return self._unseen(number)
+        self._ask(pieces, number)
         index = pieces.index(number)
         piece = pieces.piece(index)
         return pieces.answers(index).touched(kind, address, size, piece.since, piece.last)
+
+    def _unseen(self, number: int) -> Touched:
+        index = bisect_right(self._firsts, number) - 1
+        pieces = self._stretches[index] if 0 <= index and number <= len(self.history) else None
+        if pieces is None:
+            return Touched(number, number, (), (), False)
+        return Touched(pieces.stretch.first, pieces.first - 1, (), (), False)
 
     def _pieces(self, number: int) -> Optional[Pieces]:
         # Those of an instruction's stretch; what stands behind a stretch belongs to it at the end.

@@ -128,10 +128,14 @@ class Touched(NamedTuple):
 
     first: int
     """The first instruction of the part."""
+    last: int
+    """The last."""
     numbers: Tuple[int, ...]
     """Those that are known to have accessed it, in order; what an exception pushed has the number before it."""
     unknown: Tuple[int, ...]
     """Those that may have, because their addresses are not known."""
+    is_known: bool = True
+    """Whether it is known at all what accessed memory there."""
 
 
 class Fact(NamedTuple):

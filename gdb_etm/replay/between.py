@@ -20,6 +20,7 @@ def serve(wire: Wire, target: Target) -> None:
         return target.answer(item.data) if item.kind is Kind.PACKET else iter(())
 
     host = Host(wire, answer, target.interrupted)
+    target.patience = host
     try:
         while not any(data in (b"k", b"D") or data[:2] == b"D;" for data in host.receive()):
             pass
@@ -55,6 +56,7 @@ class _Between:
         self.proxy = Proxy(server, source)
         self._server = server
         self._host = Host(wire, self.proxy.from_gdb, self.proxy.interrupted)
+        self.proxy.patience = self._host
         self._door = door
 
     def turn(self) -> None:

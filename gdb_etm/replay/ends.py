@@ -8,10 +8,13 @@ from typing import Callable, Iterator, List
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.link import Link
 from gdb_etm.replay.packets import ACK, INTERRUPT, NO_ACKS, Item, Kind, expand
-from gdb_etm.replay.target import Reply
+from gdb_etm.replay.past import Impatient
+from gdb_etm.replay.target import Reply, console
 from gdb_etm.replay.wires import Wire
 
 _REPLY_SECONDS = 10
+_PATIENT_SECONDS, _BETWEEN_SECONDS = 4, 4
+# Before the first line about work that takes long, and between two of them.
 _MOST_PASSED = 1 << 22
 # Longest packet that is passed on: a server may announce that it takes long ones.
 
@@ -93,6 +96,8 @@ class Host:
         self._answer = answer
         self._interrupted = interrupted
         self._link = Link(_MOST_PASSED)
+        self._due = 0.0
+        # When something is said of work that takes long.
 
     def receive(self) -> Iterator[bytes]:
         """Take what has come and answer it.
@@ -115,13 +120,29 @@ class Host:
         self._link.send(data)
         self._flush()
 
+    def wait(self, what: str, share: float) -> None:
+        """Take note of how far a piece of work is that GDB waits for, and say so now and then.
+
+        :raises Impatient: Ctrl-C was typed.
+        """
+        if self._is_interrupted():
+            raise Impatient
+        now = time.monotonic()
+        if now >= self._due:
+            self._due = now + _BETWEEN_SECONDS
+            self.send(console("etm: %s: %d%% (Ctrl-C ends it)" % (what, 100 * share)))
+
     def _reply(self, item: Item) -> None:
+        self._due = time.monotonic() + _PATIENT_SECONDS
         for reply in self._answer(item):
             if reply is not None:
                 self.send(reply)
-            elif any(other.kind is Kind.INTERRUPT for other in self._link.feed(self.wire.read(0))):
+            elif self._is_interrupted():
                 self.send(self._interrupted())
                 return
+
+    def _is_interrupted(self) -> bool:
+        return any(other.kind is Kind.INTERRUPT for other in self._link.feed(self.wire.read(0)))
 
     def _flush(self) -> None:
         data = self._link.take()

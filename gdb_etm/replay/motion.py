@@ -7,13 +7,14 @@ over exceptions, as a core does whose debugger masks interrupts while it steps; 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Callable, Dict, Iterator, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path, Seam
 from gdb_etm.history.steps import beyond_exception
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.replay.interruptions import Interruptions
+from gdb_etm.replay.watching import Memory, Missed, Watchpoint
 
 _AT_ONCE = 1 << 18
 # Instructions that are searched before somebody may interrupt.
@@ -25,6 +26,8 @@ class Why(Enum):
     STEPPED = "stepped"
     BREAKPOINT = "breakpoint"
     WATCHPOINT = "watchpoint"
+    UNSEEN = "unseen"
+    """From here on it is not known what accessed watched memory."""
     GAP = "gap"
     BEGIN = "begin"
     """The history begins here."""
@@ -41,10 +44,8 @@ class Stopped(NamedTuple):
     """The gap that was come to, or that ends the history."""
     watch: Optional[Tuple[int, int]] = None
     """Kind and address of the watchpoint that was hit."""
-
-
-Look = Callable[[int, int, int], List[int]]
-"""Lists in order the instructions that access memory under a watchpoint: by its kind (2 to 4), address and size."""
+    missed: Tuple[Missed, ...] = ()
+    """What a run may have gone past on the way."""
 
 
 class Motion:
@@ -52,10 +53,10 @@ class Motion:
 
     :param path: The way that execution took.
     :param activations: Gives the history's activations; asked at the first step over an exception.
-    :param look: Finds accesses.
+    :param memory: What watchpoints are on.
     """
 
-    def __init__(self, path: Path, activations: Callable[[], Activations], look: Look) -> None:
+    def __init__(self, path: Path, activations: Callable[[], Activations], memory: Memory) -> None:
         self.path = path
         self.end = path.length + 1
         """The position after the last instruction."""
@@ -65,13 +66,13 @@ class Motion:
         """Of the instruction that is about to be executed."""
         self.breakpoints: Set[int] = set()
         self._activations = activations
-        self._look = look
-        self._watched: Dict[Tuple[int, int, int], List[int]] = {}
+        self._memory = memory
+        self._watched: Dict[Tuple[int, int, int], Watchpoint] = {}
         self._interruptions: Optional[Interruptions] = None
 
     def watch(self, kind: int, address: int, size: int) -> None:
         """Insert a watchpoint: 2 for stores, 3 for loads, 4 for both."""
-        self._watched[kind, address, size] = self._look(kind, address, size)
+        self._watched[kind, address, size] = Watchpoint(self._memory, kind, address, size)
 
     def unwatch(self, kind: int, address: int, size: int) -> None:
         """Take a watchpoint out."""
@@ -82,6 +83,10 @@ class Motion:
         self.breakpoints.clear()
         self._watched.clear()
 
+    def is_certain(self, number: int) -> bool:
+        """Tell whether an instruction is known to have accessed watched memory."""
+        return any(number in one.part(number).numbers for one in self._watched.values())
+
     def step(self, backward: bool) -> Stopped:
         """Execute one instruction, or take one back."""
         number = self.number
@@ -89,9 +94,9 @@ class Motion:
             return Stopped(1, Why.BEGIN)
         if not backward and number >= self.last:
             return self._at_end()
-        watch = self._watch_at(number - 1 if backward else number)
-        if watch is not None:
-            return self._stop(Stopped(number - 1 if backward else number, Why.WATCHPOINT, None, watch))
+        hit = self._watch_hit(number - backward, number - backward, backward)
+        if hit is not None:
+            return self._stop(hit)
         to = number - 1 if backward else number + 1
         beyond = self._beyond(number, to, backward)
         if beyond is not None and abs(beyond - number) > 1:
@@ -102,6 +107,8 @@ class Motion:
             return self._at_end()
         if seam is not None:
             return self._stop(Stopped(to, Why.GAP, seam.gap))
+        if backward and self._sight_ends(number):
+            return self._stop(Stopped(to, Why.UNSEEN, missed=self._missed(to, number)))
         return self._stop(Stopped(to, Why.BREAKPOINT if self._is_broken(to) else Why.STEPPED))
 
     def run(self, backward: bool, to: Optional[int] = None) -> Iterator[Optional[Stopped]]:
@@ -111,9 +118,10 @@ class Motion:
         :returns: None now and then, and at last the stop.  Who does not ask for more leaves the core where it is then.
         """
         goal = to if to is not None else 1 if backward else self.last
+        begun = self.number
         while True:
             number = self.number
-            near = max(goal, number - _AT_ONCE) if backward else min(goal, number + _AT_ONCE)
+            near = self._near(number, goal, backward)
             seam = self._seam(number, near, backward)
             if seam is not None:
                 near = seam.after if backward else seam.after + 1
@@ -122,16 +130,41 @@ class Motion:
                 stop = Stopped(max(near, 1), Why.GAP, seam.gap) if 1 <= near <= self.path.length else None
                 if stop is None:
                     stop = Stopped(1, Why.BEGIN, seam.gap) if backward else self._at_end()
+            if stop is None and backward and near == number - 1 and self._sight_ends(number):
+                stop = Stopped(near, Why.UNSEEN)
             if stop is None and near == goal:
                 if to is not None:
                     stop = Stopped(goal, Why.BREAKPOINT if self._is_broken(goal) else Why.STEPPED)
                 else:
                     stop = Stopped(1, Why.BEGIN) if backward else self._at_end()
             if stop is not None:
-                yield self._stop(stop)
+                yield self._stop(stop._replace(missed=self._missed(begun, stop.number)))
                 return
             self.number = near
             yield None
+
+    def _near(self, number: int, goal: int, backward: bool) -> int:
+        # How far to search at once: no farther than what accessed watched memory is found out at once.
+        far = number - _AT_ONCE if backward else number + _AT_ONCE
+        for watchpoint in self._watched.values():
+            if backward:
+                far = max(far, number - 1 if self._sight_ends(number) else watchpoint.part(number - 1).first)
+            elif number <= self.path.length:
+                far = min(far, watchpoint.part(number).last + 1)
+        return max(goal, far) if backward else min(goal, far)
+
+    def _sight_ends(self, number: int) -> bool:
+        # Whether what accessed watched memory is known of an instruction and not of the one before.
+        if not 1 < number <= self.path.length:
+            return False
+        watched = self._watched.values()
+        return any(one.part(number).is_known and not one.part(number - 1).is_known for one in watched)
+
+    def _missed(self, begun: int, stopped: int) -> Tuple[Missed, ...]:
+        # Of an access that a run stops at nothing is missed.
+        low, high = (stopped + 1, begun - 1) if stopped < begun else (begun, stopped - 1)
+        found = [one.missed(low, min(high, self.path.length)) for one in self._watched.values()]
+        return tuple([one for one in found if one.unknown or one.unseen])
 
     def _hit(self, number: int, near: int, backward: bool, is_seam: bool) -> Optional[Stopped]:
         # The first breakpoint or watchpoint on the way; not the place where a gap is stopped behind.
@@ -142,21 +175,19 @@ class Motion:
             low, high = number + 1, near - is_seam
             found = self.path.next_at(self.breakpoints, low, min(high, self.path.length))
         best = Stopped(found, Why.BREAKPOINT) if found is not None else None
-        for (kind, address, _), numbers in self._watched.items():
-            # A watchpoint stops before the access, and going on from there stops once more.
-            first, last = (low, high) if backward else (number, near - 1)
-            inside = [at for at in numbers if first <= at <= last]
-            if inside:
-                at = inside[-1] if backward else inside[0]
-                if best is None or (at > best.number if backward else at < best.number):
-                    best = Stopped(at, Why.WATCHPOINT, None, (kind, address))
-        return best
+        # A watchpoint stops before the access, and going on from there stops once more.
+        hit = self._watch_hit(low, high, True) if backward else self._watch_hit(number, near - 1, False)
+        if hit is None or best is not None and (best.number >= hit.number if backward else best.number <= hit.number):
+            return best
+        return hit
 
-    def _watch_at(self, number: int) -> Optional[Tuple[int, int]]:
-        for (kind, address, _), numbers in self._watched.items():
-            if number in numbers:
-                return kind, address
-        return None
+    def _watch_hit(self, low: int, high: int, backward: bool) -> Optional[Stopped]:
+        best: Optional[Stopped] = None
+        for one in self._watched.values() if low <= high else ():
+            at = one.hit(low, min(high, self.path.length), backward)
+            if at is not None and (best is None or (at > best.number if backward else at < best.number)):
+                best = Stopped(at, Why.WATCHPOINT, None, (one.kind, one.address))
+        return best
 
     def _is_broken(self, number: int) -> bool:
         return self.path.address(number) in self.breakpoints

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Protocol, Tuple
+from typing import Dict, List, Optional, Protocol, Tuple
 
 from gdb_etm.history.path import Path
 from gdb_etm.program.image import Program
@@ -10,33 +10,52 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier, Value, no_memory
+from gdb_etm.recovery.values import State, Tier, Touched, Value, no_memory
 from gdb_etm.replay.effects import SP
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.stacked import Stacked
+from gdb_etm.replay.watching import STORES
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
-_MOST_RECOVERED = 30_000
-# Instructions before the end of which all values are worked out; it takes up to a second for each ten thousand.
+_AT_ONCE = 30_000
+# Instructions of which all values are worked out at once; it takes up to a second for each ten thousand.
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 # Where the status register has them (Armv8-M ARM, B3.5).
 
 
-class Doubt(NamedTuple):
-    """What may have accessed memory besides what is known to have."""
+LIMIT_HINT = '"set etm recovery-limit", or "monitor recovery-limit"'
+"""How more can be had."""
 
-    accesses: List[int]
-    """Numbers of the instructions that did, in order."""
-    unknown: int
-    """How many stores went to addresses that are not known."""
+
+class Impatient(Exception):
+    """Whoever waited for work that takes long has interrupted it."""
+
+
+class Patience(Protocol):
+    """Whoever waits for work that takes long."""
+
+    def wait(self, what: str, share: float) -> None:
+        """Take note of how far it is.
+
+        :param what: What is being done.
+        :param share: How much of it is done, 0 to 1.
+        :raises Impatient: It is not waited for any more.
+        """
 
 
 class Past(Protocol):
     """Values before instruction ``number``; one more than the history's length is the end."""
 
-    def prepare(self, number: int) -> None:
-        """Do now what takes long: GDB waits for a stop as long as it takes, but for a register two seconds."""
+    patience: Optional[Patience]
+    """Who waits; None while nobody does that could interrupt it."""
+
+    def prepare(self, number: int) -> str:
+        """Do now what takes long: GDB waits for a stop as long as it takes, but for a register two seconds.
+
+        :returns: What the user is to know of it; empty when nothing.
+        :raises Impatient: It was interrupted.
+        """
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register by its lower-case name; None when it is not known."""
@@ -51,8 +70,11 @@ class Past(Protocol):
     def rely(self, reliance: Reliance) -> None:
         """Work values out anew, resting on something else."""
 
-    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
-        """Find what accessed memory: 2 for stores, 3 for loads, 4 for both; None when nothing is known of it."""
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
+        """Find what accessed memory about when an instruction ran: 2 for stores, 3 for loads, 4 for both.
+
+        :raises Impatient: It was interrupted.
+        """
 
 
 class FlowPast:
@@ -78,6 +100,7 @@ class FlowPast:
         self._begin = begin if begin is not None else State({}, no_memory)
         self._end = end if end is not None else State({}, no_memory)
         self._thread_code = thread_code
+        self.patience: Optional[Patience] = None
         self._flow: Optional[Flow] = None
         self._saved: Tuple[int, Dict[int, int]] = (0, {})
         self._transfers: Optional[List[Tuple[int, int, int, bool]]] = None
@@ -90,9 +113,10 @@ class FlowPast:
     def rely(self, reliance: Reliance) -> None:
         """Do nothing."""
 
-    def prepare(self, number: int) -> None:
+    def prepare(self, number: int) -> str:
         """Follow the flow of control."""
         self._follow()
+        return ""
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
@@ -119,11 +143,11 @@ class FlowPast:
             return self._end.read(address, size)
         return self._words(number, address, size)
 
-    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
         """Find what accessed memory, by the loads and stores that were traced."""
-        history = self._path.history
+        history, last = self._path.history, self._path.length
         if not history.tells_transfers:
-            return None
+            return Touched(1, last, (), (), False)
         if self._transfers is None:
             self._transfers = []
             for number in range(1, self._path.length + 1):
@@ -135,7 +159,7 @@ class FlowPast:
             for number, at, length, store in self._transfers
             if at < address + size and address < at + length and (kind == 4 or store == (kind == 2))
         ]
-        return Doubt(sorted(set(found)), 0)
+        return Touched(1, last, tuple(sorted(set(found))), ())
 
     def _words(self, number: int, address: int, size: int) -> Optional[bytes]:
         if self._saved[0] != number:
@@ -164,7 +188,7 @@ class RecoveredPast(FlowPast):
     :param path: The way that execution took.
     :param constants: Memory that does not change.
     :param ends: The state before the first instruction, and after the last, as far as they are known.
-    :param rules: What may be relied on; the window is as long as GDB can be made to wait for.
+    :param rules: What may be relied on; pieces are as long as GDB can be made to wait for.
     :param thread_code: See :class:`~gdb_etm.replay.flow.Flow`.
     """
 
@@ -179,12 +203,15 @@ class RecoveredPast(FlowPast):
         begin, end = ends
         super().__init__(path, constants, begin, end, thread_code)
         self._ends = ends
-        self._rules = rules._replace(window=_MOST_RECOVERED)
-        self._reliance = Reliance(rules.limit, rules.volatile)
-        self._recovery = Recovery(path.history, end, begin, self._rules)
+        self._rules = rules._replace(window=_AT_ONCE)
+        self._reliance = Reliance(rules.limit, rules.volatile, rules.most)
+        self._recovery = self._recover()
         self._stacked = Stacked(path, self.register, self._bytes) if is_m_profile(path.history.source.core) else None
-        self._first = path.length - _MOST_RECOVERED + 1
         self._length = path.length
+        self._what = ""
+        # What is being worked out.
+        self._has_told = False
+        # Whether the user knows that older values are not worked out.
 
     @property
     def reliance(self) -> Optional[Reliance]:
@@ -194,15 +221,33 @@ class RecoveredPast(FlowPast):
     def rely(self, reliance: Reliance) -> None:
         """Work values out anew when they are next asked for."""
         if reliance != self._reliance:
-            self._reliance = reliance
-            begin, end = self._ends
-            self._recovery = Recovery(self._path.history, end, begin, reliance.rules(self._rules))
+            self._reliance, self._has_told = reliance, False
+            self._recovery = self._recover()
 
-    def prepare(self, number: int) -> None:
+    def _recover(self) -> Recovery:
+        begin, end = self._ends
+        return Recovery(self._path.history, end, begin, self._reliance.rules(self._rules), progress=self._tell)
+
+    def _tell(self, share: float) -> None:
+        if self.patience is not None:
+            self.patience.wait(self._what, share)
+
+    def prepare(self, number: int) -> str:
         """Work everything out that is worked out of a moment."""
         super().prepare(number)
-        if self._is_recovered(number):
-            self._recovery.solve()
+        if self._reliance.limit is Tier.UNKNOWN or number > self._length:
+            return ""
+        self._expect(number)
+        self._recovery.register(number, "r0")
+        first = self._recovery.first(number)
+        if self._has_told or number >= first:
+            return ""
+        self._has_told = True
+        return "registers and memory before instruction {:,} are not worked out ({})".format(first, LIMIT_HINT)
+
+    def _expect(self, number: int) -> None:
+        what = "working out the values of {:,} instructions"
+        self._what = what.format(self._recovery.pending(number))
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
@@ -233,18 +278,20 @@ class RecoveredPast(FlowPast):
     def _bytes(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
         return self._recovery.memory(number, address, size)
 
-    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
-        """Find what accessed memory; loads, and what all of a long history stored, by the trace alone."""
-        traced = super().accesses(kind, address, size)
-        if traced is not None or kind != 2 or self._first > 1 or self._reliance.limit is Tier.UNKNOWN:
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
+        """Find what accessed memory; what is loaded from constants nobody follows."""
+        traced = super().touched(number, kind, address, size)
+        is_constant = kind != STORES and bool(self._constants.read(address, 1))
+        if traced.is_known or is_constant or self._reliance.limit is Tier.UNKNOWN:
             return traced
-        written = self._recovery.writes(address, size)
-        unknown = written.unknown_before + sum(write.unknown_after for write in written.writes)
-        return Doubt(sorted({write.number for write in written.writes if write.number}), unknown)
+        self._expect(number)
+        return self._recovery.touched(number, kind, address, size)
 
     def _is_recovered(self, number: int) -> bool:
-        # Behind a long run to somewhere older nobody waits for values.
-        return self._reliance.limit is not Tier.UNKNOWN and self._first <= number <= self._length
+        # What nobody has waited for is not worked out while GDB asks for a register.
+        if self._reliance.limit is Tier.UNKNOWN or number > self._length:
+            return False
+        return number >= self._recovery.first(number) and not self._recovery.pending(number)
 
     def _status(self, number: int, known: int) -> int:
         # The instruction set, with the flags that are known.

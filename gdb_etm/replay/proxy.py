@@ -13,7 +13,8 @@ from typing import Dict, Iterator, Optional, Protocol, Tuple
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.halted import Halt, Server
 from gdb_etm.replay.packets import Item, Kind
-from gdb_etm.replay.target import Replay, Reply, Target
+from gdb_etm.replay.past import Patience
+from gdb_etm.replay.target import Replay, Reply, Target, console
 
 _FEATURES = b"ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
 _REPLACED = re.compile(rb"(ReverseStep|ReverseContinue|QStartNoAckMode|QNonStop|vContSupported)[-+?]")
@@ -86,6 +87,8 @@ class Proxy:
         self.is_running = False
         """Whether the live target runs, as far as is known."""
         self._has_actions = b";s" in server.ask(b"vCont?")
+        self.patience: Optional[Patience] = None
+        """Who waits for answers of the past that take long."""
         self.has_left = False
         """Whether GDB has taken its leave."""
 
@@ -192,7 +195,7 @@ class Proxy:
             if self._kept is None:
                 self._kept = self._source.replay(self._halt)
         except EtmError as error:
-            yield _console("etm: %s" % error)
+            yield console("etm: %s" % error)
             yield self._begins()
             return
         replay = self._kept
@@ -200,6 +203,7 @@ class Proxy:
         replay.motion.forget()
         replay.motion.number = replay.motion.last
         self._target = Target(replay, self._thread)
+        self._target.patience = self.patience
         self._source.on_past(True)
         for kind, address, size in self._wanted:
             self._target.insert(kind, address, size)
@@ -234,10 +238,6 @@ class Proxy:
 def _with_reverse(reply: bytes) -> bytes:
     kept = [part for part in reply.split(b";") if part and not _REPLACED.fullmatch(part)]
     return b";".join([*kept, _FEATURES])
-
-
-def _console(text: str) -> bytes:
-    return b"O" + (text + "\n").encode("utf-8", "replace").hex().encode()
 
 
 def _point(data: bytes) -> Optional[Point]:

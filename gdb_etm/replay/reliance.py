@@ -13,6 +13,8 @@ LIMITS: Mapping[str, Tier] = {
     "exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN
 }
 """How far to go, in the user's words; ``off`` works nothing out."""
+RELIED_ON = ("recovery", "recovery-limit", "volatile")
+"""The settings that say what values of the past rest on."""
 NO_REGIONS = "none"
 """Where nothing but the program writes memory."""
 UNLIMITED = "unlimited"

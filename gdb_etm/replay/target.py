@@ -11,9 +11,10 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from gdb_etm.replay.layout import Layout
 from gdb_etm.replay.motion import Motion, Stopped, Why
 from gdb_etm.replay.packets import MAX_PACKET, escape
-from gdb_etm.replay.past import Past
-from gdb_etm.replay.reliance import reliance_of
-from gdb_etm.views.text import gap_text
+from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past, Patience
+from gdb_etm.replay.reliance import RELIED_ON, reliance_of
+from gdb_etm.replay.watching import STORES, Missed
+from gdb_etm.views.text import gap_text, plural
 
 _MOST_READ = 1 << 14
 _REFUSED = b"E01"
@@ -53,6 +54,8 @@ class Target:
         self.motion = replay.motion
         self.ended: Optional[Stopped] = None
         """The stop at the end of the history, when the last packet ran there."""
+        self.patience: Optional[Patience] = None
+        """Who waits for answers that take long."""
         self._thread = thread
         self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {
             "?": self._status,
@@ -88,10 +91,16 @@ class Target:
         if packet is None:
             yield _NOTHING
             return
+        past = self.replay.past
+        past.patience = self.patience
         try:
             yield from packet(text)
+        except Impatient:
+            yield self.interrupted()
         except (ValueError, IndexError):
             yield _UNKNOWN
+        finally:
+            past.patience = None
 
     def interrupted(self) -> bytes:
         """Give the stop reply for a run that was interrupted."""
@@ -105,14 +114,23 @@ class Target:
         if kind < 2:
             self.motion.breakpoints.add(address)
             return True
-        if kind > 4 or self.replay.past.accesses(kind, address, size) is None:
+        if kind > 4:
             return False
         self.motion.watch(kind, address, size)
         return True
 
     def _status(self, text: str) -> Iterator[Reply]:
-        self.replay.past.prepare(self.motion.number)
+        yield from self._prepared()
         yield self._stop_reply(5)
+
+    def _prepared(self) -> Iterator[Reply]:
+        # What the values at a stop take; who does not wait for them sees where it is all the same.
+        try:
+            told = self.replay.past.prepare(self.motion.number)
+        except Impatient:
+            told = "interrupted: registers and memory are not worked out here"
+        if told:
+            yield console("etm: " + told)
 
     def _stop_reply(self, signal: int, more: str = "") -> bytes:
         return ("T%02x%s%s" % (signal, more, "thread:%s;" % self._thread if self._thread else "")).encode()
@@ -208,29 +226,42 @@ class Target:
 
     def _stopped(self, stop: Stopped) -> Iterator[Reply]:
         # GDB knows one word for a place that it cannot go on from; what it is stands on the console.
+        line = self._line(stop)
+        if line:
+            yield console("etm: " + line)
+        for missed in dict.fromkeys(map(_missed, stop.missed)):
+            yield console("etm: " + missed)
         if stop.why is Why.END:
             self.ended = stop
         else:
-            self.replay.past.prepare(self.motion.number)
-        line = self._line(stop)
-        if line:
-            yield b"O" + (line + "\n").encode("utf-8", "replace").hex().encode()
-        if stop.why in (Why.BEGIN, Why.END, Why.GAP):
+            yield from self._prepared()
+        if stop.why in (Why.BEGIN, Why.END, Why.GAP, Why.UNSEEN):
             yield self._stop_reply(5, "replaylog:%s;" % ("end" if stop.why is Why.END else "begin"))
         elif stop.why is Why.WATCHPOINT and stop.watch is not None:
-            kind, address = stop.watch
-            yield self._stop_reply(5, "%s:%x;" % (_FRESH_WORDS[kind - 2], address))
+            yield from self._watched(stop.number, *stop.watch)
         else:
             yield self._stop_reply(5)
 
+    def _watched(self, number: int, kind: int, address: int) -> Iterator[Reply]:
+        if kind != STORES or self.replay.past.memory(number, address, 1) is not None:
+            yield self._stop_reply(5, "%s:%x;" % (_FRESH_WORDS[kind - 2], address))
+            return
+        # GDB would look whether the value has changed, and go on: to it one that is not known is like another.
+        what = "wrote" if self.motion.is_certain(number) else "may have written, as its address is not known,"
+        yield console("etm: this instruction %s 0x%08x; what was there before is not known" % (what, address))
+        yield self._stop_reply(0)
+
     def _line(self, stop: Stopped) -> str:
         if stop.why is Why.GAP and stop.gap is not None:
-            return "etm: %s: what ran here is unknown; the next command goes on beyond it" % gap_text(stop.gap)
+            return "%s: what ran here is unknown; the next command goes on beyond it" % gap_text(stop.gap)
+        if stop.why is Why.UNSEEN:
+            what = "what instruction {:,} and those before it accessed is not worked out ({}); {}"
+            return what.format(stop.number, LIMIT_HINT, "the next command goes on beyond it")
         if stop.why is Why.BEGIN:
-            return "etm: " + self.replay.begin
+            return self.replay.begin
         if stop.why is Why.END:
             gap = "%s: " % gap_text(stop.gap) if stop.gap is not None else ""
-            return "etm: %s%s" % (gap, self.replay.finish)
+            return gap + self.replay.finish
         return ""
 
     def _accept(self, text: str) -> Iterator[Reply]:
@@ -255,6 +286,21 @@ class Target:
         yield "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
 
 
+def console(text: str) -> bytes:
+    """Write a line on GDB's console."""
+    return b"O" + (text + "\n").encode("utf-8", "replace").hex().encode()
+
+
+def _missed(missed: Missed) -> str:
+    # What may have been an access to watched memory on the way.
+    told: List[str] = []
+    if missed.unknown:
+        told.append("%s to addresses that are not known" % plural(missed.unknown, "access", "accesses"))
+    if missed.unseen:
+        told.append("%s whose accesses are not worked out" % plural(missed.unseen, "instruction"))
+    return "on the way: %s; they may have been to 0x%08x" % (", ".join(told), missed.address)
+
+
 _ANSWERS = {
     "qAttached": b"1",
     "qC": b"QC1",
@@ -268,6 +314,8 @@ _HELP = (
     "where                     tell the instruction's number in the history",
     "recovery                  tell how far registers and memory are worked out",
     "recovery exact|assumed|likely|off",
+    "recovery-limit            tell for how many instructions before the end",
+    "recovery-limit N|unlimited",
     "volatile                  tell which memory others write",
     "volatile none|ADDRESS,SIZE...",
 )
@@ -283,7 +331,7 @@ def monitor(replay: Replay, command: str) -> List[str]:
         if motion.number == motion.end:
             return ["after instruction {:,}, the last".format(motion.end - 1)]
         return ["instruction {:,} of {:,}".format(motion.number, motion.end - 1)]
-    if name in ("recovery", "volatile"):
+    if name in RELIED_ON:
         return _rely(replay, name, words.strip())
     return ['"%s" is not for a replay; "monitor where" tells the instruction\'s number' % command[:80]]
 
@@ -298,7 +346,10 @@ def _rely(replay: Replay, name: str, words: str) -> List[str]:
         except ValueError as error:
             return ["%s: %s" % (name, error)]
         replay.past.rely(reliance)
-        replay.past.prepare(replay.motion.number)
+        try:
+            replay.past.prepare(replay.motion.number)
+        except Impatient:
+            return ["interrupted: registers and memory are not worked out here"]
     return ["%s is %s" % (name, reliance.words[name])]
 
 

@@ -12,8 +12,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from gdb_etm.history.path import Path
 from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.recovery.values import Tier, Value
-from gdb_etm.replay.past import Doubt
+from gdb_etm.recovery.values import Tier, Touched, Value
+from gdb_etm.replay.past import Patience
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.stacked import Stacked
 from gdb_etm.replay.target import Replay, Reply, Target, piece
@@ -53,6 +53,8 @@ class Sight:
         self._ahead = _NEAREST
         self.worst = Tier.EXACT
         """The worst tier of what was told since :meth:`look`."""
+        self.patience: Optional[Patience] = None
+        """Nobody waits here."""
         self.missed = False
         """Whether unknown memory was asked for that :meth:`ranges` had called known; the caller clears it."""
 
@@ -73,8 +75,9 @@ class Sight:
     def rely(self, reliance: Reliance) -> None:
         """Do nothing: :meth:`look` says how far to go."""
 
-    def prepare(self, number: int) -> None:
+    def prepare(self, number: int) -> str:
         """Do nothing: what takes long is done before."""
+        return ""
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give a register."""
@@ -115,9 +118,9 @@ class Sight:
         value = self._recovery.register(number, name)
         return value.value if value.tier <= self._limit else None
 
-    def accesses(self, kind: int, address: int, size: int) -> Optional[Doubt]:
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
         """Tell nothing: there are no watchpoints."""
-        return None
+        return Touched(number, number, (), (), False)
 
     def ranges(self) -> Iterator[Tuple[int, int]]:
         """Go through the memory that is not known to be unknown, as first addresses and sizes."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import List, Optional, Sequence
 
 import pytest
 
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
 from gdb_etm.protocols.elements import Range
+from gdb_etm.recovery.values import Touched
 from gdb_etm.replay.layout import m_profile
-from gdb_etm.replay.motion import Look, Motion, Stopped, Why
+from gdb_etm.replay.motion import Motion, Stopped, Why
 from gdb_etm.replay.target import Replay, Target
+from gdb_etm.replay.watching import STORES, Missed
 from tests.firmware.build import elf
 from tests.history.executed import history_of, run_on_board
 
@@ -23,9 +25,11 @@ class Unknown:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.patience = None
 
-    def prepare(self, number: int) -> None:
+    def prepare(self, number: int) -> str:
         """Do nothing."""
+        return ""
 
     def register(self, number: int, name: str) -> Optional[int]:
         """Give the program counter."""
@@ -35,8 +39,29 @@ class Unknown:
         """Give nothing."""
         return None
 
-    def accesses(self, kind: int, address: int, size: int) -> None:
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
         """Know nothing."""
+        return Touched(1, self._path.length, (), (), False)
+
+
+class Parts(Unknown):
+    """A past of which it is known, part by part, what accessed memory, and until when what it held is known."""
+
+    def __init__(self, path: Path, parts: Sequence[Touched], known_from: int = 1) -> None:
+        super().__init__(path)
+        self._parts = parts
+        self._known_from = known_from
+        self.asked: List[int] = []
+
+    def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
+        """Give something from some instruction on."""
+        return bytes(size) if number >= self._known_from else None
+
+    def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
+        """Give the part that an instruction is in."""
+        self.asked.append(number)
+        part = next(part for part in self._parts if part.first <= number <= part.last)
+        return part._replace(numbers=part.numbers if kind == STORES else (150,)) if part.is_known else part
 
 
 def no_activations() -> Activations:
@@ -64,9 +89,9 @@ def fixture_path() -> Counting:
     return path
 
 
-def motion_on(path: Path, look: Look = lambda kind, address, size: []) -> Motion:
+def motion_on(path: Path, past: Optional[Unknown] = None) -> Motion:
     """Make a motion at the end of the path."""
-    return Motion(path, no_activations, look)
+    return Motion(path, no_activations, past or Unknown(path))
 
 
 def test_a_million_instructions_back_are_looked_up_and_not_stepped(path: Counting) -> None:
@@ -95,7 +120,7 @@ def test_a_long_run_can_be_interrupted(path: Counting) -> None:
 
 
 def test_watchpoints_stop_before_the_access_both_ways(path: Counting) -> None:
-    motion = motion_on(path, lambda kind, address, size: [100, 200] if kind == 2 else [150])
+    motion = motion_on(path, Parts(path, [Touched(1, path.length, (100, 200), ())]))
     motion.watch(2, 0x20000000, 4)
     motion.watch(3, 0x20000000, 4)
     motion.number = 300
@@ -112,3 +137,51 @@ def test_watchpoints_stop_before_the_access_both_ways(path: Counting) -> None:
     motion.unwatch(3, 0x20000000, 4)
     assert motion.step(False) == Stopped(151, Why.STEPPED)
     assert motion.step(True) == Stopped(150, Why.STEPPED)
+
+
+def test_a_watchpoint_looks_no_farther_back_than_it_has_to(path: Counting) -> None:
+    past = Parts(path, [Touched(1, 1000, (100,), ()), Touched(1001, 2000, (1500,), ()),
+                        Touched(2001, path.length, (), ())])
+    motion = motion_on(path, past)
+    motion.watch(STORES, 0x20000000, 4)
+    assert list(motion.run(True))[-1] == Stopped(1500, Why.WATCHPOINT, None, (2, 0x20000000))
+    assert min(past.asked) > 1000
+    assert list(motion.run(True))[-1] == Stopped(100, Why.WATCHPOINT, None, (2, 0x20000000))
+
+
+def test_a_watchpoint_stops_once_where_knowledge_ends(path: Counting) -> None:
+    motion = motion_on(path, Parts(path, [Touched(1, 1000, (), (), False), Touched(1001, path.length, (1500,), ())]))
+    motion.watch(STORES, 0x20000000, 4)
+    motion.number = 1400
+    assert list(motion.run(True))[-1] == Stopped(1000, Why.UNSEEN)
+    assert list(motion.run(True))[-1] == Stopped(1, Why.BEGIN, missed=(Missed(0x20000000, 0, 998),))
+    motion.number = 1001
+    assert motion.step(True)[:2] == (1000, Why.UNSEEN)
+    assert motion.step(True)[:2] == (999, Why.STEPPED)
+
+
+def test_a_store_to_an_unknown_address_stops_where_a_value_gets_lost(path: Counting) -> None:
+    part = Touched(1, path.length, (100,), (300, 400, 500))
+    motion = motion_on(path, Parts(path, [part], 401))
+    motion.watch(STORES, 0x20000000, 4)
+    motion.number = 600
+    assert list(motion.run(True))[-1] == Stopped(
+        400, Why.WATCHPOINT, None, (2, 0x20000000), (Missed(0x20000000, 1, 0),)
+    )
+    assert not motion.is_certain(400)
+    assert list(motion.run(True))[-1] == Stopped(
+        100, Why.WATCHPOINT, None, (2, 0x20000000), (Missed(0x20000000, 1, 0),)
+    )
+    assert motion.is_certain(100)
+
+
+def test_where_nothing_is_worked_out_a_watchpoint_is_taken_and_says_so(path: Counting) -> None:
+    target = Target(Replay(motion_on(path), Unknown(path), m_profile(), "", ""))
+    target.motion.number = 1000
+    assert [list(target.answer(b"Z%d,20000000,4" % kind)) for kind in (2, 3, 4)] == [[b"OK"]] * 3
+    *told, stop = [reply for reply in target.answer(b"bc") if reply is not None]
+    assert stop.startswith(b"T05replaylog:begin;")
+    lines = [bytes.fromhex(reply[1:].decode()).decode() for reply in told]
+    assert [line for line in lines if "0x20000000" in line] == [
+        "etm: on the way: 998 instructions whose accesses are not worked out; they may have been to 0x20000000\n"
+    ]
