@@ -14,6 +14,7 @@ from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import Events
 from gdb_etm.gdbui.places import Calls, GdbPlaces
 from gdb_etm.gdbui.terminal import Terminal
+from gdb_etm.gdbui.unwinder import register as register_unwinder
 
 _session: Optional[Session] = None
 
@@ -32,6 +33,7 @@ def start() -> Session:
         register_command(session, command)
     register_settings(session, SETTINGS)
     Calls(session)
+    register_unwinder(debugger)
     Events(session, debugger, places).connect()
     _session = session
     return session

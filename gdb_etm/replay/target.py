@@ -56,6 +56,8 @@ class Target:
         """The stop at the end of the history, when the last packet ran there."""
         self.patience: Optional[Patience] = None
         """Who waits for answers that take long."""
+        self._has_stack = True
+        # Whether the stack pointer was known at the last stop.
         self._thread = thread
         self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {
             "?": self._status,
@@ -131,6 +133,9 @@ class Target:
             told = "interrupted: registers and memory are not worked out here"
         if told:
             yield console("etm: " + told)
+        had, self._has_stack = self._has_stack, self.replay.past.register(self.motion.number, "sp") is not None
+        if had and not self._has_stack:
+            yield console("etm: the stack pointer is not known here: GDB cannot tell what called this")
 
     def _stop_reply(self, signal: int, more: str = "") -> bytes:
         return ("T%02x%s%s" % (signal, more, "thread:%s;" % self._thread if self._thread else "")).encode()
