@@ -126,6 +126,10 @@ class _Viewer:
         history = at.decoded.history
         if at.number <= len(history) and history.instruction(at.number).isa is Isa.A64:
             raise CommandError("values of the past are worked out for 32-bit cores only")
+        first = at.recovery.first(at.number)
+        if at.number < first:
+            words = 'values before instruction {:,} are not worked out ("set etm recovery-limit")'
+            raise CommandError(words.format(first))
         if at.recovery.register(at.number, "pc").value is None:
             raise CommandError('where the capture ends is not known; "etm goto -1" is the last instruction before')
         self._at = at

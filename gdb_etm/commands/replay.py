@@ -118,11 +118,23 @@ def run_goto(session: Session, values: Values) -> Iterable[str]:
         addresses = walked.locate(text)
         found = cursor.last(addresses) or cursor.next_hit(addresses)
         if found is None:
-            raise CommandError("%s is not in this history" % text)
+            raise CommandError(_absent(walked, text, addresses))
         stop = found
     walked.publish()
     yield from walked.stop(stop, None, 0)
     yield from _count(walked)
+
+
+def _absent(walked: Walk, text: str, addresses: AbstractSet[int]) -> str:
+    # Of a function whose beginning has not run what did may be meant.
+    path = walked.cursor.path
+    functions = [function for function in map(walked.places.function_at, sorted(addresses)) if function is not None]
+    inside = {address for function in functions for address in range(function.start, function.end, 2)}
+    number = path.last_at(inside, 1, path.length)
+    if number is None:
+        return "%s is not in this history" % text
+    words = "%s is not in this history, but %s is; {0:,} is its last instruction there: etm goto {0}"
+    return (words % (text, functions[0].name)).format(number)
 
 
 def place_number(walked: Walk, text: str) -> Optional[int]:

@@ -197,5 +197,6 @@ def walk(session: Session) -> Walk:
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
     if decoded.walk is None:
-        decoded.walk = Walk(decoded, session.places, record.is_live, Variables(session, record, decoded))
+        is_halted = record.is_live and record.anchored.end is not None
+        decoded.walk = Walk(decoded, session.places, is_halted, Variables(session, record, decoded))
     return decoded.walk

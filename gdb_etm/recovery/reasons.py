@@ -16,6 +16,8 @@ _STEPS = 40
 # Facts that a chain tells at most.
 _DEEP = 400
 _LOADS = -16
+_MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
+# Where M-profile's memory map has code, and RAM outside of the chip (Armv8-M ARM, B8.1).
 
 
 class Reasons:
@@ -214,6 +216,8 @@ class Reasons:
             return "", access.address
         address = domain.bits[access.address]
         if not line.is_ram(address, access.size):
+            if any(low <= address < high for low, high in _MEMORY) and self._solution.is_m_profile:
+                return "memory at %#x that is neither RAM nor in the program" % address, None
             return "input/output at %#x" % address, None
         if line.is_volatile(address, access.size):
             return "memory that others write, at %#x" % address, None

@@ -95,7 +95,9 @@ class StretchSolution:
         self._readers: Dict[Tier, Reader] = {}
         # Of memory where the border is.
         self._saved: Optional[Saved] = None
-        self.limits = Limits(self.line, (begin, end), self.features.psp, is_m_profile(core))
+        self.is_m_profile = is_m_profile(core)
+        """Whether the core is of M-profile."""
+        self.limits = Limits(self.line, (begin, end), self.features.psp, self.is_m_profile)
         failed = failures({} if end is None else end.registers)
         self.flow = Flow(history, self.line, first, last, self.features, self._words, self.limits, failed)
         self._progress = progress
@@ -206,7 +208,7 @@ class StretchSolution:
         status = end.registers.get("cpsr")
         if status is not None:
             self.flow.finish(pc, Isa.T32 if status & _THUMB else Isa.A32)
-        elif is_m_profile(self.history.source.core):
+        elif self.is_m_profile:
             self.flow.finish(pc, Isa.T32)
         self._anchor(end, Fact.HALT)
         if self._words is not None:

@@ -28,11 +28,11 @@ _MONITOR = re.compile(rb"qRcmd,")
 _TAKES_LEAVE = re.compile(rb"D(;|$)|k$|vKill")
 _WRITES = re.compile(rb"[GPMX](?!.*,0:$)")
 _ASKS_LIVE = re.compile(
-    rb"qfThreadInfo|qsThreadInfo|qThreadExtraInfo|qC$|qAttached|qSupported|qOffsets|qSymbol|qTStatus"
-    rb"|qXfer:[a-z-]+:read:"
+    rb"qC$|qAttached|qSupported|qOffsets|qSymbol|qTStatus"
+    rb"|qXfer:(?!threads:)[a-z-]+:read:"
     rb"|[HT]|!|vMustReplyEmpty|vFile|QPassSignals|QProgramSignals|QThreadEvents|QCatchSyscalls|vCont\?"
 )
-# What the halted target's server answers in the past as well: threads, descriptions, settings.
+# What the halted target's server answers in the past as well: descriptions, settings.
 _LEAVES = re.compile(rb"D|k|vKill|R|vRun|vAttach")
 _THREAD = re.compile(rb"[T;0-9a-f]thread:([^;]+);")
 _STOP = re.compile(rb"[TSWXN]")

@@ -23,6 +23,8 @@ _UNKNOWN = b"E01"
 _NOTHING = b""
 # The reply to a packet that is not supported.
 _SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
+_THREADS = ("qfThreadInfo", "qsThreadInfo", "qThreadExtraInfo", "qXfer:threads:read:")
+_RAN = "what ran then"
 _FRESH_WORDS = ("watch", "rwatch", "awatch")
 
 
@@ -281,10 +283,21 @@ class Target:
             yield (_SUPPORTED % (MAX_PACKET // 2)).encode()
         elif name == "qXfer" and text.startswith("qXfer:features:read:target.xml:"):
             yield piece(self.replay.layout.xml.encode(), *_pair(text.rpartition(":")[2]))
+        elif text.startswith(_THREADS):
+            yield self._threads(text)
         elif name.startswith("qRcmd,"):
             yield from self._monitor(bytes.fromhex(text.partition(",")[2]).decode("utf-8", "replace").strip())
         else:
             yield _ANSWERS.get(name, _NOTHING)
+
+    def _threads(self, text: str) -> bytes:
+        # The one that ran: where others were is not known, nor which of those of the live target it was.
+        if text.startswith("qXfer"):
+            xml = '<threads><thread id="%s">%s</thread></threads>' % (self._thread or "1", _RAN)
+            return piece(xml.encode(), *_pair(text.rpartition(":")[2]))
+        if text.startswith("qThreadExtraInfo"):
+            return _RAN.encode().hex().encode()
+        return b"m%s" % (self._thread or "1").encode() if text.startswith("qf") else b"l"
 
     def _monitor(self, command: str) -> Iterator[Reply]:
         lines = monitor(self.replay, command)
@@ -309,8 +322,6 @@ def _missed(missed: Missed) -> str:
 _ANSWERS = {
     "qAttached": b"1",
     "qC": b"QC1",
-    "qfThreadInfo": b"m1",
-    "qsThreadInfo": b"l",
     "qSymbol": b"OK",
 }
 
