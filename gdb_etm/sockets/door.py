@@ -10,7 +10,7 @@ import re
 import select
 import socket
 import time
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.sockets.listener import Listener
 
@@ -41,13 +41,21 @@ JSON_LINE = Greeting(re.compile(rb"\{[^\n]*\n"), re.compile(rb"(\{[^\n]*)?\Z"))
 """A line of 255 characters at most that begins as a JSON object does."""
 
 
-class _Guest(NamedTuple):
-    connection: socket.socket
-    came: float
+class _Guest:
+    # Who has come, and is not let in yet.
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.is_told = False
+        self._came = time.monotonic()
+        connection.setblocking(False)
+
+    @property
+    def waited(self) -> float:
+        return time.monotonic() - self._came
 
     def first_bytes(self) -> Optional[bytes]:
         # None when it is gone.
-        self.connection.setblocking(False)
         try:
             return self.connection.recv(_PEEK_BYTES, socket.MSG_PEEK) or None
         except BlockingIOError:
@@ -55,15 +63,14 @@ class _Guest(NamedTuple):
         except OSError:
             return None
 
-    def refuse(self) -> None:
+    def tell(self) -> None:
         # What it said is read, or the system would take back what it is told.
+        self.is_told = True
         try:
             self.connection.recv(_HEARD_BYTES)
             self.connection.send(_REFUSAL)
-            self.connection.shutdown(socket.SHUT_WR)
         except OSError:
             pass  # it did not wait for that
-        self.connection.close()
 
 
 class Door:
@@ -105,20 +112,29 @@ class Door:
         """
         self._receive()
         for guest in list(self._guests):
-            waited = time.monotonic() - guest.came
-            heard = guest.first_bytes()
-            if heard is None or not self._greeting.whole.match(heard):
-                if heard is None or not self._greeting.part.match(heard) or waited > _SILENT_SECONDS:
-                    self._guests.remove(guest)
-                    guest.connection.close()
-            elif not is_taken:
+            is_known, stays = self._judge(guest)
+            if not stays:
+                self._guests.remove(guest)
+                guest.connection.close()
+            elif is_known and not is_taken:
                 self._guests.remove(guest)
                 guest.connection.setblocking(True)
                 return guest.connection
-            elif waited > _LEAVING_SECONDS:
-                self._guests.remove(guest)
-                guest.refuse()
+            elif is_known and guest.waited > _LEAVING_SECONDS:
+                guest.tell()
         return None
+
+    def _judge(self, guest: _Guest) -> Tuple[bool, bool]:
+        # Whether it has said what it should, and whether it may stay.
+        heard = guest.first_bytes()
+        if guest.is_told:
+            # GDB shows what it was told once it has acknowledged it.
+            return False, heard == b"" and guest.waited <= _SILENT_SECONDS
+        if heard is None:
+            return False, False
+        is_known = self._greeting.whole.match(heard) is not None
+        is_part = self._greeting.part.match(heard) is not None
+        return is_known, is_known or is_part and guest.waited <= _SILENT_SECONDS
 
     def _receive(self) -> None:
         while len(self._guests) > _MOST_GUESTS:
@@ -127,7 +143,7 @@ class Door:
             connection = self._listener.accept()
             if connection is None:
                 break
-            self._guests.append(_Guest(connection, time.monotonic()))
+            self._guests.append(_Guest(connection))
 
     def close(self) -> None:
         """Let nobody in any more."""

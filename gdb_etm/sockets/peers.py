@@ -27,7 +27,10 @@ def can_tell(listener: socket.socket) -> bool:
     """
     if listener.family != socket.AF_INET:
         return True
-    inode = str(os.fstat(listener.fileno()).st_ino)
+    try:
+        inode = str(os.fstat(listener.fileno()).st_ino)
+    except OSError:
+        return False  # a socket of Windows is no file
     here = _written(listener.getsockname())
     return any(row[1] in here and row[3] == _LISTENS and row[9] == inode for row in _rows())
 

@@ -226,6 +226,25 @@ client.close()
     assert "Program received signal SIGINT" in output and "stopped 0x600df00d ['halted']" in output, output
 
 
+def test_a_second_gdb_beside_the_one_that_started_the_process_is_told(forever: Path) -> None:
+    output = _run_in_gdb(
+        forever,
+        """
+import subprocess
+before = client.registers()
+words = ["gdb-multiarch", "-nx", "-batch", "-ex", "target extended-remote " + client.hello.gdb_server]
+words += ["-ex", "stepi", "-ex", "monitor reset"]
+second = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+print("told", second.stdout.count(b"another GDB uses this connection; disconnect it first"))
+print("same", client.registers() == before)
+gdb.execute("stepi")
+print("stepped", client.registers()["pc"] != before["pc"])
+client.close()
+""",
+    )
+    assert "told 1" in output and "same True" in output and "stepped True" in output, output
+
+
 def test_the_process_ends_with_a_gdb_that_is_killed(forever: Path) -> None:
     output = _run_in_gdb(forever, "os.kill(os.getpid(), 9)")
     match = re.search(r"^pid (\d+)$", output, re.M)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
 from pyocd.probe.aggregator import DebugProbeAggregator
 
+from gdb_etm.access.client import Client
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import NO_CORE
+from gdb_etm.commands.live import Live
 from gdb_etm.errors import ConnectError
+from gdb_etm.sockets import peers
 from tests.access.processes import CPUID, write_forever
 
 DHCSR = 0xE000EDF0
@@ -52,6 +57,21 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PoweredBo
     powered = PoweredBoard(write_forever(tmp_path / "forever.elf"), monkeypatch)
     yield powered
     powered.switch_off()
+
+
+def test_where_nobody_tells_who_connects_the_user_is_told(board: PoweredBoard, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = board.open(gdb_port=0)
+    assert checked.hello().warning == ""
+    checked.close()
+    monkeypatch.setattr(peers, "_TABLES", ())
+    session = board.open(gdb_port=0)
+    hello = session.hello()
+    where = "every user of this machine can reach %s" % hello.gdb_server
+    assert hello.gdb_server.startswith("localhost:") and hello.warning.endswith(where)
+    with socket.socket() as ours:
+        live = Live("core", "title", None, [], Client(LineStream(ours, ours), hello))
+        assert live.greeting() == ["note: " + hello.warning]
+    session.close()
 
 
 def test_access_ports_alone_leave_the_core_alone(board: PoweredBoard) -> None:

@@ -118,7 +118,8 @@ def test_a_crowd_locks_nobody_out(listener: Listener, words: bytes) -> None:
         assert all(is_closed(visitor) for visitor in crowd[:-8])
 
 
-def test_a_second_gdb_is_told_once_and_sent_away(listener: Listener, hurried: None) -> None:
+def test_a_second_gdb_is_told_once_and_sent_away(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(door_file, "_LEAVING_SECONDS", -1.0)
     door = Door(listener)
     with visit(listener, RSP.encode()) as second:
         assert door.admit(is_taken=True) is None
@@ -126,6 +127,10 @@ def test_a_second_gdb_is_told_once_and_sent_away(listener: Listener, hurried: No
         assert told.count(TOLD) == 1 and told.startswith(b"+")
         checksum = sum(told[2:told.index(b"#")]) & 0xFF
         assert told.endswith(b"#%02x" % checksum)
+        # It goes when it has understood.
+        assert door.admit(is_taken=True) is None and door.seconds is not None
+        second.sendall(b"+")
+        assert door.admit(is_taken=True) is None and door.seconds is None
         assert is_closed(second)
 
 
