@@ -7,6 +7,7 @@ Started by ``etm connect`` it talks JSON lines over stdin and stdout and ends wi
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -62,6 +63,7 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
         _install_signals(ignore_interrupt=arguments.stdio)
         session = _open(arguments, front)
         watchdog.probe = session.probe
+        gc.freeze()  # what pyOCD is made of stays, and need not be looked at when something else is to be found
         if streams is not None:
             _serve_stdio(session, log, streams)
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Callable, List, Optional, Sequence
 
 from gdb_etm.capture import Capture
@@ -47,6 +48,9 @@ class Histories:
         :raises CaptureError: There is nothing to replay.
         """
         record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
+        self._session.records.clear()
+        # The one before goes: megabytes that refer to each other, for which Python seldom looks.
+        gc.collect()
         decoded = self._session.decode(record)
         anchored = known._replace(end=_HaltAnchor(halt, known.end))
         replay = make_replay(decoded, self._debugger.function_at, self._files, anchored, halt.layout, LIVE_END)

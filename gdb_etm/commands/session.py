@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from typing import TYPE_CHECKING, Callable, Collection, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
@@ -119,6 +120,9 @@ class Session:
         self.current = Record(self._taken, capture, origin, is_live, self._meter)
         self.current.anchored = anchored_of(capture)
         self.records.append(self.current)
+        if self._taken % KEPT == 0:
+            # What was made of a capture refers to itself in many ways, and Python seldom looks for such old things.
+            gc.collect()
         return self.current
 
     def connected(self) -> Live:

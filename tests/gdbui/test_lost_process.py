@@ -27,7 +27,9 @@ def after_the_kill(elf: Path, *commands: str) -> str:
     return output.split(">>>\n")[1]
 
 
-@pytest.mark.parametrize("command", ["stepi", "x/4x 0x20000000", "continue", "reverse-stepi", "etm start", "etm status"])
+@pytest.mark.parametrize(
+    "command", ["stepi", "x/4x 0x20000000", "continue", "reverse-stepi", "etm start", "etm status"]
+)
 def test_the_next_command_says_so_once(command: str, tmp_path: Path) -> None:
     elf = write_forever(tmp_path / "forever.elf")
     output = after_the_kill(elf, command, "echo >>>\\n")
