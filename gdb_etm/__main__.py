@@ -27,27 +27,34 @@ _LINES_AT_ONCE = 4096
 
 
 def _captures(arguments: argparse.Namespace) -> List[Capture]:
-    # The snapshot's buffers, with the code of the ELF files in front of the snapshot's own.
-    from gdb_etm.program.image import load_elf
+    # The snapshot's buffers that can be decoded; any other one when there is none, so that decoding says why not.
+    from gdb_etm.commands.programs import with_programs
+    from gdb_etm.protocols.registry import LANGUAGES
     from gdb_etm.snapshot.reader import read_snapshot
 
-    images = tuple(image for path in arguments.elf for image in load_elf(path))
-    captures = []
-    for capture in read_snapshot(arguments.snapshot):
-        sources = tuple(source._replace(images=images + source.images) for source in capture.sources)
-        captures.append(capture._replace(sources=sources))
-    return captures
+    captures = with_programs(read_snapshot(arguments.snapshot, arguments.buffer), arguments.elf)
+    decodable = [one for one in captures if any(source.protocol in LANGUAGES for source in one.sources)]
+    return decodable or captures[:1]
 
 
-def _capture(arguments: argparse.Namespace) -> Capture:
-    # The first buffer that can be decoded; any other one when there is none, so that decoding says why not.
-    from gdb_etm.protocols.registry import LANGUAGES
-
+def _each(make: Callable[[argparse.Namespace], Iterator[str]], arguments: argparse.Namespace) -> Iterator[str]:
+    # One buffer after the other; one of which nothing can be told leaves the others.
     captures = _captures(arguments)
-    decodable = (one for one in captures if any(source.protocol in LANGUAGES for source in one.sources))
-    capture = next(decodable, captures[0])
-    arguments.notes = capture.notes
-    return capture
+    arguments.notes = list(captures[0].notes)
+    if len(captures) == 1:
+        arguments.capture = captures[0]
+        yield from make(arguments)
+        return
+    if arguments.command in _OF_ONE:
+        names = ", ".join(capture.name.rpartition(" ")[2] for capture in captures)
+        raise CommandError("%s is of one buffer: --buffer with one of %s" % (arguments.command, names))
+    for capture in captures:
+        arguments.capture = capture
+        yield json.dumps({"kind": "buffer", "name": capture.name}) if arguments.format == "jsonl" else capture.name
+        try:
+            yield from make(arguments)
+        except EtmError as error:
+            arguments.notes.append("%s: %s" % (capture.name, error))
 
 
 def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
@@ -77,7 +84,7 @@ def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
     from gdb_etm.commands.decoding import taking_apart
     from gdb_etm.history.build import all_streams
 
-    capture = _capture(arguments)
+    capture: Capture = arguments.capture
     with taking_apart(capture, _meter()) as taken:
         found = all_streams(capture, taken.advance)
     _check_id(arguments.id, [stream.trace_id for stream in found])
@@ -125,7 +132,7 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.protocols.elements import DataGap
     from gdb_etm.views.elements import element_object, element_text, end_object
 
-    capture = _capture(arguments)
+    capture: Capture = arguments.capture
     histories = _histories(arguments, capture)
     if arguments.format == "none":
         return
@@ -163,7 +170,7 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.views.elements import element_object, instruction_object
 
     symbols = load_symbols(arguments.elf)
-    histories = _histories(arguments, _capture(arguments))
+    histories = _histories(arguments, arguments.capture)
     if arguments.words and len(histories) > 1:
         names = ", ".join("0x%02x" % trace_id for trace_id in histories)
         raise CommandError("a range is of one trace ID: --id with one of %s" % names)
@@ -194,7 +201,7 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     session = Session(debugger, _meter())
     session.locations = ElfLocations(debugger)
     session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
-    session.add(_capture(arguments), "loaded from " + arguments.snapshot, is_live=False)
+    session.add(arguments.capture, "loaded from " + arguments.snapshot, is_live=False)
     command = next(command for command in COMMANDS if command.name == arguments.command)
     words = [] if arguments.id is None else ["--id", "%d" % arguments.id]
     if arguments.command == "info":
@@ -222,6 +229,9 @@ _LISTINGS: Dict[str, _Listing] = {
     "writes": _Listing("list the stores that wrote a variable", _session_lines, None, ("text",)),
 }
 
+
+_OF_ONE = ("info", "why", "writes")
+"""Listings that ask for numbers of instructions, or of values at them."""
 
 _WORDS = {"info": ("registers", ""), "why": ("N REG", ""), "writes": ("WHAT", ": ADDRESS[,SIZE] or a variable")}
 # What follows the snapshot, where that is no range.
@@ -255,6 +265,7 @@ def _add_listing(parser: argparse.ArgumentParser, name: str, listing: _Listing) 
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=_number, help="only this trace ID")
+    parser.add_argument("--buffer", metavar="NAME", help="only the trace buffer of this name")
     formats = "; ".join("%s%s" % (word, " (default)" if word == "text" else "") for word in listing.formats)
     parser.add_argument("--format", choices=listing.formats, default="text", help=formats)
     if name == "info":
@@ -308,7 +319,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     listing = _LISTINGS[arguments.command]
     make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
     try:
-        _print(make(arguments))
+        _print(_each(make, arguments))
         for note in arguments.notes:
             print("gdb-etm: note: %s" % note, file=sys.stderr)
     except EtmError as error:

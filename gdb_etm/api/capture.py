@@ -96,19 +96,22 @@ class Capture:
             self._session.current = shown
 
 
-def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = ()) -> List[Capture]:
+def load(
+    snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None
+) -> List[Capture]:
     """Read a snapshot folder: what :meth:`Capture.save`, ``etm save``, Arm Development Studio or a probe's tools wrote.
 
     Inside GDB the captures are added to those of the ``etm`` commands, as ``etm load`` does.
 
     :param snapshot: The folder.
-    :param elf: ELF files with the program; their code comes before what the snapshot holds.
+    :param elf: ELF files with the program.
+    :param buffer: The name of the only trace buffer that is wanted.
     :returns: One capture for each trace buffer in it.
     :raises SnapshotError: The folder cannot be read.
-    :raises ImageError: An ELF file cannot be read.
+    :raises ImageError: An ELF file cannot be read, or is another program than the one whose code the snapshot holds.
     :raises CommandError: An ELF file is not there.
     """
     session = commands_session() if is_inside() else Session(ScriptDebugger())
     known = {id(record) for record in session.records}
-    list(LOAD.run(session, parse(LOAD, [os.fspath(snapshot), *words(LOAD, {"elf": elf})])))
+    list(LOAD.run(session, parse(LOAD, [os.fspath(snapshot), *words(LOAD, {"elf": elf, "buffer": buffer})])))
     return [Capture(session, record) for record in session.records if id(record) not in known]

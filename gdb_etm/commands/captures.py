@@ -8,16 +8,17 @@ from typing import Iterable
 from gdb_etm.commands.anchors import ram_in_use, with_anchored
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import count, on
+from gdb_etm.commands.programs import differences_of, named_files, with_programs
 from gdb_etm.commands.records import with_images
 from gdb_etm.commands.session import KEPT, Session
 from gdb_etm.errors import CommandError
-from gdb_etm.program.image import load_elf
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
 
 NUMBER = Argument("N", count, "make capture N the one that is shown")
 DIRECTORY = Argument("DIR", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
 FORCE = Argument("-f", on, "replace a snapshot that is in the folder", flag=True)
+BUFFER = Argument("--buffer", str, "the trace buffer of this name, where the snapshot has several", "NAME")
 ELF = Argument(
     "--elf",
     os.path.expanduser,
@@ -74,20 +75,21 @@ def run_load(session: Session, values: Values) -> Iterable[str]:
 
     path = values.get(DIRECTORY)
     assert path is not None
-    files = values.all(ELF)
-    for name in files:
-        if not os.path.isfile(name):
-            raise CommandError("--elf: no file %s" % name)
-    images = tuple(image for name in files for image in load_elf(name))
-    captures = [with_images(capture, images, first=True) for capture in read_snapshot(path)]
-    session.debugger.load_files(files)
+    files = named_files(values.all(ELF))
+    captures = read_snapshot(path, values.get(BUFFER))
+    mine = [name for name in session.debugger.program_files() if name not in files]
+    filled = with_programs(captures, files)
+    yield from session.debugger.load_files(files)
+    left = [name for name in session.debugger.program_files() if name in mine]
+    doubts = [difference for difference in differences_of(captures[0], left) if difference.path in left]
+    captures = filled
     records = [session.add(capture, "loaded from " + path, is_live=False) for capture in captures]
     session.current = records[0]
     for record in records:
         names = ", ".join("%s (%s)" % (source.name, source.protocol) for source in record.capture.sources)
         size = plural(len(record.capture.buffer), "byte")
         yield "capture %d: %s of %s" % (record.number, size, names or "no source")
-    for note in captures[0].notes:
+    for note in [*captures[0].notes, *map(str, doubts)]:
         yield "note: " + note
 
 
@@ -119,7 +121,7 @@ LOAD = Command(
     "load",
     "Load a snapshot folder; no target is needed.",
     run_load,
-    arguments=(DIRECTORY, ELF),
+    arguments=(DIRECTORY, ELF, BUFFER),
     examples=(
         ("load /tmp/crash", "look at what was saved"),
         ("load /tmp/capture --elf app.elf", "a capture without code"),

@@ -93,7 +93,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     files = named_files(values.all(ELF))
     for name in files:
         load_elf(name)  # GDB takes the program of another processor, and then no target of ours
-    session.debugger.load_files(files, replace=True)
+    yield from session.debugger.load_files(files)
     images = session.images()
     connection = session.debugger.connection()
     choice = Choice(unit=values.get(UNIT), sink=values.get(SINK))

@@ -96,9 +96,13 @@ class Debugger(Protocol):
     def location(self) -> str:
         """Name the place where the target is halted, such as a function; empty when unknown."""
 
-    def load_files(self, paths: Sequence[str], replace: bool = False) -> None:
+    def load_files(self, paths: Sequence[str]) -> List[str]:
         """Take the symbols of ELF files, where the debugger has none yet.
 
+        A program that lies at the same addresses as one of them gives way to it.
+
         :param paths: The files.
-        :param replace: Whether a program that came this way gives way to one at the same addresses.
+        :returns: Lines for the user: which program gave way.
+        :raises CommandError: That program is one that the debugger has a target for.
+        :raises ImageError: A file cannot be read.
         """

@@ -82,12 +82,13 @@ class OfflineDebugger:
         """List the ELF files."""
         return list(self._paths)
 
-    def load_files(self, paths: Sequence[str], replace: bool = False) -> None:
+    def load_files(self, paths: Sequence[str]) -> List[str]:
         """Take more ELF files."""
         self._paths += [path for path in paths if path not in self._paths]
         self._symbols = load_symbols(self._paths)
         self._variables = None
         self._lines = None
+        return []
 
     def _line_table(self) -> LineTable:
         if self._lines is None:

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import closing
+from functools import partial
 from typing import Callable, List, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CaptureError, EtmError
@@ -62,7 +63,9 @@ def _tell(line: str) -> None:
 
 def _replay(arguments: argparse.Namespace) -> None:
     wire = None if _listens(arguments) else standard_wire()
-    replay = load_replay(arguments.snapshot, arguments.elf, arguments.id)
+    # The plug-in reads what comes before the line that says where to connect.
+    tell = _tell if wire is not None else partial(print, flush=True)
+    replay = load_replay(arguments.snapshot, arguments.elf, arguments.id, arguments.buffer, tell)
     replay.past.rely(_reliance(arguments))
     if wire is None:
         with closing(_open_door(arguments)) as door:
@@ -125,12 +128,14 @@ def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Opt
 
 
 def _source(arguments: argparse.Namespace, name: str) -> Source:
+    from gdb_etm.commands.programs import with_programs
     from gdb_etm.commands.proxying import Histories, SnapshotSource, TracingSource
     from gdb_etm.snapshot.reader import read_snapshot
 
     histories = Histories(arguments.elf)
     if arguments.snapshot is not None:
-        return SnapshotSource(histories, read_snapshot(arguments.snapshot), _reliance(arguments))
+        captures = with_programs(read_snapshot(arguments.snapshot, arguments.buffer), arguments.elf)
+        return SnapshotSource(histories, captures, _reliance(arguments))
     return TracingSource(histories, name, _tell, _reliance(arguments))
 
 
@@ -172,6 +177,7 @@ def _proxy_parser() -> argparse.ArgumentParser:
     parser.add_argument("--server", metavar="HOST:PORT", type=_address, required=True, help="the live target's server")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--snapshot", metavar="DIR", help="the history, instead of a trace unit behind the server")
+    parser.add_argument("--buffer", metavar="NAME", help="the snapshot's trace buffer of this name")
     _add_listening(parser)
     _add_reliance(parser)
     return parser
@@ -188,6 +194,7 @@ def _replay_parser() -> argparse.ArgumentParser:
     parser.add_argument("snapshot", metavar="SNAPSHOT", help="snapshot folder")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="the core with this trace ID")
+    parser.add_argument("--buffer", metavar="NAME", help="the trace buffer of this name")
     _add_listening(parser)
     _add_reliance(parser)
     return parser
@@ -211,29 +218,39 @@ def standard_wire() -> Wire:
     return Wire(reader, writer)
 
 
-def load_replay(snapshot: str, files: List[str], trace_id: Optional[int]) -> Replay:
+def load_replay(
+    snapshot: str,
+    files: List[str],
+    trace_id: Optional[int],
+    buffer: Optional[str] = None,
+    tell: Callable[[str], None] = _tell,
+) -> Replay:
     """Decode a snapshot and make it one that GDB can be answered from.
 
     :param snapshot: Its folder.
     :param files: ELF files of the program.
     :param trace_id: Which core; None takes the first that can be replayed.
+    :param buffer: Which trace buffer; None takes the first that can be replayed.
+    :param tell: Takes what the user should know of it, a line at a time.
     :raises EtmError: There is nothing to replay.
     """
     from gdb_etm.commands.offline import OfflineDebugger
-    from gdb_etm.commands.records import with_images
+    from gdb_etm.commands.programs import with_programs
     from gdb_etm.commands.replaying import make_replay
     from gdb_etm.commands.session import Session
-    from gdb_etm.program.image import load_elf
     from gdb_etm.snapshot.reader import read_snapshot
 
     debugger = OfflineDebugger(files)
     session = Session(debugger)
-    images = tuple(image for name in files for image in load_elf(name))
     problem: EtmError = CaptureError("%s holds no trace" % snapshot)
-    for capture in read_snapshot(snapshot):
-        record = session.add(with_images(capture, images, first=True), "loaded from " + snapshot, is_live=False)
+    for capture in with_programs(read_snapshot(snapshot, buffer), files):
+        record = session.add(capture, "loaded from " + snapshot, is_live=False)
         try:
-            return make_replay(session.decode(record, trace_id), debugger.function_at, files, record.anchored)
+            replay = make_replay(session.decode(record, trace_id), debugger.function_at, files, record.anchored)
         except CaptureError as error:
             problem = error
+            continue
+        for note in capture.notes:
+            tell("note: " + note)
+        return replay
     raise problem

@@ -6,14 +6,15 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from typing import Iterator, List
+from typing import Iterator, List, Tuple
 
-from gdb_etm.commands.captures import ELF
+from gdb_etm.commands.captures import BUFFER, ELF
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.interpreter import interpreter
 from gdb_etm.commands.parse import count
+from gdb_etm.commands.programs import named_files
 from gdb_etm.commands.session import Session
-from gdb_etm.errors import CommandError, ConnectError
+from gdb_etm.errors import ConnectError
 from gdb_etm.replay.reliance import RELIED_ON
 
 SNAPSHOT = Argument("SNAPSHOT", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
@@ -30,25 +31,32 @@ def run_replay(session: Session, values: Values) -> Iterator[str]:
     """Start the process that replays, and connect the debugger to it."""
     snapshot = values.get(SNAPSHOT)
     assert snapshot is not None
-    files = values.all(ELF)
-    for name in files:
-        if not os.path.isfile(name):
-            raise CommandError("--elf: no file %s" % name)
+    files = named_files(values.all(ELF))
     connection = session.debugger.connection()
     if connection is not None:
         raise ConnectError('GDB is connected to %s: "disconnect" first' % connection)
-    session.debugger.load_files([os.path.abspath(name) for name in files], replace=True)
-    trace_id = values.get(TRACE_ID)
+    trace_id, buffer = values.get(TRACE_ID), values.get(BUFFER)
     words = [snapshot, "--socket", *("--elf=%s" % name for name in files or session.debugger.program_files())]
     words += ["--%s=%s" % (name, session.settings[name]) for name in RELIED_ON if name in session.settings]
-    session.debugger.connect_replay(_start(words + ([] if trace_id is None else ["--id=%d" % trace_id])))
+    words += [] if trace_id is None else ["--id=%d" % trace_id]
+    words += [] if buffer is None else ["--buffer=%s" % buffer]
+    process = _start(words)
+    try:
+        # By the time that it listens, it has compared program and snapshot.
+        where, notes = _listens(process)
+        yield from session.debugger.load_files(files)
+        session.debugger.connect_replay(where)
+    except BaseException:
+        process.kill()
+        raise
+    yield from notes
     session.replays = session.debugger.connection()
     yield 'replaying %s from its end: "reverse-step", "reverse-continue" and GDB\'s other commands' % snapshot
 
 
-def _start(words: List[str]) -> str:
+def _start(words: List[str]) -> "subprocess.Popen[str]":
     # The process lets one GDB in, and ends with it.
-    process = subprocess.Popen(
+    return subprocess.Popen(
         [interpreter(), "-c", _BOOT, _PACKAGE_ROOT, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -56,12 +64,19 @@ def _start(words: List[str]) -> str:
         universal_newlines=True,
         start_new_session=True,
     )
+
+
+def _listens(process: "subprocess.Popen[str]") -> Tuple[str, List[str]]:
+    # Where GDB may connect, and what the user should know.
     assert process.stdout is not None and process.stderr is not None
-    found = _LISTENS.search(process.stdout.readline().strip())
-    if found is None:
-        lines = process.stderr.read().strip().splitlines()
-        raise ConnectError(lines[-1].partition(": ")[2] if lines else "the process that replays ended")
-    return found.group(1)
+    notes: List[str] = []
+    for line in process.stdout:
+        found = _LISTENS.search(line.strip())
+        if found is not None:
+            return found.group(1), notes
+        notes.append(line.strip())
+    lines = process.stderr.read().strip().splitlines()
+    raise ConnectError(lines[-1].partition(": ")[2] if lines else "the process that replays ended")
 
 
 REPLAY = Command(
@@ -72,7 +87,7 @@ REPLAY = Command(
         "GDB is connected to the snapshot as to a target that is halted where the capture ends: its own commands go\n"
         "back and forth in it.  Registers and memory that are not known are unavailable; nothing can be written."
     ),
-    arguments=(SNAPSHOT, ELF, TRACE_ID),
+    arguments=(SNAPSHOT, ELF, TRACE_ID, BUFFER),
     examples=(
         ("replay /tmp/crash --elf app.elf", "then: reverse-step, reverse-continue, backtrace"),
         ("replay /tmp/crash", "with the program that GDB has"),

@@ -13,10 +13,11 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.commands.debugger import SourceLine
 from gdb_etm.commands.disassembler import Disassembler
 from gdb_etm.commands.symbols import SymbolTable, load_symbols
-from gdb_etm.errors import AccessError, ConnectError, EtmError, ImageError
+from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
 from gdb_etm.gdbui.memory_port import GdbMemoryPort
 from gdb_etm.gdbui.there import There, full_name, minimal_symbol
 from gdb_etm.history.frames import Function
+from gdb_etm.program.elf import open_elf
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
 
@@ -50,7 +51,6 @@ class GdbDebugger:
         self._lines: Dict[int, Optional[SourceLine]] = {}
         self._texts: Dict[Tuple[int, bytes], str] = {}
         self._symbols: Optional[SymbolTable] = None
-        self._program: Optional[str] = None
 
     def forget(self) -> None:
         """Drop what was learnt from symbols: GDB read others."""
@@ -110,26 +110,33 @@ class GdbDebugger:
         files = [objfile.filename for objfile in gdb.objfiles() if objfile.owner is None]
         return [name for name in files if name and os.path.isfile(name)]
 
-    def load_files(self, paths: Sequence[str], replace: bool = False) -> None:
-        """Make the first file the program if GDB has none, and add the symbols of the others."""
+    def load_files(self, paths: Sequence[str]) -> List[str]:
+        """Make a file the program if GDB has none, or one that cannot be beside it; add the symbols of the others."""
+        told: List[str] = []
         known = [os.path.realpath(name) for name in self.program_files()]
-        # A program that the user named to GDB stays.
-        before = self._program if replace else None
+        named = [os.path.realpath(path) for path in paths]
         for path in paths:
             if os.path.realpath(path) in known:
                 continue
             program = gdb.current_progspace().filename
-            is_main = not program or program == before and _overlap(program, path)
-            verb = "file" if is_main else "add-symbol-file"
-            if program and is_main and self.connection() is None:
-                self.disconnect()  # after "detach" GDB would still ask a server that has ended
+            gives_way = bool(program) and os.path.realpath(program) not in named and _is_other(program, path)
+            if gives_way:
+                self._leave(program, path)
+                told.append("%s is the program now, in the place of %s" % (path, program))
+            verb = "file" if gives_way or not program else "add-symbol-file"
             try:
                 gdb.execute('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')), False, True)
             except gdb.error as error:
                 raise ImageError("GDB cannot read %s: %s" % (path, error))
-            if is_main:
-                self._program = gdb.current_progspace().filename
-                before = None
+        return told
+
+    def _leave(self, program: str, path: str) -> None:
+        # GDB has two programs at the same addresses for one, and was seen to end with "internal-error" then.
+        connection = self.connection()
+        if connection is not None:
+            words = '%s is not the program that GDB has for %s, which is %s: "file %s" first, if it runs there'
+            raise CommandError(words % (path, connection, program, path))
+        self.disconnect()  # after "detach" GDB would still ask a server that has ended
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the target's memory."""
@@ -269,17 +276,20 @@ def _connect(kind: str, where: str) -> None:
         raise ConnectError("GDB cannot connect to %s: %s" % (where, error))
 
 
-def _overlap(first: str, second: str) -> bool:
-    # Whether two programs lie at the same addresses; one that is gone or broken lies nowhere.
+def _is_other(program: str, path: str) -> bool:
+    # Whether a program cannot be beside another one: they share addresses, or it is broken, or of another processor.
+    others = [(image.address, image.address + len(image.data)) for image in load_elf(path)]
     try:
-        others = [(image.address, image.address + len(image.data)) for image in load_elf(second)]
+        with open_elf(program) as mine, open_elf(path) as other:
+            if mine["e_machine"] != other["e_machine"]:
+                return True
         return any(
             image.address < end and start < image.address + len(image.data)
-            for image in load_elf(first)
+            for image in load_elf(program)
             for start, end in others
         )
     except ImageError:
-        return False
+        return True
 
 
 def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:

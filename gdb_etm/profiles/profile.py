@@ -146,6 +146,12 @@ class _Reader:
             raise ProfileError("%s: %s must be from 0 to 0x%x" % (self._where, plain(key), most))
         return int(found)
 
+    def address(self) -> int:
+        found = self.number("address")
+        if found & 3:
+            raise ProfileError("%s: address 0x%x; words are at multiples of 4" % (self._where, found))
+        return found
+
     def numbers(self, key: str, most: int) -> Dict[str, int]:
         inner = _Reader("%s, %s" % (self._where, key), self._take(key, dict, {}))
         return {plain(name): inner.number(name, most) for name in list(inner._left)}
@@ -188,22 +194,15 @@ def _part_id(reader: _Reader) -> PartId:
 
 
 def _identity(reader: _Reader) -> Identity:
-    return Identity(_address(reader), reader.number("value"), reader.number("mask", default=_WORD),
+    return Identity(reader.address(), reader.number("value"), reader.number("mask", default=_WORD),
                     reader.text("name", ""))
 
 
 def _enable(reader: _Reader) -> Enable:
-    return Enable(_address(reader), reader.number("value"), reader.number("mask", default=_WORD),
+    return Enable(reader.address(), reader.number("value"), reader.number("mask", default=_WORD),
                   reader.text("name", ""), reader.text("why", ""))
 
 
 def _funnel_port(reader: _Reader) -> FunnelPort:
     unit = reader.number("unit") if reader.has("unit") else None
     return FunnelPort(reader.number("funnel"), reader.number("port", _MOST_PORTS - 1), unit)
-
-
-def _address(reader: _Reader) -> int:
-    found = reader.number("address")
-    if found & 3:
-        raise ProfileError("0x%x: words are at multiples of 4" % found)
-    return found
