@@ -21,8 +21,9 @@ NOTHING_TOLD = ("a55-test-tpiu", "init-short-addr", "lpc1769-m3", "rp2350-m33-0"
 
 @pytest.mark.parametrize("name", [*REAL, *WALKS])
 def test_nothing_is_impossible_undamaged(name: str) -> None:
-    # The dump of juno_r1_1 is not the code that ran.
-    assert bool(check_whole(name, 1 << 16)) is (name not in NOTHING_TOLD)
+    # The dump of juno_r1_1 is not the code that ran.  Of the big one the beginning.
+    length = 1 << 13 if name == "bugfix-exact-match" else 1 << 16
+    assert bool(check_whole(name, length)) is (name not in NOTHING_TOLD)
 
 
 @pytest.mark.parametrize("name", [*REAL, *WALKS])
