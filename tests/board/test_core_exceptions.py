@@ -345,7 +345,7 @@ def test_trap_on_an_instruction(code: str, cfsr: int) -> None:
 @pytest.mark.parametrize("code", [
     "movs r1, #7\n movs r0, #0\n udiv r2, r1, r0",
     "ldr r0, =0x20000102\n str r0, [r0]\n ldr r1, [r0]\n movs r2, #0",
-    "ldr r0, =0x20000102\n cmp r0, r0\n ittt ne\n ldmne r0, {r1, r2}\n ldrdne r1, r3, [r0]\n movne r2, #1\n movs r2, #0",
+    "ldr r0, =0x20000102\n cmp r0, r0\n itt ne\n ldmne r0, {r1, r2}\n ldrdne r1, r3, [r0]\n movs r2, #0",
     "store 0xe000ed14, 0x10\n movs r0, #0\n cmp r0, r0\n it ne\n udivne r2, r0, r0\n movs r2, #0",
 ])
 def test_none_without_the_trap_nor_where_the_condition_fails(code: str) -> None:

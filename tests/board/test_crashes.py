@@ -63,7 +63,8 @@ def in_qemu(machine: str, asked: List[Tuple[str, int, int]]) -> List[Dict[str, i
     run = "%s -M %s -kernel %s -display none -serial none -monitor none -S -gdb stdio" % (qemu, machine, path)
     commands = ["set confirm off", "target remote | " + run, "break finished"]
     for way, enabled, control in asked:
-        commands += ["monitor system_reset", "maint flush register-cache", "set $sp = {int}0", "set $pc = Reset_Handler"]
+        commands += ["monitor system_reset", "maint flush register-cache"]
+        commands += ["set $sp = {int}0", "set $pc = Reset_Handler"]
         commands += ["set var order.way = %d" % ways()[way], "set var order.enabled = %d" % enabled]
         commands += ["set var order.control = %d" % control, "continue"]
         commands += ["echo >>>\\n", "x/%dwx &crash" % len(WORDS), "echo <<<\\n"]
