@@ -8,11 +8,12 @@ the instructions that it names.
 
 from __future__ import annotations
 
-from typing import FrozenSet, NamedTuple, Optional, Set, Tuple
+from bisect import bisect_left
+from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.domain import Contradiction
 from gdb_etm.recovery.graph import Fact
-from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.line import Access, Line
 from gdb_etm.recovery.operations import MASK
 from gdb_etm.recovery.proofs import Proofs
 from gdb_etm.recovery.relations import Kind, Relation
@@ -43,16 +44,14 @@ class Doubts(NamedTuple):
 
         :param line: As it was when it was found.
         """
-        relations = Proofs(line).blamed(contradiction, _is_doubtful)
-        if contradiction.cause >= 0 and _is_doubtful(line.relations[contradiction.cause]):
-            relations.add(contradiction.cause)
+        relations = _blamed(line, contradiction)
         facts, links, words = set(self.facts), set(self.links), set(self.words)
         for number in relations:
             relation = line.relations[number]
             if relation[0] in _LINKS:
                 links.add((relation[-2], relation[-1]))
             elif relation[2] in (Fact.STORED, Fact.LOADED):
-                words |= _words_of(line, relation[1], line.numbers[number])
+                words |= _words_of(line, number)
             else:
                 facts.add((relation[2], line.numbers[number], relation[1]))
         found = Doubts(frozenset(facts), frozenset(links), frozenset(words), self.void)
@@ -75,6 +74,36 @@ def _is_doubtful(relation: Relation) -> bool:
     return relation[0] in (Kind.FACT, *_LINKS)
 
 
+def _blamed(line: Line, contradiction: Contradiction) -> Set[int]:
+    # What the proof rests on; what memory holds rests on the addresses of those who have written and read it, too.
+    proofs = Proofs(line)
+    todo = proofs.blamed(contradiction, _is_doubtful)
+    if contradiction.cause >= 0 and _is_doubtful(line.relations[contradiction.cause]):
+        todo.add(contradiction.cause)
+    found: Set[int] = set()
+    seen: Set[int] = set()
+    while todo:
+        number = todo.pop()
+        found.add(number)
+        for access in _accesses(line, number):
+            if access.address not in seen:
+                seen.add(access.address)
+                todo |= proofs.support(access.address, _is_doubtful) - found
+    return found
+
+
+def _accesses(line: Line, number: int) -> List[Access]:
+    # Those that a relation links with each other, or with memory at an end.
+    relation, accesses = line.relations[number], line.accesses
+    if relation[0] in _LINKS:
+        return [accesses[one] for one in relation[-2:] if 0 <= one < len(accesses)]
+    if relation[2] not in (Fact.STORED, Fact.LOADED, Fact.MEMORY):
+        return []
+    first = bisect_left(accesses, (line.numbers[number],))
+    last = bisect_left(accesses, (line.numbers[number] + 1,))
+    return [access for access in accesses[first:last] if access.data == relation[1]]
+
+
 def _instructions(line: Line, contradiction: Contradiction) -> Set[int]:
     # Those whose relations the proof rests on.
     relations = Proofs(line).blamed(contradiction, lambda relation: True)
@@ -82,12 +111,12 @@ def _instructions(line: Line, contradiction: Contradiction) -> Set[int]:
     return {line.numbers[relation] for relation in relations} - {0}
 
 
-def _words_of(line: Line, data: int, number: int) -> Set[int]:
-    # The words that the accesses of an instruction have left at the end.
+def _words_of(line: Line, number: int) -> Set[int]:
+    # The words that an access has left at the end, by a relation that tells so.
     domain = line.domain
     found: Set[int] = set()
-    for access in line.accesses:
-        if access.number == number and access.data == data and domain.mask[access.address] == MASK:
+    for access in _accesses(line, number):
+        if domain.mask[access.address] == MASK:
             address = domain.bits[access.address]
             found.update(range(address & ~3, address + access.size, 4))
     return found

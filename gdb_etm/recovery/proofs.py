@@ -42,6 +42,12 @@ class Proofs:
             self._trace(todo, seen, found, wanted)
         return found
 
+    def support(self, variable: int, wanted: Wanted) -> Set[int]:
+        """List the relations of some kind that what is known of a variable rests on."""
+        found: Set[int] = set()
+        self._trace([self._line.domain.log.last.get(variable, -1)], set(), found, wanted)
+        return found
+
     def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted) -> None:
         log = self._line.domain.log
         while todo:
