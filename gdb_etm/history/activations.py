@@ -58,6 +58,16 @@ class Activations:
         except ValueError:
             return self._length + 1 if frame is self._end else None
 
+    def begun(self, frame: Frame) -> Optional[int]:
+        """Find the instruction with which a function began that nobody called, such as a task's.
+
+        :returns: None when the history does not reach back to it.
+        """
+        at = self._frames.index(frame) if frame in self._frames else len(self._frames)
+        if at < len(self._frames) and self._entered[at] is Entered.START:
+            return None
+        return self._firsts[at] if at < len(self._frames) else self._length + 1
+
     def after_call(self, frame: Frame, number: int) -> Optional[int]:
         """Find where ``frame``, or one of its callers if it is left for good, goes on after instruction ``number``."""
         found = self.next_in(frame, number)

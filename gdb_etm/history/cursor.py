@@ -161,9 +161,17 @@ class Cursor:
     def _back_to_call(self, frame: Frame, number: int, stops: AbstractSet[int]) -> Stop:
         to = frame.called_at
         if to is None:
-            stop = self._run(number, True, stops, Reason.BREAKPOINT)
-            return stop
+            to = self._before_begun(frame)
+        if to is None:
+            return self._run(number, True, stops, Reason.BREAKPOINT)
         return self._run(number, True, stops, Reason.LOCATION, to)
+
+    def _before_begun(self, frame: Frame) -> Optional[int]:
+        # The instruction that started a function without a call, as a handler does that begins a task.
+        first = self.activations.begun(frame)
+        if first is None or first < 2 or frame.function is None:
+            return None
+        return first - 1 if self.path.address(first) == frame.function.start else None
 
     def last(self, addresses: AbstractSet[int]) -> Optional[Stop]:
         """Go to the last time before here at one of ``addresses``; None when there is none."""

@@ -111,13 +111,19 @@ class Plain:
         function = self._places.function_at(address)
         return function is not None and self._places.line_at(function.start) is not None
 
+    def _before(self, act: Act) -> Optional[int]:
+        # What ran before a function that nobody called, if that began in the history.
+        first = next(at for at, one in enumerate(self._truth.acts) if one is act)
+        function = self._places.function_at(self._truth.addresses[first])
+        begins = function is not None and function.start == self._truth.addresses[first]
+        return first - 1 if first and begins else None
+
     def finish(self, place: Place, back: bool) -> Optional[Place]:
         """Run until the function returns, or back to its call; None when the history ends before."""
         act = self._truth.acts[place.at]
         if back:
-            if act.called is None:
-                return None
-            return Place(act.called, self._hidden(self._truth.addresses[act.called]))
+            to = act.called if act.called is not None else self._before(act)
+            return None if to is None else Place(to, self._hidden(self._truth.addresses[to]))
         caller = act.caller()
         if caller is not None and caller.is_exception:
             caller = caller.up

@@ -103,6 +103,23 @@ def test_next_in_one_task_does_not_stop_in_the_other() -> None:
             assert truth.acts[stop.position.number - 1] is truth.acts[number - 1]
 
 
+def test_back_out_of_the_first_frame_of_a_task_is_to_what_began_it() -> None:
+    cursor, truth = program("tasks")
+    begun = next(number for number, act in enumerate(truth.acts, 1) if act.function == "task")
+    for number in (begun + 1, begun + 9):
+        cursor.goto(number)
+        stop = cursor.finish(True)
+        assert stop.reason is Reason.LOCATION and stop.position.number == begun - 1
+    assert truth.acts[begun - 2].function == "PendSV_Handler"
+
+
+def test_a_frame_from_before_the_history_has_no_call_to_go_back_to() -> None:
+    path = elf("sort")
+    cursor = cursor_of(history_of(path, run_on_board(path)[1001:3000]), DwarfPlaces(path))
+    cursor.goto(2)
+    assert cursor.finish(True).reason is Reason.NO_HISTORY
+
+
 def test_a_gap_is_come_to_from_both_sides() -> None:
     path = elf("sort")
     items = run_on_board(path)[1000:3000]

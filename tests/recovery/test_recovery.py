@@ -109,6 +109,15 @@ def test_input_output() -> None:
     assert value(ran, 4, "r0").relative == ("r0", 3, 1)
 
 
+def test_memory_that_is_not_the_programs_is_no_device() -> None:
+    # Flash, such as where initialised data is loaded from; Unicorn has none there.
+    path = built(" movs r1, #1\n lsls r1, r1, #18\n ldr r2, [r1]\n nop\n movs r2, #0\n")
+    history = history_of(path, list(range(CODE, CODE + 10, 2)), CODE + 10)
+    history.source = run(" nop\n").history.source
+    told = Recovery(history, State({"r2": 0}, no_memory)).register(4, "r2")
+    assert told.value is None and told.reason == "memory at 0x40000 that is neither RAM nor in the program"
+
+
 def test_memory_from_before() -> None:
     ran = run(" ldr r1, =0x%x\n ldr r0, [r1]\n str r1, [r1]\n" % X + FORGET)
     assert value(ran, 3, "r0").reason == "in memory at 0x20000010 from before, overwritten since"

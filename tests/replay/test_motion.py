@@ -139,6 +139,14 @@ def test_watchpoints_stop_before_the_access_both_ways(path: Counting) -> None:
     assert motion.step(True) == Stopped(150, Why.STEPPED)
 
 
+def test_of_the_threads_only_what_ran_is_listed(path: Counting) -> None:
+    target = Target(Replay(motion_on(path), Unknown(path), m_profile(), "", ""), "2f")
+    assert list(target.answer(b"qfThreadInfo")) == [b"m2f"] and list(target.answer(b"qsThreadInfo")) == [b"l"]
+    assert list(target.answer(b"qThreadExtraInfo,2f")) == [b"what ran then".hex().encode()]
+    listed = b'l<threads><thread id="2f">what ran then</thread></threads>'
+    assert list(target.answer(b"qXfer:threads:read::0,1000")) == [listed]
+
+
 def test_a_watchpoint_looks_no_farther_back_than_it_has_to(path: Counting) -> None:
     past = Parts(path, [Touched(1, 1000, (100,), ()), Touched(1001, 2000, (1500,), ()),
                         Touched(2001, path.length, (), ())])

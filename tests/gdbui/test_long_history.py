@@ -1,0 +1,107 @@
+"""Real GDB on the board with a history of over 50,000 instructions: watchpoints, stores and values far back.
+
+What ran is held against the board's truth: no store is gone past without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import List, Tuple
+
+import pytest
+
+from tests.firmware.build import symbol
+from tests.firmware.recovery.build import elf
+from tests.gdb_session import run_gdb
+from tests.replay.boards import REPLAY
+
+PROGRAM = elf("algorithms-O0")
+LIMIT = 60000
+_WHERE = re.compile(r"instruction ([\d,]+) of ([\d,]+)")
+
+
+def parts(commands: List[str]) -> List[str]:
+    """Run commands; give what GDB printed at each."""
+    output = run_gdb([line for command in commands for line in ("echo >>>\\n", command)])
+    assert "Traceback" not in output and "Python Exception" not in output, output
+    return output.split(">>>\n")[1:]
+
+
+@pytest.fixture(scope="module", name="session")
+def fixture_session(tmp_path_factory: pytest.TempPathFactory) -> "Session":
+    return Session(tmp_path_factory.mktemp("long"))
+
+
+class Session:
+    """One walk back through a long run.
+
+    :param folder: Where the board's truth and a snapshot go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        truth, self.snapshot = folder / "truth", folder / "snapshot"
+        connect = "etm connect board:m33 --etb-size 64K --elf %s --truth %s --option board.truth_data=1"
+        limit = "set etm recovery-limit %d" % LIMIT
+        begin = [connect % (PROGRAM, truth), limit, "break finished", "etm start", "continue", "delete"]
+        moves = ["reverse-continue", "monitor where"] * 2
+        found = parts([*begin, "watch numbers[3]", *moves, "etm save %s" % self.snapshot])
+        self.moves = found[len(begin) + 1 : len(begin) + 5]
+        address = symbol(PROGRAM, "numbers") + 12
+        self.stores = stores(truth, address)
+        self.length = numbers_of(self.moves[1])[1]
+
+
+def numbers_of(where: str) -> Tuple[int, int]:
+    """Read the answer to ``monitor where``: the instruction, and how many there are."""
+    found = _WHERE.search(where)
+    assert found is not None, where
+    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+
+
+def stores(truth: Path, address: int) -> List[int]:
+    """List the instructions that stored to a word, as the board tells."""
+    found, number = [], 0
+    for line in truth.read_text().splitlines():
+        number += line.startswith("0x")
+        words = line.split()
+        if words[:1] == ["store"] and int(words[1], 16) <= address < int(words[1], 16) + int(words[2]):
+            found.append(number)
+    return found
+
+
+def test_a_watchpoint_goes_past_no_store_without_a_word(session: Session) -> None:
+    assert session.length > 100_000
+    number = session.length + 1
+    for told, where in zip(session.moves[::2], session.moves[1::2]):
+        stopped, _ = numbers_of(where)
+        passed = [store for store in session.stores if stopped < store < number - 1]
+        unknown = re.search(r"on the way: ([\d,]+) accesses to addresses that are not known; they may have been", told)
+        assert len(passed) <= (int(unknown[1].replace(",", "")) if unknown else 0), (stopped, passed, told)
+        number = stopped
+        if "No more reverse-execution history" in told:
+            break
+    assert "and those before it accessed is not worked out" in told and "the next command goes on beyond it" in told
+    assert abs(session.length - LIMIT - number) < 100
+
+
+def test_the_plug_in_looks_as_far_back(session: Session) -> None:
+    commands = ["file %s" % PROGRAM, "etm load %s" % session.snapshot, "set etm recovery-limit %d" % LIMIT,
+                "etm writes numbers[3]", "etm print --at 9 $r0", "etm goto run",
+                "etm goto *0x%x" % (symbol(PROGRAM, "finished") + 4)]
+    *_, writes, value, run, absent = parts(commands)
+    listed = [int(line[1:].split()[0].replace(",", "")) for line in writes.splitlines() if line.startswith("#")]
+    assert set(listed) <= set(session.stores)
+    assert 'more than 60,000 instructions before the end ("set etm recovery-limit")' in writes
+    assert re.search(r'values before instruction [\d,]+ are not worked out \("set etm recovery-limit"\)', value), value
+    assert "run () at" in run
+    assert absent.rstrip().endswith("is not in this history"), absent
+
+
+def test_the_same_without_the_plug_in(session: Session) -> None:
+    target = "%s %s --elf %s --recovery-limit %d" % (REPLAY, session.snapshot, PROGRAM, LIMIT)
+    output = run_gdb(["file %s" % PROGRAM, target, "watch numbers[3]", "reverse-continue", "monitor where",
+                      "monitor recovery-limit", "rwatch seed", "awatch used", "reverse-continue"], source=False)
+    assert "may have requested too many hardware" not in output and "Traceback" not in output
+    assert _WHERE.findall(output)[0] == _WHERE.findall(session.moves[1])[0]
+    assert "recovery-limit is %d" % LIMIT in output.splitlines()
