@@ -10,10 +10,11 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.history.exits import Exit
 from gdb_etm.history.frames import Frame, Function, Stretch, exception_of, interrupted, returned_to
+from gdb_etm.history.halts import goes_on
 from gdb_etm.history.store import History, Instruction, Span
 from gdb_etm.history.switches import Switches
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Exception_, Gap, Range
+from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason, Range
 
 Resolver = Callable[[int], Optional[Function]]
 """Finds the function that holds an address."""
@@ -80,6 +81,7 @@ class Reader:
         self._expected: Optional[int] = None
         self._next = 1
         self._halt: Optional[int] = None
+        self._held: Optional[_Held] = None
         self._switches = Switches(history.program)
         self._quiet: Set[Tuple[int, bool, int, int]] = set()
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
@@ -125,6 +127,10 @@ class Reader:
 
     def gap(self, gap: Gap) -> None:
         """Note that what ran next is unknown."""
+        if gap.reason is not GapReason.TRACE_ON:
+            self._held = None
+        elif self._held is None and gap.detail == DEBUG_STATE:
+            self._held = _Held(self._next - 1, self._before, self._entered, None)
         self._row(self._frame.level, None, gap.address or 0, Entered.START, gap)
         if self._before is not None and not self._before.taken:
             self._resumes = self._before.end
@@ -135,7 +141,9 @@ class Reader:
         """Take an exception; a debug halt only marks a place."""
         if event.name == DEBUG_HALT:
             self._resumes = self._halt = event.return_address
+            self._held = _Held(self._next - 1, self._before, self._entered, event.return_address)
             return
+        self._go_on(event.return_address)
         if self._entered is Entered.START:
             self._start(Frame(0, None, None, None))
         elif self._before is not None and self._before.taken and event.return_address is not None:
@@ -177,10 +185,21 @@ class Reader:
         self.calls = calls
         return frame
 
+    def _go_on(self, address: Optional[int]) -> bool:
+        # After a halt, as if there had been none, if what ran next is where the core was halted.
+        held, self._held = self._held, None
+        if held is None or address is None or self._entered is not Entered.START or held.number != self._next - 1:
+            return False
+        if not goes_on(self._history, held.number, held.address, address):
+            return False
+        self._before, self._entered = held.before, held.entered
+        return True
+
     def _enter(self, executed: Range, function: Optional[Function]) -> None:
+        start = executed.start
+        was_held = self._go_on(start)
         frame = self._frame
         before = self._before
-        start = executed.start
         move: Optional[_Move] = None
         if self._entered is Entered.START:
             if not self.stretches or start != self._resumes or function != frame.function:
@@ -196,6 +215,8 @@ class Reader:
             move = self._branch(before, function, start)
         elif function != frame.function:
             move = _Move(self._renamed(function), Entered.JUMP)
+        if move is None and was_held:
+            move = _Move(frame, Entered.START)
         if move is not None:
             self._begin(move, start)
 
@@ -272,6 +293,15 @@ class Reader:
             if isinstance(item, Instruction) and item.address >= address and first <= item.number <= last:
                 return item
         return None
+
+
+class _Held(NamedTuple):
+    # How far execution was read when the core was halted.
+    number: int
+    before: Optional[Range]
+    entered: Entered
+    address: Optional[int]
+    """Where it was halted; None: the trace does not say."""
 
 
 class _Move(NamedTuple):

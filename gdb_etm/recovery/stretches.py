@@ -5,15 +5,12 @@ from __future__ import annotations
 from itertools import chain
 from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from gdb_etm.history.halts import goes_on
 from gdb_etm.history.store import History, Span
-from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import DEBUG_STATE, Event, Exception_, Gap, GapReason
 
 _DEBUG_HALT = "Debug halt"
 _RESET = 1
-_BKPT = b"\xbe"
-# The upper byte of its encoding (Armv7-M ARM, A7.7.17).
 
 Item = Union[Span, Event]
 
@@ -67,26 +64,14 @@ def _is_pause(history: History, number: int, events: List[Event]) -> bool:
     if isinstance(halt, Gap) and not any(isinstance(event, Exception_) for event in events):
         # An ETMv3 says that the core was in debug state, not where it was halted.
         same = all(isinstance(event, Gap) and event.detail == DEBUG_STATE for event in [halt, *others])
-        return same and history.instruction(number + 1).address in _successors(history, number)
+        return same and goes_on(history, number, None, history.instruction(number + 1).address)
     if not isinstance(halt, Exception_) or halt.name != _DEBUG_HALT or halt.return_address is None:
         return False
     if not all(isinstance(other, Gap) and other.reason is GapReason.TRACE_ON for other in others):
         return False
     later = (event.return_address for event in events[halts[0] + 1 :] if isinstance(event, Exception_))
-    goes_on = next(later, history.instruction(number + 1).address)
-    return goes_on is not None and goes_on == halt.return_address & ~1
-
-
-def _successors(history: History, number: int) -> Tuple[int, ...]:
-    # Where an instruction may lead, as far as it says so itself; behind BKPT a debugger may have done what the program
-    # asked it for.
-    one = history.instruction(number)
-    if one.isa is Isa.T32 and history.program.read(one.address, 2)[1:] == _BKPT:
-        return ()
-    insn = Blocks(history.program).instruction(one.address, one.isa)
-    if insn is None or insn.kind is Kind.INDIRECT:
-        return ()
-    return (insn.target, one.address + insn.size) if insn.kind is Kind.DIRECT else (one.address + insn.size,)
+    address = next(later, history.instruction(number + 1).address)
+    return address is not None and goes_on(history, number, halt.return_address, address)
 
 
 def breaks(event: Event) -> bool:

@@ -128,6 +128,7 @@ def test_a_session_names_what_ran(board: str) -> None:
             "python print('HERE')",
             "etm functions -99",
             "etm history /s -99",
+            "output $_etm_calls(\"thrice\")",
             "etm goto begin",
             "etm where",
             "etm last thrice",
@@ -139,4 +140,6 @@ def test_a_session_names_what_ran(board: str) -> None:
         assert re.search(r"\d +(?:<\w+, .*> *)?%s$" % ran, output, re.MULTILINE), output
     assert re.search(r"bl +0x%x <thrice>$" % symbol(path, "thrice"), output, re.MULTILINE), output
     assert re.search(r"bhi.n +0x%x <sized\+8>$" % (symbol(path, "sized") + 8), output, re.MULTILINE), output
+    # Three calls, each with a halt where it begins.
+    assert "3#0  folded" in output, output
     assert "#0  folded (value=3) at dropped.c:" in output and "#1  thrice (value=3) at dropped.c:" in output, output

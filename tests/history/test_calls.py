@@ -5,7 +5,7 @@ from __future__ import annotations
 from gdb_etm.history.calls import Break, Segment, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.reader import Entered
-from gdb_etm.protocols.elements import ExceptionReturn, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_STATE, ExceptionReturn, Gap, GapReason
 from tests.history.paths import BL, BLX_R3, BX_LR, BX_R3, GAP, POP_PC, TBB, B, Path
 
 FUNCTIONS = {
@@ -193,3 +193,44 @@ def test_empty_history() -> None:
 def test_history_of_events_alone() -> None:
     p = path().event(GAP).take("NMI", 2, 0x100).event(ExceptionReturn(0)).event(GAP)
     assert p.outline() == ["gap", (0, "<NMI>"), "gap"]
+
+
+HALTED = Gap(0, GapReason.TRACE_ON, DEBUG_STATE)
+
+
+def test_a_breakpoint_where_a_function_begins_hides_no_call() -> None:
+    p = path().run(0x100, 2, BL).take("Debug halt", None, 0x200).event(HALTED)
+    p.run(0x200, 1).take("Debug halt", None, 0x202).event(HALTED).run(0x202, 1, BX_LR).run(0x108, 1)
+    assert p.outline() == [(0, "main"), "gap", (1, "f"), "gap", (1, "f"), (0, "main")]
+    entered = [one.entered for one in p.entries() if isinstance(one, Segment)]
+    assert entered == [Entered.START, Entered.CALL, Entered.START, Entered.RETURN]
+
+
+def test_a_halt_on_the_way_to_a_handler_and_back() -> None:
+    p = path().run(0x100, 2).take("IRQ0", 16, 0x104).take("Debug halt", None, 0x400).event(HALTED).run(0x400, 1, BX_LR)
+    p.event(ExceptionReturn(0)).take("Debug halt", None, 0x104).event(HALTED).run(0x104, 1)
+    assert p.outline() == [(0, "main"), (1, "<IRQ0>"), "gap", (1, "handler"), "gap", (0, "main")]
+
+
+def test_an_exception_behind_a_halt_interrupts_what_was_halted() -> None:
+    p = path().run(0x100, 2, BL).take("Debug halt", None, 0x200).event(HALTED).take("IRQ0", 16, 0x200)
+    p.run(0x400, 1, BX_LR).event(ExceptionReturn(0)).run(0x200, 1, BX_LR).run(0x108, 1)
+    assert p.outline() == [(0, "main"), "gap", (2, "<IRQ0>"), (2, "handler"), (1, "f"), (0, "main")]
+
+
+def test_where_a_debugger_went_elsewhere_there_was_no_call() -> None:
+    for halt, start in ((0x200, 0x300), (0x202, 0x200)):
+        p = path().run(0x100, 2, BL).take("Debug halt", None, halt).event(HALTED).run(start, 1, BX_LR)
+        assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.START]
+    p = path().run(0x100, 2, BL).take("Debug halt", None, 0x200).event(HALTED).event(GAP).run(0x200, 1, BX_LR)
+    assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.START]
+
+
+def test_a_halt_whose_place_the_trace_does_not_tell() -> None:
+    # An ETMv3's: only where the instruction before says where it leads.
+    p = path().run(0x100, 2, BL).event(HALTED).run(0x108, 1, BX_LR)
+    assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.START]
+    p = path().run(0x1FC, 0, B).event(HALTED).run(0x200, 1, BX_LR)
+    assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.TAIL_CALL]
+    p = path().run(0x1FE, 0, BLX_R3).event(HALTED).run(0x300, 1, BX_LR)
+    assert [one.entered for one in p.entries() if isinstance(one, Segment)] == [Entered.START, Entered.START]

@@ -1,0 +1,39 @@
+"""Halts inside a history: whether what ran next is where the core was halted."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+from gdb_etm.history.store import History
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.isa import Isa, Kind
+
+_BKPT = b"\xbe"
+# The upper byte of its encoding (Armv7-M ARM, A7.7.17).
+
+
+def goes_on(history: History, number: int, halted_at: Optional[int], address: int) -> bool:
+    """Tell whether execution went on at an address after a halt as if there had been none.
+
+    :param number: Of the instruction before the halt.
+    :param halted_at: Where the core was halted; None: an ETMv3 only says that it was.
+    :param address: Of what ran next.
+    """
+    if halted_at is not None:
+        return address == halted_at & ~1
+    return number > 0 and address in successors(history, number)
+
+
+def successors(history: History, number: int) -> Tuple[int, ...]:
+    """List where an instruction may lead, as far as it says so itself.
+
+    :param number: Of the instruction.
+    :returns: Nothing behind BKPT: a debugger may have done what the program asked it for.
+    """
+    one = history.instruction(number)
+    if one.isa is Isa.T32 and history.program.read(one.address, 2)[1:] == _BKPT:
+        return ()
+    insn = Blocks(history.program).instruction(one.address, one.isa)
+    if insn is None or insn.kind is Kind.INDIRECT:
+        return ()
+    return (insn.target, one.address + insn.size) if insn.kind is Kind.DIRECT else (one.address + insn.size,)
