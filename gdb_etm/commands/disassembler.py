@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from gdb_etm.history.frames import Function
 from gdb_etm.program.conditions import enters_it_block
@@ -21,16 +21,17 @@ class Disassembler:
 
     def __init__(self, resolve: Callable[[int], Optional[Function]]) -> None:
         self._resolve = resolve
-        self._engines: Dict[Isa, Any] = {}
+        self._engines: Dict[Isa, List[Any]] = {}
 
     def text(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write one instruction: mnemonic, a tab, operands; bytes that are none become ``.inst``.
 
         :param before: The IT block before it, see :class:`ItBlocks`.
         """
-        for instruction in list(self._engine(isa).disasm(before + code, address - len(before)))[-1:]:
-            if instruction.address != address:
-                break
+        for engine in self._engines_for(isa):
+            instruction = next(iter(list(engine.disasm(before + code, address - len(before)))[-1:]), None)
+            if instruction is None or instruction.address != address:
+                continue
             operands = instruction.op_str
             if instruction.mnemonic.startswith(_BRANCHES):
                 operands = _TARGET.sub(self._named, operands)
@@ -42,16 +43,18 @@ class Disassembler:
         name = symbol_text(self._resolve(address), address)
         return "0x%x <%s>" % (address, name) if name else "0x%x" % address
 
-    def _engine(self, isa: Isa) -> Any:
+    def _engines_for(self, isa: Isa) -> List[Any]:
         if isa not in self._engines:
             import capstone
 
+            thumb = capstone.CS_MODE_THUMB | capstone.CS_MODE_V8
             modes = {
-                Isa.A64: (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
-                Isa.A32: (capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM | capstone.CS_MODE_V8),
-                Isa.T32: (capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_V8),
+                Isa.A64: ((capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),),
+                Isa.A32: ((capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM | capstone.CS_MODE_V8),),
+                # The special registers of a microcontroller are none of other profiles'.
+                Isa.T32: ((capstone.CS_ARCH_ARM, thumb), (capstone.CS_ARCH_ARM, thumb | capstone.CS_MODE_MCLASS)),
             }
-            self._engines[isa] = capstone.Cs(*modes[isa])
+            self._engines[isa] = [capstone.Cs(*mode) for mode in modes[isa]]
         return self._engines[isa]
 
 

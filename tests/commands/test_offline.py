@@ -71,6 +71,9 @@ def test_text_names_branch_targets_and_keeps_what_is_no_instruction() -> None:
     assert offline.disassemble(main.start, bytes.fromhex("fff7ffff"), Isa.T32).endswith("<main+2>")
     assert offline.disassemble(0, bytes.fromhex("ffff"), Isa.T32) == ".inst\t0xffff"
     assert offline.disassemble(0x1000, bytes.fromhex("c0035fd6"), Isa.A64) == "ret"
+    # A microcontroller's special registers (Armv8-M ARM, D1.2): msr basepri, r0; mrs r0, control.
+    assert offline.disassemble(0x1000, bytes.fromhex("80f31188"), Isa.T32) == "msr\tbasepri, r0"
+    assert offline.disassemble(0x1000, bytes.fromhex("eff31480"), Isa.T32) == "mrs\tr0, control"
     # it ne | movne r0, #1: the second is conditional because of the first.
     assert offline.disassemble(0x1002, bytes.fromhex("0120"), Isa.T32, bytes.fromhex("18bf")) == "movne\tr0, #1"
 
