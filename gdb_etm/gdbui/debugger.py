@@ -63,8 +63,12 @@ class GdbDebugger:
         self._symbols = None
 
     def function_at(self, address: int) -> Optional[Function]:
-        """Find a function by debug information, else by the symbol table."""
-        blocks = self.there.blocks(address)
+        """Find a function by debug information, else by the symbol table.
+
+        Where dropped functions lie over others, by the symbol table alone: the more GDB reads of debug information, the
+        more of them it sees, and a frame that it has shown may then be another function's.
+        """
+        blocks = [] if self.there.is_hiding else self.there.blocks(address)
         if blocks:
             found = self._function_of(blocks[-1])
             if address < found.end:
@@ -233,7 +237,7 @@ class GdbDebugger:
 
     def _as_named(self, function: Function) -> Function:
         # As GDB writes the name, and of several the one that it takes where there is no debug information.
-        is_plain = self.there.hides(function.start) and not function.name.startswith("_Z")
+        is_plain = self.there.is_hiding and not function.name.startswith("_Z")
         if function not in self._named:
             found = None if is_plain else minimal_symbol(function.start)
             name = found[0] if found is not None and found[1] == 0 else function.name

@@ -69,9 +69,14 @@ class There:
                 self._end = last.end if last is not None else self._end
         return address < self._end
 
+    @property
+    def is_hiding(self) -> bool:
+        """Whether GDB takes dropped functions to lie over others."""
+        return self.hides(0)
+
     def misnames(self, address: int) -> bool:
         """Tell whether GDB may write an address with a name that is not the one there, or with a wrong distance."""
-        if self.hides(address):
+        if self.is_hiding:
             return True
         blocks = self.blocks(address)
         return bool(blocks) and bool(blocks[-1].start & 1)  # an assembler's, with the T32 state in it
