@@ -106,17 +106,24 @@ class StretchSolution:
             if first <= fact.number <= last + 1:
                 given.setdefault(fact.number, []).append(fact)
         self._build(given)
-        memory = Memory(self.line, _words(begin), self._left(), self.address, border.readable if border else None)
-        assumptions = Assumptions(self.line, self.flow.calls.assumptions, self._entered)
-        assumptions.by_block = self.flow.by_block
-        self.solver = Solver(self.line, memory, assumptions, self._count)
-        self.solver.saved = self._saved
-        self.solver.owned = self.flow.owned
-        if self.flow.owned is not None:
-            self.flow.owned.strange.update(self.distrust.strange)
-        self.solver.scheduler = self.flow.scheduler
-        self.solver.further = self._further if border is not None else None
+        self.solver = self._make_solver()
         self._solve()
+
+    def _make_solver(self) -> Solver:
+        border, flow = self.border, self.flow
+        memory = Memory(
+            self.line, _words(self.begin), self._left(), self.address, border.readable if border else None
+        )
+        assumptions = Assumptions(self.line, flow.calls.assumptions, self._entered)
+        assumptions.by_block = flow.by_block
+        solver = Solver(self.line, memory, assumptions, self._count)
+        solver.saved = self._saved
+        solver.owned = flow.owned
+        if flow.owned is not None:
+            flow.owned.strange.update(self.distrust.strange)
+        solver.scheduler = flow.scheduler
+        solver.further = self._further if border is not None else None
+        return solver
 
     @property
     def trusted_end(self) -> Optional[State]:

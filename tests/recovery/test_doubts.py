@@ -1,4 +1,4 @@
-"""Facts that contradict each other: small runs worked by hand, and the board's truth beside deliberately false facts."""
+"""Facts that contradict each other: cases worked by hand, and the board's truth beside deliberately false facts."""
 
 from __future__ import annotations
 
