@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import select
 import socket
 import subprocess
 import sys
 import time
+import weakref
 from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
@@ -15,14 +17,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from gdb_etm.commands.anchors import Anchored
+from gdb_etm.commands.proxying import Histories
 from gdb_etm.errors import CaptureError
 from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.layout import Layout, described, m_profile
 from gdb_etm.replay.packets import Item, Kind, frame
 from gdb_etm.replay.proxy import Proxy
 from gdb_etm.replay.target import Replay
+from gdb_etm.snapshot.reader import read_snapshot
 from tests.gdb_session import ROOT
 from tests.replay.boards import ELF, PROXY, pyocd_server, run
+from tests.shared import capture_folder
 
 SECONDS = 30
 
@@ -45,6 +51,22 @@ class Halted:
     def interrupt(self) -> None:
         """Take Ctrl-C."""
         self.asked.append(b"\x03")
+
+
+def test_what_was_made_for_an_older_halt_is_collected() -> None:
+    """Python's own collector rests, as it does for long while there is much that is old."""
+    (capture,) = read_snapshot(capture_folder("armv8_1m_branches"))
+    histories, made = Histories([]), []
+    gc.disable()
+    try:
+        for _ in range(3):
+            replay = histories.replay(capture, Halt(Halted()), Anchored())
+            replay.past.prepare(replay.motion.last)
+            made.append(weakref.ref(replay.past))
+            del replay
+        assert [each() is not None for each in made] == [False, False, True]
+    finally:
+        gc.enable()
 
 
 class Nothing:
