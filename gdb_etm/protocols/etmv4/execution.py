@@ -10,6 +10,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Stop
 from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -320,11 +321,14 @@ class Execution:
         if self._undirected is None:
             return
         entry, executed, branch = self._undirected
-        if place.address == executed.end:
+        at = executed.end - branch.size
+        certain = always_taken(self.automaton.blocks.program.read, executed.start, at, executed.isa)
+        if place.address == executed.end and not certain:
             self.recorder.order[entry] = self.recorder.table.single(Leg((executed._replace(taken=False),)))
         elif branch.kind is Kind.DIRECT and branch.target != place.address:
-            detail = "the program goes on at 0x%08x or 0x%08x, the trace at 0x%08x"
-            self.gap(position, GapReason.BAD_IMAGE, detail % (executed.end, branch.target, place.address))
+            onward = "" if certain else "0x%08x or " % executed.end
+            detail = "the program goes on at %s0x%08x, the trace at 0x%08x" % (onward, branch.target, place.address)
+            self.gap(position, GapReason.BAD_IMAGE, detail)
 
     def exception(
         self,

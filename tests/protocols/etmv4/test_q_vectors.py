@@ -224,6 +224,15 @@ def test_the_branch_at_the_end_lies_behind_a_barrier(q: str, expected: List[str]
     assert story(A_PROFILE, BARRIER, AT_9000 + q) == ["EL1 NS"] + expected
 
 
+def test_a_branch_that_is_always_taken_at_the_end() -> None:
+    # BX LR to the instruction after it was taken.
+    assert run("9b 00 80 00 00 a6 82 80 02") == ["8000-8004 2E"]
+    # 9010 nop, b 9010: that cannot go on at 0x9014.
+    loop = program(Code(0x9010, "00bf fde7 00bf"))
+    at_9010 = ASYNC + "01 00 81 21 9b 08 90 00 00 "
+    assert story(A_PROFILE, loop, at_9010 + "a6 8a 90 02")[1:] == ["9010-9014 2E", "gap: trace and program disagree"]
+
+
 def test_any_count_takes_bounded_time() -> None:
     # The instruction at 0x7004 goes to 0x7000 for ever.
     at_7000 = ASYNC + "01 00 81 21 9a 00 38 00 00 "
