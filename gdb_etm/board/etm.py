@@ -19,7 +19,7 @@ from gdb_etm.board.t32 import decode
 from gdb_etm.board.units import UnitModel, equipped
 from gdb_etm.board.viewinst import SSSTATUS, VICTLR
 from gdb_etm.protocols.etmv4.data.tracer import Transfer
-from gdb_etm.protocols.etmv4.encoder import DataConfig, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encoder import NO_EXECUTION, DataConfig, Encoder, EncoderConfig
 from gdb_etm.protocols.etmv4.speculator import Setup
 from gdb_etm.protocols.instructions import ReadCode, Region
 
@@ -106,6 +106,7 @@ class TraceUnit:
         self.outputs: Callable[[int], None] = lambda levels: None
         """Called with the external outputs, one bit each, when they change."""
         model = equipped(model, options.comparators, options.resources)
+        self._model = model
         self._has_data = model.has_data
         self._read_code = read_code
         self._pe_inputs = pe_inputs
@@ -196,8 +197,11 @@ class TraceUnit:
 
     def lockup(self, address: int) -> None:
         """Take an entry to lockup."""
-        if self._encoder is not None:
-            self._encoder.lockup(address, self._logic is not None and self._logic.view.forces_lockup)
+        if self._encoder is None:
+            return
+        model = self._model
+        told = model.lockup_address if model.tells_lockup_address or address == NO_EXECUTION else None
+        self._encoder.lockup(address, self._logic is not None and self._logic.view.forces_lockup, told)
 
     def debug_entry(self, pc: int) -> None:
         """Take an entry to Debug state."""

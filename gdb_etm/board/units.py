@@ -42,6 +42,10 @@ class UnitModel(NamedTuple):
     """TRCIDR8.MAXSPEC unless another is chosen; 0 where it cannot be."""
     has_data: bool
     """Whether it can trace loads and stores."""
+    lockup_address: int = 0xEFFFFFFE
+    """What the PC shows in lockup."""
+    tells_lockup_address: bool = False
+    """Whether Lockup exceptions tell that rather than the instruction that caused them (Armv7-M; table 5-5)."""
 
 
 # Both units have the resources of the one in the Cortex-M33: four DWT inputs, two selector pairs, one reduced counter.
@@ -121,6 +125,8 @@ ETM_M7 = UnitModel(
     ones=_ONES,
     speculation=8,
     has_data=True,
+    lockup_address=0xFFFFFFFE,
+    tells_lockup_address=True,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Callable, Dict, Iterable, List, Optional
 
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Range
+from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.assumptions import Assumptions
 from gdb_etm.recovery.border import Border
@@ -27,6 +27,7 @@ from gdb_etm.recovery.memory import Memory, Reader
 from gdb_etm.recovery.operations import MASK, MSP, PLACES, PSP, SP, told
 from gdb_etm.recovery.regained import Regained
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.runs import LOCKUP
 from gdb_etm.recovery.solver import Solver
 from gdb_etm.recovery.stacking import failures
 from gdb_etm.recovery.stretches import breaks
@@ -224,13 +225,16 @@ class StretchSolution:
     def _reaches(self, pc: int) -> bool:
         # Whether the program counter is where the last instruction leads.
         last: Optional[Range] = None
+        events: List[Event] = []
         for item in self.history.spans(self.last, self.last):
             if isinstance(item, Span):
                 last = item.range
             elif last is not None and isinstance(item, (Exception_, ExceptionReturn)) and not breaks(item):
-                # A handler's first instruction, or where one returned to.
-                return True
-        if last is None:
+                events.append(item)
+        if any(_hides_what_ran(event) for event in events):
+            return False
+        if last is None or events:
+            # A handler's first instruction, or where one returned to.
             return True
         if self._has_locked_up(pc):
             return True
@@ -357,6 +361,11 @@ class StretchSolution:
 
 def _nothing(word: int) -> Optional[int]:
     return None
+
+
+def _hides_what_ran(event: Event) -> bool:
+    # Of an Armv7-M core in lockup the trace tells its address, not where execution came to (IHI 0064, table 5-5).
+    return isinstance(event, Exception_) and event.name == LOCKUP and event.return_address == LOCKUP_ADDRESSES[1]
 
 
 def _words(state: Optional[State]) -> Optional[Reader]:

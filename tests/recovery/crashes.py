@@ -65,11 +65,17 @@ class Halt(NamedTuple):
     history: History
     registers: Dict[str, int]
     ram: bytes
-    told: Tuple[Tuple[int, Dict[str, int]], ...]
-    """The truth of the history's instructions: their addresses, and the registers before each."""
-    last: Dict[str, int]
-    """The registers at the halt, as the truth has them."""
+    truth: Tuple[Tuple[int, Dict[str, int]], ...]
+    """The instructions that ran: their addresses, and the registers before each; of the halt, 0 and the registers."""
+    hidden: int
+    """How many instructions ran behind those of the history."""
     locked_up: bool
+
+    @property
+    def told(self) -> Tuple[Tuple[int, Dict[str, int]], ...]:
+        """The truth of the history's instructions, and of what came next."""
+        end = len(self.truth) - self.hidden
+        return self.truth[end - len(self.history) - 1 : end]
 
     def recovery(self, limit: Tier = Tier.ASSUMED) -> Recovery:
         """Make the recovery that a user is given."""
@@ -127,8 +133,14 @@ def halt_of(crash: Crash, folder: Path) -> Halt:
         ram = bytes(live.core.read_memory_block8(RAM_BASE, RAM_SIZE))
         (history,) = build(tracing.drain(crash.way), Program(load_elf(path))).values()
         # The program goes on when the session ends.
-        told, last = _truth(truth)
-    return Halt(crash, history, registers, ram, tuple(told[-len(history) :]), last, locked_up)
+        told = _truth(truth)
+    return Halt(crash, history, registers, ram, tuple(told), _hidden(told, history), locked_up)
+
+
+def _hidden(truth: List[Tuple[int, Dict[str, int]]], history: History) -> int:
+    # How many instructions ran behind the last one of the history: as few as may be.
+    last = history.instruction(len(history)).address
+    return next(number for number in range(len(truth) - 1) if truth[-2 - number][0] == last)
 
 
 def _wait(live: Live) -> Target.State:
@@ -150,7 +162,7 @@ def _registers(live: Live, floats: bool) -> Dict[str, int]:
     return {**special.missing(found), **special.fault_status(), **found}
 
 
-def _truth(path: Path) -> Tuple[List[Tuple[int, Dict[str, int]]], Dict[str, int]]:
+def _truth(path: Path) -> List[Tuple[int, Dict[str, int]]]:
     # Each executed address with the registers before it, and the registers at the end.
     found: List[Tuple[int, Dict[str, int]]] = []
     now: Dict[str, int] = {}
@@ -160,7 +172,7 @@ def _truth(path: Path) -> Tuple[List[Tuple[int, Dict[str, int]]], Dict[str, int]
             now = {**now, **{name: int(value, 16) for name, value in changed}}
         elif line.startswith("0x"):
             found.append((int(line[:10], 16), now))
-    return found, now
+    return [*found, (0, now)]
 
 
 def compare(halt: Halt, recovery: Recovery) -> Comparison:
@@ -168,8 +180,7 @@ def compare(halt: Halt, recovery: Recovery) -> Comparison:
     count = len(halt.history)
     wrong: List[str] = []
     known = [0] * len(Tier)
-    for number in range(1, count + 2):
-        true = halt.told[number - 1][1] if number <= count else halt.last
+    for number, (_, true) in enumerate(halt.told, 1):
         for name in NAMES:
             value = recovery.register(number, name)
             if value.value is None:

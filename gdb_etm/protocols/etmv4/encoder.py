@@ -262,16 +262,24 @@ class Encoder(StreamEncoder[PacketWriter]):
             self.request_timestamp()
         self._level = HANDLER if handler else THREAD
 
-    def lockup(self, address: int, forced: bool = False) -> None:
+    def lockup(self, address: int, forced: bool = False, told: Optional[int] = None) -> None:
         """Take an entry to lockup: nothing runs until another exception or a halt (5.2.7).
 
         :param address: Address of the instruction that caused it, or :data:`NO_EXECUTION` if no instruction did.
         :param forced: Whether it is traced even if what came before it was not.
+        :param told: The return address that is told instead, as the core's lockup address is.
         """
         if forced and not self._active:
             self._turn_on()
-        if self._active:
-            self._leave(LOCKUP, address, ())
+        if not self._active:
+            return
+        if told is not None and address != NO_EXECUTION:
+            if self._branch is not None:
+                self._resolve(self._branch, address)
+                self._branch = None
+            if self._lost:
+                self._arrive(address)
+        self._leave(LOCKUP, address if told is None else told, ())
 
     def debug_halt(self, pc: int) -> None:
         """Take an entry to Debug state (3.5.8).
