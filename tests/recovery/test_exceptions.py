@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 from gdb_etm.capture import Core
+from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import State, Tier, no_memory
@@ -154,3 +155,63 @@ def test_loads_that_were_interrupted_may_be_done_in_part() -> None:
 
     assert (found(source, "r0"), found(source, "r2"), found(source, "r3")) == (None, RAM, 3)
     assert found(source.replace("ldm r2, {r0, r1}", "ldr.w r0, [r2]"), "r0") == 7
+
+
+JUMP = "bx r4\nnop\nhandler:\nbx lr\nleaf:\nmovs r1, #7\nb leaf\n"
+JUMPS_TO, JUMP_HANDLER = CODE + 6, CODE + 4
+
+
+def jumped(items: List[Item], memory: Dict[int, int], **registers: int) -> Recovery:
+    """Recover a run that began with a branch and is halted in a handler, or where it led."""
+
+    def read(address: int, size: int) -> Optional[bytes]:
+        return memory[address].to_bytes(4, "little")[:size] if address in memory else None
+
+    halted = JUMP_HANDLER if isinstance(items[-1], Taken) else JUMPS_TO + 2
+    history = history_of(built(JUMP), items, halted)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    state = State({**REGISTERS, "pc": halted, **registers}, read)
+    return Recovery(history, state, rules=Rules(limit=Tier.EXACT))
+
+
+def frame_of(*words: int) -> Dict[int, int]:
+    return {TOP - 32 + 4 * index: word for index, word in enumerate(words)}
+
+
+def test_a_branch_to_an_even_address_faults_there() -> None:
+    # The frame has the target as its return address, and T is 0 (Armv7-M ARM, BXWritePC).
+    memory = frame_of(6, 1, 2, 3, 12, 0x77, JUMPS_TO, 0x40000000)
+    registers = {"sp": TOP - 32, "msp": TOP - 32, "lr": 0xFFFFFFF9, "xpsr": 0x01000003}
+    recovery = jumped([CODE, Taken(3, JUMPS_TO)], memory, r4=JUMPS_TO, **registers)
+    assert not recovery.findings
+    assert [recovery.register(1, name).value for name in ("r0", "r4", "r12", "lr", "sp", "z")] == [
+        6, JUMPS_TO, 12, 0x77, TOP, 1]
+
+
+def test_where_an_instruction_runs_after_an_interrupt_the_branch_led_to_thumb_code() -> None:
+    items: List[Item] = [CODE, Taken(16, JUMPS_TO), JUMP_HANDLER, Returned(), JUMPS_TO]
+    history = jumped(items, {}).history
+    recovery = Recovery(history, rules=Rules(limit=Tier.EXACT))
+    assert recovery.register(1, "r4").value == JUMPS_TO + 1
+    pending = jumped([CODE, Taken(16, JUMPS_TO)], {}).history
+    unknown = Recovery(pending, rules=Rules(limit=Tier.EXACT)).register(1, "r4")
+    assert (unknown.value, unknown.known, unknown.bits) == (None, 0xFFFFFFFE, JUMPS_TO)
+
+
+def test_a_frame_that_may_be_missing_tells_nothing() -> None:
+    # STKERR: SP is that of the frame, and memory need not hold it, nor how it was aligned (Armv7-M ARM, PushStack).
+    registers = {"sp": TOP - 32, "msp": TOP - 32, "lr": 0xFFFFFFF9, "xpsr": 0x01000003, "cfsr": 1 << 12}
+    recovery = jumped([CODE, Taken(3, JUMPS_TO)], frame_of(*range(8)), r4=JUMPS_TO, **registers)
+    assert not recovery.findings
+    assert (recovery.register(1, "r0").value, recovery.register(1, "r4").value) == (None, JUMPS_TO)
+    pointer = recovery.register(1, "sp")
+    assert (pointer.known, pointer.bits) == (0xFFFFFFFB, TOP)
+
+
+def test_a_lockup_enters_no_handler() -> None:
+    items: List[Item] = [CODE, Exception_(0, 0x1A, "Lockup", None, JUMPS_TO)]
+    history = history_of(built(JUMP), items, 0xEFFFFFFE)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M33", {}))
+    recovery = Recovery(history, State({**REGISTERS, "pc": 0xEFFFFFFE, "r4": JUMPS_TO}, no_memory))
+    assert not recovery.findings
+    assert (recovery.register(1, "sp").value, recovery.register(1, "r4").value) == (TOP, JUMPS_TO)
