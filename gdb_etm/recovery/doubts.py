@@ -39,6 +39,11 @@ class Doubts(NamedTuple):
     void: FrozenSet[int] = frozenset()
     """Numbers of instructions of which the model is wrong."""
 
+    def withhold(self, line: Line) -> None:
+        """Let nothing be taken into a line that is being made."""
+        line.doubted, line.void = self.facts, self.void
+        line.unlinked.update(self.links)
+
     def more(self, line: Line, contradiction: Contradiction) -> "Doubts":
         """Add what the proof of a contradiction rests on.
 

@@ -81,8 +81,7 @@ class StretchSolution:
         self.rules = rules
         self.findings: List[Finding] = []
         self.line = Line(rules, history.program)
-        self.line.doubted, self.line.void = doubts.facts, doubts.void
-        self.line.unlinked.update(doubts.links)
+        doubts.withhold(self.line)
         self.contradiction: Optional[Contradiction] = None
         """That of the facts; nothing is told then."""
         core = history.source.core

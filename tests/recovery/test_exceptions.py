@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional
 
+import pytest
+
 from gdb_etm.capture import Core
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.recovery import Recovery
@@ -215,3 +217,60 @@ def test_a_lockup_enters_no_handler() -> None:
     recovery = Recovery(history, State({**REGISTERS, "pc": 0xEFFFFFFE, "r4": JUMPS_TO}, no_memory))
     assert not recovery.findings
     assert (recovery.register(1, "sp").value, recovery.register(1, "r4").value) == (TOP, JUMPS_TO)
+
+
+EDITING = """
+    movs r0, #1
+    adds r0, r0, r4
+    nop
+    b end
+handler:
+    ldr r1, [r6]
+    ldr r3, [r6, #4]
+    str r3, [r1]
+    bx lr
+careful:
+    str r4, [r7]
+    bx lr
+"""
+CAREFUL = CODE + 16
+
+
+def answered(number: int, handler: int = CODE + 8, resumed: int = CODE + 4) -> Recovery:
+    """Recover a run in which an exception's handler stores somewhere."""
+    code = [handler + 2 * index for index in range(4 if handler < CAREFUL else 2)]
+    items: List[Item] = [CODE, CODE + 2, Taken(number, CODE + 4), *code, Returned(), resumed]
+    history = history_of(built(EDITING), items, CODE + 6 if resumed == CODE + 4 else CODE + 20)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    registers = {**REGISTERS, "r2": 6, "r6": 0x40000000, "r7": RAM}
+    return Recovery(history, State(registers, no_memory))
+
+
+@pytest.mark.parametrize("number", [11, 14])
+def test_what_was_asked_for_may_be_answered_in_the_frame(number: int) -> None:
+    recovery = answered(number)
+    assert recovery.register(2, "r2").value is None
+    assert recovery.register(2, "lr").value is None
+    assert recovery.register(2, "sp").value == TOP
+    assert not recovery.register(3, "xpsr").known
+    assert not recovery.findings
+
+
+@pytest.mark.parametrize("number", [11, 14])
+def test_unless_the_handlers_stores_miss_it(number: int) -> None:
+    recovery = answered(number, CAREFUL)
+    assert recovery.register(2, "r2").value == 6
+    assert recovery.register(2, "lr").value == 0x77
+
+
+@pytest.mark.parametrize("number", [15, 16])
+def test_nobody_waits_for_an_interrupt(number: int) -> None:
+    recovery = answered(number)
+    assert recovery.register(2, "r2")[:2] == (6, Tier.ASSUMED)
+    assert recovery.register(2, "lr")[:2] == (0x77, Tier.ASSUMED)
+
+
+def test_one_that_goes_on_elsewhere_has_another_frame() -> None:
+    recovery = answered(16, resumed=CODE + 6)
+    assert recovery.register(2, "r2").value is None
+    assert not recovery.findings

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Dict, List, Optional, Tuple
 
+import pytest
+
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.calls import CONSTANT, Calls
@@ -214,3 +216,51 @@ def test_a_word_below_the_stack_pointer_is_nobodys() -> None:
         history.source = ran.history.source
         recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
         assert recovery.memory(1, STACK - 12, 1)[0].value == expected
+
+
+ANSWERED = """
+    push {r4, lr}
+    movs r0, #7
+    movs r1, #0
+    %s
+    mov r4, r0
+    nop
+    movs r5, #1
+    b end
+"""
+
+
+@pytest.mark.parametrize("between, known", [("nop", 7), ("svc 0", None), ("isb", None), ("dsb", None)])
+def test_what_code_asks_for_may_change_registers(between: str, known: Optional[int]) -> None:
+    # A handler of an SVC, or of a PendSV before a barrier, leaves results in the frame that it finds.
+    source = ANSWERED % between
+    wide = 2 if between in ("isb", "dsb") else 0
+    at = CODE + 10 + wide
+    history = history_of(built(source), [at, at + 2], at + 4)
+    told = Told([CODE, CODE + 16 + wide], {CODE: 0, CODE + 2: 8})
+    recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
+    assert recovery.register(1, "r4").value == known
+
+
+CHOSEN = """
+    sub sp, #8
+    movs r2, #0
+    str r2, [sp, #4]
+    cmp r0, r1
+    %s
+    nop
+    nop
+    ldr r3, [sp, #4]
+    movs r3, #1
+    b end
+"""
+
+
+@pytest.mark.parametrize("between, known", [("nop\nnop", 0), ("it ne\nstrne r0, [sp, #4]", None)])
+def test_a_store_that_may_have_run_leaves_nothing_known(between: str, known: Optional[int]) -> None:
+    source = CHOSEN % between
+    at = CODE + 12
+    history = history_of(built(source), [at, at + 2, at + 4, at + 6], at + 8)
+    told = Told([CODE, CODE + 22], {CODE: 0, CODE + 2: 8})
+    recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
+    assert recovery.register(4, "r3").value == known

@@ -8,13 +8,15 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.program.cfi import FrameRow
+from gdb_etm.program.cfi import FrameRow, load_frames
+from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import State, Tier
 from tests.history.executed import Item, Returned, Taken, history_of
-from tests.recovery.score import in_mid_run
+from tests.recovery.score import Uses, in_mid_run, score
 from tests.recovery.small import CODE, RAM, built
+from tests.recovery.truth import Run, prepare
 
 SOURCE = """
     movs r5, #3
@@ -233,3 +235,21 @@ def test_a_kernel(program: str, tmp_path: Path) -> None:
     assert found.sp.percent(Tier.ASSUMED) > 97
     assert found.live.percent(Tier.ASSUMED) > 70
     assert found.live.percent(Tier.LIKELY) > 85
+
+
+REQUESTS = [("O0", "m4", 50001), ("O0", "m33", 30001), ("Os", "m33", 70001), ("O2", "m4", 20001), ("O2", "m7", 60001)]
+
+
+@pytest.mark.parametrize("level, board, halt", REQUESTS)
+def test_a_kernel_that_answers_in_the_frames_of_its_threads(
+    level: str, board: str, halt: int, tmp_path: Path
+) -> None:
+    # Some of these are halted in a handler that no other one of its kind came before.
+    program = "requests-" + level
+    run = Run(prepare(program, tmp_path, halt, board), program, board)
+    first = run.start(5000)
+    rules = Rules(window=5004, frames=load_frames([run.elf]), stacks=tuple(load_writable(run.elf)))
+    found = score(run, Uses(run), first, Recovery(run.history(first), run.end(), rules=rules))
+    assert not found.wrong
+    assert found.live.percent(Tier.ASSUMED) > 35
+    assert found.lr.percent(Tier.ASSUMED) > 65
