@@ -77,7 +77,9 @@ def test_hardly_anything_likely_is_wrong(folder: Path) -> None:
     assert wrong < 0.0001 * sum(one.instants.count for one in scores)
 
 
-# What must be known, in percent, mean over the programs that keep the calling convention.
+# What must be known, in percent, mean over the programs that keep the calling convention, but for the one whose kernel
+# changes frames: see tests/recovery/test_threads.py.
+ORDINARY = tuple(name for name in KEEPING if name != "requests")
 FLOORS: Dict[Tuple[str, Tier], float] = {
     ("instants", Tier.EXACT): 58,
     ("live", Tier.EXACT): 48,
@@ -95,7 +97,7 @@ FLOORS: Dict[Tuple[str, Tier], float] = {
 
 @pytest.mark.parametrize("what, tier", FLOORS, ids=lambda value: str(value).lower())
 def test_enough_is_known(what: str, tier: Tier, folder: Path) -> None:
-    scores = [score_of(program, folder) for program in PROGRAMS if program.startswith(KEEPING)]
+    scores = [score_of(program, folder) for program in PROGRAMS if program.startswith(ORDINARY)]
     assert mean(scores, what, tier) >= FLOORS[what, tier]
 
 
