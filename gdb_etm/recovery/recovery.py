@@ -64,7 +64,7 @@ class Recovery:
 
     def first(self, number: int) -> int:
         """Tell from which instruction on values are worked out of what leads to another one, if they are asked for."""
-        pieces = self._pieces(number)
+        pieces = self._stretch(number)
         return number if pieces is None else pieces.first
 
     @property
@@ -132,19 +132,21 @@ class Recovery:
         return pieces.answers(index).touched(kind, address, size, piece.since, piece.last)
 
     def _unseen(self, number: int) -> Touched:
-        index = bisect_right(self._firsts, number) - 1
-        pieces = self._stretches[index] if 0 <= index and number <= len(self.history) else None
+        pieces = self._stretch(number)
         if pieces is None:
             return Touched(number, number, (), (), False)
         return Touched(pieces.stretch.first, pieces.first - 1, (), (), False)
 
-    def _pieces(self, number: int) -> Optional[Pieces]:
-        # Those of an instruction's stretch; what stands behind a stretch belongs to it at the end.
+    def _stretch(self, number: int) -> Optional[Pieces]:
+        # That of an instruction; what stands behind a stretch belongs to it at the end.
         last = len(self.history)
-        index = bisect_right(self._firsts, min(number, last) if number <= last + 1 else number) - 1
-        if index < 0 or number > last + 1 or not last or number < self._stretches[index].first:
-            return None
-        return self._stretches[index]
+        index = bisect_right(self._firsts, min(number, last)) - 1
+        return self._stretches[index] if index >= 0 and last and number <= last + 1 else None
+
+    def _pieces(self, number: int) -> Optional[Pieces]:
+        # Those in which something may be asked of an instruction.
+        pieces = self._stretch(number)
+        return None if pieces is None or number < pieces.first else pieces
 
     def _at(self, number: int) -> Optional[Answers]:
         # What is worked out about the piece of an instruction.

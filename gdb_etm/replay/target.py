@@ -6,7 +6,7 @@ qXfer:features:read; 6, "Running programs backward".
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.replay.layout import Layout
 from gdb_etm.replay.motion import Motion, Stopped, Why
@@ -236,8 +236,8 @@ class Target:
         line = self._line(stop)
         if line:
             yield console("etm: " + line)
-        for missed in dict.fromkeys(map(_missed, stop.missed)):
-            yield console("etm: " + missed)
+        if stop.missed:
+            yield console("etm: " + _missed(stop.missed))
         if stop.why is Why.END:
             self.ended = stop
         else:
@@ -309,14 +309,16 @@ def console(text: str) -> bytes:
     return b"O" + (text + "\n").encode("utf-8", "replace").hex().encode()
 
 
-def _missed(missed: Missed) -> str:
+def _missed(missed: Sequence[Missed]) -> str:
     # What may have been an access to watched memory on the way.
+    unknown, unseen = max(one.unknown for one in missed), max(one.unseen for one in missed)
     told: List[str] = []
-    if missed.unknown:
-        told.append("%s to addresses that are not known" % plural(missed.unknown, "access", "accesses"))
-    if missed.unseen:
-        told.append("%s whose accesses are not worked out" % plural(missed.unseen, "instruction"))
-    return "on the way: %s; they may have been to 0x%08x" % (", ".join(told), missed.address)
+    if unknown:
+        told.append("%s to addresses that are not known" % plural(unknown, "access", "accesses"))
+    if unseen:
+        told.append("%s whose accesses are not worked out" % plural(unseen, "instruction"))
+    places = sorted({"0x%08x" % one.address for one in missed})
+    return "on the way: %s; they may have been to %s" % (", ".join(told), " or ".join(places))
 
 
 _ANSWERS = {

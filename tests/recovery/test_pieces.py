@@ -150,6 +150,7 @@ def test_nothing_is_asked_of_what_lies_before_the_limit() -> None:
     assert len(ran.history) - 24 < first
     assert recovery.register(first, "r1").value == X
     assert recovery.register(first - 1, "r1").reason == "before the window"
+    assert recovery.first(1) == first
     assert recovery.writes(X, 4).first == first
     assert recovery.pending(1) == 0
     assert recovery.touched(first - 1, 2, X, 4) == Touched(1, first - 1, (), (), False)
