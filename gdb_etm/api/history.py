@@ -201,7 +201,7 @@ class History:
         """Give the registers before an instruction: r0 to r12, sp, lr, pc and xpsr, as far as they can be worked out.
 
         What is not known has the value None, and the tier :attr:`Tier.UNKNOWN`; the session's setting ``recovery`` says
-        how far to go, and ``volatile`` which memory others write.
+        how far to go, ``recovery-limit`` how far back, and ``volatile`` which memory others write.
 
         :param number: The instruction's; one more than the length of the history is the end.
         :raises CommandError: There is no such instruction, or the setting is off.

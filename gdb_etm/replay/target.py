@@ -124,7 +124,10 @@ class Target:
         return True
 
     def _status(self, text: str) -> Iterator[Reply]:
-        yield from self._prepared()
+        # GDB takes no console output here: it is connecting.
+        for _ in self._prepared():
+            pass
+        self._has_stack = True
         yield self._stop_reply(5)
 
     def _prepared(self) -> Iterator[Reply]:

@@ -83,3 +83,10 @@ def test_gdb_stays_where_it_is(served: str, tmp_path: Path) -> None:
 def test_its_own_server_would_take_gdbs_connection(served: str) -> None:
     output = run(["target extended-remote " + served, "etm connect board:m33"])
     assert 'GDB is connected to extended-remote %s: "disconnect" first, or "etm connect target"' % served in output
+
+
+def test_where_nothing_halted_the_core_the_capture_ends(tmp_path: Path) -> None:
+    forever = write_forever(tmp_path / "forever.elf")
+    output = run(["etm connect board:m33 --dap-only --elf %s --etb-size 512" % forever, "etm start", PAUSE, "etm stop",
+                  "etm goto -2", "etm continue"])
+    assert "[the capture ends here]" in output and "the live end" not in output
