@@ -78,7 +78,7 @@ def test_gaps_are_stopped_at(snapshot: Path, tmp_path: Path) -> None:
     lines = replay(tmp_path / "twice", ["reverse-continue", "monitor where", "reverse-continue"])
     gap = next(number for number, line in enumerate(lines) if line.startswith("etm: [gap: "))
     assert lines[gap].endswith("]: what ran here is unknown; the next command goes on beyond it")
-    assert "No more reverse-execution history." in lines[gap : gap + 3]
+    assert "No more reverse-execution history." in lines[gap : gap + 4]
     assert any(re.match(r"instruction [\d,]+ of [\d,]+$", line) for line in lines[gap:])
 
 
