@@ -25,6 +25,7 @@ from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
 from gdb_etm.access.guards import MonitorCommands, WayIn, guard_listeners
+from gdb_etm.access.project_files import without_found_files
 from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
 from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Message
@@ -40,7 +41,7 @@ _DEFAULTS: Dict[str, Any] = {
     "warning.cortex_m_default": False,
     "hide_programming_progress": True,
 }
-"""What differs from pyOCD's defaults; -O options and the user's pyocd.yaml come first."""
+"""What differs from pyOCD's defaults; -O options and a pyocd.yaml that is named come first."""
 
 _DP_CTRL_STAT = 0x4
 _ANOTHER_PORT = "try another --gdb-port"
@@ -398,13 +399,17 @@ def _cores(session: Session) -> List[CortexM]:
 
 def _make_session(options: SessionOptions) -> Session:
     """Create the session object, not yet open."""
-    try:
-        probe = WatchedProbe(_choose_probe(options.probe))
-    except exceptions.Error as error:
-        raise ConnectError("pyOCD cannot look for debug probes: %s" % error) from None
     settings: Dict[str, Any] = {}
     for text in options.options:
         settings.update(_session_option(text))
+    settings = without_found_files(settings)
+    try:
+        # As long as there is no session for a probe, pyOCD takes options from the last one that was made.
+        looking = Session(None, options=settings)
+        probe = WatchedProbe(_choose_probe(options.probe))
+        del looking
+    except (exceptions.Error, OSError) as error:
+        raise ConnectError("pyOCD cannot look for debug probes: %s" % error) from None
     settings.update(connect_mode=options.connect_mode, serve_local_only=True, persist=True)
     if options.target is not None:
         settings["target_override"] = options.target
