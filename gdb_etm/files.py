@@ -78,6 +78,15 @@ def read_regular(path: str, most: int) -> bytes:
         return file.read(most)
 
 
+def is_regular(path: str, most: int) -> bool:
+    """Tell whether a file can be opened and read without waiting, and holds no more than so many bytes."""
+    try:
+        _check(os.stat(path), path, most)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
 def plain(text: str) -> str:
     """Put a question mark for every character that would do something to a terminal, or that nobody sees."""
     return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)

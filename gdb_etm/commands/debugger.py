@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import TYPE_CHECKING, List, Mapping, NamedTuple, Optional, Protocol, Sequence
 
 from gdb_etm.access.port import AccessPort
+from gdb_etm.files import is_regular
 from gdb_etm.history.frames import Function
 from gdb_etm.program.isa import Isa
 
@@ -21,6 +23,23 @@ class SourceLine(NamedTuple):
     """From 1."""
     file: str
     """The file to read it from."""
+
+
+_MOST_SOURCE = 1 << 26
+"""Bytes of a source file: those that programs write are large, too."""
+
+
+def read_source(file: str, line: int) -> str:
+    """Read one line of source, with its end.
+
+    :param file: As debug information names it, which may name anything.
+    :param line: From 1.
+    :returns: ``""`` when there is no such line, or nothing that can be read at once.
+    """
+    if not is_regular(file, _MOST_SOURCE):
+        return ""
+    linecache.checkcache(file)
+    return linecache.getline(file, line)
 
 
 class Debugger(Protocol):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import linecache
 from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.commands.debugger import SourceLine
+from gdb_etm.commands.debugger import SourceLine, read_source
 from gdb_etm.commands.disassembler import Disassembler, symbol_text
 from gdb_etm.commands.lines import LineTable, load_lines
 from gdb_etm.commands.symbols import SymbolTable, load_symbols, load_variables
@@ -72,7 +71,7 @@ class OfflineDebugger:
 
     def source_text(self, line: SourceLine) -> Optional[str]:
         """Read one line of source."""
-        return linecache.getline(line.file, line.line).strip() or None
+        return read_source(line.file, line.line).strip() or None
 
     def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write an instruction as Capstone does."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 import re
 from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 import gdb
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.commands.debugger import SourceLine
+from gdb_etm.commands.debugger import SourceLine, read_source
 from gdb_etm.commands.disassembler import Disassembler
 from gdb_etm.commands.symbols import SymbolTable, load_symbols
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
@@ -97,8 +96,7 @@ class GdbDebugger:
 
     def source_text(self, line: SourceLine) -> Optional[str]:
         """Read one line of source."""
-        linecache.checkcache(line.file)
-        return linecache.getline(line.file, line.line).strip() or None
+        return read_source(line.file, line.line).strip() or None
 
     def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write an instruction as GDB does, where GDB sees the same bytes; else as Capstone does."""

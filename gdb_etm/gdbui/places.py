@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import linecache
 import os
 from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 import gdb
 
+from gdb_etm.commands.debugger import read_source
 from gdb_etm.commands.parse import count
 from gdb_etm.commands.places import SymbolFile
 from gdb_etm.commands.recovered import VARIABLES
@@ -118,8 +118,7 @@ class GdbPlaces:
 
     def text(self, file: str, line: int) -> Optional[str]:
         """Read a source line."""
-        linecache.checkcache(file)
-        text = linecache.getline(file, line)
+        text = read_source(file, line)
         return text.rstrip("\n") if text else None
 
     def has_arguments(self, address: int, name: str) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from gdb_etm.commands.debugger import SourceLine
 from gdb_etm.commands.disassembler import ItBlocks
 from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.symbols import SymbolTable, load_symbols
@@ -124,3 +126,14 @@ def test_conditions_of_an_it_block() -> None:
     codes[2:] = [(0x40, "0320")]
     found = [blocks.before(address, bytes.fromhex(code), Isa.T32).hex() for address, code in codes]
     assert found == ["", "0cbf", ""]
+
+
+def test_source_is_read_from_files_alone(tmp_path: Path) -> None:
+    """Debug information may name a FIFO, a device or a folder as a source file."""
+    (tmp_path / "app.c").write_text("int one;\n  int two;\n")
+    os.mkfifo(tmp_path / "fifo")
+    debugger = OfflineDebugger()
+    assert debugger.source_text(SourceLine("app.c", 2, str(tmp_path / "app.c"))) == "int two;"
+    for name in ("app.c/none", "fifo", "", "none"):
+        assert debugger.source_text(SourceLine("app.c", 1, str(tmp_path / name))) is None
+    assert debugger.source_text(SourceLine("app.c", 1, "/dev/zero")) is None
