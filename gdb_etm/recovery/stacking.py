@@ -5,7 +5,9 @@ Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, CFSR; Armv7-M 
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional
+from typing import NamedTuple, Optional
+
+from gdb_etm.recovery.values import State
 
 CFSR = "cfsr"
 """The Configurable Fault Status Register as a register of a state."""
@@ -32,7 +34,7 @@ class Failures(NamedTuple):
     """Whether a stack limit was met."""
 
 
-def failures(registers: Mapping[str, int]) -> Failures:
-    """Tell what the registers of a state say; without CFSR all frames are taken to have been stored."""
-    flags = registers.get(CFSR, 0)
+def failures(state: Optional[State]) -> Failures:
+    """Tell what the state at the end says; without CFSR all frames are taken to have been stored."""
+    flags = 0 if state is None else state.registers.get(CFSR, 0)
     return Failures(bool(flags & (_MSTKERR | _STKERR | _STKOF)), bool(flags & _STKOF))

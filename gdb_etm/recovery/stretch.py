@@ -98,8 +98,7 @@ class StretchSolution:
         self.is_m_profile = is_m_profile(core)
         """Whether the core is of M-profile."""
         self.limits = Limits(self.line, (begin, end), self.features.psp, self.is_m_profile)
-        failed = failures({} if end is None else end.registers)
-        self.flow = Flow(history, self.line, first, last, self.features, self._words, self.limits, failed)
+        self.flow = Flow(history, self.line, first, last, self.features, self._words, self.limits, failures(end))
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
