@@ -239,15 +239,22 @@ class PyocdSession:
 
     :param options: How to open it.
     :param between: Makes who stands between a GDB and the server, for each GDB.
+    :param meet: Called with the probe before it is opened, which may never return.
     :raises ConnectError: No session could be opened; the message says what to try.
     """
 
-    def __init__(self, options: SessionOptions, between: Optional[Callable[[], Between]] = None) -> None:
+    def __init__(
+        self,
+        options: SessionOptions,
+        between: Optional[Callable[[], Between]] = None,
+        meet: Callable[[WatchedProbe], None] = lambda probe: None,
+    ) -> None:
         guard_listeners()
         self._make_between = between
         self._session = _make_session(options)
         self.probe: WatchedProbe = self._session.probe
         """The debug probe."""
+        meet(self.probe)
         self._was_running = True
         self._server: Optional[_GdbServer] = None
         self._ports: Dict[int, PyocdPort] = {}
@@ -256,7 +263,6 @@ class PyocdSession:
         try:
             _open(self._session)
             self._hello = self._describe_ports() if options.dap_only else self._serve(options)
-            self.probe.is_watched = True
         except (exceptions.Error, OSError) as error:
             self.close()
             raise ConnectError("the target was found, then stopped answering: %s" % error) from None

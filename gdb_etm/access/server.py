@@ -21,6 +21,7 @@ from gdb_etm.errors import ConnectError
 
 if TYPE_CHECKING:
     from gdb_etm.access.pyocd_session import Between, PyocdSession
+    from gdb_etm.access.watched_probe import WatchedProbe
 
 DEFAULT_CONTROL_PORT = 3344
 """Where ``gdb-etm serve`` listens for ``etm connect localhost:3344``."""
@@ -61,8 +62,7 @@ def main(argv: Optional[Sequence[str]] = None, front: Optional[Front] = None) ->
     session: Optional[PyocdSession] = None
     try:
         _install_signals(ignore_interrupt=arguments.stdio)
-        session = _open(arguments, front)
-        watchdog.probe = session.probe
+        session = _open(arguments, front, watchdog, streams)
         gc.freeze()  # what pyOCD is made of stays, and need not be looked at when something else is to be found
         if streams is not None:
             _serve_stdio(session, log, streams)
@@ -128,7 +128,12 @@ def _port(text: str) -> int:
     return value
 
 
-def _open(arguments: argparse.Namespace, front: Optional[Front]) -> PyocdSession:
+def _open(
+    arguments: argparse.Namespace,
+    front: Optional[Front],
+    watchdog: Watchdog,
+    streams: Optional[Tuple[BinaryIO, BinaryIO]],
+) -> PyocdSession:
     """Open the session; pyOCD is imported only here, so that its absence has a message of its own."""
     try:
         from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
@@ -136,6 +141,16 @@ def _open(arguments: argparse.Namespace, front: Optional[Front]) -> PyocdSession
         raise ConnectError(
             "%s cannot import %s; try: %s -m pip install pyocd" % (sys.executable, error.name, sys.executable)
         ) from None
+
+    def give_up(reason: str) -> None:
+        # The main thread may wait for the probe for good.
+        _report(ConnectError("the debug probe is lost: %s" % reason), streams)
+        os._exit(1)
+
+    def meet(probe: WatchedProbe) -> None:
+        probe.mourners.append(give_up)
+        watchdog.probe = probe
+
     session = PyocdSession(
         SessionOptions(
             probe=arguments.probe,
@@ -148,7 +163,9 @@ def _open(arguments: argparse.Namespace, front: Optional[Front]) -> PyocdSession
             dap_only=arguments.dap_only,
         ),
         None if front is None else front.between,
+        meet,
     )
+    session.probe.mourners.remove(give_up)
     session.operations.update(front.operations if front is not None else {})
     return session
 

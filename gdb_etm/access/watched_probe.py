@@ -46,7 +46,7 @@ class WatchedProbe:
         # By thread: its call's number of looks so far.
         self._failures = 0
         self.is_watched = False
-        """Whether calls are to return in time; opening a probe may take long."""
+        """Whether calls are to return in time; :meth:`open` may take long."""
         self.lost: Optional[str] = None
         """Why it is lost; None while it is not."""
         self.failure: Optional[str] = None
@@ -70,6 +70,11 @@ class WatchedProbe:
             value = self._watched(value)
             setattr(self, name, value)
         return value
+
+    def open(self) -> None:
+        """Open the probe; from then on it is watched."""
+        self._watched(self._probe.open)()
+        self.is_watched = True
 
     def close(self) -> None:
         """Close the probe, even if it is lost."""

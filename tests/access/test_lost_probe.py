@@ -20,7 +20,7 @@ from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import Message, decode_line, encode_line
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.probe import BoardProbe
-from gdb_etm.errors import AccessError
+from gdb_etm.errors import AccessError, ConnectError
 from tests.access.processes import (
     CPUID,
     DEMO,
@@ -176,6 +176,12 @@ def test_a_probe_that_does_not_return_is_lost_and_the_process_ends(forever: Path
     assert caught.value.kind == "lost" and not client.alive
     client.close()
     assert not is_running(pid)
+
+
+@pytest.mark.parametrize("transfers", [1, 40, 150])
+def test_a_probe_that_does_not_return_while_it_is_opened(forever: Path, transfers: int) -> None:
+    with pytest.raises(ConnectError, match="the debug probe is lost: board:m33 has not answered for 4 s"):
+        start_board(forever, "board.faults=stuck:%d" % transfers)
 
 
 def test_a_process_that_waits_for_its_probe_ends_with_its_client(forever: Path) -> None:

@@ -23,8 +23,12 @@ PHASES = ("connect", "start", "run", "drain", "decode", "reverse", "save", "disc
 SIGNALS = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT}
 WRONG = ("Traceback", "Python Exception", "internal-error")
 ENDED = "the process beside GDB ended"
+_GDB_13 = "inferior_thread: Assertion"
+# So it crashes by itself when its connection ends while it prints where the program is halted.
 _ALL_IS_WELL = "disconnected from"
-_TOLD = re.compile(r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time")
+_TOLD = re.compile(
+    r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time|did not open"
+)
 
 
 class Session:
@@ -127,6 +131,8 @@ def check_signal(phase: str, name: str, beside: bool, delay: float) -> None:
             os.kill(pid, SIGNALS[name])
         output += opened.end()
         status = opened.gdb.returncode
+    if name == "kill" and beside and _GDB_13 in output:
+        return
     assert not any(word in output for word in WRONG), output
     if name == "kill" and not beside:
         assert status == -signal.SIGKILL or _ALL_IS_WELL in output, output
