@@ -280,17 +280,21 @@ class Core:
         except BusFault:
             self.status.hfsr |= 1 << 1  # VECTTBL
             if number == exc.HARD_FAULT or self._priority() <= -1:
+                self._enter_handler(number, self.model.lockup_address | 1, exc_return, return_address)
                 self._lock_up(NO_EXECUTION)
                 return
             self._go_to_handler(exc.HARD_FAULT, exc_return, return_address, catch | VC_INTERR)
             return
-        self.exceptions.activate(number)
-        self._frame.enter_handler(number, vector, exc_return)
-        self._witness.exception(number, return_address, self._frame.take_accesses())
+        self._enter_handler(number, vector, exc_return, return_address)
         if number == exc.HARD_FAULT:
             catch |= VC_HARDERR
         if self.debug_enabled and self.demcr & catch:
             self.halt(DFSR_VCATCH)
+
+    def _enter_handler(self, number: int, vector: int, exc_return: int, return_address: int) -> None:
+        self.exceptions.activate(number)
+        self._frame.enter_handler(number, vector, exc_return)
+        self._witness.exception(number, return_address, self._frame.take_accesses())
 
     def _escalate(self, number: int) -> Optional[int]:
         """Return the fault to take for a synchronous one: itself, HardFault, or None for lockup."""

@@ -44,6 +44,7 @@ OTHERS: Dict[Crash, int] = {
     Crash("m4", "unaligned"): FLOOR,
     Crash("m33", "lockup", catch=False): FLOOR,
     Crash("m4", "lockup", catch=False): FLOOR,
+    Crash("m33", "vector", PROCESS, catch=False): FLOOR,
     Crash("m33", "guarded_stack", UNPRIVILEGED): FLOOR,
     Crash("m4", "guarded_stack", PROCESS, ALL_FAULTS): FLOOR,
     Crash("m4", "call_null", PROCESS, program="floats"): FLOOR,
@@ -98,6 +99,6 @@ def test_what_ran_before_a_lockup_of_armv7m_is_not_traced(tmp_path: Path) -> Non
 @pytest.mark.parametrize("crash", OTHERS, ids=lambda crash: "-".join(map(str, crash)))
 def test_and_in_which_state_it_did(crash: Crash, tmp_path: Path) -> None:
     halt, found = looked_at(crash, tmp_path)
-    assert halt.locked_up == (crash.way == "lockup")
+    assert halt.locked_up == (crash.way in ("lockup", "vector"))
     assert found.percent(Tier.ASSUMED) > OTHERS[crash]
     assert found.percent(Tier.EXACT) > 58
