@@ -10,9 +10,16 @@ import pytest
 
 from gdb_etm.capture import Core
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.image import Program
 from gdb_etm.program.ram import load_writable
+from gdb_etm.recovery.domain import Contradiction
+from gdb_etm.recovery.doubts import Doubts
+from gdb_etm.recovery.graph import INPUT
+from gdb_etm.recovery.line import Line
 from gdb_etm.recovery.recovery import Recovery
+from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.solver import HANDLERS
 from gdb_etm.recovery.values import Fact, State, Tier
 from tests.firmware.recovery.build import board_of
 from tests.history.executed import history_of
@@ -102,6 +109,28 @@ def test_a_frame_that_leads_elsewhere_than_the_program_went() -> None:
     assert recovery.register(5, "r0")[:2] == (9, Tier.EXACT)
     recovery = Recovery(history, State(dict(registers, sp=TOP + 64, msp=TOP + 64), read))
     assert not findings(recovery)
+
+
+def doubts_of(doubts: Doubts) -> Doubts:
+    """What is doubted when a variable is 1 by one relation of instruction 3 and 2 by another one."""
+    line = Line(Rules(), Program(()))
+    doubts.withhold(line)
+    line.number = 3
+    variable = line.new(INPUT)
+    for value in (1, 2):
+        line.relate((Kind.EQUAL, line.constant(value), variable))
+    try:
+        for line.domain.cause, relation in enumerate(line.relations):
+            HANDLERS[relation[0]](line.domain, relation)
+    except Contradiction as contradiction:
+        return doubts.more(line, contradiction)
+    return doubts
+
+
+def test_where_no_facts_are_to_blame_an_instruction_is() -> None:
+    doubts = doubts_of(Doubts())
+    assert doubts == Doubts(void=frozenset({3}))
+    assert doubts_of(doubts) == doubts
 
 
 @pytest.fixture(scope="module")
