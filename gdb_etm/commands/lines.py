@@ -115,7 +115,7 @@ def _sequences(elf: Any, loaded: Loaded, below: Optional[int]) -> Iterator[List[
             continue  # units may share a table
         seen.add(place.value)
         program = dwarf.line_program_for_CU(unit)
-        if program is None or below is not None and not _begins_below(elf, program, below, bool(loaded.at_zero)):
+        if program is None or below is not None and not _begins_below(elf, program, below, loaded.has_code_at_zero):
             continue
         for sequence in _unit_sequences(program, _text(unit.get_top_DIE(), "DW_AT_comp_dir")):
             start = sequence[0].address
@@ -159,7 +159,7 @@ def _unit_sequences(program: Any, directory: str) -> Iterator[List[_Row]]:
 
 def _has_code_at_zero(unit: Any, loaded: Loaded) -> bool:
     # Of the units with lines at 0, that of the function which is there; in assembler functions need not be told of.
-    if not loaded.at_zero:
+    if not loaded.has_code_at_zero:
         return False
     top = unit.get_top_DIE()
     language = top.attributes.get("DW_AT_language")

@@ -37,19 +37,20 @@ def dropped_end(elf: Any) -> int:
     :param elf: The file, as pyelftools has it.
     :returns: 0 when no memory of the file is at 0, or nothing was dropped.
     """
-    section = elf.get_section_by_name(".debug_line")
-    if section is None or not elf.little_endian or not Loaded(elf).holds(0):
+    section, loaded = elf.get_section_by_name(".debug_line"), Loaded(elf)
+    if section is None or not elf.little_endian or not loaded.holds(0):
         return 0
     data, size = section.data(), elf.elfclass // 8
     pattern = bytes((0, size + 1, _SET_ADDRESS)) + bytes(size)
-    farthest = 0
+    ends = []
     for unit in _units(data):
         at = data.find(pattern, unit.start, unit.end)
         while at >= 0:
             length, at = _sequence(data, at + len(pattern), unit)
-            farthest = max(farthest, length)
+            ends.append(length)
             at = data.find(pattern, at, unit.end)
-    return farthest
+    # The only one, where there is code at 0, is of that.
+    return 0 if len(ends) <= int(loaded.has_code_at_zero) else max(ends)
 
 
 def without_dropped(path: str) -> Optional[bytes]:
@@ -61,7 +62,7 @@ def without_dropped(path: str) -> Optional[bytes]:
     """
     try:
         with open_elf(path) as elf:
-            if not dropped_end(elf) or Loaded(elf).at_zero:
+            if not dropped_end(elf) or Loaded(elf).has_code_at_zero:
                 return None
             elf.stream.seek(0)
             return _from_later(elf, elf.stream.read())

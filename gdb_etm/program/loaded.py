@@ -20,7 +20,11 @@ class Loaded:
     def __init__(self, elf: Any) -> None:
         self.filled = _sections(elf) or _segments(elf)
         """Where its sections with contents begin and end; its segments where they are all it has."""
-        self.at_zero: Dict[str, int] = _code_at_zero(elf) if self.holds(0) else {}
+        there = _at_zero(elf) if self.holds(0) else {}
+        marks = [name[1] for name in there if is_mapping(name)]
+        self.has_code_at_zero = "d" not in marks and bool(there)
+        """Whether there are instructions at address 0; vectors of a microcontroller are none."""
+        self.at_zero = {name: size for name, size in there.items() if self.has_code_at_zero and not is_mapping(name)}
         """Names and sizes (0: not told) of the code at address 0."""
 
     def holds(self, address: int) -> bool:
@@ -56,11 +60,9 @@ def _segments(elf: Any) -> List[Tuple[int, int]]:
     return [(one["p_vaddr"], one["p_vaddr"] + one["p_filesz"]) for one in elf.iter_segments("PT_LOAD")]
 
 
-def _code_at_zero(elf: Any) -> Dict[str, int]:
+def _at_zero(elf: Any) -> Dict[str, int]:
     table = elf.get_section_by_name(".symtab")
     # Bit 0 of a T32 function's symbol is its state.
     there = [symbol for symbol in (table.iter_symbols() if table is not None else ()) if symbol["st_value"] in (0, 1)]
     there = [one for one in there if isinstance(one["st_shndx"], int) and one["st_info"]["type"] in _CODE and one.name]
-    if any(is_mapping(one.name) and one.name[1] == "d" for one in there):
-        return {}  # data: the vectors
-    return {one.name: one["st_size"] for one in there if not is_mapping(one.name)}
+    return {one.name: one["st_size"] for one in there}

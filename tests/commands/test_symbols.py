@@ -23,6 +23,7 @@ from gdb_etm.history.exits import Exits
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.dropped import dropped_end, without_dropped
 from tests.firmware.build import elf, size, symbol
+from tests.firmware.cortex_a import build as cortex_a
 from tests.gdb_session import run_gdb
 from tests.history.executed import history_of, run_on_board
 
@@ -151,6 +152,16 @@ def test_how_far_dropped_lines_reach() -> None:
     dropped = [one.attributes for one in dies if one.tag == "DW_TAG_subprogram" and "DW_AT_low_pc" in one.attributes]
     assert ends["dropped"] == max(one["DW_AT_high_pc"].value for one in dropped if one["DW_AT_low_pc"].value == 0)
     assert without_dropped(elf("sort")) is None and without_dropped("/nowhere") is None
+
+
+def test_code_at_address_zero_is_there() -> None:
+    # A Cortex-A's vectors: instructions that have no name.
+    path = str(cortex_a.elf("sort-t32"))
+    with open(path, "rb") as file:
+        assert dropped_end(ELFFile(file)) == 0
+    assert without_dropped(path) is None
+    found = OfflineDebugger([path]).line_at(0)
+    assert found is not None and found.path.endswith("start.S")
 
 
 def test_call_frame_information_of_dropped_functions_is_nobodys() -> None:
