@@ -28,6 +28,7 @@ _GDB_13 = "inferior_thread: Assertion"
 _ALL_IS_WELL = "disconnected from"
 _TOLD = re.compile(
     r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time|did not open"
+    r"|GDB cannot connect|the process beside GDB is gone"
 )
 
 
