@@ -16,7 +16,7 @@ def test_a_snapshot_of_several_cores() -> None:
     captures = gdb_etm.load(capture_folder("juno_r1_1"))
     histories = captures[0].decode()
     assert len(captures) == 2 and 0x10 in histories and 0x11 in histories
-    assert len(histories[0x10]) == 38212 and len(captures[0].history(0x11)) == 225
+    assert len(histories[0x10]) == 18878 and len(captures[0].history(0x11)) == 164
     assert captures[0].content.sources and captures[0].origin.startswith("loaded from ")
     with pytest.raises(CommandError, match="no trace ID 0x01 in capture 1"):
         captures[0].history(1)

@@ -11,6 +11,7 @@ import pytest
 from gdb_etm.board.bus import BusFault
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
+from gdb_etm.errors import ImageError
 from tests.board.assembly import Program, program
 from tests.board.witness import DEMCR, DFSR, DHCSR, HALT, MASKED, RUN, STEP, Recorder, board, register, set_register
 from tests.firmware.build import elf, symbol
@@ -351,7 +352,7 @@ def test_blank_flash_locks_up_and_takes_a_program() -> None:
 def test_program_that_does_not_fit(tmp_path: Path) -> None:
     text = tmp_path / "not-elf"
     text.write_text("no")
-    with pytest.raises(ValueError, match="not an ELF file"):
+    with pytest.raises(ImageError, match="not-elf is not a readable ELF file"):
         Machine(BoardOptions(elf=str(text)))
-    with pytest.raises(OSError):
+    with pytest.raises(ImageError, match="cannot read .*missing: No such file"):
         Machine(BoardOptions(elf=str(tmp_path / "missing")))

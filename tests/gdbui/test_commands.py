@@ -134,7 +134,7 @@ def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
         "--elf: no file %s/no.elf" % tmp_path,
         'GDB is connected to nothing. Try "target extended-remote HOST:PORT" first',
         "%s/snapshot.ini: no such file" % tmp_path,
-        "DIR is missing. Usage: etm load DIR [--elf FILE...]",
+        "DIR is missing. Usage: etm load DIR [--elf FILE...] [--buffer NAME]",
         "no closing quotation in: 'x",
         "no capture 3; at hand: none",
         "alive",
@@ -191,7 +191,7 @@ def test_load_and_look_without_a_target() -> None:
         ]
     )
     lines = output.splitlines()
-    assert lines[2].startswith("capture 1: 38,212 instructions, ")
+    assert lines[2].startswith("capture 1: 18,878 instructions, ")
     assert "<IRQ, return address 0xffffffc000592b64>" in lines
     assert ["5", "0xffffffc000083280", "b", "0xffffffc000083d40"] in [line.split() for line in lines]
     assert "7    0xffffffc000083d44" in output and "16   0xffffffc000083d68" in output

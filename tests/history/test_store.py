@@ -163,7 +163,7 @@ def test_offsets_of_elements() -> None:
 
 
 def test_real_capture() -> None:
-    # 38,212 instructions of A64 with 8,000 gaps between them.
+    # 18,878 instructions of A64 with many gaps between them.
     history = build(read_snapshot(capture_folder("juno_r1_1"))[0])[0x10]
     entries = plain_list(history)
     assert list(history.walk(1, len(history))) == [entry.what for entry in entries]
