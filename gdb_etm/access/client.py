@@ -15,7 +15,7 @@ from typing import BinaryIO, Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
-from gdb_etm.errors import AccessError, ConnectError
+from gdb_etm.errors import AccessError, ConnectError, EtmError
 
 HELLO_SECONDS = 30.0
 """How long pyOCD may take to open probe and target."""
@@ -51,13 +51,15 @@ class Client:
         self._stream = stream
         self._process = process
         self._number = 0
+        self._loss: Optional[EtmError] = None
+        # Whoever is told first may have to pass over it, so it is told again.
         self.hello = hello
         """What the process said of itself."""
 
     @property
     def alive(self) -> bool:
         """Whether the connection is open, as far as is known without asking."""
-        return not self._stream.closed
+        return self._loss is None and not self._stream.closed
 
     @property
     def process_id(self) -> Optional[int]:
@@ -182,6 +184,8 @@ class Client:
 
         :raises AccessError: The access failed, or the process is gone (kind ``"lost"``).
         """
+        if self._loss is not None:
+            raise self._loss
         if self._stream.closed:
             raise AccessError("the process beside GDB is gone; try etm connect", kind="lost")
         self._number += 1
@@ -204,6 +208,8 @@ class Client:
         :param seconds: How long to wait for it.
         :raises AccessError: The probe or the process is gone (kind ``"lost"``).
         """
+        if self._loss is not None and not self._stream.closed:
+            raise self._loss
         try:
             while not self._stream.closed:
                 self._heed(self._stream.receive(seconds))
@@ -225,13 +231,13 @@ class Client:
 
     def _heed(self, message: Message) -> None:
         if "farewell" in message:
-            self._stream.close()
-            raise error_from(message["farewell"])
+            self._loss = error_from(message["farewell"])
+            raise self._loss
 
-    def _ended(self) -> AccessError:
-        self._stream.close()
+    def _ended(self) -> EtmError:
         words = self._process.last_words() if self._process is not None else ""
-        return AccessError("the process beside GDB ended%s" % words, kind="lost")
+        self._loss = AccessError("the process beside GDB ended%s" % words, kind="lost")
+        return self._loss
 
 
 class RemotePort:

@@ -155,8 +155,10 @@ def _wrong_programs(files: Iterable[str], name: str) -> Iterator[str]:
 
 def run_disconnect(session: Session, values: Values) -> Iterator[str]:
     """End the connection."""
-    name = session.connected().name
-    session.disconnect()
+    name = session.tidy()
+    if name is None:
+        name = session.connected().name
+        session.disconnect()
     yield "disconnected from %s; the captures stay at hand" % name
 
 

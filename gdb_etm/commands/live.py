@@ -383,11 +383,23 @@ def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable
         connection = debugger.connection()
         if connection is not None:
             raise ConnectError(CONNECTED % connection)
-        debugger.connect(client)
+        _connect(debugger, client)
     except (EtmError, KeyboardInterrupt):
         client.close()
         raise
     return Live(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
+
+
+def _connect(debugger: Debugger, client: Client) -> None:
+    try:
+        debugger.connect(client)
+    except ConnectError as error:
+        try:
+            client.states()
+        except AccessError as cause:
+            # GDB knows only that the server let it go, because it could not halt the core.
+            raise ConnectError(str(cause)) from None
+        raise error
 
 
 def over_debugger(debugger: Debugger) -> Live:

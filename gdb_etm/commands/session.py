@@ -83,7 +83,8 @@ class Session:
         self._taken = 0
         self._undrained = False
         self._program_ended = False
-        self._server_is_gone = False
+        self._lost: Optional[Live] = None
+        # A connection that was given up, to whose server GDB is connected still.
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 
@@ -333,8 +334,9 @@ class Session:
 
         :raises EtmError: That is why.
         """
-        if self._server_is_gone:
-            self._server_is_gone = False
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            lost.close()
             raise CommandError('GDB was connected to the process beside it, which is gone. Try "etm connect"')
         if self.live is not None and self.live.has_core:
             self.live.check(_FAREWELL_SECONDS)
@@ -380,15 +382,24 @@ class Session:
         if not isinstance(error, AccessError) or error.kind != "lost" or live is None:
             return str(error)
         self._let_go()
-        self._server_is_gone = live.has_process and live.has_core
-        live.close()
+        if live.has_process and live.has_core:
+            # GDB may be in the midst of a command: it crashes when its connection ends then.
+            self._lost = live
+        else:
+            live.close()
         return '%s; this connection is closed. Try "etm connect"' % error
 
-    def tidy(self) -> None:
-        """Make the debugger let go of a server that is gone."""
-        if self._server_is_gone:
-            self._server_is_gone = False
-            self.debugger.disconnect()
+    def tidy(self) -> Optional[str]:
+        """Make the debugger let go of a server that is gone, or whose probe is.
+
+        :returns: What it was connected to; None when there was nothing to let go of.
+        """
+        lost, self._lost = self._lost, None
+        if lost is None:
+            return None
+        self.debugger.disconnect()
+        lost.close()
+        return lost.name
 
     def _let_go(self) -> Optional[Live]:
         live, self.live = self.live, None

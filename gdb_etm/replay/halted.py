@@ -62,7 +62,9 @@ class Halt:
         """
         reply = self.keep_registers()
         if len(reply) % 2 or reply[:1] == b"E":
-            raise AccessError("the server does not give the registers")
+            # A server may say why (Debugging with GDB, E.1: "E.errtext").
+            why = ": " + reply[2:].decode("utf-8", "replace") if reply[:2] == b"E." else ""
+            raise AccessError("the server does not give the registers" + why)
         self.layout.measure(reply.decode("latin-1"))
         values = self.layout.values(reply.decode("latin-1"))
         return State({name.lower(): value for name, value in values.items()}, self.read)

@@ -27,8 +27,8 @@ _GDB_13 = "inferior_thread: Assertion"
 # So it crashes by itself when its connection ends while it prints where the program is halted.
 _ALL_IS_WELL = "disconnected from"
 _TOLD = re.compile(
-    r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time|did not open"
-    r"|GDB cannot connect|the process beside GDB is gone"
+    r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time"
+    r"|cannot read the core's state"
 )
 
 
