@@ -41,7 +41,7 @@ class Listing:
         core = Core("cpu_0", "Cortex-A9", {})
         source = TraceSource("ETM_0", "etmv4", dict(UNIT, **registers), core, (MemoryImage(0x1000, CODE, "code"),))
         buffer = bytes.fromhex(ASYNC + packets)
-        write_snapshot(Capture(buffer, BufferFormat.RAW, (source,), BufferEnd.UNKNOWN), str(self._path))
+        write_snapshot(Capture(buffer, BufferFormat.RAW, (source,), BufferEnd.UNKNOWN), str(self._path), replace=True)
         command, *rest = words
         assert main([command, str(self._path), *rest]) == 0
         return self._capsys.readouterr().out.splitlines()
@@ -67,7 +67,7 @@ def test_conditions(listing: Listing) -> None:
 
 def test_what_is_not_committed(listing: Listing) -> None:
     # Two atoms, of which one is committed when the trace ends (L7996).
-    lines = listing.of(SPECULATION, "01 01 00 " + BEGIN + "da 2d 01", "history")
+    lines = listing.of(SPECULATION, "01 01 00 " + BEGIN + "db 2d 01", "history")
     assert lines[2:3] + lines[6:] == [
         "1   0x00001000   cmp    r0, #0",
         "5   0x00001010   b      0x1000",

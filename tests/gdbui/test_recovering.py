@@ -120,8 +120,9 @@ def test_a_snapshot_knows_what_was_known_live(name: str, place: str, tmp_path: P
     assert read(text) == live
     assert compare(live, truth(tmp_path)) > 0.9
     # As older ones were: from the halt alone it is less.
-    core, trace = saved / "cpu_0.ini", saved / "trace.ini"
+    core, trace, whole = saved / "cpu_0.ini", saved / "trace.ini", saved / "snapshot.ini"
     core.write_text(core.read_text().partition("[begin]")[0])
+    whole.write_text(re.sub(r"\[sizes\]\n(.+\n)+", "", whole.read_text()))
     trace.write_text(trace.read_text().replace("omitted=nothing\n", ""))
     text = run_gdb(["etm load %s" % saved, "source %s" % (tmp_path / "tell.gdb")], arguments=[elf(name)])
     assert 0.3 < compare(read(text), truth(tmp_path)) < 1
