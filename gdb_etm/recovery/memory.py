@@ -6,7 +6,7 @@ when more is known of that one, and of nothing else.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Set, Tuple
+from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.barriers import Barriers
 from gdb_etm.recovery.cells import BLOCKED, FIRST, UNSURE, Cells, aliased, within
@@ -22,6 +22,7 @@ Reader = Callable[[int], Optional[int]]
 
 _Byte = Tuple[int, int, int, bool]
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
+_NOBODY: FrozenSet[int] = frozenset()
 
 
 class Memory:
@@ -107,8 +108,16 @@ class Memory:
         if not self.news:
             return False
         news, self.news = self.news, []
+        # All of them first: what waits for one would find the next in its way.
+        waiting: Set[int] = set()
         for number in news:
             self._look(number)
+            waiting |= self._waiting.pop(number, _NOBODY)
+        for other in sorted(waiting):
+            if other < 0:
+                self._connect_end(~other, self.cells.touched[~other])
+            else:
+                self._connect(other)
         return True
 
     def source_of(self, number: int) -> Optional[int]:
@@ -164,7 +173,6 @@ class Memory:
                 self._place_nowhere(number, access)
             elif access.size and mask[access.address] == MASK:
                 self._place(number, access)
-        self._release(number)
 
     def _place_nowhere(self, number: int, access: Access) -> None:
         # It did not run.
@@ -215,17 +223,6 @@ class Memory:
             if not touched:
                 return
         self._connect_end(word, touched)
-
-    def _release(self, number: int) -> None:
-        # Look again at what waits for an access.
-        waiting = self._waiting.pop(number, None)
-        if not waiting:
-            return
-        for other in sorted(waiting):
-            if other < 0:
-                self._connect_end(~other, self.cells.touched[~other])
-            else:
-                self._connect(other)
 
     def _connect(self, number: int) -> None:
         # Link the bytes of a load with what had them before.
