@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROW = re.compile(r" *\d+ +\d+\.\d\d +\d+\.\d\d$")
@@ -39,8 +40,6 @@ def main():
     sys.path.insert(0, ROOT)
     from tests.access.processes import FOREVER_TICK, write_forever
     from tests.gdb_session import SCRIPT
-
-    from pathlib import Path
 
     parser = argparse.ArgumentParser(prog="bench cycles", description=__doc__)
     parser.add_argument("--cycles", type=int, default=500, metavar="N")
