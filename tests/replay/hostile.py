@@ -258,6 +258,13 @@ def _process() -> Client:
     return start(sys.executable, arguments, module="gdb_etm.commands.beside")
 
 
+def end_process() -> None:
+    """End the process that :func:`check_pyocd` started, if it did: its core runs on until then."""
+    if _process.cache_info().currsize:
+        _process().close()
+        _process.cache_clear()
+
+
 def check_pyocd(pieces: Sequence[str]) -> None:
     """After whatever was said to pyOCD's server through our door, the next GDB is let in and answered."""
     place = _process().hello.gdb_server

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Dict, List
+from typing import Any, Dict, Iterator, List
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +17,12 @@ from gdb_etm.errors import EtmError
 from tests.replay import hostile
 
 pytest.importorskip("unicorn")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def process() -> Iterator[None]:
+    yield
+    hostile.end_process()
 
 
 @settings(max_examples=60, deadline=None)
