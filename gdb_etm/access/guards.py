@@ -6,13 +6,14 @@ ports.  GDB does all that itself, for whoever sits before it.
 
 from __future__ import annotations
 
+import socket
 from typing import Any, Callable, Optional, Sequence
 
 from pyocd.commands.execution_context import CommandExecutionContext, CommandInvocation
 from pyocd.core import exceptions
 from pyocd.core.session import Session
 from pyocd.coresight.cortex_m import CortexM
-from pyocd.gdbserver.gdbserver import GDBClientSession
+from pyocd.gdbserver import gdbserver
 from pyocd.utility import server
 from pyocd.utility.sockets import ConnectedSocket, ListenerSocket
 
@@ -77,7 +78,7 @@ class WayIn:
     :param sessions: Gives those of the GDBs that are in.
     """
 
-    def __init__(self, listener: Listener, sessions: Callable[[], Sequence[GDBClientSession]]) -> None:
+    def __init__(self, listener: Listener, sessions: Callable[[], Sequence[gdbserver.GDBClientSession]]) -> None:
         self._door = Door(listener)
         self._sessions = sessions
         self.port = listener.port
@@ -86,7 +87,7 @@ class WayIn:
     def init(self) -> None:
         """Do nothing: it listens."""
 
-    def accept(self, timeout: float = 0.0) -> Optional[ConnectedSocket]:
+    def accept(self, timeout: float = 0.0) -> Optional[_GdbSocket]:
         """Give the connection of a GDB that may come in; None at the moment.
 
         :param timeout: Not looked at; pyOCD asks ten times a second.
@@ -95,21 +96,33 @@ class WayIn:
         if sessions and all(session.is_connection_closed for session in sessions):
             return None  # who comes waits until the breakpoints of the GDB that went are out
         connection = self._door.admit(is_taken=bool(sessions))
-        return None if connection is None else _GdbSocket(connection, _PACKET_BYTES)
+        return None if connection is None else _GdbSocket(connection)
 
     def close(self) -> None:
         """Let nobody in any more."""
         self._door.close()
 
 
-class _GdbSocket(ConnectedSocket):
-    # A connection whose end pyOCD always learns of by reading nothing, and which brings no packet without end.
+class _GdbSocket:
+    # pyOCD's connected socket, whose end it always learns of by reading nothing, and which brings no packet without
+    # end.
 
-    _unfinished = 0
+    def __init__(self, connection: socket.socket) -> None:
+        self._pyocds = ConnectedSocket(connection, _PACKET_BYTES)
+        self._unfinished = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pyocds, name)
+
+    def set_timeout(self, seconds: float) -> None:
+        try:
+            self._pyocds.set_timeout(seconds)
+        except OSError:
+            pass  # it is closed already, before the thread that reads it begins
 
     def read(self, packet_size: Optional[int] = None) -> bytes:
         try:
-            data: bytes = super().read(packet_size)
+            data: bytes = self._pyocds.read(packet_size)
         except ConnectionError:
             return b""
         self._unfinished = 0 if b"#" in data else self._unfinished + len(data)
@@ -117,29 +130,35 @@ class _GdbSocket(ConnectedSocket):
 
     def write(self, data: bytes) -> int:
         try:
-            return int(super().write(data))
+            return int(self._pyocds.write(data))
         except ConnectionError:
             return len(data)
+
+
+class _Nowhere:
+    # What pyOCD's GDB server has for its listening socket until it is given a way in.
+
+    def __init__(self, port: int, packet_size: int) -> None:
+        self.port = 0
+        self.host = ""
+
+    def init(self) -> None:
+        pass
 
 
 class _OwnListener(ListenerSocket):
     # Of RTT, SWV and consoles, where the user has asked pyOCD for one.
 
-    def init(self) -> None:
-        super().init()
-        self._is_checked = can_tell(self.listener)
-
     def accept(self, timeout: float = 0.5) -> Optional[ConnectedSocket]:
-        if not self._is_checked:
-            return super().accept(timeout)
         # A peer is looked up by the socket that pyOCD wraps.
         found: Any = super().accept(timeout)
-        if found is not None and not is_own(found._sock):
-            found.close()
-            return None
-        return found
+        if found is None or not can_tell(self.listener) or is_own(found._sock):
+            return found
+        found.close()
+        return None
 
 
 def guard_listeners() -> None:
-    """Let only this user's processes come in by the other ports that pyOCD may be asked to open."""
+    """Let only this user's processes come in by whatever port pyOCD opens; for GDB it opens none by itself."""
     server.ListenerSocket = _OwnListener
+    gdbserver.ListenerSocket = _Nowhere

@@ -13,16 +13,15 @@ _LINE_LIMIT = 500
 _REMEMBERED = 8
 
 
-class LogKeeper(logging.Handler):
+class LogKeeper:
     """Keep the last warnings, and write each to stderr unless it was among the few before it."""
 
-    def __init__(self, level: int = logging.WARNING) -> None:
-        super().__init__(level)
+    def __init__(self) -> None:
         self._lines: Deque[str] = deque(maxlen=KEPT_LINES)
         self._recent: Deque[str] = deque(maxlen=_REMEMBERED)
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take one record (called by the logging module, under its lock)."""
+    def take(self, record: logging.LogRecord) -> None:
+        """Take one record; not for two threads at once."""
         try:
             text = record.getMessage()
         except (TypeError, ValueError):
@@ -39,8 +38,19 @@ class LogKeeper(logging.Handler):
         return list(self._lines)
 
 
+class _Handler(logging.Handler):
+    # The logging module calls it under its lock.
+
+    def __init__(self, keeper: LogKeeper) -> None:
+        super().__init__(logging.WARNING)
+        self.__keeper = keeper
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.__keeper.take(record)
+
+
 def keep_warnings() -> LogKeeper:
     """Send every warning of this process to a new :class:`LogKeeper`."""
     keeper = LogKeeper()
-    logging.getLogger().addHandler(keeper)
+    logging.getLogger().addHandler(_Handler(keeper))
     return keeper

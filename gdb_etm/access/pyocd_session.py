@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-import re
 import sys
-import threading
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Protocol, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import pyocd
 from pyocd.core import exceptions
@@ -16,7 +14,6 @@ from pyocd.core.session import Session
 from pyocd.core.target import Target
 from pyocd.coresight.ap import MEM_AP
 from pyocd.coresight.cortex_m import CortexM
-from pyocd.gdbserver import GDBServer
 from pyocd.probe.aggregator import DebugProbeAggregator
 from pyocd.probe.debug_probe import DebugProbe
 from pyocd.target import TARGET
@@ -24,7 +21,8 @@ from pyocd.utility.cmdline import convert_session_options
 from pyocd.utility.sequencer import CallSequence
 
 from gdb_etm.access.core_control import CoreControl
-from gdb_etm.access.guards import MonitorCommands, WayIn, guard_listeners
+from gdb_etm.access.gdb_server import Between, GdbServer
+from gdb_etm.access.guards import guard_listeners
 from gdb_etm.access.project_files import without_found_files
 from gdb_etm.access.pyocd_port import PyocdPort, access_error, ap_name
 from gdb_etm.access.watched_probe import WatchedProbe
@@ -88,152 +86,6 @@ class _AccessPortsOnly:
         return discovery
 
 
-class Between(Protocol):
-    """Stands between one GDB and pyOCD's server."""
-
-    def leaves_alone(self, data: bytes) -> bool:
-        """Tell whether pyOCD may answer a packet, and nobody needs to know of it.
-
-        :param data: What stands in it, as on the wire.
-        """
-
-    def answer(
-        self, data: bytes, ask: Callable[[bytes], bytes], tell: Callable[[bytes], None], stop: Callable[[], bool]
-    ) -> Optional[bytes]:
-        """Answer a packet.
-
-        :param data: What stands in it, as on the wire.
-        :param ask: Has pyOCD answer a packet; empty when it gives no reply.
-        :param tell: Sends GDB a packet before the reply.
-        :param stop: Whether GDB has asked for an interrupt since this was asked last.
-        :returns: The reply; None when there is none.
-        """
-
-    def leave(self) -> None:
-        """Take note that GDB is gone."""
-
-
-class _GdbServer(GDBServer):  # pyOCD's, with five promises more; it is a Thread, which has names of its own
-    """pyOCD's GDB server, which also takes out the breakpoints of a GDB that died, and lets somebody stand before it.
-
-    One GDB of this very user comes in at a time, and what it may have pyOCD do is bounded.  The probe's lock is given
-    back after each piece of work, and when the probe is lost everything is refused.  (GDB 13 crashes when its
-    connection is closed while it prints where the program is halted.)
-
-    :param between: Makes who stands before it, for each GDB; None lets nobody.
-    :param listener: Where GDBs connect.
-    """
-
-    def __init__(
-        self, session: Session, core: int, between: Optional[Callable[[], Between]], listener: Listener
-    ) -> None:
-        self._make_between = between
-        self._between: Dict[Any, Between] = {}
-        self._way_in = WayIn(listener, lambda: self.client_sessions)
-        self._probe: WatchedProbe = session.probe
-        self._probe.mourners.append(self._mourn)
-        self._asking: Set[Any] = set()
-        # Clients that pyOCD has still to answer.
-        super().__init__(session, core=core)
-
-    @property
-    def listen_socket(self) -> WayIn:
-        """Where GDBs come in."""
-        return self._way_in
-
-    @listen_socket.setter
-    def listen_socket(self, pyocds_own: Any) -> None:
-        # It does not listen yet, and never will.
-        pass
-
-    def _init_remote_commands(self) -> None:
-        self._command_context = MonitorCommands(self.session, self.target)
-
-    def handle_message(self, client: Any, msg: bytes) -> Optional[bytes]:
-        """Answer one packet of one GDB."""
-        if self._make_between is None:
-            return self._pyocds_answer(client, msg)
-        between = self._between.get(client)
-        if between is None:
-            between = self._between[client] = self._make_between()
-        if between.leaves_alone(msg[1:-3]):
-            return self._pyocds_answer(client, msg)
-
-        def ask(data: bytes) -> bytes:
-            reply = self._pyocds_answer(client, self.create_rsp_packet(data))
-            return b"" if reply is None else reply[1:-3]
-
-        def tell(data: bytes) -> None:
-            client.send(self.create_rsp_packet(data))
-
-        def stop() -> bool:
-            asked = bool(client.is_interrupted())
-            if asked:
-                client.interrupt_clear()
-            return asked
-
-        reply = between.answer(bytes(msg[1:-3]), ask, tell, stop)
-        return None if reply is None else bytes(self.create_rsp_packet(reply))
-
-    def _pyocds_answer(self, client: Any, msg: bytes) -> Optional[bytes]:
-        reply: Optional[bytes] = None
-        if self._probe.lost is None:
-            self._asking.add(client)
-            self._probe.failure = None
-            with self._probe.borrowed():
-                reply = super().handle_message(client, msg)
-            if client not in self._asking:
-                threading.Event().wait()  # another thread has the client meanwhile
-            self._asking.remove(client)
-        if self._probe.lost is None and (reply != self.create_rsp_packet(b"E01") or self._probe.failure is None):
-            return reply
-        return self._refusal(msg)
-
-    def _refusal(self, msg: bytes) -> Optional[bytes]:
-        """Say what is wrong with the probe, where GDB shows it."""
-        if msg[1:2] in (b"k", b"R"):
-            return None
-        why = "failed: %s" % self._probe.failure
-        if self._probe.lost is not None:
-            why = 'is lost: %s; try "etm disconnect" and "etm connect"' % self._probe.lost
-        text = re.sub("[^ -~]|[#$*}]", "?", "E.the debug probe " + why)
-        # In the reply to a read of memory GDB takes words for data.
-        reply = {b"D": "OK", b"m": "E01"}.get(msg[1:2], text)
-        return bytes(self.create_rsp_packet(reply.encode()))
-
-    def _mourn(self, reason: str) -> None:
-        """Answer those whose threads have not returned from the probe, now and later."""
-        for client in list(self._asking):
-            self._asking.remove(client)
-            client.send(self._refusal(b"$"))
-            threading.Thread(target=client.run, daemon=True).start()
-
-    def _halt_target(self) -> None:
-        with self._probe.borrowed():
-            super()._halt_target()
-
-    def _read_and_process_target_state(self, client: Any = None) -> None:
-        with self._probe.borrowed():
-            super()._read_and_process_target_state(client)
-
-    def notify_client_detached(self, client: Any) -> None:
-        """Let the program run freely when the last GDB has gone, with or without saying so."""
-        between = self._between.pop(client, None)
-        if between is not None:
-            between.leave()
-        with self.lock, self._probe.borrowed():
-            with self.client_sessions_lock:
-                others = any(c.is_attached_to_target for c in self.client_sessions if c is not client)
-            if client.is_attached_to_target and not others:
-                try:
-                    self.target.bp_manager.remove_all_breakpoints()
-                    if self.target.dwt is not None:
-                        self.target.dwt.remove_all_watchpoints()
-                except exceptions.Error:
-                    pass  # the probe is gone; nothing can be taken out
-            super().notify_client_detached(client)
-
-
 class PyocdSession:
     """An open pyOCD session that serves GDB and hands out access ports.
 
@@ -256,7 +108,7 @@ class PyocdSession:
         """The debug probe."""
         meet(self.probe)
         self._was_running = True
-        self._server: Optional[_GdbServer] = None
+        self._server: Optional[GdbServer] = None
         self._ports: Dict[int, PyocdPort] = {}
         self.operations: Dict[str, Callable[[Message], Message]] = {}
         """What clients may ask for besides."""
@@ -328,7 +180,7 @@ class PyocdSession:
         """
         if self._server is None:
             raise AccessError("no core was opened, only access ports")
-        return CoreControl(self._server.target, self._server)
+        return CoreControl(self._server.pyocds.target, self._server.pyocds)
 
     def close(self) -> None:
         """Stop serving GDB and leave the target running, unless it was halted when the session opened."""
@@ -501,13 +353,13 @@ def _open(session: Session) -> None:
 
 def _serve_gdb(
     session: Session, core: CortexM, between: Optional[Callable[[], Between]], listener: Listener
-) -> _GdbServer:
+) -> GdbServer:
     """Start pyOCD's GDB server for one core."""
     try:
-        server = _GdbServer(session, core.core_number, between, listener)
+        server = GdbServer(session, core, between, listener)
     except BaseException:
         listener.close()
         raise
-    session.gdbservers[core.core_number] = server
+    session.gdbservers[core.core_number] = server.pyocds
     server.start()
     return server

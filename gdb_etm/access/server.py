@@ -20,7 +20,8 @@ from gdb_etm.access.wire import Message, describe, encode_line, error_message
 from gdb_etm.errors import ConnectError
 
 if TYPE_CHECKING:
-    from gdb_etm.access.pyocd_session import Between, PyocdSession
+    from gdb_etm.access.gdb_server import Between
+    from gdb_etm.access.pyocd_session import PyocdSession
     from gdb_etm.access.watched_probe import WatchedProbe
 
 DEFAULT_CONTROL_PORT = 3344

@@ -18,20 +18,22 @@ _PROBE_SECONDS = 2.0
 # From the probe's loss: nothing can be put back.
 
 
-class Watchdog(threading.Thread):
+class Watchdog:
     """Looks twice a second whether the client is there, and whether the probe is.
 
     :param reader: The pipe from the client; None where clients come and go.
     """
 
     def __init__(self, reader: Optional[BinaryIO] = None) -> None:
-        super().__init__(name="watchdog", daemon=True)
         self._reader = reader
         self.probe: Optional[WatchedProbe] = None
         """The probe, once it is open."""
 
-    def run(self) -> None:
-        """Tell of the probe's loss; see to it that the process ends after its client."""
+    def start(self) -> None:
+        """Tell of the probe's loss, and see to it that the process ends after its client, from now on."""
+        threading.Thread(target=self._run, name="watchdog", daemon=True).start()
+
+    def _run(self) -> None:
         client = select.poll()
         if self._reader is not None:
             client.register(self._reader, 0)  # its end alone, not what it sends

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import inspect
 import os
-import threading
 from pathlib import Path
-from typing import Iterator, List
+from typing import Iterator
 
 import pytest
 from pyocd.commands.execution_context import CommandExecutionContext
 
 from gdb_etm.access.client import Client
-from gdb_etm.access.pyocd_session import _GdbServer
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.wires import Wire, over_socket
 from tests.access.processes import start_board, write_forever
@@ -106,11 +104,3 @@ def test_in_gdb_a_shell_is_gdbs_own(tmp_path: Path) -> None:
 def test_pyocd_has_what_is_overridden() -> None:
     for name in ("handle_python", "handle_system", "execute_command"):
         assert list(inspect.signature(getattr(CommandExecutionContext, name)).parameters) == ["self", "invocation"]
-
-
-def test_the_servers_names_are_none_of_a_threads() -> None:
-    # Python 3.13 gives a thread "_handle", 3.14 "_context" and "_os_thread_handle".
-    later = {"_handle", "_context", "_os_thread_handle"}
-    ours: List[str] = [name for name in vars(_GdbServer) if not name.startswith("__")]
-    taken = set(dir(threading.Thread)) | later
-    assert not taken.intersection(ours)
