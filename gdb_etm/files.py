@@ -34,9 +34,8 @@ class RegularFile(io.BufferedReader):
 
     def __init__(self, raw: io.FileIO, size: int) -> None:
         super().__init__(raw)
-        self.size = size
-        """In bytes, when it was opened."""
-        self._left = size * _TIMES + _SPARE
+        self.__size = size
+        self.__left = size * _TIMES + _SPARE
 
     def read(self, size: Optional[int] = -1) -> bytes:
         """Read up to ``size`` bytes; all that is left for -1.
@@ -44,10 +43,11 @@ class RegularFile(io.BufferedReader):
         :raises OSError: What the file tells of itself has it read over and over.
         """
         # Python makes room for as many bytes as are asked for, and reads then.
-        found = super().read(size if size is None or size <= self.size else self.size)
-        self._left -= len(found)
-        if self._left < 0:
-            raise OSError(errno.EFBIG, "its parts overlap: %d bytes were read more than %d times" % (self.size, _TIMES))
+        found = super().read(size if size is None or size <= self.__size else self.__size)
+        self.__left -= len(found)
+        if self.__left < 0:
+            message = "its parts overlap: %d bytes were read more than %d times"
+            raise OSError(errno.EFBIG, message % (self.__size, _TIMES))
         return found
 
 
@@ -76,6 +76,11 @@ def read_regular(path: str, most: int) -> bytes:
     """
     with open_regular(path, most) as file:
         return file.read(most)
+
+
+def size_of(file: RegularFile) -> int:
+    """Give the bytes that a file holds."""
+    return os.fstat(file.fileno()).st_size
 
 
 def is_regular(path: str, most: int) -> bool:

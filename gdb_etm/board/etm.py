@@ -394,18 +394,18 @@ class _Transfers(Mapping[int, Sequence[Transfer]]):
     """The traced loads and stores of instructions, each decided when it is asked for: in order."""
 
     def __init__(self, logic: Logic, addresses: Sequence[int], accesses: Accesses) -> None:
-        self._logic = logic
-        self._addresses = addresses
-        self._accesses = accesses
+        self.__logic = logic
+        self.__addresses = addresses
+        self.__accesses = accesses
 
     def __getitem__(self, index: int) -> Sequence[Transfer]:
-        return _traced(self._logic.data(self._addresses[index], self._accesses[index]))
+        return _traced(self.__logic.data(self.__addresses[index], self.__accesses[index]))
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._accesses)
+        return iter(self.__accesses)
 
     def __len__(self) -> int:
-        return len(self._accesses)
+        return len(self.__accesses)
 
 
 def _traced(accesses: Sequence[Access]) -> Tuple[Transfer, ...]:

@@ -192,10 +192,10 @@ class _Turn(ContextManager[None]):
     """The board's lock for the debugger, with a word to the core to let it have it."""
 
     def __init__(self, system: System) -> None:
-        self._system = system
+        self.__system = system
 
     def __enter__(self) -> None:
-        system = self._system
+        system = self.__system
         if system._turns >= _TURNS and system._is_waiting_to_run():
             system._ran.clear()
             system._ran.wait(_PATIENCE)
@@ -205,4 +205,4 @@ class _Turn(ContextManager[None]):
         system._turns += 1
 
     def __exit__(self, *_error: object) -> None:
-        self._system._lock.release()
+        self.__system._lock.release()

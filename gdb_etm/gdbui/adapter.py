@@ -11,7 +11,7 @@ from gdb_etm.commands.overview import INTRODUCTION
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.settings import checked, value_of
-from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.errors import EtmError
 
 _PREFIX = "etm"
 
@@ -24,8 +24,8 @@ class PrefixCommand(gdb.Command):
     """
 
     def __init__(self, session: Session, commands: Sequence[Command]) -> None:
-        self._session = session
-        self._commands = commands
+        self.__session = session
+        self.__commands = commands
         self.__doc__ = INTRODUCTION
         super().__init__(_PREFIX, gdb.COMMAND_RUNNING, gdb.COMPLETE_NONE, True)
 
@@ -33,21 +33,21 @@ class PrefixCommand(gdb.Command):
         """Print the overview; GDB comes here for unknown subcommands too."""
         if text.strip():
             raise gdb.GdbError('"etm %s" is no command. Try "help etm".' % text.split()[0])
-        _show(self._session, lambda: self._session.overview(self._commands))
+        _show(self.__session, lambda: self.__session.overview(self.__commands))
 
 
 class _GdbCommand(gdb.Command):
     # One declared command; GDB reads the help from __doc__ when it is made.
 
     def __init__(self, session: Session, command: Command) -> None:
-        self._session = session
-        self._command = command
+        self.__session = session
+        self.__command = command
         self.__doc__ = help_text(command)
         super().__init__("%s %s" % (_PREFIX, command.name), gdb.COMMAND_RUNNING)
 
     def invoke(self, text: str, from_tty: bool) -> None:
-        command = self._command
-        _show(self._session, lambda: command.run(self._session, parse(command, words_of(command, text))))
+        command = self.__command
+        _show(self.__session, lambda: command.run(self.__session, parse(command, words_of(command, text))))
 
     def complete(self, text: str, word: Optional[str]) -> List[str]:
         # GDB asks twice: first, without a word, how words are to be broken; it keeps its own way.
@@ -55,7 +55,7 @@ class _GdbCommand(gdb.Command):
             return []
         # GDB breaks words at ":" and more; our words end at blanks only.
         whole = "" if not text or text[-1].isspace() else text.split()[-1]
-        offers, files = complete(self._session, self._command, text, whole)
+        offers, files = complete(self.__session, self.__command, text, whole)
         if files and not offers:
             offers = file_names(whole)
         skip = len(whole) - len(word)
@@ -71,69 +71,59 @@ def register_settings(session: Session, settings: Sequence[Setting]) -> None:
     """Make declared settings GDB's ``set etm NAME`` and ``show etm NAME``."""
     for verb in ("set", "show"):
         _SettingPrefix(verb, settings)
-    made = {setting.name: _register_setting(session, setting) for setting in settings}
-    session.on_setting = lambda name: made[name].follow()
+    made = {setting.name: (_Parameter(session, setting), setting) for setting in settings}
 
+    def follow(name: str) -> None:
+        parameter, setting = made[name]
+        parameter.value = _shown(session, setting)
 
-def _register_setting(session: Session, setting: Setting) -> _Parameter:
-    if setting.check is not None:
-        return _Text(session, setting, gdb.PARAM_STRING_NOESCAPE)
-    return _Parameter(session, setting, gdb.PARAM_ENUM) if setting.choices else _Count(
-        session, setting, gdb.PARAM_UINTEGER)
+    session.on_setting = follow
 
 
 class _Parameter(gdb.Parameter):
-    # A setting with a few allowed words; what counts is the session's value of it.
+    # What counts is the session's value of it.
 
-    def __init__(self, session: Session, setting: Setting, kind: int) -> None:
+    def __init__(self, session: Session, setting: Setting) -> None:
         self.set_doc, self.show_doc, self.__doc__ = _setting_docs(setting)
-        self._session = session
-        self._setting = setting
+        self.__session = session
+        self.__setting = setting
+        kind = _kind(setting)
         choices = (setting.choices,) if kind == gdb.PARAM_ENUM else ()
         super().__init__("%s %s" % (_PREFIX, setting.name), gdb.COMMAND_RUNNING, kind, *choices)
-        self.follow()
-
-    def follow(self) -> None:
-        """Take over the session's value."""
-        self.value: object = value_of(self._session, self._setting)
+        self.value: object = _shown(session, setting)
 
     def get_set_string(self) -> str:
-        self._keep(str(self.value))
-        return ""
-
-    def _keep(self, value: str) -> None:
         try:
-            self._session.keep_setting(self._setting.name, value)
+            self.__session.keep_setting(self.__setting.name, _given(self.__setting, self.value))
         except EtmError as error:
-            raise gdb.GdbError(self._session.explain(error))
+            self.value = _shown(self.__session, self.__setting)
+            raise gdb.GdbError(self.__session.explain(error))
+        return ""
 
     def get_show_string(self, value: str) -> str:
-        return "%s is %s." % (_sentence(self._setting), value_of(self._session, self._setting))
+        return "%s is %s." % (_sentence(self.__setting), value_of(self.__session, self.__setting))
 
 
-class _Text(_Parameter):
-    # A setting with more than a few.
-
-    def get_set_string(self) -> str:
-        try:
-            value = checked(self._setting, str(self.value or "").strip())
-        except CommandError as error:
-            self.follow()
-            raise gdb.GdbError(str(error))
-        self._keep(value)
-        return ""
+def _kind(setting: Setting) -> int:
+    kind = gdb.PARAM_STRING_NOESCAPE
+    if setting.check is None:
+        kind = gdb.PARAM_ENUM if setting.choices else gdb.PARAM_UINTEGER
+    return int(kind)
 
 
-class _Count(_Parameter):
-    # A setting that is a number; 0 and "unlimited" are None to Python.
+def _shown(session: Session, setting: Setting) -> object:
+    # As GDB holds it: of a number, 0 is without a limit.
+    value = value_of(session, setting)
+    if _kind(setting) != gdb.PARAM_UINTEGER:
+        return value
+    return 0 if value == "unlimited" else int(value)
 
-    def follow(self) -> None:
-        value = value_of(self._session, self._setting)
-        self.value = 0 if value == "unlimited" else int(value)
 
-    def get_set_string(self) -> str:
-        self._keep("unlimited" if self.value is None else str(self.value))
-        return ""
+def _given(setting: Setting, value: object) -> str:
+    # As the session holds it; to Python a number without a limit is None.
+    if setting.check is not None:
+        return checked(setting, str(value or "").strip())
+    return "unlimited" if value is None else str(value)
 
 
 def _setting_docs(setting: Setting) -> List[str]:
@@ -148,15 +138,15 @@ class _SettingPrefix(gdb.Command):
     # "set etm" and "show etm": all of them, as with GDB's own.
 
     def __init__(self, verb: str, settings: Sequence[Setting]) -> None:
-        self._settings = settings
+        self.__settings = settings
         self.__doc__ = "%s how gdb_etm works." % verb.capitalize()
         super().__init__("%s %s" % (verb, _PREFIX), gdb.COMMAND_RUNNING, gdb.COMPLETE_NONE, True)
 
     def invoke(self, text: str, from_tty: bool) -> None:
         if text.strip():
-            names = ", ".join(setting.name for setting in self._settings)
+            names = ", ".join(setting.name for setting in self.__settings)
             raise gdb.GdbError('"%s" is no setting; there are: %s' % (text.split()[0], names))
-        for setting in self._settings:
+        for setting in self.__settings:
             gdb.execute("show %s %s" % (_PREFIX, setting.name))
 
 

@@ -191,13 +191,13 @@ class Calls(gdb.Function):
 
     def __init__(self, session: Session) -> None:
         super().__init__("_etm_calls")
-        self._session = session
+        self.__session = session
 
     def invoke(self, name: gdb.Value) -> int:
         """Count."""
         wanted = name.string()
         try:
-            calls = self._session.decode(self._session.look()).calls(self._session.debugger.function_at)
+            calls = self.__session.decode(self.__session.look()).calls(self.__session.debugger.function_at)
         except EtmError as error:
             raise gdb.GdbError(str(error))
         except KeyboardInterrupt as stop:

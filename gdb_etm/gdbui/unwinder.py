@@ -35,31 +35,31 @@ class UnknownStack(Unwinder):
 
     def __init__(self, debugger: GdbDebugger) -> None:
         super().__init__("etm")
-        self._debugger = debugger
-        self._frames: Tuple[List[str], Optional[CallFrames]] = ([], None)
+        self.__debugger = debugger
+        self.__frames: Tuple[List[str], Optional[CallFrames]] = ([], None)
 
     def __call__(self, pending: gdb.PendingFrame) -> Optional[gdb.UnwindInfo]:
         """Take a frame, or leave it to GDB."""
         if all(_is_known(pending, name) for name in _NEEDED):
             return None
         pc = _value(pending, "pc")
-        if pc is None or pc < _NOWHERE and self._has_row(pc):
+        if pc is None or pc < _NOWHERE and self.__has_row(pc):
             return None
-        function = self._debugger.function_at(pc)
+        function = self.__debugger.function_at(pc)
         start = gdb.Value(pc if function is None else function.start)
         info = pending.create_unwind_info(_FrameId(gdb.Value(0), start))
         # GDB goes no farther than to a caller at address 0; without any it would refuse to step.
         info.add_saved_register("pc", gdb.Value(0).cast(pending.read_register("pc").type))
         return info
 
-    def _has_row(self, address: int) -> bool:
-        files = self._debugger.program_files()
-        if files != self._frames[0]:
+    def __has_row(self, address: int) -> bool:
+        files = self.__debugger.program_files()
+        if files != self.__frames[0]:
             try:
-                self._frames = files, load_frames(files)
+                self.__frames = files, load_frames(files)
             except ImageError:
-                self._frames = files, None
-        frames = self._frames[1]
+                self.__frames = files, None
+        frames = self.__frames[1]
         return frames is not None and frames.row(address) is not None
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Iterator
 
 from gdb_etm.errors import EtmError, ImageError
-from gdb_etm.files import open_regular
+from gdb_etm.files import open_regular, size_of
 
 MAX_BYTES = 1 << 30
 """The largest ELF file, and the largest section, that is read: a kernel with all its debug information is smaller."""
@@ -38,7 +38,7 @@ def open_elf(path: str, what: str = "is not a readable ELF file") -> Iterator[An
 
     with readable(path, what), open_regular(path, MAX_BYTES) as stream:
         elf: Any = ELFFile(stream)
-        _check(elf, path, stream.size)
+        _check(elf, path, size_of(stream))
         yield elf
 
 

@@ -46,10 +46,10 @@ class Instructions(Dict[int, Insn]):
 
     def __init__(self, read_code: ReadCode) -> None:
         super().__init__()
-        self._read_code = read_code
+        self.__read_code = read_code
 
     def __missing__(self, address: int) -> Insn:
-        insn = instruction_at(self._read_code, address)
+        insn = instruction_at(self.__read_code, address)
         if address < RAM:
             self[address] = insn
         return insn

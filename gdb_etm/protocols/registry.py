@@ -120,22 +120,22 @@ class _Languages(Mapping[str, Language]):
     # Imports a protocol when it is asked for: decoding a small capture takes less time than importing all of them.
 
     def __init__(self, makers: Dict[str, Callable[[], Language]]) -> None:
-        self._makers = makers
-        self._made: Dict[str, Language] = {}
+        self.__makers = makers
+        self.__made: Dict[str, Language] = {}
 
     def __getitem__(self, protocol: str) -> Language:
-        if protocol not in self._made:
-            self._made[protocol] = self._makers[protocol]()
-        return self._made[protocol]
+        if protocol not in self.__made:
+            self.__made[protocol] = self.__makers[protocol]()
+        return self.__made[protocol]
 
     def __contains__(self, protocol: object) -> bool:
-        return protocol in self._makers
+        return protocol in self.__makers
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
+        return iter(self.__makers)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self.__makers)
 
 
 LANGUAGES: Mapping[str, Language] = _Languages({"etmv3": _etmv3, "etmv4": _etmv4, "ptm": _ptm})

@@ -11,7 +11,7 @@ import stat
 from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.errors import SnapshotError
-from gdb_etm.files import RegularFile, open_regular
+from gdb_etm.files import RegularFile, open_regular, size_of
 from gdb_etm.snapshot.ini import Entry, IniFile, parse_ini
 
 ROOT_FILE = "snapshot.ini"
@@ -89,9 +89,10 @@ class Folder:
             raise origin.error("more than %d dumps in all" % MAX_DUMPS)
         path = os.path.join(self.path, origin.value)
         with self._open(origin.value, origin) as file:
-            if offset > file.size or length > file.size - offset:
-                raise origin.error("%d bytes from offset %d: the file holds %d" % (length, offset, file.size))
-            length = length or file.size - offset
+            size = size_of(file)
+            if offset > size or length > size - offset:
+                raise origin.error("%d bytes from offset %d: the file holds %d" % (length, offset, size))
+            length = length or size - offset
             key = (path, offset, length)
             if key not in self._parts:
                 if length > self._bytes_left:
@@ -111,9 +112,10 @@ class Folder:
             message = getattr(error, "strerror", None) or str(error)
             raise _error(SnapshotError, message, name, origin, self.path) from None
         expected = self.sizes.get(name)
-        if expected is not None and expected != file.size:
+        size = size_of(file)
+        if expected is not None and expected != size:
             file.close()
-            message = "it holds %d bytes, and held %d when it was saved: it was cut, or changed" % (file.size, expected)
+            message = "it holds %d bytes, and held %d when it was saved: it was cut, or changed" % (size, expected)
             raise _error(SnapshotError, message, name, origin, self.path)
         if name not in self.names:
             self.names.append(name)

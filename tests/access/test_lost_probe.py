@@ -19,7 +19,7 @@ from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import Message, decode_line, encode_line
 from gdb_etm.board.faults import Faults
-from gdb_etm.board.probe import BoardProbe
+from gdb_etm.board.wire import Wire
 from gdb_etm.errors import AccessError, ConnectError
 from tests.access.processes import (
     CPUID,
@@ -45,17 +45,17 @@ def session() -> Iterator[PyocdSession]:
     opened.close()
 
 
-def probe_of(session: PyocdSession) -> BoardProbe:
-    probe = session.probe._probe
-    assert isinstance(probe, BoardProbe)
-    return probe
+def wire_of(session: PyocdSession) -> Wire:
+    wire = session.probe.etm_wire
+    assert isinstance(wire, Wire)
+    return wire
 
 
 def fail_after(session: PyocdSession, fault: str, transfers: int) -> None:
     """Have a fault happen so many transfers from now."""
-    probe = probe_of(session)
-    probe._failed.clear()
-    probe.board.faults = Faults(**{fault: probe.transfers + transfers})
+    wire = wire_of(session)
+    wire.mend()
+    wire.board.faults = Faults(**{fault: wire.transfers + transfers})
 
 
 def in_another_thread(work: Callable[[], object]) -> List[object]:
@@ -93,7 +93,7 @@ def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: st
         fail_after(session, fault, transfers)
         reply = decode_line(desk.answer(encode_line(message)))
         failed += "error" in reply and reply["error"]["kind"] == "lost"
-        probe_of(session).board.faults = Faults()
+        wire_of(session).board.faults = Faults()
         cpuid = in_another_thread(lambda: read_past_the_fault(session))
         assert cpuid == [session.hello().cores[0].cpuid], transfers
     assert failed and session.probe.lost is None

@@ -11,6 +11,7 @@ import pytest
 
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.board.faults import Faults
+from gdb_etm.board.wire import Wire
 from gdb_etm.commands.beside import Front
 from tests.access.processes import DEMO
 
@@ -43,7 +44,7 @@ class FailingAnew:
         self.conversations = 0
         self._fault, self._step = fault, step
         self._watched = session.probe
-        self._probe: Any = session.probe._probe
+        self._wire: Wire = session.probe.etm_wire
         server: Any = session._server.pyocds
         self._halt = server._halt_target
         server._halt_target = self.begin
@@ -52,8 +53,8 @@ class FailingAnew:
         """Begin with what pyOCD does first when a GDB comes."""
         self.conversations += 1
         after = self._step * self.conversations
-        self._probe.board.faults = Faults(**{self._fault: self._probe.transfers + after})
-        self._probe._failed = set()
+        self._wire.board.faults = Faults(**{self._fault: self._wire.transfers + after})
+        self._wire.mend()
         self._watched.lost = None
         self._halt()
 

@@ -83,9 +83,9 @@ def test_a_fifo_read_stays_at_its_address(open_board: OpenBoard, words: int) -> 
 def test_draining_costs_about_one_transfer_a_word(open_board: OpenBoard, words: int) -> None:
     session = open_board()
     port = _port(session)
-    before = session.probe.transfers
+    before = session.probe.etm_wire.transfers
     port.read_fifo(RAM, words)
-    assert words <= session.probe.transfers - before <= 1.1 * words
+    assert words <= session.probe.etm_wire.transfers - before <= 1.1 * words
 
 
 def test_the_access_port_is_left_as_it_was(open_board: OpenBoard) -> None:

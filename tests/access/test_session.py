@@ -39,7 +39,7 @@ class PoweredBoard:
         for name in ("open", "close"):
             monkeypatch.setattr(self._probe, name, lambda: None)
         monkeypatch.setattr(DebugProbeAggregator, "get_all_connected_probes", lambda unique_id=None: [self._probe])
-        self.machine = self._probe.board.machine
+        self.machine = self._probe.etm_wire.board.machine
         session.close()
 
     def open(self, **options: Any) -> PyocdSession:

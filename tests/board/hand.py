@@ -102,7 +102,7 @@ def run_to_halt(session: Session) -> None:
     """Let the core run until it halts by itself."""
     session.target.resume()
     while session.target.get_state() is not Target.State.HALTED:
-        failure = probe_of(session).board.machine.failure
+        failure = probe_of(session).etm_wire.board.machine.failure
         assert failure is None, failure
 
 

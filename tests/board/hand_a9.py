@@ -30,7 +30,7 @@ class Script:
 
     def __init__(self, ap: MEM_AP, probe: Any) -> None:
         self._ap = ap
-        self.board = probe.board
+        self.board = probe.etm_wire.board
 
     def read(self, address: int) -> int:
         """Read a register of a debug component."""

@@ -149,13 +149,13 @@ def test_transfers_are_counted_as_on_the_wire() -> None:
         probe = hand.probe_of(session)
         ap = session.target.aps[0]
         ap.read_memory_block32(RAM, 4)
-        before = probe.transfers
+        before = probe.etm_wire.transfers
         ap.read_memory_block32(RAM + 0x100, 64)
         # TAR, 64 reads, and RDBUFF for the last.
-        assert probe.transfers - before == 66
-        before = probe.transfers
+        assert probe.etm_wire.transfers - before == 66
+        before = probe.etm_wire.transfers
         ap.read32(RAM)
-        assert probe.transfers - before == 3
+        assert probe.etm_wire.transfers - before == 3
 
 
 def test_draining_costs_about_one_transfer_a_word() -> None:
@@ -164,10 +164,10 @@ def test_draining_costs_about_one_transfer_a_word() -> None:
         hand.run_to_halt(session)
         hand.flush(session.target)
         probe = hand.probe_of(session)
-        before = probe.transfers
+        before = probe.etm_wire.transfers
         words = PyocdPort(session.target.aps[0]).read_fifo(hand.ETF + hand.RRD, 1024)
         assert 0xFFFFFFFF not in words
-        assert probe.transfers - before <= 1.1 * 1024
+        assert probe.etm_wire.transfers - before <= 1.1 * 1024
 
 
 def failing_board(faults: str) -> List[str]:

@@ -36,7 +36,7 @@ class Live:
     @property
     def transfers(self) -> int:
         """Number of transfers on the wire so far."""
-        return int(self.session.probe.transfers)
+        return int(self.session.probe.etm_wire.transfers)
 
     def discover(self) -> Discovery:
         """Walk the ROM table."""

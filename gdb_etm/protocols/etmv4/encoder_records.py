@@ -40,20 +40,20 @@ class Records(Dict[int, Optional[Branch]]):
 
     def __init__(self, read_code: ReadCode, broadcast: Optional[Region], transfers: Optional[Region]) -> None:
         super().__init__()
-        self._read_code = read_code
-        self._broadcast = broadcast
-        self._transfers = transfers
+        self.__read_code = read_code
+        self.__broadcast = broadcast
+        self.__transfers = transfers
 
     def __missing__(self, address: int) -> Optional[Branch]:
-        insn = instruction_at(self._read_code, address)
+        insn = instruction_at(self.__read_code, address)
         record: Optional[Branch] = None
         if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
             target = insn.target if insn.kind == Kind.DIRECT else -1
             following = (address + insn.size) & 0xFFFFFFFF
-            everywhere = self._broadcast is not None and self._broadcast(address)
+            everywhere = self.__broadcast is not None and self.__broadcast(address)
             barrier = insn.size == 4 and target == following and not insn.link
-            record = Branch(target, following, insn.link, everywhere, barrier, is_certain(self._read_code, address))
-        elif self._transfers is not None and self._transfers(address):
+            record = Branch(target, following, insn.link, everywhere, barrier, is_certain(self.__read_code, address))
+        elif self.__transfers is not None and self.__transfers(address):
             record = TRANSFER
         if address < RAM:
             self[address] = record

@@ -40,26 +40,26 @@ class Records(Dict[int, Optional[Waypoint]]):
 
     def __init__(self, read_code: ReadCode, broadcast: Optional[Region], barriers: bool) -> None:
         super().__init__()
-        self._read_code = read_code
-        self._broadcast = broadcast
-        self._barriers = barriers
+        self.__read_code = read_code
+        self.__broadcast = broadcast
+        self.__barriers = barriers
 
     def __missing__(self, place: int) -> Optional[Waypoint]:
         address, thumb = place & ~1, place & 1
         isa = Isa.T32 if thumb else Isa.A32
-        code = self._read_code(address)
-        insn = instruction_at(self._read_code, address, isa)
+        code = self.__read_code(address)
+        insn = instruction_at(self.__read_code, address, isa)
         following = (address + insn.size) & _MASK | thumb
         record: Optional[Waypoint] = None
         if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
             target = insn.target | (insn.isa is Isa.T32) if insn.kind is Kind.DIRECT else -1
             # ISB counts as a branch to the next instruction.
             barrier = target == following and _is_isb(code, thumb)
-            everywhere = self._broadcast is not None and not barrier and self._broadcast(address)
+            everywhere = self.__broadcast is not None and not barrier and self.__broadcast(address)
             record = Waypoint(
-                target, following, insn.link, everywhere, barrier, is_certain(self._read_code, address, isa)
+                target, following, insn.link, everywhere, barrier, is_certain(self.__read_code, address, isa)
             )
-        elif self._barriers and is_barrier(code, isa):
+        elif self.__barriers and is_barrier(code, isa):
             record = Waypoint(following, following, False, False, True, False)
         if address < RAM:
             self[place] = record
