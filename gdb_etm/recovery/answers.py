@@ -9,7 +9,22 @@ from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.recovery.cells import BLOCKED, FIRST, LAST
 from gdb_etm.recovery.evaluate import IMPURE, apply
 from gdb_etm.recovery.graph import DEAD
-from gdb_etm.recovery.operations import CONTROL, FLAGS, FPCA, HANDLER, MASK, MEANT, MSP, PLACES, PSP, SP, N, Op, V
+from gdb_etm.recovery.operations import (
+    APART,
+    CONTROL,
+    FLAGS,
+    FPSCR,
+    HANDLER,
+    MASK,
+    MEANT,
+    MSP,
+    PLACES,
+    PSP,
+    SP,
+    N,
+    Op,
+    V,
+)
 from gdb_etm.recovery.reasons import Reasons, name_of
 from gdb_etm.recovery.stretch import StretchSolution
 from gdb_etm.recovery.template import Template
@@ -54,19 +69,24 @@ class Answers:
         return value
 
     def _meant(self, number: int, place: int, variable: int, value: Value) -> Value:
-        # Of some registers only some bits are followed; FPCA, in CONTROL, is a place of its own.
+        # Of some registers only some bits are followed, and some of these are a place of their own.
         meant, known, bits = MEANT[place], value.known & MEANT[place], value.bits & MEANT[place]
         tier = Tier.EXACT if known == meant and value.value is None else value.tier
-        if place == CONTROL:
-            fpca = self.solution.variable(number, FPCA)
-            meant |= 4
-            if fpca is not None and self._domain.mask[fpca] & 1:
-                known, bits = known | 4, bits | (self._domain.bits[fpca] & 1) << 2
-                tier = max(tier, self.tier(fpca))
+        if place in APART:
+            other, lowest, count = APART[place]
+            part = self.solution.variable(number, other)
+            field = (1 << count) - 1
+            meant |= field << lowest
+            if part is not None and self._domain.mask[part] & field == field:
+                known, bits = known | field << lowest, bits | (self._domain.bits[part] & field) << lowest
+                tier = max(tier, self.tier(part))
+        reason = value.reason
+        if place == FPSCR:
+            # Its other bits add up what operations have met, and are not followed.
+            meant, reason = MASK, "only flags and modes are worked out" if known else reason
         if known == meant:
-            reason = value.reason if value.value is not None else self._reasons.known(variable)
-            return _known(bits, reason, meant, tier)
-        return Value(None, Tier.UNKNOWN, value.reason, known, bits, bits, bits | meant & ~known)
+            return _known(bits, reason if value.value is not None else self._reasons.known(variable), meant, tier)
+        return Value(None, Tier.UNKNOWN, reason, known, bits, bits, bits | meant & ~known)
 
     def _unread(self, number: int, name: str) -> Value:
         # A flag that no instruction reads has no variable: it is computed when somebody asks.

@@ -276,6 +276,7 @@ class Exceptions:
         else:
             self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
             current[CONTROL] = self._op(Op.BITS, line.constant(0), current[CONTROL], detail=(1, 0, 1))
+            current[FPCA] = line.constant(0)
             value = line.new(INPUT) if target is None else target
             if is_asynchronous(event):
                 self._returns_with(value)

@@ -141,6 +141,30 @@ def test_floating_point_that_ran_counts_more_than_the_name_of_the_core() -> None
     assert recovery.register(2, "lr").value == 0xFFFFFFE9
 
 
+def test_a_handler_that_another_one_follows_leaves_no_floating_point_context() -> None:
+    # The first handler executes vmov, so FPCA is 1; ExceptionTaken makes it 0 for the second one, which has none.
+    source = ".fpu fpv5-sp-d16\nnop\nnop\nb end\nhandler:\nvmov s0, r4\nbx lr\nleaf:\nmrs r1, control\nbx lr\n"
+    first, second = CODE + 6, CODE + 12
+    items: List[Item] = [CODE, Taken(16, CODE + 2), first, first + 4, Returned(), Taken(17, 0xFFFFFFFE)]
+    history = history_of(built(source), [*items, second, second + 4, Returned(), CODE + 2], CODE + 4)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    state = State({**REGISTERS, "fpscr": 0x00C00010}, no_memory)
+    recovery = Recovery(history, state, rules=Rules(limit=Tier.EXACT))
+    assert recovery.register(3, "control")[:2] == (4, Tier.EXACT)
+    assert recovery.register(4, "control")[:2] == (0, Tier.EXACT)
+    assert not recovery.findings
+
+
+def test_of_fpscr_flags_and_modes_are_told_alone() -> None:
+    # Bits 7 and 4:0 add up (DDI 0553, D1.2.102), so those at the end are not those before the addition.
+    history = history_of(built(".fpu fpv5-sp-d16\nvadd.f32 s0, s0, s1\nnop\nb end\n"), [CODE, CODE + 4], CODE + 6)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    state = State({**REGISTERS, "control": 4, "fpscr": 0x20C00010}, no_memory)
+    found = Recovery(history, state, rules=Rules(limit=Tier.EXACT)).register(2, "fpscr")
+    assert (found.value, found.known, found.bits) == (None, 0xF7C00000, 0x20C00000)
+    assert found.low <= 0x20C00000 <= 0x20C00010 <= found.high
+
+
 def test_loads_that_were_interrupted_may_be_done_in_part() -> None:
     # The word of r0 in the frame is what the core found there, not what the program had before.
     source = "nop\nldm r2, {r0, r1}\nb end\nhandler:\nmov r4, r4\nbx lr\n"
