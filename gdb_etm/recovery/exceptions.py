@@ -225,7 +225,7 @@ class Exceptions:
     def match(self, left: int, places: Tuple[int, ...]) -> Match:
         """Tell of a thread that went on where memory has frames that fit it."""
         pushed = self._left[left]
-        return Match(pushed.entry.number, pushed.frame, places)
+        return Match(pushed.entry.number, pushed.entry.kept[0], places)
 
     def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
         """Assume that a thread waits at the end with a frame that is in memory then.

@@ -23,6 +23,8 @@ _DEEP = 4
 _WAITING = 64
 NEAR = 128
 """Frames that are no further apart, in bytes, are believed to be of one stack."""
+_SAVED = 128
+# Bytes below a frame, where a scheduler's pointer to a thread that waits points: to what it has pushed there.
 
 
 _Place = Tuple[Optional[int], Optional[int]]
@@ -45,6 +47,10 @@ class _Residence:
         # Whether it has asked for the exception.
         self.switch: Optional[Switch] = None
         # What the handler does that it is left to.
+
+    @property
+    def place(self) -> _Place:
+        return self.address, self.outs[0][0] if self.outs else None
 
 
 class Threads:
@@ -72,6 +78,8 @@ class Threads:
         self._resuming = False
         self.places: Dict[int, Tuple[int, ...]] = {}
         """Where memory has frames that fit threads that went on, by the index of the exception that left them."""
+        self._fits: List[Tuple[_Residence, Tuple[int, ...]]] = []
+        # The same of all that were matched by where they went on, with what they did then.
         self.decided: Decided = NOTHING
         """The blocks of the threads."""
         self.by_block: Set[int] = set()
@@ -165,14 +173,15 @@ class Threads:
         searched = word if stacks and can_search(stacks) else None
         self._asked = {one.left_at for one in self._all if one.left_at is not None and one.asked}
         frames = Frames(stacks, searched, set(addresses), self._asked) if searched is not None else None
-        found, waiting = self._repeat(addresses, frames, ())
+        pointers = Pointers(stacks, word) if word is not None else None
+        found, waiting = self._repeat(addresses, frames, pointers, ())
         at_end = [] if frames is None else _at_end(waiting, frames)
-        if frames is not None and word is not None:
-            self.decided = decide(self._periods(), word, frames.at, Pointers(stacks, word))
+        if frames is not None and word is not None and pointers is not None:
+            self.decided = decide(self._periods(), word, frames.at, pointers)
         if frames is None or word is None or not self.decided.blocks:
             return found, at_end
         plain = {*found.items(), *at_end}
-        found, waiting = self._repeat(addresses, frames, self.decided.blocks)
+        found, waiting = self._repeat(addresses, frames, pointers, self.decided.blocks)
         at_end = self._known_at_end(waiting, frames, word)
         self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(at_end) - plain}
         return found, at_end
@@ -226,7 +235,11 @@ class Threads:
         return made
 
     def _repeat(
-        self, addresses: Sequence[int], frames: Optional[Frames], blocks: Sequence[Optional[int]]
+        self,
+        addresses: Sequence[int],
+        frames: Optional[Frames],
+        pointers: Optional[Pointers],
+        blocks: Sequence[Optional[int]],
     ) -> Tuple[Dict[int, int], List[Left]]:
         # Match all again and again, until no more places are known where several threads wait.
         several: Set[_Place] = set()
@@ -234,8 +247,23 @@ class Threads:
         while count != len(several):
             count = len(several)
             self.places.clear()
+            self._fits.clear()
             found, waiting = self._go(addresses, frames, several, blocks)
+            if frames is not None and pointers is not None:
+                several |= self._rivals(waiting, frames, pointers)
         return found, waiting
+
+    def _rivals(self, waiting: Sequence[Left], frames: Frames, pointers: Pointers) -> Set[_Place]:
+        # Where others may have gone on than was taken: the thread that was left there seems to wait still, as its
+        # frame is in memory, a pointer to it is, and nobody else is known to wait there.  One that runs at the end may
+        # have both from before.
+        known = {frame.address for left in waiting for frame in frames.of(left)}
+        return {
+            one.place
+            for one, fits in self._fits
+            if one is not self._residence
+            and any(at not in known and pointers.to(range(at - _SAVED, at + 1, 4)) for at in fits)
+        }
 
     def _go(
         self,
@@ -256,7 +284,7 @@ class Threads:
             alike = _fitting(waiting, residence)
             fits = own or [left for left in alike if None in (block, left.block)]
             waiting = [left for left in waiting if left not in fits]
-            place = (residence.address, residence.outs[0][0] if residence.outs else None)
+            place = residence.place
             if len(alike) > 1 or not fits and place in fresh:
                 several.add(place)
             elif residence.resumed is not None and not fits:
@@ -288,8 +316,10 @@ class Threads:
         places = [] if frames is None else [frame.address for frame in frames.of(left)]
         if frames is not None and (not places or _is_near(places)):
             self.places[left.event] = tuple(places)
-            return True
-        return rare and _walk(list(left.calls), residence.outs) > 1
+        elif not rare or _walk(list(left.calls), residence.outs) <= 1:
+            return False
+        self._fits.append((residence, tuple(places)))
+        return True
 
 
 def _at_end(waiting: Sequence[Left], frames: Frames) -> List[Tuple[int, Waiting]]:

@@ -11,6 +11,8 @@ from gdb_etm.recovery.threads import NEAR
 
 _BELOW = 160
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
+_FRAME = 32
+# Bytes of the smallest frame: of one with floating-point registers there are 72 more, so it is not said which it is.
 _SOON = 400
 # Instructions after the exception that are looked at.
 
@@ -31,8 +33,8 @@ class Match(NamedTuple):
 
     number: int
     """Of the instruction before it was left."""
-    frame: int
-    """Variable of its frame's address."""
+    pointer: int
+    """Variable of its stack pointer then."""
     places: Tuple[int, ...]
 
 
@@ -83,8 +85,8 @@ class Saved:
         wrong = {
             match.places
             for match in self._matches
-            if domain.mask[match.frame] == MASK
-            and not all(abs(domain.bits[match.frame] - place) <= NEAR for place in match.places)
+            if domain.mask[match.pointer] == MASK
+            and not all(abs(domain.bits[match.pointer] - _FRAME - place) <= NEAR for place in match.places)
         }
         return {match.number for match in self._matches if match.places in wrong}
 

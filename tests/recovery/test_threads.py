@@ -66,6 +66,7 @@ def recovered(
     items: List[Item] = ITEMS,
     halted: int = CODE + 8,
     size: int = 0x800,
+    source: str = SOURCE,
     **registers: int,
 ) -> Recovery:
     """Recover a run from its end, with some words in memory besides what the thread has left there."""
@@ -73,7 +74,7 @@ def recovered(
     def read(address: int, size: int) -> Optional[bytes]:
         return None if memory is None else {**LEFT, **memory}.get(address, 0).to_bytes(4, "little")[:size]
 
-    history = history_of(built(SOURCE), items, halted)
+    history = history_of(built(source), items, halted)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     stacks = () if memory is None else ((RAM, RAM + size),)
     return Recovery(history, State({**REGISTERS, **registers}, read), rules=Rules(stacks=stacks))
@@ -131,6 +132,22 @@ def test_one_that_was_left_before_the_trace_began_may_have_gone_on() -> None:
     twins = [*ITEMS, Taken(TICK, CODE + 8), *TO_OTHER, LEAF + 2, CODE + 6]
     assert recovered({}, twins).register(18, "r5").value is None
     assert recovered({}, twins).register(3, "r5").value == 3
+
+
+def test_one_that_waits_with_a_pointer_to_its_frame_is_not_the_one_that_went_on() -> None:
+    # What went on finds 0 in r4, and is left again; of its stack pointer nothing is known.
+    source, end = SOURCE.replace("    nop\n    b end", "    cbz r4, end\n    b end", 1), SWITCH + 18
+    items = [*ITEMS, Taken(TICK, end), *TO_OTHER, TWO + 4]
+    memory = {**frame(THIRD, TWO + 4), THIRD - 8: 5, THIRD - 4: 3}
+    pointer = {RAM + 0x7F0: TOP - 40}
+    stack = {"sp": THIRD + 32, "psp": THIRD + 32}
+    there = recovered(memory, items, TWO + 6, source=source, **stack)
+    assert there.register(3, "r4")[:2] == (0, Tier.ASSUMED)
+    still = recovered({**memory, **pointer}, items, TWO + 6, source=source, **stack)
+    assert still.register(18, "r4")[:2] == (0, Tier.EXACT)
+    assert still.register(3, "r4").value is None
+    # The one that runs at the end has had such a pointer, too.
+    assert recovered(pointer).register(3, "r4").value == 5
 
 
 def test_without_memory_one_return_does_not_tell() -> None:
