@@ -31,7 +31,7 @@ MEANT = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPS
 
 Those of CONTROL are nPRIV and SPSEL, those of FPSCR the condition flags."""
 APART = {CONTROL: (FPCA, 2, 1), FPSCR: (FP_MODE, 22, 5)}
-"""Of registers of which some bits are a place of their own that place, the lowest of the bits, and how many they are."""
+"""Of registers with bits that are a place of their own: that place, the lowest of the bits, and how many they are."""
 TEMPORARY = 64
 """First of the places that live within one instruction."""
 
