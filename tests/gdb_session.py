@@ -13,6 +13,21 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "scripts" / "gdb_etm"
 SECONDS = 120
 
+running: Optional[pytest.Item] = None
+"""The test that runs; none where tests are only imported."""
+
+
+def gdb_program() -> str:
+    """Name the GDB to start; the first of that name in PATH is it, and only tests marked ``gdb`` may."""
+    assert running is None or running.get_closest_marker("gdb"), "%s starts GDB without the marker" % running.nodeid
+    return "gdb-multiarch"
+
+
+def demo_script() -> str:
+    """Name the script that runs the demo, which starts GDB."""
+    gdb_program()
+    return str(ROOT / "scripts" / "demo")
+
 
 def run_gdb(
     commands: Sequence[str], cwd: Optional[Path] = None, source: bool = True, arguments: Sequence[str] = ()
@@ -26,7 +41,7 @@ def run_gdb(
     """
     if not list(ROOT.glob(".venv/lib/python3*/site-packages")):
         pytest.skip("no .venv in the checkout; run scripts/setup")
-    line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "set height 0"]
+    line = [gdb_program(), "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "set height 0"]
     for command in (["source %s" % SCRIPT] if source else []) + list(commands):
         line += ["-ex", command]
     # GDB's Python finds gdb_etm by the script alone, as it does for a user.

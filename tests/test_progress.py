@@ -12,7 +12,7 @@ import pytest
 
 from gdb_etm.commands.crew import processors
 from tests.commands.captures import repeated
-from tests.gdb_session import ROOT, SCRIPT
+from tests.gdb_session import ROOT, SCRIPT, gdb_program
 from tests.shared import capture_folder
 from tests.terminal import Terminal, are_gone, children
 
@@ -48,7 +48,7 @@ def gdb() -> Iterator[Terminal]:
     """GDB at its prompt, with gdb_etm."""
     if not list(ROOT.glob(".venv/lib/python3*/site-packages")):
         pytest.skip("no .venv in the checkout; run scripts/setup")
-    words = ["gdb-multiarch", "-nx", "-q", "-ex", "set height 0", "-ex", "source %s" % SCRIPT]
+    words = [gdb_program(), "-nx", "-q", "-ex", "set height 0", "-ex", "source %s" % SCRIPT]
     with Terminal(words, environment(), ROOT) as terminal:
         terminal.wait("(gdb) ")
         yield terminal
@@ -135,7 +135,7 @@ def test_reading_a_trace_buffer(gdb: Terminal) -> None:
 @pytest.mark.parametrize("words", [["-i=mi"], ["-batch"]])
 def test_programs_that_drive_gdb_do_not_see_it(words: List[str]) -> None:
     commands = ["source %s" % SCRIPT, "python " + AT_ONCE, "etm load " + capture_folder("juno_r1_1"), "etm history 1,2"]
-    line = ["gdb-multiarch", "-nx", "-q", *words]
+    line = [gdb_program(), "-nx", "-q", *words]
     if words == ["-batch"]:
         line += [word for command in commands for word in ("-ex", command)]
     with Terminal(line, environment(), ROOT) as gdb:

@@ -12,7 +12,7 @@ from typing import List, Optional
 
 import pytest
 
-from tests.gdb_session import run_gdb
+from tests.gdb_session import demo_script, run_gdb
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -34,7 +34,7 @@ _SECONDS = 240
 def demo() -> str:
     """Run the demo and give its transcript without blanks at line ends."""
     done = subprocess.run(
-        [str(ROOT / "scripts" / "demo")],
+        [demo_script()],
         stdout=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
         check=True,

@@ -25,8 +25,9 @@ from tests.access.processes import (
     wait_until,
     write_forever,
 )
+from tests.gdb_session import gdb_program
 
-GDB = ["gdb-multiarch", "-nx", "-batch", "-ex", "set pagination off", "-ex", "set confirm off"]
+OPTIONS = ["-nx", "-batch", "-ex", "set pagination off", "-ex", "set confirm off"]
 TICK_BREAK = "break *0x%x" % FOREVER_TICK
 STOPPED = "Breakpoint 1, 0x%08x in ?? ()" % FOREVER_TICK
 ASLEEP = "python import time; time.sleep(60)"
@@ -59,9 +60,9 @@ def client(by_hand: ByHand) -> Iterator[Client]:
 def _start_gdb(port: int, commands: List[str]) -> "subprocess.Popen[str]":
     """Start GDB on the target with its commands."""
     lines = ["set architecture armv8-m.main", "target extended-remote localhost:%d" % port, *commands]
-    arguments = [argument for line in lines for argument in ("-ex", line)]
+    words = [gdb_program(), *OPTIONS, *(argument for line in lines for argument in ("-ex", line))]
     return subprocess.Popen(
-        [*GDB, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
 
 
@@ -190,7 +191,7 @@ def _run_in_gdb(elf: Path, program: str, faults: str = "") -> str:
     script = elf.with_name("script.py")
     script.write_text(IN_GDB.format(root=str(ROOT), python=sys.executable, elf=elf, faults=faults) + program)
     finished = subprocess.run(
-        [*GDB, "-x", str(script)],
+        [gdb_program(), *OPTIONS, "-x", str(script)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -32,6 +32,7 @@ from tests.access.processes import (
     wait_until,
     write_forever,
 )
+from tests.gdb_session import gdb_program
 
 NOTHING = 0x60000000
 CASES = 25
@@ -201,7 +202,7 @@ def test_gdb_is_told_by_each_command(forever: Path, fault: str) -> None:
     client = start_board(forever, "board.faults=%s:2500" % fault)
     commands = ["file %s" % forever, "target extended-remote " + client.hello.gdb_server,
                 "dump binary memory /dev/null 0x20000000 0x20004000", "stepi", "continue", "detach", "echo alive\\n"]
-    line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0"]
+    line = [gdb_program(), "-nx", "-q", "-batch", "-ex", "set width 0"]
     for command in commands:
         line += ["-ex", command]
     done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

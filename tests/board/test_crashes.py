@@ -20,6 +20,7 @@ from gdb_etm.board.options import BoardOptions
 from tests.board import witness
 from tests.firmware.build import symbol
 from tests.firmware.crashes.build import elf, ways
+from tests.gdb_session import gdb_program
 
 MACHINES = {"m4": "mps2-an386", "m7": "mps2-an500"}
 ALL, PROCESS, UNPRIVILEGED = 0x70000, 2, 3
@@ -56,7 +57,7 @@ def crash(board: str, way: str, enabled: int = 0, control: int = 0) -> Machine:
 
 def in_qemu(machine: str, asked: List[Tuple[str, int, int]]) -> List[Dict[str, int]]:
     """Let QEMU's core crash in some ways; return what its handler saw of each."""
-    qemu, gdb = shutil.which("qemu-system-arm"), shutil.which("gdb-multiarch")
+    qemu, gdb = shutil.which("qemu-system-arm"), shutil.which(gdb_program())
     if qemu is None or gdb is None:
         pytest.skip("no qemu-system-arm, or no gdb-multiarch")
     path = elf("integers")

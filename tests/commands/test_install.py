@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gdb_etm.commands.install import gdbinit_paths, installed, main, removed, script_folder
+from tests.gdb_session import gdb_program
 
 USERS = "set history save on\nset print pretty on\n"
 
@@ -45,7 +46,7 @@ def test_where_gdb_looks() -> None:
 
 def gdb_finds_it(home: Path, folder: Path) -> bool:
     environment = dict(os.environ, HOME=str(home), XDG_CONFIG_HOME=str(home / ".config"))
-    command = ["gdb-multiarch", "-batch", "-ex", "source gdb_etm", "-ex", "etm"]
+    command = [gdb_program(), "-batch", "-ex", "source gdb_etm", "-ex", "etm"]
     done = subprocess.run(command, cwd=str(folder), env=environment, capture_output=True, text=True, timeout=60)
     return "Not connected" in done.stdout
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.firmware.test_firmware import DEMO
+from tests.gdb_session import gdb_program
 
 
 def gdb(folder: Path, *commands: str) -> str:
     """Return what GDB prints for some commands, run in a folder that has nothing to do with the demo."""
-    program = shutil.which("gdb-multiarch")
+    program = shutil.which(gdb_program())
     if program is None:
         pytest.skip("no gdb-multiarch")
     arguments = [program, "-nx", "-batch", "-ex", "directory %s" % DEMO]

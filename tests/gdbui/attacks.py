@@ -15,7 +15,7 @@ from typing import Iterator, List, Sequence, Tuple
 
 from tests.access.processes import DEMO, wait_until
 from tests.firmware.cortex_a.build import elf as cortex_a_elf
-from tests.gdb_session import SCRIPT
+from tests.gdb_session import SCRIPT, gdb_program
 
 SECONDS = 100
 FAULTS = ("unplug-after", "stuck", "usb-error", "short-read", "hang")
@@ -41,7 +41,7 @@ class Session:
     def __init__(self, folder: Path, connect: str, program: Path, commands: Sequence[Tuple[str, str]]) -> None:
         self._elf = folder / "program.elf"
         shutil.copy(str(program), str(self._elf))
-        line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "source %s" % SCRIPT]
+        line = [gdb_program(), "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "source %s" % SCRIPT]
         for phase, command in (("connect", "%s --elf %s" % (connect, self._elf)), *commands):
             line += ["-ex", "python print('>>> %s', flush=True)" % phase, "-ex", command]
         environment = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb", HOME="/nonexistent")

@@ -8,14 +8,13 @@ import select
 import subprocess
 import time
 
-from tests.gdb_session import ROOT
+from tests.gdb_session import demo_script
 
-DEMO = str(ROOT / "scripts" / "demo")
 SECONDS = 120
 
 
 def test_the_transcript_explains_the_fault() -> None:
-    done = subprocess.run([DEMO], stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True)
+    done = subprocess.run([demo_script()], stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True)
     lines = done.stdout.splitlines()
     typed = [line[len("(gdb) ") :].split()[:2] for line in lines if line.startswith("(gdb) ")]
     expected = ["source gdb_etm", "etm connect", "etm start", "continue", "etm functions", "etm history", "etm status"]
@@ -37,9 +36,9 @@ def test_the_transcript_explains_the_fault() -> None:
 
 def test_interactive_leaves_the_user_at_the_prompt() -> None:
     master, slave = pty.openpty()
-    environment = dict(os.environ, TERM="dumb")
+    words, environment = [demo_script(), "--interactive"], dict(os.environ, TERM="dumb")
     with subprocess.Popen(
-        [DEMO, "--interactive"], stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
+        words, stdin=slave, stdout=slave, stderr=slave, env=environment, start_new_session=True
     ) as demo:
         os.close(slave)
         try:
@@ -65,6 +64,6 @@ def _read_until(master: int, text: bytes) -> None:
 
 def test_other_arguments_are_refused() -> None:
     done = subprocess.run(
-        [DEMO, "--fast"], stderr=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=False
+        [demo_script(), "--fast"], stderr=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 2 and done.stderr == "usage: scripts/demo [--interactive]\n"

@@ -11,7 +11,7 @@ from typing import List
 from gdb_etm.commands.filter_set import Filter, asked, commas
 from tests.access.processes import FOREVER_TICK, write_forever
 from tests.firmware.build import elf
-from tests.gdb_session import ROOT, SCRIPT, run_gdb
+from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb
 from tests.terminal import Terminal
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
@@ -119,7 +119,7 @@ def test_commas_in_brackets_belong_to_the_function() -> None:
 def test_a_change_while_the_program_runs_holds_from_the_next_halt_on(tmp_path: Path) -> None:
     forever = write_forever(tmp_path / "forever.elf")
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
-    command = ["gdb-multiarch", "-nx", "-q", "-ex", "set pagination off", "-ex", "source %s" % SCRIPT]
+    command = [gdb_program(), "-nx", "-q", "-ex", "set pagination off", "-ex", "source %s" % SCRIPT]
     with Terminal(command, environment, ROOT) as gdb:
         at = gdb.wait("(gdb) ")
 

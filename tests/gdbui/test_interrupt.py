@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from tests.access.processes import write_forever
-from tests.gdb_session import ROOT, SCRIPT, run_gdb
+from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb
 from tests.terminal import Terminal
 
 TRIES = 12
@@ -38,7 +38,7 @@ def test_before_the_program_has_begun_to_run(tmp_path: Path) -> None:
 def test_at_any_moment_after_continue(tmp_path: Path) -> None:
     elf = write_forever(tmp_path / "forever.elf")
     environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
-    line = ["gdb-multiarch", "-nx", "-q", "-ex", "set width 0", "-ex", "set pagination off"]
+    line = [gdb_program(), "-nx", "-q", "-ex", "set width 0", "-ex", "set pagination off"]
     for command in ("source %s" % SCRIPT, "etm connect board:m33 --elf %s" % elf, "etm start", "echo ready\\n"):
         line += ["-ex", command]
     delays = random.Random(1)

@@ -14,7 +14,7 @@ from typing import Iterator, List, NamedTuple, Sequence
 import pytest
 
 from tests.access.processes import FOREVER_TICK, is_running, wait_until, write_forever
-from tests.gdb_session import ROOT, SCRIPT, run_gdb
+from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb
 
 TAKEN_OVER = "note: another debugger had claimed the trace unit; if it is still there, it loses its trace"
 # Ends GDB at a request to the process beside it, counted from here.
@@ -73,7 +73,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 def gdb(board: Board, commands: Sequence[str]) -> "subprocess.Popen[str]":
     """Start GDB on the board with its commands."""
-    line = ["gdb-multiarch", "-nx", "-q", "-batch"]
+    line = [gdb_program(), "-nx", "-q", "-batch"]
     for command in ("set width 0", "source %s" % SCRIPT, "file %s" % board.elf, board.where, *commands):
         line += ["-ex", command]
     return subprocess.Popen(line, cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -15,7 +15,7 @@ from tests.firmware.build import compiler
 from tests.firmware.build import elf as firmware
 from tests.firmware.cortex_a.build import elf as cortex_a_elf
 from tests.firmware.recovery.build import elf
-from tests.gdb_session import ROOT, run_gdb
+from tests.gdb_session import ROOT, gdb_program, run_gdb
 from tests.gdbui.test_recovering import truth
 from tests.terminal import Terminal, are_gone, children
 
@@ -346,7 +346,7 @@ def _wrapper(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _real_gdb() -> str:
-    found = shutil.which("gdb-multiarch")
+    found = shutil.which(gdb_program())
     assert found is not None
     return os.path.realpath(found)
 
@@ -379,7 +379,7 @@ def test_ctrl_c_ends_the_work_and_it_can_be_done_again() -> None:
     begin = ["source %s" % script, connect, "etm start", "set pagination off", "set style enabled off"]
     arguments = [word for line in begin for word in ("-ex", line)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    with Terminal(["gdb-multiarch", "-nx", "-q", *arguments], dict(environment, HOME="/nonexistent"), ROOT) as gdb:
+    with Terminal([gdb_program(), "-nx", "-q", *arguments], dict(environment, HOME="/nonexistent"), ROOT) as gdb:
         gdb.type("continue\n")
         begun = gdb.wait("tracing started here")
         gdb.type("etm info registers r0\n")

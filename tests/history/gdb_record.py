@@ -12,6 +12,8 @@ from typing import List, NamedTuple, Sequence
 
 import pytest
 
+from tests.gdb_session import gdb_program
+
 _SCRIPT = r"""
 set pagination off
 set confirm off
@@ -64,7 +66,7 @@ def stops(elf: str, first: int, last: int, commands: Sequence[str]) -> List[Stop
 
     :returns: Where GDB is after recording, then after each command.
     """
-    qemu, gdb = shutil.which("qemu-system-arm"), shutil.which("gdb-multiarch")
+    qemu, gdb = shutil.which("qemu-system-arm"), shutil.which(gdb_program())
     if qemu is None or gdb is None:
         pytest.skip("no qemu-system-arm, or no gdb-multiarch")
     with socket.socket() as free:

@@ -12,7 +12,7 @@ import pytest
 
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
-from tests.gdb_session import ROOT
+from tests.gdb_session import ROOT, gdb_program
 from tests.replay.boards import DEMO, ELF, REPLAY, run
 from tests.shared import capture_folder
 
@@ -103,7 +103,7 @@ def test_mi_offers_reverse(snapshot: Path) -> None:
     commands = ["-gdb-set mi-async off", "-file-exec-and-symbols %s" % ELF]
     commands += ["-target-select remote | %s -m gdb_etm replay %s --elf %s" % (sys.executable, snapshot, ELF)]
     commands += ["-list-target-features", "-exec-step-instruction --reverse", "-exec-next --reverse", "-gdb-exit"]
-    gdb = ["gdb-multiarch", "-nx", "-q", "--interpreter=mi3"]
+    gdb = [gdb_program(), "-nx", "-q", "--interpreter=mi3"]
     with subprocess.Popen(gdb, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True, cwd=ROOT) as mi:
         assert mi.stdin is not None and mi.stdout is not None
         output = ""
