@@ -5,6 +5,7 @@ A property test of the runner with checks that are wrong on purpose, and a short
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -54,11 +55,22 @@ def test_what_goes_wrong_is_told_and_kept(body: str, told: str, tmp_path: Path) 
     assert saved["arguments"]["number"] == 7 or told not in ("ValueError", "MemoryError")
 
 
-def test_every_check_runs(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "scripts" / "fuzz"), "--cases", "3", "--seed", "1", "--markdown"]
-    run = subprocess.run([*command, "--folder", str(tmp_path)], capture_output=True, text=True, timeout=280)
+# Three cases of each; whole sessions of GDB are long, and tests/gdbui/test_attacks.py has more of them.
+MODULES = [path.stem for path in sorted((ROOT / "scripts" / "fuzzing").glob("checks_*.py"))]
+CASES = {"checks_sessions": 1}
+
+
+@pytest.mark.parametrize("module", [pytest.param(name, marks=pytest.mark.gdb) if name == "checks_sessions" else name
+                                    for name in MODULES])
+def test_every_check_runs(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    names = importlib.import_module("fuzzing." + module).checks()
+    cases = CASES.get(module, 3)
+    command = [sys.executable, str(ROOT / "scripts" / "fuzz"), "--cases", str(cases), "--seed", "1", "--markdown"]
+    command += ["--folder", str(tmp_path), *(word for name in names for word in ("--only", name))]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert run.returncode == 0, run.stdout + run.stderr
     rows = [line.split("|") for line in run.stdout.splitlines() if line.startswith("|")][2:]
-    assert len(rows) > 5
-    assert all((int(cases), int(failures)) == (3, 0) for _, _, cases, failures, _ in rows)
+    assert [name.strip() for _, name, _, _, _ in rows] == list(names)
+    assert all((int(done), int(failures)) == (cases, 0) for _, _, done, failures, _ in rows)
     assert not list(tmp_path.iterdir())

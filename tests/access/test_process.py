@@ -91,7 +91,7 @@ def test_registers_through_the_process(client: Client) -> None:
     assert port.read_block(SPARE, 40) == words
     assert port.read32(SPARE + 4) == words[1]
     assert port.read_fifo(SPARE + 8, 3 * MAX_WORDS + 1) == [words[2]] * (3 * MAX_WORDS + 1)
-    assert len(port.read_block(0x20000000, 0x80000 // 4)) == 0x80000 // 4
+    assert len(port.read_block(0x20000000, 2 * MAX_WORDS + 1)) == 2 * MAX_WORDS + 1
 
 
 def test_a_fault_comes_back_with_kind_and_address(client: Client) -> None:

@@ -221,7 +221,7 @@ def test_beside_a_process_by_hand_the_core_runs_on_afterwards(tmp_path: Path) ->
     try:
         for _ in range(2):
             with gdb_etm.connect("localhost:%d" % served.control_port, elf=elf) as session:
-                assert wait_until(lambda: not session._session.debugger.is_running()) is False
+                assert all(session._session.debugger.is_running() for _ in range(20))
                 session.halt()
                 session.start()
                 assert session.run_to(FOREVER_TICK, SECONDS).address == FOREVER_TICK
