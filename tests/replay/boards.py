@@ -48,7 +48,8 @@ end
 
 def run(commands: Sequence[str], source: bool = True) -> str:
     """Run GDB beside the demo's sources; nothing may go wrong inside of it."""
-    output = run_gdb(commands, cwd=DEMO, source=source)
+    # On a busy machine GDB must not ask again: it would take the late answer for that to its next question.
+    output = run_gdb(["set remotetimeout 100", *commands], cwd=DEMO, source=source)
     assert "Traceback" not in output and "Fatal signal" not in output, output
     return output
 
