@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import signal
-from typing import Iterator, List
+import sys
+from typing import Any, Iterator, List
 
 import pytest
 
 from tests import gdb_marker, gdb_session
 
 
+class _NoPyocd:
+    # Finds pyOCD where it cannot be: tests that import what needs it are skipped.
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name == "pyocd":
+            pytest.skip("pyOCD needs Python 3.9 or newer", allow_module_level=True)
+
+
 def pytest_configure() -> None:
-    """Let Ctrl-C arrive: a shell starts what it runs in the background with SIGINT ignored, and that is inherited."""
+    """Prepare for where the tests run.
+
+    Ctrl-C is to arrive: a shell starts what it runs in the background with SIGINT ignored, and that is inherited.
+    Where pyOCD cannot be, what needs it is skipped.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if sys.version_info < (3, 9):
+        sys.meta_path.append(_NoPyocd())
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import platform
 import signal
 import sys
 from types import FrameType
@@ -136,6 +137,9 @@ def _open(
     streams: Optional[Tuple[BinaryIO, BinaryIO]],
 ) -> PyocdSession:
     """Open the session; pyOCD is imported only here, so that its absence has a message of its own."""
+    if sys.version_info < (3, 9):
+        words = "pyOCD needs Python 3.9 or newer, and %s is %s: install gdb_etm in a newer one"
+        raise ConnectError(words % (sys.executable, platform.python_version()))
     try:
         from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
     except ImportError as error:

@@ -24,7 +24,9 @@ def gdb_command() -> List[str]:
 
     :raises ConnectError: It cannot be found.
     """
-    return [*_executable(), "--data-directory", gdb.parameter("data-directory")]
+    # GDB 10 tells its data directory only when somebody has set it.
+    folder = gdb.parameter("data-directory") or os.path.dirname(gdb.PYTHONDIR)
+    return [*_executable(), "--data-directory", folder]
 
 
 def _executable() -> List[str]:

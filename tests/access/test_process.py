@@ -359,6 +359,17 @@ def test_an_interpreter_without_pyocd_says_what_to_install(tmp_path: Path) -> No
         start(python.replace("bin/python", "bin/nopython"), [])
 
 
+def test_a_python_that_is_too_old_for_pyocd_says_so() -> None:
+    # Debian's, and pyenv's.
+    found = [Path("/usr/bin/python3.8"), *Path(os.environ.get("PYENV_ROOT", "/")).glob("versions/3.8.*/bin/python3.8")]
+    python = next((str(path) for path in found if path.exists()), None)
+    if python is None:
+        pytest.skip("no Python 3.8")
+    with pytest.raises(ConnectError, match=r"needs Python 3\.9 or newer, and .*/python\S* is 3\.8\.\d+: install") as caught:
+        start(python, server_arguments(probe="board:m33"))
+    assert "\n" not in str(caught.value)
+
+
 def test_the_working_directory_is_no_place_to_import_from(
     forever: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
