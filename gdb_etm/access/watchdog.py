@@ -1,4 +1,4 @@
-"""Ends the process beside GDB when its client or its probe is gone, whatever its threads wait for."""
+"""Ends a process beside GDB when its client or its probe is gone, whatever its threads wait for."""
 
 from __future__ import annotations
 
@@ -58,6 +58,19 @@ class Watchdog:
     def _tell(self, reason: str) -> None:
         for tell in list(self.probe.mourners) if self.probe is not None else ():
             tell(reason)
+
+
+def end_with(pipe: BinaryIO) -> None:
+    """See to it that the process ends, as by Ctrl-C, after whoever holds the other end of a pipe."""
+
+    def wait() -> None:
+        holder = select.poll()
+        holder.register(pipe, 0)
+        holder.poll()
+        end_within(_CLIENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def end_within(seconds: float) -> threading.Timer:

@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from typing import Callable, List, Optional, Sequence, Tuple
 
+from gdb_etm.access.watchdog import end_with
 from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.replay.between import pass_on, serve
 from gdb_etm.replay.ends import ServerLink
@@ -63,6 +64,8 @@ def _tell(line: str) -> None:
 
 def _replay(arguments: argparse.Namespace) -> None:
     wire = None if _listens(arguments) else standard_wire()
+    if arguments.with_stdin:
+        end_with(sys.stdin.buffer)
     # The plug-in reads what comes before the line that says where to connect.
     tell = _tell if wire is not None else partial(print, flush=True)
     replay = load_replay(arguments.snapshot, arguments.elf, arguments.id, arguments.buffer, tell)
@@ -195,6 +198,8 @@ def _replay_parser() -> argparse.ArgumentParser:
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
     parser.add_argument("--id", metavar="N", type=lambda text: int(text, 0), help="the core with this trace ID")
     parser.add_argument("--buffer", metavar="NAME", help="the trace buffer of this name")
+    # For etm replay: the end of stdin ends the process, which listens.
+    parser.add_argument("--with-stdin", action="store_true", help=argparse.SUPPRESS)
     _add_listening(parser)
     _add_reliance(parser)
     return parser

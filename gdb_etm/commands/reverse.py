@@ -36,7 +36,8 @@ def run_replay(session: Session, values: Values) -> Iterator[str]:
     if connection is not None:
         raise ConnectError('GDB is connected to %s: "disconnect" first' % connection)
     trace_id, buffer = values.get(TRACE_ID), values.get(BUFFER)
-    words = [snapshot, "--socket", *("--elf=%s" % name for name in files or session.debugger.program_files())]
+    words = [snapshot, "--socket", "--with-stdin"]
+    words += ["--elf=%s" % name for name in files or session.debugger.program_files()]
     words += ["--%s=%s" % (name, session.settings[name]) for name in RELIED_ON if name in session.settings]
     words += [] if trace_id is None else ["--id=%d" % trace_id]
     words += [] if buffer is None else ["--buffer=%s" % buffer]
@@ -51,14 +52,15 @@ def run_replay(session: Session, values: Values) -> Iterator[str]:
         raise
     yield from notes
     session.replays = session.debugger.connection()
+    session.replayer = process
     yield 'replaying %s from its end: "reverse-step", "reverse-continue" and GDB\'s other commands' % snapshot
 
 
 def _start(words: List[str]) -> "subprocess.Popen[str]":
-    # The process lets one GDB in, and ends with it.
+    # The process lets one GDB in, and ends with it; it ends with us before that.
     return subprocess.Popen(
         [interpreter(), "-c", _BOOT, _PACKAGE_ROOT, *words],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,

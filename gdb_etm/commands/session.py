@@ -24,6 +24,8 @@ from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.views.captures import counts_text, size_text
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
     from gdb_etm.commands.shadow import Shadow  # imported when it is started
 
@@ -73,6 +75,8 @@ class Session:
         """What was typed at the last ``etm start``."""
         self.replays: Optional[str] = None
         """The debugger's connection to a snapshot that is replayed, as it describes it; None without one."""
+        self.replayer: Optional[Popen[str]] = None
+        """The process that replays it, as long as we hold its standard input."""
         self.shadow: Optional[Shadow] = None
         """The second GDB, which prints values of the past; None until it is needed."""
         self.worked_out: List[Decoded] = []

@@ -12,6 +12,7 @@ import pytest
 
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
+from tests.access.processes import wait_until
 from tests.gdb_session import ROOT, gdb_program
 from tests.replay.boards import DEMO, ELF, REPLAY, run
 from tests.shared import capture_folder
@@ -89,6 +90,26 @@ def test_the_command_does_the_same(snapshot: Path) -> None:
     )
     assert output.count("in dispatch (") == 2 and "replaying %s from its end" % snapshot in output
     assert "GDB is connected to" in output and "nowhere/snapshot.ini: no such file" in output
+
+
+KILLED = """python
+import os, signal
+from gdb_etm.gdbui.debugger import GdbDebugger
+def connect(self, where):
+    print("listens:", where, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+GdbDebugger.connect_replay = connect
+end
+etm replay %s --elf %s
+"""
+
+
+def test_nobody_waits_for_a_gdb_that_was_killed_before_it_connected(snapshot: Path, tmp_path: Path) -> None:
+    script = tmp_path / "killed.gdb"
+    script.write_text(KILLED % (snapshot, ELF))
+    found = re.search("^listens: (.*)$", run(["source %s" % script]), re.M)
+    assert found is not None
+    assert wait_until(lambda: not Path(found.group(1)).parent.exists())
 
 
 @pytest.mark.parametrize("name", ["bugfix-exact-match", "a57_single_step"])
