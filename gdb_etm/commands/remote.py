@@ -6,9 +6,9 @@ import argparse
 import os
 import signal
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.access.watchdog import end_with
 from gdb_etm.errors import CaptureError, EtmError
@@ -71,7 +71,7 @@ def _replay(arguments: argparse.Namespace) -> None:
     replay = load_replay(arguments.snapshot, arguments.elf, arguments.id, arguments.buffer, tell)
     replay.past.rely(_reliance(arguments))
     if wire is None:
-        with closing(_open_door(arguments)) as door:
+        with _open_door(arguments) as door:
             wire = over_socket(door.wait())
     serve(wire, Target(replay))
 
@@ -84,7 +84,7 @@ def _proxy(arguments: argparse.Namespace) -> None:
         front(standard_wire(), host, port, name, source)
         return
     connect(host, port).close()  # a server that is not there is told now
-    with closing(_open_door(arguments)) as door:
+    with _open_door(arguments) as door:
         while True:
             try:
                 front(over_socket(door.wait()), host, port, name, source, door)
@@ -96,12 +96,14 @@ def _listens(arguments: argparse.Namespace) -> bool:
     return arguments.port is not None or arguments.socket
 
 
-def _open_door(arguments: argparse.Namespace) -> Door:
+@contextmanager
+def _open_door(arguments: argparse.Namespace) -> Iterator[Door]:
     listener = listen_privately() if arguments.socket else listen_on(arguments.port, "--port 0 takes a free port")
-    if listener.warning:
-        _tell(listener.warning)
-    print(LISTENING % listener.where, flush=True)
-    return Door(listener)
+    with closing(Door(listener)) as door:
+        if listener.warning:
+            _tell(listener.warning)
+        print(LISTENING % listener.where, flush=True)
+        yield door
 
 
 def _add_listening(parser: argparse.ArgumentParser) -> None:
