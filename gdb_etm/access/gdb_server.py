@@ -131,7 +131,8 @@ class GdbServer:
             if client not in self._asking:
                 threading.Event().wait()  # another thread has the client meanwhile
             self._asking.remove(client)
-        if self._probe.lost is None and (reply != self._packet(b"E01") or self._probe.failure is None):
+        is_the_targets = self._probe.failure is None and msg[1:2] not in _INSTEAD
+        if self._probe.lost is None and (is_the_targets or reply != self._packet(b"E01")):
             return reply
         return self._refusal(msg)
 

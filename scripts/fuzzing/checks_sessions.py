@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.gdbui.attacks import FAULTS, PHASES, SIGNALS, check_probe_fault, check_signal
 
 BOARDS = ("m33", "m7", "m4", "a9")
-# What a session does before it ends: transfers, and words drained.
-MOST = 6000
+# What a session does before it ends: transfers, and words drained; it is connected after a few hundred.
+CONNECTED, MOST = 700, 6000
 
 
 def checks() -> Dict[str, Check]:
@@ -20,7 +20,7 @@ def checks() -> Dict[str, Check]:
     found: Dict[str, Check] = {}
     if shutil.which("gdb-multiarch") is None:
         return found
-    fault = {"fault": st.sampled_from(FAULTS), "after": st.integers(1, MOST), "in_drain": st.booleans()}
+    fault = {"fault": st.sampled_from(FAULTS), "after": st.integers(1, CONNECTED) | st.integers(1, MOST), "in_drain": st.booleans()}
     for board in BOARDS:
         name = "probe faults, %s" % board
         found[name] = Check("robust", {"board": st.just(board), **fault}, check_probe_fault, seconds=150)

@@ -1,4 +1,4 @@
-"""Real GDB and pyOCD on the board m33, whose probe fails at one access after the other of what GDB begins with."""
+"""Real GDB and pyOCD on the board m33, where one access after the other of what GDB begins with fails."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ for number in range(%d):
     except gdb.error as error:
         print("error:", error)
 """
-TOLD = re.compile(r"in|error: (Remote co.*(closed|disconnected).*|Could not .*the debug probe (is lost|failed): .*)")
+TOLD = re.compile(
+    r"in|error: (Remote co.*(closed|disconnected).*|Could not .*(the debug probe (is lost|failed): .*|reply 'E?01'))"
+)
 
 
 class FailingAnew:
@@ -55,6 +57,9 @@ class FailingAnew:
         after = self._step * self.conversations
         self._wire.board.faults = Faults(**{self._fault: self._wire.transfers + after})
         self._wire.mend()
+        if self._fault == "hang":
+            port: Any = self._wire.board.dp
+            port._faults = Faults(hang=port._accesses + after)
         self._watched.lost = None
         self._halt()
 
@@ -68,7 +73,7 @@ def session() -> Iterator[PyocdSession]:
     opened.close()
 
 
-@pytest.mark.parametrize("fault, step", [("unplug_after", 1), ("usb_error", 4)])
+@pytest.mark.parametrize("fault, step", [("unplug_after", 1), ("usb_error", 4), ("hang", 5)])
 def test_gdb_begins_or_says_why_not(session: PyocdSession, fault: str, step: int, tmp_path: Path) -> None:
     failing = FailingAnew(session, fault, step)
     script = tmp_path / "connecting.py"
