@@ -20,7 +20,8 @@ def checks() -> Dict[str, Check]:
     found: Dict[str, Check] = {}
     if shutil.which("gdb-multiarch") is None:
         return found
-    fault = {"fault": st.sampled_from(FAULTS), "after": st.integers(1, CONNECTED) | st.integers(1, MOST), "in_drain": st.booleans()}
+    after = st.integers(1, CONNECTED) | st.integers(1, MOST)
+    fault = {"fault": st.sampled_from(FAULTS), "after": after, "in_drain": st.booleans()}
     for board in BOARDS:
         name = "probe faults, %s" % board
         found[name] = Check("robust", {"board": st.just(board), **fault}, check_probe_fault, seconds=150)
