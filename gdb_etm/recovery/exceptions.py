@@ -78,6 +78,10 @@ class Resumption(NamedTuple):
     """Variable of the next instruction's address."""
     thumb: int
     """Variable of the T bit."""
+    frame: int
+    """Variable of the frame's address."""
+    floats: Dict[int, int]
+    """By place, variables of the floating-point registers that are in the frame, if it has any."""
 
 
 class _Entry(NamedTuple):
@@ -201,7 +205,7 @@ class Exceptions:
             entry = None
         resumption = None
         if m_profile:
-            resumption = self._pop(target, current, kind == THREAD)
+            resumption = self._pop(target, current, kind == THREAD, entry is None or kind == THREAD)
         else:
             self._forget(current, (SP, LR, N, Z, C, V))
         calls = self._calls
@@ -217,7 +221,11 @@ class Exceptions:
                 calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
                 calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
             places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
-            calls.assume(entry.number, places, entry.kept, current, kind)
+            popped = list(current)
+            for place, variable in resumption.floats.items() if resumption is not None else ():
+                # Where the frame has none, they are what the handlers have left.
+                popped[place] = variable
+            calls.assume(entry.number, places, entry.kept, popped, kind)
         for place in range(64):
             line.put(place, current[place])
         return resumption
@@ -397,7 +405,8 @@ class Exceptions:
                 line.relate((Kind.FIELD, value, security, place, place, 1))
         return value
 
-    def _pop(self, target: Optional[int], current: List[int], other: bool) -> Resumption:
+    def _pop(self, target: Optional[int], current: List[int], is_thread: bool, is_other: bool) -> Resumption:
+        # With another frame than that of the exception; with one of a thread.
         line = self._line
         value = line.new(INPUT) if target is None else target
         self._returns_with(value)
@@ -405,8 +414,9 @@ class Exceptions:
         process = self._op(Op.AND, self._bit(value, _STACK), thread) if self._psp else line.constant(0)
         basic = self._bit(value, _FTYPE) if self._fpu else line.one
         frame = line.select(process, current[PSP], current[SP])
-        if other:
+        if is_thread:
             self._believe(process, line.one, line.number)
+        if is_other:
             self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, line.number, line.number, 7))
         loaded = [line.load(line.offset(frame, 4 * index), 4, line.one) for index in range(8)]
         for place, variable in zip((0, 1, 2, 3, 12, LR), loaded):
@@ -421,8 +431,8 @@ class Exceptions:
         current[HANDLER] = line.invert(thread)
         current[CONTROL] = self._op(Op.BITS, process, current[CONTROL], detail=(1, 0, 1))
         current[FPCA] = line.invert(basic)
-        if self._fpu:
-            for place in _PUSHED_FLOATS:
-                fresh = line.new(UNMODELLED, _NO_MODE if place == FP_MODE else 0)
-                current[place] = line.select(basic, current[place], fresh)
-        return Resumption(loaded[6], self._bit(loaded[7], 24))
+        floats: Dict[int, int] = {}
+        for place in _PUSHED_FLOATS if self._fpu else ():
+            floats[place] = line.new(UNMODELLED, _NO_MODE if place == FP_MODE else 0)
+            current[place] = line.select(basic, current[place], floats[place])
+        return Resumption(loaded[6], self._bit(loaded[7], 24), frame, floats)

@@ -155,6 +155,19 @@ def test_a_handler_that_another_one_follows_leaves_no_floating_point_context() -
     assert not recovery.findings
 
 
+@pytest.mark.parametrize("control, before", [(0, None), (4, 5)])
+def test_a_frame_without_floating_point_keeps_none(control: int, before: Optional[int]) -> None:
+    # The handler writes s0, which is pushed and popped with CONTROL.FPCA alone (PushStack, PopStack).
+    source = ".fpu fpv5-sp-d16\nnop\nnop\nb end\nhandler:\nvmov s0, r4\nbx lr\n"
+    items: List[Item] = [CODE, Taken(16, CODE + 2), CODE + 6, CODE + 10, Returned(), CODE + 2]
+    history = history_of(built(source), items, CODE + 4)
+    history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
+    recovery = Recovery(history, State({**REGISTERS, "control": control, "s0": 5}, no_memory))
+    assert recovery.register(4, "s0")[:2] == (5, Tier.EXACT)
+    assert recovery.register(1, "s0").value == before
+    assert recovery.register(2, "control").value == 0
+
+
 def test_of_fpscr_flags_and_modes_are_told_alone() -> None:
     # Bits 7 and 4:0 add up (DDI 0553, D1.2.102), so those at the end are not those before the addition.
     history = history_of(built(".fpu fpv5-sp-d16\nvadd.f32 s0, s0, s1\nnop\nb end\n"), [CODE, CODE + 4], CODE + 6)
