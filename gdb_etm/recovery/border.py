@@ -11,6 +11,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.features import Features
 from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.threads import Later
 from gdb_etm.recovery.values import Tier
 
 Byte = Optional[Tuple[int, Tier]]
@@ -70,6 +71,7 @@ class Border:
     :param missed: What it rests on that no others did.
     :param later: Memory where the newer piece ends.
     :param readable: Tells whether there is memory at an aligned address.
+    :param threads: Those that have run since.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Border:
         missed: Tier,
         later: Reader,
         readable: Callable[[int], bool],
+        threads: Optional[Later],
     ) -> None:
         self.number = number
         self.address = address
@@ -93,6 +96,7 @@ class Border:
         self.distrust = distrust
         self.places = places
         self.readable = readable
+        self.threads = threads
         self._words = words
         self._stores = stores
         self._missed = missed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from gdb_etm.history.store import History
 from gdb_etm.program.conditions import ALWAYS
@@ -26,7 +26,7 @@ from gdb_etm.recovery.stacking import Failures, Stacking
 from gdb_etm.recovery.stretches import within
 from gdb_etm.recovery.switches import Switches
 from gdb_etm.recovery.template import FLAGS, Template, Templates
-from gdb_etm.recovery.threads import Threads
+from gdb_etm.recovery.threads import Later, Threads
 from gdb_etm.recovery.waiting import Saved
 
 _BIT = 0xFFFFFFFE
@@ -67,6 +67,7 @@ class Flow:
     :param word: Reads memory at the end.
     :param limits: Of the same line; None when nothing is known of stack limits.
     :param failed: Which exceptions' frames may not have been stored.
+    :param later: The threads that ran after the last instruction; None for those of the end.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Flow:
         word: Optional[Word] = None,
         limits: Optional[Limits] = None,
         failed: Failures = Failures(False, False),
+        later: Optional[Later] = None,
     ) -> None:
         self.line = line
         self.first = first
@@ -98,7 +100,11 @@ class Flow:
         """The variable of each place; those of one instruction come after the others."""
         self.calls = Calls(line)
         self._exceptions = Exceptions(line, self.calls, features)
-        self._threads = Threads(history.program, Switches(line.domain.bits.__getitem__, self._read_constant))
+        self._program = history.program
+        self._later = later
+        self._threads = self._new_threads()
+        self._popped: Dict[int, int] = {}
+        # By the index of an exception return the variable of its frame's address.
         self._word = word
         self._limits = limits
         self._resumed: Dict[int, int] = {}
@@ -119,7 +125,7 @@ class Flow:
         # Whether an instruction has run since a handler was entered.
         self._failures = failed
         self._handlers = waiting_handlers(self._runs)
-        self._last: Optional[Template] = None
+        self._last = self.executed[-1] if self.executed else None
         self._traced = history if history.tells_transfers else None
         frames = line.rules.frames
         like = self._templates.like
@@ -146,12 +152,15 @@ class Flow:
         if not self._features.fpu:
             line.learn(self.current[FPCA], 1, 0, Fact.MODE)
 
+    def end_elsewhere(self) -> None:
+        """Take it that memory at the end is not that after the last instruction."""
+        self._word = None
+
     def follow(self) -> Iterator[int]:
         """Add all instructions; gives the number of the next one now and then."""
         runs = self._runs
         needs = live_flags(runs)
         self._match(runs)
-        self._last = next((run.templates[-1] for run in reversed(runs) if isinstance(run, Run)), None)
         at = 0
         for index, item in enumerate(runs):
             if isinstance(item, Run):
@@ -164,12 +173,28 @@ class Flow:
             else:
                 self._event(item, index)
 
+    def _new_threads(self) -> Threads:
+        switches = Switches(self.line.domain.bits.__getitem__, self._read_constant)
+        return Threads(self._program, switches, self._later)
+
     def _match(self, runs: Sequence[Part]) -> None:
         # Which threads go on where handlers return that have set PSP.
         if not self._features.psp or not self._m_profile:
             return
         threads = self._threads
-        for index, item in enumerate(runs):
+        self._run_threads(threads, 0)
+        if threads.switches:
+            word = self._word if self._later is None else self._later.word
+            self._resumed, self._waiting = threads.match(self.line.rules.stacks, word)
+            self._handled = {end: (since, begin, handled) for since, begin, end, handled in threads.handled()}
+
+    def _run_threads(self, threads: Threads, number: int) -> None:
+        # From an instruction on.
+        begun = not number
+        for index, item in enumerate(self._runs):
+            begun = begun or isinstance(item, Run) and item.number >= number
+            if not begun:
+                continue
             if isinstance(item, Run):
                 threads.execute(item.templates, item.taken[-1] is not False)
             elif isinstance(item, Exception_):
@@ -178,9 +203,18 @@ class Flow:
                 threads.leave(index)
             elif isinstance(item, Chained):
                 threads.chain()
-        if threads.switches:
-            self._resumed, self._waiting = threads.match(self.line.rules.stacks, self._word)
-            self._handled = {end: (since, begin, handled) for since, begin, end, handled in threads.handled()}
+
+    def threads_since(self, number: int, known: Callable[[int], Optional[int]]) -> Optional[Later]:
+        """Tell which threads have run from an instruction on, up to the end of all; None where that is not known.
+
+        :param known: Gives a variable's value, if it is known.
+        """
+        threads = self._new_threads()
+        self._run_threads(threads, number)
+        values = {index: known(variable) for index, variable in self._popped.items()}
+        frames = {index: value for index, value in values.items() if value is not None}
+        word = self._word if self._later is None else self._later.word
+        return threads.handed(self._address(number), frames, word)
 
     def _read_constant(self, address: int) -> Optional[int]:
         return self.line.read_constant(address, 4)
@@ -445,6 +479,7 @@ class Flow:
             self._branch = _Branch(None, 1, False, True, True, self.line.number, None, arrives)
             if loaded is not None:
                 self._branch = self._branch._replace(target=loaded.address, thumb=loaded.thumb)
+                self._popped[index] = loaded.frame
 
     def _enter(self, event: Exception_, index: int) -> None:
         address = event.return_address

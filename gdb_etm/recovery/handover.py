@@ -7,6 +7,7 @@ from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.recovery.answers import Answers
 from gdb_etm.recovery.border import Border, Byte, Known, Reader, Unplaced
+from gdb_etm.recovery.operations import MASK
 from gdb_etm.recovery.values import State, Tier
 
 _PLACES = 64
@@ -36,7 +37,15 @@ def border_of(answers: Answers, number: int) -> Border:
         answers.missed(first, len(accesses)),
         _later(answers),
         solution.readable,
+        solution.flow.threads_since(number, lambda variable: _frame(answers, variable)),
     )
+
+
+def _frame(answers: Answers, variable: int) -> Optional[int]:
+    # Where a frame was, if that is known and no guess.
+    domain = answers.solution.line.domain
+    is_known = domain.mask[variable] == MASK and answers.tier(variable) <= Tier.ASSUMED
+    return domain.bits[variable] if is_known else None
 
 
 def _places(answers: Answers, number: int) -> Dict[int, Known]:

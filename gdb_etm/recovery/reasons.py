@@ -81,6 +81,10 @@ class Reasons:
         # What is assumed of calls, threads and functions.
         if one.kind == THREAD:
             return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
+        border = self._solution.border
+        if one.kind == WAITING and border is not None:
+            told = "the thread left at #{:,} waits still at #{:,}, and where its frame is is known from later"
+            return told.format(one.number, border.number)
         if one.kind == WAITING:
             return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
         if one.kind == BLOCK:

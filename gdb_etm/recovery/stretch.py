@@ -98,7 +98,9 @@ class StretchSolution:
         self.is_m_profile = is_m_profile(core)
         """Whether the core is of M-profile."""
         self.limits = Limits(self.line, (begin, end), self.features.psp, self.is_m_profile)
-        self.flow = Flow(history, self.line, first, last, self.features, self._words, self.limits, failures(end))
+        later = border.threads if border is not None else None
+        failed = failures(end)
+        self.flow = Flow(history, self.line, first, last, self.features, self._words, self.limits, failed, later)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -130,7 +132,10 @@ class StretchSolution:
         return self.end if self._end_fits else None
 
     def _build(self, given: Dict[int, List[Given]]) -> None:
-        self._end_fits = True
+        pc = None if self.end is None else self.end.registers.get("pc")
+        self._end_fits = pc is None or self._reaches(pc)
+        if not self._end_fits:
+            self.flow.end_elsewhere()
         try:
             self.flow.begin()
             if self.begin is not None:
@@ -201,13 +206,13 @@ class StretchSolution:
         if self.border is not None:
             self.flow.finish(self.border.address, self.border.isa)
             self._meet(self.border, Tier.EXACT)
+            self._saved = self.flow.wait(self._reader(Tier.ASSUMED))
         if end is None:
             return
         line = self.line
         line.number = self.last
         pc = end.registers.get("pc")
-        if pc is not None and not self._reaches(pc):
-            self._end_fits = False
+        if not self._end_fits:
             text = "the trace ends before %#x, where the core halted; its state is not that after the last instruction"
             self.findings.append(Finding(text % pc, self.last, Tier.EXACT))
             return
@@ -325,7 +330,8 @@ class StretchSolution:
                 elif one.kind == BLOCK:
                     text = "the scheduler's blocks do not tell which threads ran up to #{:,}".format(one.number)
                 elif one.kind == WAITING:
-                    text = "the thread left at #{:,} does not wait at the end as it was left".format(one.number)
+                    until = "" if self.border is not None else " at the end"
+                    text = "the thread left at #{:,} does not wait{} as it was left".format(one.number, until)
                 elif one.kind == CONSTANT:
                     what = "a word of the frame" if one.place == SP else names[one.place]
                     text = "%s at %#x is not what the function sets it to" % (what, where)

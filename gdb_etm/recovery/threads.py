@@ -7,7 +7,7 @@ halt tells whether there is one.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
@@ -23,6 +23,8 @@ _DEEP = 4
 _WAITING = 64
 NEAR = 128
 """Frames that are no further apart, in bytes, are believed to be of one stack."""
+_HANDED = 4096
+# Stays of threads that are remembered of what ran later.
 _SAVED = 128
 # Bytes below a frame, where a scheduler's pointer to a thread that waits points: to what it has pushed there.
 
@@ -31,12 +33,16 @@ _Place = Tuple[Optional[int], Optional[int]]
 # Where a thread goes on, and where its first return leads.
 
 
-class _Residence:
-    # A thread between going on and being left.
+class Residence:
+    """A thread between going on and being left.
+
+    :param resumed: Index of the exception return; None at the beginning of what is known.
+    """
 
     def __init__(self, resumed: Optional[int]) -> None:
         self.resumed = resumed
-        # Index of the exception return.
+        self.frame: Optional[int] = None
+        # Where the frame was that it went on with, if that is known.
         self.address: Optional[int] = None
         self.outs: List[Tuple[int, bool]] = []
         # Where indirect branches led that are no returns of its own calls, and whether they look like returns.
@@ -53,22 +59,37 @@ class _Residence:
         return self.address, self.outs[0][0] if self.outs else None
 
 
+class Later(NamedTuple):
+    """The threads that ran after a line, as far as all is known that ran since."""
+
+    address: int
+    """Where execution went on."""
+    residences: Tuple[Residence, ...]
+    """In order; indices of exceptions and returns are negative."""
+    depth: int
+    """How many handlers run at the end."""
+    word: Optional[Word]
+    """Reads memory at the end."""
+
+
 class Threads:
     """Follows what ran, to match threads that go on with those that were left.
 
     :param program: The program that ran.
     :param switches: Works out what handlers do.
+    :param later: What ran afterwards; None when that is the end, or is not known.
     """
 
-    def __init__(self, program: Program, switches: Switches) -> None:
+    def __init__(self, program: Program, switches: Switches, later: Optional[Later] = None) -> None:
         self._program = program
         self._switches = switches
+        self._later = later
         self._handled: List[Part] = []
         # What the handlers did that run.
         self._asked: Set[int] = set()
         # Where threads have asked for an exception.
         self._returns: Dict[int, bool] = {}
-        self._residence = _Residence(None)
+        self._residence = Residence(None)
         self._all = [self._residence]
         self._depth = 0
         self._calls: List[int] = []
@@ -78,7 +99,7 @@ class Threads:
         self._resuming = False
         self.places: Dict[int, Tuple[int, ...]] = {}
         """Where memory has frames that fit threads that went on, by the index of the exception that left them."""
-        self._fits: List[Tuple[_Residence, Tuple[int, ...]]] = []
+        self._fits: List[Tuple[Residence, Tuple[int, ...]]] = []
         # The same of all that were matched by where they went on, with what they did then.
         self.decided: Decided = NOTHING
         """The blocks of the threads."""
@@ -154,7 +175,7 @@ class Threads:
         if self._depth < 0 or self._switched:
             if not self._depth:
                 self._residence.switch = self._switches.of(self._handled, True)
-            self._residence = _Residence(index)
+            self._residence = Residence(index)
             self._all.append(self._residence)
             self._resuming = True
         self._depth = 0
@@ -169,6 +190,7 @@ class Threads:
         :returns: By the index of an exception return that of the exception that left the thread; and the threads that
             wait at the end, by the same, with their frames.
         """
+        self._join()
         addresses = [one.left_at for one in self._all if one.left_at is not None]
         searched = word if stacks and can_search(stacks) else None
         self._asked = {one.left_at for one in self._all if one.left_at is not None and one.asked}
@@ -176,6 +198,8 @@ class Threads:
         pointers = Pointers(stacks, word) if word is not None else None
         found, waiting = self._repeat(addresses, frames, pointers, ())
         at_end = [] if frames is None else _at_end(waiting, frames)
+        if self._later is not None:
+            return self._before_later(found, at_end)
         if frames is not None and word is not None and pointers is not None:
             self.decided = decide(self._periods(), word, frames.at, pointers)
         if frames is None or word is None or not self.decided.blocks:
@@ -185,6 +209,59 @@ class Threads:
         at_end = self._known_at_end(waiting, frames, word)
         self.by_block = {left for _, left in found.items() - plain} | {left for left, _ in set(at_end) - plain}
         return found, at_end
+
+    def _join(self) -> None:
+        # Take what ran later, too: the thread that runs last goes on with it, unless a handler runs.
+        if self._later is None:
+            return
+        first, *rest = self._later.residences
+        if not self._depth:
+            last = self._residence
+            if self._resuming:
+                last.address = self._later.address
+            elif self._branch is not None:
+                self._arrive(self._later.address, self._branch)
+            last.outs += [one for one in first.outs if not _leave(last.calls, one[0])]
+            last.calls += first.calls
+            last.left, last.left_at, last.asked = first.left, first.left_at, first.asked
+        if rest or not self._depth:
+            self._depth = self._later.depth
+        self._all += rest
+        self._residence = self._all[-1]
+
+    def _before_later(
+        self, found: Dict[int, int], at_end: List[Tuple[int, Waiting]]
+    ) -> Tuple[Dict[int, int], List[Tuple[int, Waiting]]]:
+        # What it says of the line's own threads: those that go on later wait until then, too.
+        own = {resumed: left for resumed, left in found.items() if resumed >= 0}
+        frames = {one.resumed: one.frame for one in self._all}
+        waiting = [(left, frame) for left, frame in at_end if left >= 0]
+        for resumed, left in found.items():
+            frame = frames[resumed]
+            if resumed < 0 <= left and frame is not None:
+                waiting.append((left, Waiting(frame, (), None)))
+        self.places = {left: places for left, places in self.places.items() if left in own.values()}
+        return own, waiting
+
+    def handed(self, address: int, frames: Mapping[int, int], word: Optional[Word]) -> Optional[Later]:
+        """Tell a line that ends where this one begins what ran since.
+
+        :param address: Of the first instruction.
+        :param frames: By the indices of exception returns, where the frames were.
+        :param word: Reads memory at the end of all.
+        """
+        self._join()
+        if len(self._all) > _HANDED:
+            return None
+        found: List[Residence] = []
+        for number, one in enumerate(self._all):
+            copy = Residence(None if one.resumed is None else -2 * number - 1)
+            copy.frame = one.frame if one.resumed is None else frames.get(one.resumed, one.frame)
+            copy.left = None if one.left is None else -2 * number - 2
+            copy.address, copy.left_at, copy.asked = one.address, one.left_at, one.asked
+            copy.outs, copy.calls = one.outs, one.calls
+            found.append(copy)
+        return Later(address, tuple(found), self._depth, word)
 
     def _known_at_end(self, waiting: Sequence[Left], frames: Frames, word: Word) -> List[Tuple[int, Waiting]]:
         # A block that is known tells where the frame is.
@@ -311,7 +388,7 @@ class Threads:
         near = start == there or start is not None and there in goes_on(start, start in self._asked)
         return near and (one[1] == other[1] or None in (one[1], other[1]) or start != there)
 
-    def _is_sure(self, left: Left, residence: _Residence, rare: bool, frames: Optional[Frames]) -> bool:
+    def _is_sure(self, left: Left, residence: Residence, rare: bool, frames: Optional[Frames]) -> bool:
         # Whether no thread that was left before all that is known can be meant.
         places = [] if frames is None else [frame.address for frame in frames.of(left)]
         if frames is not None and (not places or _is_near(places)):
@@ -354,7 +431,7 @@ def _walk(calls: List[int], outs: Sequence[Tuple[int, bool]]) -> int:
     return matched
 
 
-def _fitting(waiting: Sequence[Left], residence: _Residence) -> List[Left]:
+def _fitting(waiting: Sequence[Left], residence: Residence) -> List[Left]:
     if residence.resumed is None:
         return []
     at = [one for one in waiting if residence.address in goes_on(one.address, one.asked)]

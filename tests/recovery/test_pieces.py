@@ -54,6 +54,13 @@ def test_nothing_is_wrong_in_older_pieces(program: str, folder: Path) -> None:
     assert found.instants.known[Tier.ASSUMED] > newest.instants.known[Tier.ASSUMED]
 
 
+@pytest.mark.parametrize("program, least", [("kernel-O2", 99), ("kernel-O0", 70)])
+def test_threads_are_followed_into_older_pieces(program: str, least: int, folder: Path) -> None:
+    found = score_of(run_of(program, folder), ALL, PIECE)
+    assert found.wrong == ()
+    assert found.sp.percent(Tier.ASSUMED) > least
+
+
 @pytest.mark.parametrize("program", ["text-O2"])
 def test_nor_of_a_history_longer_than_a_piece_of_the_usual_size(program: str, folder: Path) -> None:
     long = run_of(program, folder, LONG)

@@ -146,6 +146,8 @@ def test_one_that_waits_with_a_pointer_to_its_frame_is_not_the_one_that_went_on(
     still = recovered({**memory, **pointer}, items, TWO + 6, source=source, **stack)
     assert still.register(18, "r4")[:2] == (0, Tier.EXACT)
     assert still.register(3, "r4").value is None
+    # Memory of another moment says nothing of either.
+    assert recovered(memory, items, TWO + 6, source=source, pc=CODE, **stack).register(3, "r4").value is None
     # The one that runs at the end has had such a pointer, too.
     assert recovered(pointer).register(3, "r4").value == 5
 
