@@ -51,6 +51,7 @@ def gdb_finds_it(home: Path, folder: Path) -> bool:
     return "Not connected" in done.stdout
 
 
+@pytest.mark.every_gdb
 @pytest.mark.parametrize("where", [".gdbinit", ".config/gdb/gdbinit"])
 def test_install_for_a_real_gdb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, where: str

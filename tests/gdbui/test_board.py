@@ -65,6 +65,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Dict[str, str]:
     return result
 
 
+@pytest.mark.every_gdb
 def test_connect_says_what_was_found(demo: Dict[str, str]) -> None:
     lines = demo["etm connect"].splitlines()
     assert lines[0] == "Reset_Handler () at startup.c:13"
@@ -75,6 +76,7 @@ def test_connect_says_what_was_found(demo: Dict[str, str]) -> None:
     assert "\nThe trace unit has: %s0 address ranges\n" % has in demo["etm info"]
 
 
+@pytest.mark.every_gdb
 def test_halt_gives_a_line(demo: Dict[str, str]) -> None:
     assert demo["etm start"].startswith("Tracing everything: return stack on, ")
     lines = demo["continue"].splitlines()
@@ -84,6 +86,7 @@ def test_halt_gives_a_line(demo: Dict[str, str]) -> None:
     assert "HardFault_Handler () at faults.c:4" in lines
 
 
+@pytest.mark.every_gdb
 def test_history_ends_in_the_wild_call(demo: Dict[str, str]) -> None:
     lines = demo["etm history /s -3"].splitlines()
     assert [line.split() for line in lines if " <dispatch+" in line][-1][2:] == ["<dispatch+20>", "blx", "r3"]
@@ -95,6 +98,7 @@ def test_history_ends_in_the_wild_call(demo: Dict[str, str]) -> None:
     assert demo["etm history /rf -1"].splitlines()[0].split()[1:] == ["0x00000304", "98", "47", "blx", "r3"]
 
 
+@pytest.mark.every_gdb
 def test_functions_end_in_the_fault(demo: Dict[str, str]) -> None:
     lines = demo["etm functions /c -3"].splitlines()
     assert [line.split(None, 1)[1] for line in lines] == [
@@ -107,6 +111,7 @@ def test_functions_end_in_the_fault(demo: Dict[str, str]) -> None:
     assert re.search(r"dispatch +inst \d+,\d+ +at rx\.c:117,121", demo["etm functions /il -3"])
 
 
+@pytest.mark.every_gdb
 def test_executed_is_decoded(demo: Dict[str, str]) -> None:
     decoded = addresses(demo["etm history 1,1000000"])
     assert sorted(decoded) == list(range(1, len(decoded) + 1)) and len(decoded) > 10000
@@ -118,18 +123,21 @@ def test_executed_is_decoded(demo: Dict[str, str]) -> None:
     assert "!" not in {m.group(2) for m in map(_LINE.match, demo["etm history 1,1000000"].splitlines()) if m}
 
 
+@pytest.mark.every_gdb
 def test_captures_and_status(demo: Dict[str, str]) -> None:
     assert re.match(r"\* 1  4,096 bytes  [\d,]+ instructions  .* halt in HardFault_Handler\n", demo["etm captures"])
     assert demo["etm status"].startswith("Connected to Cortex-M33 r0p4, tracing is on; 1 capture at hand.")
     assert "Debug halt" in demo["etm packets -1"]
 
 
+@pytest.mark.every_gdb
 def test_stop_disconnect_and_the_captures_that_stay(demo: Dict[str, str]) -> None:
     assert demo["etm stop"] == "Tracing is off.\n"
     assert demo["etm disconnect"] == "disconnected from Cortex-M33 r0p4; the captures stay at hand\n"
     assert "blx" in demo["etm history -1"]
 
 
+@pytest.mark.every_gdb
 def test_saved_capture_loads_without_target_and_in_the_shell(demo: Dict[str, str]) -> None:
     folder = Path(demo["folder"]) / "saved"
     live = addresses(demo["etm history 1,1000000"])
@@ -140,6 +148,7 @@ def test_saved_capture_loads_without_target_and_in_the_shell(demo: Dict[str, str
     assert addresses(done.stdout) == live
 
 
+@pytest.mark.every_gdb
 def test_continue_resumes_with_an_empty_buffer() -> None:
     output = run(
         [

@@ -14,6 +14,7 @@ from tests.shared import capture_folder
 NAMES = [command.name for command in COMMANDS]
 
 
+@pytest.mark.every_gdb
 def test_help_for_everything() -> None:
     output = run_gdb(["help etm"] + ["help etm " + name for name in NAMES])
     assert "etm connect          starts pyOCD beside GDB" in output
@@ -39,10 +40,12 @@ def test_show_alone_shows_every_setting() -> None:
     assert lines[-1].startswith('"nosuch" is no setting; there are: drain, cycle-count, ')
 
 
+@pytest.mark.every_gdb
 def test_completion_of_commands() -> None:
     assert run_gdb(["complete etm "]).split() == [word for name in sorted(NAMES) for word in ("etm", name)]
 
 
+@pytest.mark.every_gdb
 @pytest.mark.parametrize(
     "line, expected",
     [
@@ -114,6 +117,7 @@ def test_without_target_or_capture_each_command_says_so_in_a_line(name: str) -> 
     assert "not connected" in line and '"etm connect"' in line
 
 
+@pytest.mark.every_gdb
 def test_errors_are_one_line_and_gdb_goes_on(tmp_path: Path) -> None:
     output = run_gdb(
         [
@@ -175,6 +179,7 @@ def test_source_is_quick_because_libraries_wait() -> None:
     assert output == "[]\n"
 
 
+@pytest.mark.every_gdb
 def test_load_and_look_without_a_target() -> None:
     output = run_gdb(
         [

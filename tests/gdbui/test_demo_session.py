@@ -8,11 +8,14 @@ import select
 import subprocess
 import time
 
+import pytest
+
 from tests.gdb_session import demo_script
 
 SECONDS = 120
 
 
+@pytest.mark.every_gdb
 def test_the_transcript_explains_the_fault() -> None:
     done = subprocess.run([demo_script()], stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True)
     lines = done.stdout.splitlines()
@@ -34,6 +37,7 @@ def test_the_transcript_explains_the_fault() -> None:
     assert not [line for line in lines if "Traceback" in line or "rror" in line]
 
 
+@pytest.mark.every_gdb
 def test_interactive_leaves_the_user_at_the_prompt() -> None:
     master, slave = pty.openpty()
     words, environment = [demo_script(), "--interactive"], dict(os.environ, TERM="dumb")

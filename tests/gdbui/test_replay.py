@@ -13,6 +13,8 @@ import pytest
 from tests.firmware.build import elf
 from tests.gdbui.test_board import CONNECT, run
 
+pytestmark = pytest.mark.every_gdb
+
 COMMANDS = (
     "print $etm_index == $etm_count + 1",
     "etm where",

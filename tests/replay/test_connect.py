@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.replay.boards import ELF, run
 
 CONNECT = "etm connect board:m33 --elf %s" % ELF
 
 
+@pytest.mark.every_gdb
 def test_it_can_be_left_out() -> None:
     output = run(["set etm reverse off", CONNECT, "etm start", "continue", "reverse-step", "show etm reverse"])
     assert "Target extended-remote does not support this command." in output
 
 
+@pytest.mark.every_gdb
 def test_a_halt_is_drained_once_and_what_is_missing_is_told() -> None:
     output = run(
         [CONNECT, "reverse-step", "set etm drain lazy", "etm start", "continue", "reverse-step", "etm history -1"]

@@ -189,6 +189,7 @@ def fixture_server() -> Iterator[int]:
 TRCPRGCTLR = "x/wx 0xe0041004"
 
 
+@pytest.mark.every_gdb
 def test_a_server_that_knows_nothing_of_it(server: int) -> None:
     target = "%s --server localhost:%d --elf %s" % (PROXY, server, ELF)
     fault = ["monitor reset halt", TRCPRGCTLR, "continue"]

@@ -38,6 +38,7 @@ def between(lines: List[str], first: str, last: str) -> List[str]:
     return lines[lines.index(first) + 1 : lines.index(last)]
 
 
+@pytest.mark.every_gdb
 def test_back_from_the_fault(snapshot: Path) -> None:
     lines = replay(
         snapshot,
@@ -57,6 +58,7 @@ def test_back_from_the_fault(snapshot: Path) -> None:
     assert any(line.startswith("Breakpoint 1, crc16 (") for line in lines[lines.index("D") :])
 
 
+@pytest.mark.every_gdb
 def test_ends_are_told_and_nothing_is_written(snapshot: Path) -> None:
     lines = replay(
         snapshot,
@@ -72,6 +74,7 @@ def test_ends_are_told_and_nothing_is_written(snapshot: Path) -> None:
     assert '"reset" is not for a replay; "monitor where" tells the instruction\'s number' in lines
 
 
+@pytest.mark.every_gdb
 def test_gaps_are_stopped_at(snapshot: Path, tmp_path: Path) -> None:
     (capture,) = read_snapshot(str(snapshot))
     # Two buffers one after the other, with what is between unknown.
@@ -83,6 +86,7 @@ def test_gaps_are_stopped_at(snapshot: Path, tmp_path: Path) -> None:
     assert any(re.match(r"instruction [\d,]+ of [\d,]+$", line) for line in lines[gap:])
 
 
+@pytest.mark.every_gdb
 def test_the_command_does_the_same(snapshot: Path) -> None:
     output = run(
         ["etm replay %s --elf %s" % (snapshot, ELF), "reverse-stepi", "etm replay %s" % snapshot, "detach"]
@@ -112,6 +116,7 @@ def test_nobody_waits_for_a_gdb_that_was_killed_before_it_connected(snapshot: Pa
     assert wait_until(lambda: not Path(found.group(1)).parent.exists())
 
 
+@pytest.mark.every_gdb
 @pytest.mark.parametrize("name", ["bugfix-exact-match", "a57_single_step"])
 def test_64_bit_code_is_refused_before_gdb_connects(name: str) -> None:
     told = '64-bit code cannot be replayed; "etm history" and "gdb-etm history" show it'
