@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import AbstractSet, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import gdb
 
@@ -19,8 +19,9 @@ from gdb_etm.gdbui.extents import Extents, completions
 from gdb_etm.gdbui.line_table import Row, line_table
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
 from gdb_etm.gdbui.there import full_name
+from gdb_etm.gdbui.version import VERSION
 from gdb_etm.history.frames import Function
-from gdb_etm.history.lines import Inlined, Line
+from gdb_etm.history.lines import Inlined, InlinedKey, Line
 from gdb_etm.history.reader import Entered
 
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
@@ -39,15 +40,18 @@ class GdbPlaces:
         self._extents = Extents(debugger)
         self._lines: Dict[int, Optional[Line]] = {}
         self._inlined: Dict[int, Sequence[Inlined]] = {}
-        self._tables: Set[str] = set()
         self._rows: Dict[Tuple[str, int], List[Row]] = {}
         self._shown: Dict[str, str] = {}
+
+    @property
+    def version(self) -> int:
+        """Of the GDB that this is."""
+        return VERSION[0]
 
     def forget(self) -> None:
         """Drop what was learnt from symbols: GDB read others."""
         self._lines.clear()
         self._inlined.clear()
-        self._tables.clear()
         self._rows.clear()
 
     def line_at(self, address: int) -> Optional[Line]:
@@ -65,7 +69,7 @@ class GdbPlaces:
         if address not in self._inlined:
             before = {_key(block) for block in self._debugger.there.blocks(address - 1)[:-1]}
             blocks = self._debugger.there.blocks(address)[:-1]
-            found = [self._instance(block, _key(block) not in before) for block in blocks]
+            found = [self._instance(block, address, before) for block in blocks]
             self._inlined[address] = found[::-1]
         return self._inlined[address]
 
@@ -163,13 +167,18 @@ class GdbPlaces:
         file = found.symtab.fullname()
         self._shown[file] = found.symtab.filename
         base = os.path.basename(file)
-        if base not in self._tables:
-            self._tables.add(base)
-            for row in line_table(base):
-                self._rows.setdefault((base, row.address), []).append(row)
-        rows = self._rows.get((base, found.pc), [])
+        rows = self._entries(base, found.pc)
         is_statement = any(row.line == found.line and row.is_statement for row in rows) or not rows
         return Line(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
+
+    def _entries(self, base: str, address: int) -> List[Row]:
+        # A header's entries come unit by unit, as GDB reads what included it.
+        if (base, address) not in self._rows:
+            found: Dict[Tuple[str, int], List[Row]] = {(base, address): []}
+            for row in line_table(base):
+                found.setdefault((base, row.address), []).append(row)
+            self._rows.update(found)
+        return self._rows[base, address]
 
     def _hidden_line(self, address: int) -> Optional[Line]:
         entry = self._debugger.there.entry(address)
@@ -180,10 +189,10 @@ class GdbPlaces:
         self._shown[file] = table.filename if table is not None else entry.line.path
         return Line(file, entry.line.line, *entry[1:])
 
-    def _instance(self, block: gdb.Block, begins: bool) -> Inlined:
-        function = block.function
+    def _instance(self, block: gdb.Block, address: int, before: AbstractSet[InlinedKey]) -> Inlined:
+        function, key = block.function, _key(block)
         call = (function.symtab.fullname(), function.line) if function.symtab is not None and function.line else None
-        return Inlined(_key(block), function.print_name, call, begins)
+        return Inlined(key, function.print_name, call, key not in before or key.entry == address)
 
 
 class Calls(gdb.Function):
@@ -221,5 +230,8 @@ def publish(session: Session) -> None:
         session.places.publish({"etm_pc": None, "etm_index": None, "etm_count": None, **VARIABLES})
 
 
-def _key(block: gdb.Block) -> Tuple[int, int, str]:
-    return int(block.start), int(block.end), str(block.function.print_name)
+def _key(block: gdb.Block) -> InlinedKey:
+    start = int(block.start)
+    entry = block.function.value().address
+    # GDB 15 and older take the first part's beginning for it, newer ones what DW_AT_entry_pc says.
+    return InlinedKey(start, int(block.end), str(block.function.print_name), start if entry is None else int(entry) & ~1)

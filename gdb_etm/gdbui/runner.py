@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Dict, Optional, Tuple
+from typing import Dict, Optional
 
 import gdb
 
 from gdb_etm.errors import CommandError
+from gdb_etm.gdbui.version import VERSION
 
 
 class GdbRunner:
@@ -30,7 +31,7 @@ class GdbRunner:
         """Have the server reset the chip."""
         _execute("monitor reset halt")
         # Nothing was run that would tell GDB that the registers have changed.
-        _execute("maintenance flush register-cache" if _version() >= (11,) else "flushregs")
+        _execute("maintenance flush register-cache" if VERSION >= (11,) else "flushregs")
 
     def pc(self) -> int:
         """Ask GDB's newest frame."""
@@ -60,7 +61,3 @@ def _execute(line: str) -> None:
         gdb.execute(line)
     except gdb.error as error:
         raise CommandError(str(error).rstrip(".")) from None
-
-
-def _version() -> Tuple[int, ...]:
-    return tuple(int(part) for part in gdb.VERSION.split(".")[:2] if part.isdigit())

@@ -30,8 +30,16 @@ class Line(NamedTuple):
         return self.file, self.line
 
 
-InlinedKey = Tuple[int, int, str]
-"""Start, end and name of an inlined function; the same for two instances only if they are the same code."""
+class InlinedKey(NamedTuple):
+    """Names an inlined function; the same for two instances only if they are the same code."""
+
+    start: int
+    """Lowest address of its parts."""
+    end: int
+    """Address just past the highest of them."""
+    name: str
+    entry: int
+    """Where it is entered."""
 
 
 class Inlined(NamedTuple):
@@ -43,11 +51,15 @@ class Inlined(NamedTuple):
     call: Optional[Tuple[str, int]]
     """File and line of its call; None when the debug information does not say."""
     begins_here: bool
-    """Whether the address before does not belong to it."""
+    """Whether it is entered at the address, or the address before does not belong to it."""
 
 
 class Places(Protocol):
     """The symbol tables, as far as stepping needs them."""
+
+    @property
+    def version(self) -> int:
+        """The first number of the GDB's version whose rules are followed."""
 
     def line_at(self, address: int) -> Optional[Line]:
         """Find the line-table entry that an address belongs to; None without one."""
@@ -57,6 +69,20 @@ class Places(Protocol):
 
     def inlined_at(self, address: int) -> Sequence[Inlined]:
         """List the functions inlined at an address, outermost first."""
+
+
+def line_start(places: Places, line: Line) -> int:
+    """Find where the first begins of entries of one line that lie side by side.
+
+    GDB's find_line_range_start.
+    """
+    start = line.start
+    while start:
+        before = places.line_at(start - 1)
+        if before is None or before.place != line.place:
+            break
+        start = before.start
+    return start
 
 
 def after_prologue(places: Places, function: Function) -> int:

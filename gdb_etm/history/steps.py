@@ -3,6 +3,7 @@
 The rules are those of GDB's infrun.c (process_event_stop_test and what it calls), which single-steps and looks
 after each instruction whether to stop.  Here whole calls, exceptions and ranges of a line are passed in one go,
 to the same effect.  Exceptions are what signals are to GDB: only stepping by instruction goes into a handler.
+Where GDB's versions differ, :attr:`~gdb_etm.history.lines.Places.version` decides.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import AbstractSet, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.lines import InlinedKey, Line, Places, after_prologue
+from gdb_etm.history.lines import InlinedKey, Line, Places, after_prologue, line_start
 from gdb_etm.history.path import Path
 from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import Gap
@@ -54,6 +55,11 @@ class Steps(Enum):
     LINE_OVER_CALLS = "next"
 
 
+_WHOLE_LINES = 15
+"""The first GDB that steps back over all entries of a line that lie side by side, and out of a recursion as such."""
+_WHOLE_INLINED = 16
+"""The first GDB that steps from one part of an inlined function to another without entering it anew."""
+
 FrameId = Tuple[Frame, Tuple[InlinedKey, ...]]
 """An activation and the instances of functions inlined in it, outermost first."""
 
@@ -70,6 +76,8 @@ class Range:
         self.line = line
         self.start = start
         self.end = end
+        self.has_inlined: Optional[bool] = None
+        """Whether functions are inlined in it; None when it was not looked for."""
 
 
 class Stepper:
@@ -93,15 +101,17 @@ class Stepper:
             return stop or self._stopped(number, breakpoints)
         if size is Steps.LINE and position.hidden:
             return Stop(position._replace(hidden=position.hidden - 1), Reason.STEPPED)
-        return self.leave(self.range_at(position), position.number, size, backward, breakpoints)
+        return self.leave(self.range_at(position, backward), position.number, size, backward, breakpoints)
 
-    def range_at(self, position: Position) -> Range:
+    def range_at(self, position: Position, backward: bool = False) -> Range:
         """Give the range that a step from ``position`` leaves: the line, or the function when it has no lines."""
         frame = self.frame_id(position)
         address = self._path.address(position.number)
         line = self._places.line_at(address) if address is not None else None
         if line is not None:
-            return Range(frame, self.place(position), line.start, line.end)
+            # Newer GDBs leave the line from its middle too: the range begins before it, where no instruction does.
+            before = backward and self._places.version >= _WHOLE_LINES
+            return Range(frame, self.place(position), line.start - before, line.end)
         function = frame[0].function
         return Range(frame, None, function.start, function.end) if function is not None else Range(frame, None)
 
@@ -256,8 +266,9 @@ class _Move:
                 pass
         return self._stop
 
-    def _at(self, number: int, reason: Reason) -> None:
-        hidden = 0 if reason is Reason.BREAKPOINT else hidden_at(self._places, self._path.address(number))
+    def _at(self, number: int, reason: Reason, hidden: Optional[int] = None) -> None:
+        if hidden is None:
+            hidden = 0 if reason is Reason.BREAKPOINT else hidden_at(self._places, self._path.address(number))
         self._number = number
         self._stop = Stop(Position(number, hidden), reason)
 
@@ -269,12 +280,18 @@ class _Move:
         number = self._number
         if number > self._path.length or self._activations.frame(number) is not left.frame[0]:
             return
-        if left.frame[1] or self._places.inlined_at(left.start):
+        if left.frame[1] or self._has_inlined(left):
             return
         if self._backward:
             self._pass_back(left, max(self._activations.first(number), 1))
         else:
             self._pass_on(left, self._activations.last(number))
+
+    def _has_inlined(self, left: Range) -> bool:
+        if left.has_inlined is None:
+            addresses = range(left.start + left.start % 2, left.end, 2)
+            left.has_inlined = any(self._places.inlined_at(address) for address in addresses)
+        return left.has_inlined
 
     def _pass_on(self, left: Range, limit: int) -> None:
         seam = self._path.seam(self._number, limit)
@@ -340,7 +357,8 @@ class _Move:
         frame = self._activations.frame(self._number)
         hidden = hidden_at(self._places, address)
         here: FrameId = (frame, visible(self._places, address, hidden))
-        if left.start <= address < left.end and (not self._backward or here == left.frame):
+        is_inside = left.start <= address < left.end
+        if is_inside and (not self._backward or here == left.frame):
             at_start = frame.function is not None and address == frame.function.start
             if self._backward and address == left.start and not at_start:
                 self._at(self._number, Reason.STEPPED)
@@ -351,10 +369,23 @@ class _Move:
         if line is None:
             self._at(self._number, Reason.STEPPED)
             return False
-        if self._enters_inlined(here, hidden, address):
-            return False
-        self._line(here, line, address)
+        hidden = self._to_enter(frame, address, hidden)
+        shown: FrameId = (frame, visible(self._places, address, hidden))
+        if not (self._backward and is_inside):
+            # Else GDB still goes by the frame that it saw before.
+            here = shown
+        if not self._enters_inlined(here, shown, hidden, address):
+            self._line(here, shown, line, address, hidden)
         return False
+
+    def _to_enter(self, frame: Frame, address: int, hidden: int) -> int:
+        # Where another part begins of a function that the step is in, that is not entered anew.
+        frame_left, inside = self._range.frame
+        if self._places.version < _WHOLE_INLINED or frame is not frame_left or not inside:
+            return hidden
+        around = {one.key for one in self._places.inlined_at(inside[-1].entry)}
+        inlined = [one.key not in around for one in reversed(self._places.inlined_at(address))]
+        return min(hidden, (inlined + [False]).index(False))
 
     def _call(self, frame: Frame, address: int) -> bool:
         # In a function that was called from the frame that steps.
@@ -382,33 +413,49 @@ class _Move:
             self._at(self._number, Reason.STEPPED)
         return False
 
-    def _enters_inlined(self, here: FrameId, hidden: int, address: int) -> bool:
+    def _enters_inlined(self, here: FrameId, shown: FrameId, hidden: int, address: int) -> bool:
         # The two checks of infrun.c for "calls" of inlined functions; whether one of them decided.
         left = self._range
         if here == left.frame and hidden:
             call = self._places.inlined_at(address)[-hidden].call
             same = call == left.line
             if not self._over:
-                self._stop = Stop(Position(self._number, hidden - same), Reason.STEPPED)
+                self._at(self._number, Reason.STEPPED, hidden - same)
             elif not same:
-                self._at(self._number, Reason.STEPPED)
+                self._at(self._number, Reason.STEPPED, hidden)
             return True
-        frame, inlined = here
+        frame, inlined = shown
         outer = left.frame[1]
-        if frame is left.frame[0] and len(inlined) > len(outer) and inlined[: len(outer)] == outer:
+        is_within = frame is left.frame[0] and len(inlined) > len(outer) and inlined[: len(outer)] == outer
+        if is_within and here != left.frame:
             if not self._over:
-                self._at(self._number, Reason.STEPPED)
+                self._at(self._number, Reason.STEPPED, hidden)
             return True
         return False
 
-    def _line(self, here: FrameId, line: Line, address: int) -> None:
+    def _line(self, here: FrameId, shown: FrameId, line: Line, address: int, hidden: int) -> None:
         left = self._range
-        if address == line.start and line.place != left.line:
-            if line.is_statement:
-                self._at(self._number, Reason.STEPPED)
-                return
-            if here != left.frame:
-                # So that an entry of the same line that is a statement is a place to stop.
-                self._range = Range(here, None, line.start, line.end)
+        whole = self._backward and self._places.version >= _WHOLE_LINES
+        is_other = address == line.start and line.place != left.line
+        if is_other and line.is_statement:
+            start = line_start(self._places, line) if whole else address
+            if start == address:
+                self._at(self._number, Reason.STEPPED, hidden)
+            else:
+                self._range = Range(shown, line.place, start, address)
             return
-        self._range = Range(here, line.place, line.start, line.end)
+        # An entry that is no statement is no place to stop, but one of the same line that is a statement is.
+        frame, place = shown, None if is_other else line.place
+        is_recursive = whole and here != left.frame and _code(here) is not None and _code(here) == _code(left.frame)
+        if is_recursive or is_other and here == left.frame:
+            frame, place = left.frame, left.line
+        start = line_start(self._places, line) if whole and address != line.start else line.start
+        self._range = Range(frame, place, start, line.end)
+
+
+def _code(frame: FrameId) -> Optional[int]:
+    # Where the code of a frame begins: what GDB knows recursive calls by.
+    activation, inlined = frame
+    if inlined:
+        return inlined[-1].entry
+    return activation.function.start if activation.function is not None else None

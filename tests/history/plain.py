@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Tuple
 
+from gdb_etm.history.lines import InlinedKey
 from tests.history.reference import Act, Truth
 
 
@@ -14,7 +15,7 @@ class Place(NamedTuple):
     hidden: int
 
 
-Frame = Tuple[Act, Tuple[object, ...]]
+Frame = Tuple[Act, Tuple[InlinedKey, ...]]
 
 
 class Left:
@@ -40,7 +41,7 @@ class Plain:
         """Make a step by line; None when the history ends before."""
         if place.hidden and not over:
             return place._replace(hidden=place.hidden - 1)
-        left = self._left(place)
+        left = self._left(place, back)
         at = self._move(place.at, back)
         while at is not None:
             address = self._truth.addresses[at]
@@ -59,13 +60,13 @@ class Plain:
                 if line is None or line.start == address:
                     return self._place(at)
             else:
-                found = self._elsewhere(left, at, over)
+                found = self._elsewhere(left, at, over, inside if back else None)
                 if found is not None:
                     return found
             at = self._move(at, back)
         return None
 
-    def _left(self, place: Place) -> Left:
+    def _left(self, place: Place, back: bool) -> Left:
         address = self._truth.addresses[place.at]
         line = self._places.line_at(address)
         frame = self._frame(place)
@@ -74,32 +75,73 @@ class Plain:
             assert function is not None
             return Left(frame, None, (function.start, function.end))
         inlined = self._places.inlined_at(address)
-        return Left(frame, inlined[-place.hidden].call if place.hidden else line.place, (line.start, line.end))
+        # prepare_one_step of GDB 15 and later takes one off, so that it does not stop where the line begins.
+        start = line.start - 1 if back and self._places.version >= 15 else line.start
+        return Left(frame, inlined[-place.hidden].call if place.hidden else line.place, (start, line.end))
 
-    def _elsewhere(self, left: Left, at: int, over: bool) -> Optional[Place]:
-        # Out of the range, and not in a callee.
+    def _elsewhere(self, left: Left, at: int, over: bool, inside: Optional[bool]) -> Optional[Place]:
+        # Out of the range or of the frame, and not in a callee; ``inside`` is None forward.
         address = self._truth.addresses[at]
         line = self._places.line_at(address)
         hidden, here = self._hidden(address), self._here(at)
         if line is None:
             return self._place(at)
-        if here == left.frame and hidden:
-            same = self._places.inlined_at(address)[-hidden].call == left.current
+        kept = self._kept(left, at)
+        shown = self._frame(Place(at, kept))
+        if not inside:
+            here = shown  # process_event_stop_test looks the frame up where it first needs it
+        if here == left.frame and kept:
+            same = self._places.inlined_at(address)[-kept].call == left.current
             if not over:
-                return Place(at, hidden - same)
-            return None if same else self._place(at)
+                return Place(at, kept - same)
+            return None if same else Place(at, kept)
         outer = left.frame[1]
-        if here[0] is left.frame[0] and len(here[1]) > len(outer) and here[1][: len(outer)] == outer:
-            return None if over else self._place(at)
-        current: Optional[Tuple[str, int]] = line.place
+        nested = shown[0] is left.frame[0] and len(shown[1]) > len(outer) and shown[1][: len(outer)] == outer
+        if nested and here != left.frame:
+            return None if over else Place(at, kept)
+        newer = inside is not None and self._places.version >= 15
+        update: Tuple[Frame, Optional[Tuple[str, int]]] = (shown, line.place)
         if address == line.start and line.place != left.current:
             if line.is_statement:
-                return self._place(at)
-            if here == left.frame:
+                if not newer or self._first(address) == address:
+                    return Place(at, kept)
+                left.frame, left.current, left.bounds = shown, line.place, (self._first(address), address)
                 return None
-            current = None
-        left.frame, left.current, left.bounds = here, current, (line.start, line.end)
+            update = (left.frame, left.current) if here == left.frame else (shown, None)
+        if newer and here != left.frame and self._code(here) == self._code(left.frame):
+            update = left.frame, left.current
+        start = self._first(address) if newer and address != line.start else line.start
+        left.frame, left.current = update
+        left.bounds = start, line.end
         return None
+
+    def _kept(self, left: Left, at: int) -> int:
+        # How many of the inlined functions that begin are hidden: GDB 16 enters those that were left for another part.
+        address = self._truth.addresses[at]
+        hidden = self._hidden(address)
+        if self._places.version < 16 or self._truth.acts[at] is not left.frame[0] or not left.frame[1]:
+            return hidden
+        entered = [one.key for one in self._places.inlined_at(left.frame[1][-1].entry)]
+        depth = 0
+        for one in reversed(self._places.inlined_at(address)):
+            if one.key in entered:
+                break
+            depth += 1
+        return min(hidden, depth)
+
+    def _first(self, address: int) -> int:
+        # The beginning of the first entry of those that lie side by side and are of one line.
+        line = self._places.line_at(address)
+        assert line is not None
+        first = line.start
+        before = self._places.line_at(first - 1)
+        while before is not None and before.place == line.place:
+            first = before.start
+            before = self._places.line_at(first - 1)
+        return first
+
+    def _code(self, frame: Frame) -> object:
+        return frame[1][-1].entry if frame[1] else frame[0].function
 
     def _place(self, at: int) -> Place:
         return Place(at, self._hidden(self._truth.addresses[at]))

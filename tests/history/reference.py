@@ -195,7 +195,7 @@ class Truth:
         return self._insns[address]
 
 
-def truth_of(path: str, items: Sequence[Item]) -> Truth:
-    """Follow what was executed of a program."""
+def truth_of(path: str, items: Sequence[Item], version: int = 13) -> Truth:
+    """Follow what was executed of a program, for a version of GDB."""
     code = {image.address + at: byte for image in load_elf(path) for at, byte in enumerate(image.data)}
-    return Truth(items, DwarfPlaces(path), code)
+    return Truth(items, DwarfPlaces(path, version), code)

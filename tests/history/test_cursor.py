@@ -22,11 +22,12 @@ PROGRAMS = ("steps", "sort", "interrupts", "tasks", "tables", "branches", "fpu",
 
 
 @lru_cache(maxsize=None)
-def program(name: str) -> Tuple[Cursor, Truth]:
+def program(name: str, version: int = 13) -> Tuple[Cursor, Truth]:
     """Run a program once; cursors are cheap, but their paths are not."""
     path = elf(name)
     items = run_on_board(path)
-    return cursor_of(history_of(path, items, symbol(path, "finished")), DwarfPlaces(path)), truth_of(path, items)
+    places = DwarfPlaces(path, version)
+    return cursor_of(history_of(path, items, symbol(path, "finished")), places), truth_of(path, items, version)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -48,9 +49,10 @@ def agree(cursor: Cursor, stop: Stop, expected: Optional[Place], backward: bool)
         assert (stop.position.number, stop.position.hidden) == (expected.at + 1, expected.hidden)
 
 
+@pytest.mark.parametrize("version", [13, 15, 16, 18])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_stops_are_those_of_gdbs_rules(name: str) -> None:
-    cursor, truth = program(name)
+def test_stops_are_those_of_gdbs_rules(name: str, version: int) -> None:
+    cursor, truth = program(name, version)
     plain = Plain(truth)
     choose = random.Random(name)
     for _ in range(60):

@@ -1,0 +1,10 @@
+"""The version of the GDB that this runs in, for what it does not tell otherwise."""
+
+from __future__ import annotations
+
+from typing import Tuple
+
+import gdb
+
+VERSION: Tuple[int, ...] = tuple(int(part) for part in gdb.VERSION.split(".")[:2] if part.isdigit())
+"""Its first numbers: (13, 1) for GDB 13.1."""

@@ -1,0 +1,21 @@
+"""The version of the GDB under test, and what its versions say in different words."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from functools import lru_cache
+
+import pytest
+
+
+@lru_cache(maxsize=None)
+def gdb_version() -> int:
+    """Ask ``gdb-multiarch`` for its version's first number; skip without one."""
+    try:
+        told = subprocess.check_output(["gdb-multiarch", "--version"], universal_newlines=True, timeout=60)
+    except OSError:
+        pytest.skip("no gdb-multiarch")
+    found = re.match(r"GNU gdb .*?(\d+)\.\d+", told)
+    assert found is not None, told
+    return int(found.group(1))
