@@ -1,7 +1,8 @@
 """Real GDB session: GDB's own commands through the proxy stop where the plug-in's stop, which tests hold against GDB's.
 
 Left out is where they cannot: GDB refuses to finish its outermost frame, and steps by instruction past handlers, as it
-does on a target whose debugger masks interrupts while it steps.  Backwards over a longjmp each has its own rules.
+does on a target whose debugger masks interrupts while it steps.  Backwards over a longjmp each has its own rules, and
+newer GDBs miss where one leads: they take every jmp_buf for that of GNU/Linux.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import List
 import pytest
 
 from tests.firmware.build import elf
+from tests.gdb_texts import gdb_version
 from tests.replay.boards import ELF, walk
 
 COMMANDS = ("step", "next", "finish", "reverse-step", "reverse-next", "reverse-finish", "reverse-step 3", "stepi")
@@ -39,7 +41,8 @@ def test_stops_are_the_cursors(name: str, until: List[str], seed: int, tmp_path:
     path = str(ELF) if name == "demo" else elf(name)
     compared = 0
     for command, before, stock, ours, told in walk(path, until, script(seed, 50), tmp_path):
-        if told == "refused" or "stepi" in command:
+        misses_longjmp = name == "steps" and command == "finish" and gdb_version() > 15 and int(stock) > int(ours)
+        if told == "refused" or "stepi" in command or misses_longjmp:
             continue
         compared += 1
         assert stock == ours, "%s at %s: GDB stops at %s, the cursor at %s" % (command, before, stock, ours)
