@@ -9,6 +9,7 @@ import gdb
 from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.commands.session import Session
+from gdb_etm.gdbui import debug_adapter
 from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_settings
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import Events
@@ -35,6 +36,7 @@ def start() -> Session:
     Calls(session)
     register_unwinder(debugger)
     Events(session, debugger, places).connect()
+    debug_adapter.extend()
     _session = session
     return session
 

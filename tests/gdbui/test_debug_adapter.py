@@ -1,0 +1,147 @@
+"""Real GDB as a debug adapter, with a client over stdio: going back on the simulated board and on a snapshot.
+
+A step back by instruction is held against the board's truth, one by line against GDB's own reverse-next.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, Iterator, List, Sequence
+
+import pytest
+
+from tests.adapter_client import AdapterClient, Message, Refused
+from tests.gdb_session import SCRIPT
+from tests.gdbui.test_board import CONNECT, ELF, run, truth
+
+
+@pytest.fixture(scope="module", autouse=True)
+def adapter() -> None:
+    """Skip on a GDB that cannot be a debug adapter."""
+    ask = "python import importlib.util as u; print('adapter:', gdb.VERSION, u.find_spec('gdb.dap') is not None)"
+    line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", ask]
+    told = subprocess.run(line, stdout=subprocess.PIPE, universal_newlines=True, check=True).stdout
+    version, is_one = told.split("adapter: ")[1].split()[:2]
+    if is_one == "False":
+        pytest.skip("GDB %s is no debug adapter; GDB 14 was the first" % version)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's fault, saved."""
+    folder = tmp_path_factory.mktemp("adapter") / "fault"
+    run([CONNECT + " --etb-size 1K", "etm start", "continue", "etm save %s" % folder])
+    return folder
+
+
+@pytest.fixture()
+def replayed(snapshot: Path) -> Iterator[AdapterClient]:
+    """A client of a GDB that replays it."""
+    with AdapterClient() as client:
+        assert client.start()["supportsStepBack"] is True
+        assert client.attach("etm replay %s --elf %s" % (snapshot, ELF))["reason"] == "attach"
+        yield client
+
+
+def place(client: AdapterClient) -> List[object]:
+    """Give function and line of the innermost frame."""
+    frame = client.frames()[0]
+    return [frame["name"], frame["line"]]
+
+
+def is_end(stopped: Message) -> bool:
+    """Tell whether a stop is told as an end of the history."""
+    return [stopped["reason"], stopped.get("description")] == ["no-history", "No more reverse-execution history"]
+
+
+def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
+    (tmp_path / "commands").write_text("define etm hookpost-connect\netm start\nend\n")
+    with AdapterClient(["-x", str(tmp_path / "commands")]) as client:
+        assert client.start()["supportsStepBack"] is True
+        assert client.attach("%s --truth %s" % (CONNECT, tmp_path / "truth"))["reason"] == "attach"
+        assert client.go("continue")["reason"] == "signal"
+        assert place(client) == ["HardFault_Handler", 4]
+
+        ran = truth(tmp_path / "truth")
+        for address in ran[-1:-4:-1]:
+            assert client.go("stepBack", granularity="instruction")["reason"] == "step"
+            assert int(client.frames()[0]["instructionPointerReference"], 16) == address
+        (breakpoint,) = client.request("setFunctionBreakpoints", breakpoints=[{"name": "crc16"}])["breakpoints"]
+        stopped = client.go("reverseContinue")
+        assert [stopped["reason"], stopped["hitBreakpointIds"]] == ["breakpoint", [breakpoint["id"]]]
+        frames = client.frames()
+        assert [frame["name"] for frame in frames] == ["crc16", "report", "main"]
+        assert client.variables(frames[0]["id"], "Arguments")["length"] == "16"
+
+        assert client.go("stepOut")["reason"] == "step"
+        assert place(client) == ["report", 121]
+        assert is_end(client.go("continue"))
+        assert place(client) == ["HardFault_Handler", 4]
+        client.request("continue", threadId=1)
+        assert client.go("pause")["reason"] == "pause"
+        assert "etm: 18,364 instructions from UART_Handler to dispatch" in client.output()
+        assert "etm: [the live end: here the target is halted; the next command runs it]" in client.output()
+        assert client.end() == 0
+
+
+def test_both_ends_of_a_snapshot_are_told(replayed: AdapterClient) -> None:
+    assert is_end(replayed.go("reverseContinue"))
+    assert is_end(replayed.go("stepBack"))
+    assert replayed.go("stepIn")["reason"] == "step"
+    assert is_end(replayed.go("continue"))
+    assert place(replayed) == ["HardFault_Handler", 4]
+    assert replayed.type("monitor where").startswith("after instruction ")
+    assert replayed.output().count("etm: [the buffer wrapped here: what ran before was overwritten]") == 2
+    assert replayed.output().count("etm: [the capture ends here]") == 1
+    assert replayed.end() == 0
+
+
+@pytest.mark.parametrize("words", [{}, {"granularity": "statement"}, {"granularity": "line", "singleThread": True}])
+def test_a_step_back_by_line_is_reverse_next(replayed: AdapterClient, snapshot: Path, words: Dict[str, object]) -> None:
+    assert [replayed.go("stepBack", **words)["reason"] for _ in range(4)] == ["step"] * 4
+    own = run(["etm replay %s --elf %s" % (snapshot, ELF)] + ["reverse-next"] * 4 + ["monitor where"])
+    where = replayed.type("monitor where").strip()
+    assert where.startswith("instruction ") and where in own.splitlines()
+
+
+def test_a_plug_in_that_comes_late_is_announced(snapshot: Path) -> None:
+    with AdapterClient(with_plugin=False) as client:
+        assert "supportsStepBack" not in client.start()
+        client.type("source %s" % SCRIPT)
+        assert client.event("capabilities") == {"capabilities": {"supportsStepBack": True}}
+        # Not our command, but what GDB itself makes of a target.
+        client.request("evaluate", expression="file %s" % ELF, context="repl")
+        client.attach("| %s -m gdb_etm replay %s --elf %s" % (sys.executable, snapshot, ELF))
+        assert client.go("stepBack")["reason"] == "step"
+        assert place(client) == ["dispatch", 121]
+
+
+def test_what_fails_is_told() -> None:
+    with AdapterClient() as client:
+        client.start()
+        # There is nothing to go back in; the client must not wait for a program that does not run.
+        stopped = client.go("stepBack")
+        assert stopped["reason"] == "step" and stopped["allThreadsStopped"] and stopped["description"]
+        with pytest.raises(Refused, match='"nowhere" is none of: board:m33, '):
+            client.attach("etm connect nowhere")
+        assert stopped["description"] + "\n" in client.output()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "del sys.modules['gdb.dap.launch']",
+        "sys.modules['gdb.dap.server'].request = None",
+        "del sys.modules['gdb.dap.next']._handle_thread_step",
+    ],
+)
+def test_another_adapter_than_is_known_is_left_as_it_is(change: str, snapshot: Path) -> None:
+    arguments: Sequence[str] = ["-ex", "python import sys; " + change, "-x", str(SCRIPT)]
+    with AdapterClient(arguments, with_plugin=False) as client:
+        assert "supportsStepBack" not in client.start()
+        client.type("etm replay %s --elf %s" % (snapshot, ELF))
+        client.event("stopped")
+        assert place(client) == ["HardFault_Handler", 4]
+        assert client.output().count(": no step back is offered\n") == 1
