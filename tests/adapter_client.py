@@ -12,7 +12,7 @@ import subprocess
 import threading
 from typing import Any, Dict, List, Optional, Sequence, Type
 
-from tests.gdb_session import ROOT, SCRIPT
+from tests.gdb_session import ROOT, SCRIPT, gdb_program
 
 _SECONDS = 60
 # The longest wait for one message, so that a test ends.
@@ -31,7 +31,7 @@ class AdapterClient:
     """
 
     def __init__(self, arguments: Sequence[str] = (), with_plugin: bool = True) -> None:
-        line = ["gdb-multiarch", "-nx", "-q", "-i=dap"] + (["-x", str(SCRIPT)] if with_plugin else [])
+        line = [gdb_program(), "-nx", "-q", "-i=dap"] + (["-x", str(SCRIPT)] if with_plugin else [])
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
         self._gdb = subprocess.Popen(
             [*line, *arguments],

@@ -13,7 +13,7 @@ import pytest
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.access.processes import wait_until
-from tests.gdb_session import ROOT, gdb_program
+from tests.gdb_session import ROOT
 from tests.replay.boards import DEMO, ELF, REPLAY, run
 from tests.shared import capture_folder
 
@@ -123,27 +123,6 @@ def test_64_bit_code_is_refused_before_gdb_connects(name: str) -> None:
     folder = capture_folder(name)
     output = run(["%s %s" % (REPLAY, folder), "etm replay %s" % folder, "info inferiors"])
     assert output.count(told) == 2 and "replaying" not in output and "process 1" not in output
-
-
-def test_mi_offers_reverse(snapshot: Path) -> None:
-    commands = ["-gdb-set mi-async off", "-file-exec-and-symbols %s" % ELF]
-    commands += ["-target-select remote | %s -m gdb_etm replay %s --elf %s" % (sys.executable, snapshot, ELF)]
-    commands += ["-list-target-features", "-exec-step-instruction --reverse", "-exec-next --reverse", "-gdb-exit"]
-    gdb = [gdb_program(), "-nx", "-q", "--interpreter=mi3"]
-    with subprocess.Popen(gdb, stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True, cwd=ROOT) as mi:
-        assert mi.stdin is not None and mi.stdout is not None
-        output = ""
-        for command in commands:
-            mi.stdin.write(command + "\n")
-            mi.stdin.flush()
-            waits = command.startswith(("-exec", "-target"))
-            for line in mi.stdout:
-                output += line
-                if line.startswith(("*stopped", "^error", "^exit")) or not waits and line.startswith("^done"):
-                    break
-    assert '^done,features=["reverse"]' in output
-    stops = re.findall(r'\*stopped,reason="end-stepping-range",frame={addr="(\w+)",func="dispatch"', output)
-    assert stops == ["0x00000304", "0x000002fe"], output
 
 
 def test_mistakes_get_one_line(tmp_path: Path) -> None:
