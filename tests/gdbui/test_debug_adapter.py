@@ -5,6 +5,8 @@ A step back by instruction is held against the board's truth, one by line agains
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +15,10 @@ from typing import Dict, Iterator, List
 import pytest
 
 from tests.adapter_client import AdapterClient, Message, Refused
-from tests.gdb_session import SCRIPT, gdb_program
+from tests.gdb_session import ROOT, SCRIPT, gdb_program
 from tests.gdbui.test_board import CONNECT, ELF, run, truth
+
+_BLOCKS = re.compile(r"^```\n(source /PATH/TO/gdb_etm\n.*?)^```\n\n```json\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,10 +62,13 @@ def is_end(stopped: Message) -> bool:
 
 @pytest.mark.every_gdb
 def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
-    (tmp_path / "commands").write_text("define etm hookpost-connect\netm start\nend\n")
-    with AdapterClient(["-x", str(tmp_path / "commands")]) as client:
+    # As README says, on a simulated board.
+    commands, sent = _BLOCKS.findall((ROOT / "README.md").read_text())[0]
+    (tmp_path / "etm.gdb").write_text(commands.replace("/PATH/TO/gdb_etm", str(SCRIPT)))
+    target = json.loads(sent)["target"].replace("/PATH/TO/firmware.elf", "%s board:m33" % ELF)
+    with AdapterClient(["-x", str(tmp_path / "etm.gdb")], with_plugin=False) as client:
         assert client.start()["supportsStepBack"] is True
-        assert client.attach("%s --truth %s" % (CONNECT, tmp_path / "truth"))["reason"] == "attach"
+        assert client.attach("%s --truth %s" % (target, tmp_path / "truth"))["reason"] == "attach"
         assert client.go("continue")["reason"] == "signal"
         assert place(client) == ["HardFault_Handler", 4]
 
@@ -80,8 +87,6 @@ def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
         assert place(client) == ["report", 121]
         assert is_end(client.go("continue"))
         assert place(client) == ["HardFault_Handler", 4]
-        client.request("continue", threadId=1)
-        assert client.go("pause")["reason"] == "pause"
         assert "etm: 18,364 instructions from UART_Handler to dispatch" in client.output()
         assert "etm: [the live end: here the target is halted; the next command runs it]" in client.output()
         assert client.end() == 0
