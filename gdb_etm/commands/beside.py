@@ -63,6 +63,8 @@ class _Between:
         if self._proxy is None:
             self._proxy = Proxy(self._server, self._source)
         found: Optional[bytes] = None
+        if self._proxy.is_replaying and stop():
+            list(self._proxy.from_gdb(Item(Kind.INTERRUPT)))
         for reply in self._proxy.from_gdb(Item(Kind.PACKET, data)):
             if reply is None:
                 if stop():

@@ -17,7 +17,11 @@ def serve(wire: Wire, target: Target) -> None:
     """Answer one GDB from a history until it is gone."""
 
     def answer(item: Item) -> Iterator[Reply]:
-        return target.answer(item.data) if item.kind is Kind.PACKET else iter(())
+        if item.kind is Kind.PACKET:
+            return target.answer(item.data)
+        if item.kind is Kind.INTERRUPT:
+            target.interrupt()
+        return iter(())
 
     host = Host(wire, answer, target.interrupted)
     target.patience = host

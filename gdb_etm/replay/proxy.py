@@ -107,8 +107,7 @@ class Proxy:
         :returns: Packets for GDB; None now and then while a long run through the past goes on.
         """
         if item.kind is Kind.INTERRUPT:
-            if self._target is None:
-                self._server.interrupt()
+            (self._server if self._target is None else self._target).interrupt()
             return
         data = item.data
         if self._target is None and data in (b"bs", b"bc"):

@@ -6,6 +6,7 @@ qXfer:features:read; 6, "Running programs backward".
 
 from __future__ import annotations
 
+import re
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.replay.layout import Layout
@@ -25,6 +26,8 @@ _NOTHING = b""
 _SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
 _THREADS = ("qfThreadInfo", "qsThreadInfo", "qThreadExtraInfo", "qXfer:threads:read:")
 _RAN = "what ran then"
+_RUNS = re.compile(r"[sc]|b[sc]$|vCont;")
+# Packets that let the core run.
 _FRESH_WORDS = ("watch", "rwatch", "awatch")
 
 
@@ -61,6 +64,7 @@ class Target:
         self._has_stack = True
         # Whether the stack pointer was known at the last stop.
         self._thread = thread
+        self._is_asked_to_stop = False
         self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {
             "?": self._status,
             "g": self._registers,
@@ -95,6 +99,10 @@ class Target:
         if packet is None:
             yield _NOTHING
             return
+        if self._is_asked_to_stop and _RUNS.match(text):
+            self._is_asked_to_stop = False
+            yield self.interrupted()
+            return
         past = self.replay.past
         past.patience = self.patience
         try:
@@ -109,6 +117,13 @@ class Target:
     def interrupted(self) -> bytes:
         """Give the stop reply for a run that was interrupted."""
         return self._stop_reply(2)
+
+    def interrupt(self) -> None:
+        """Take an interrupt while the core stands still: the next run ends at once.
+
+        GDB steps on by itself where it looks for something after each step, and its interrupt may come in between.
+        """
+        self._is_asked_to_stop = True
 
     def insert(self, kind: int, address: int, size: int) -> bool:
         """Insert a breakpoint (kind 0 or 1) or a watchpoint (2 to 4).

@@ -60,6 +60,15 @@ def is_end(stopped: Message) -> bool:
     return [stopped["reason"], stopped.get("description")] == ["no-history", "No more reverse-execution history"]
 
 
+def check_pause(client: AdapterClient) -> None:
+    """Check that a run through the past can be paused, also one for which GDB steps on by itself."""
+    assert client.go("stepBack", granularity="instruction")["reason"] == "step"
+    client.type("set can-use-hw-watchpoints 0")
+    client.type("watch *(int *) 0x20040000")  # nothing writes there
+    client.request("reverseContinue", threadId=1)
+    assert client.go("pause")["reason"] == "pause"
+
+
 @pytest.mark.every_gdb
 def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
     # As README says, on a simulated board.
@@ -87,6 +96,7 @@ def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
         assert place(client) == ["report", 121]
         assert is_end(client.go("continue"))
         assert place(client) == ["HardFault_Handler", 4]
+        check_pause(client)
         assert "etm: 18,364 instructions from UART_Handler to dispatch" in client.output()
         assert "etm: [the live end: here the target is halted; the next command runs it]" in client.output()
         assert client.end() == 0
@@ -101,6 +111,7 @@ def test_both_ends_of_a_snapshot_are_told(replayed: AdapterClient) -> None:
     assert replayed.type("monitor where").startswith("after instruction ")
     assert replayed.output().count("etm: [the buffer wrapped here: what ran before was overwritten]") == 2
     assert replayed.output().count("etm: [the capture ends here]") == 1
+    check_pause(replayed)
     assert replayed.end() == 0
 
 

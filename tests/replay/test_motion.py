@@ -119,6 +119,17 @@ def test_a_long_run_can_be_interrupted(path: Counting) -> None:
     ).hex().encode() + b"x" * 8
 
 
+@pytest.mark.parametrize("run", [b"bs", b"bc", b"s", b"c", b"vCont;s:1;c", b"vCont;r1000,1010:1"])
+def test_an_interrupt_between_two_steps_ends_the_next(path: Counting, run: bytes) -> None:
+    motion = motion_on(path)
+    motion.number = 300
+    target = Target(Replay(motion, Unknown(path), m_profile(), "[begin]", "[end]"))
+    target.interrupt()
+    assert list(target.answer(b"m1000,2")) == [b"E01"]
+    assert list(target.answer(run)) == [b"T02"] and motion.number == 300
+    assert list(target.answer(b"bs"))[-1] == b"T05" and motion.number == 299
+
+
 def test_watchpoints_stop_before_the_access_both_ways(path: Counting) -> None:
     motion = motion_on(path, Parts(path, [Touched(1, path.length, (100, 200), ())]))
     motion.watch(2, 0x20000000, 4)
