@@ -41,8 +41,9 @@ class Events:
         gdb.events.before_prompt.connect(self._on_prompt)
         gdb.events.new_objfile.connect(self._on_symbols)
         gdb.events.clear_objfiles.connect(self._on_symbols)
-        if hasattr(gdb.events, "connection_removed"):  # GDB 12; before, the prompt tells it
-            gdb.events.connection_removed.connect(self._on_connection_end)
+        # Before GDB 12 a connection's end is told as the program's.
+        ends = getattr(gdb.events, "connection_removed", gdb.events.exited)
+        ends.connect(self._on_connection_end)
         if hasattr(gdb.events, "gdb_exiting"):  # GDB 12; before, the process beside it sees its input end
             gdb.events.gdb_exiting.connect(self._on_exiting)
 

@@ -57,6 +57,10 @@ class Stacked:
             return bits | _THUMB | exception & ~known
         return None
 
+    def is_status(self, number: int, address: int) -> bool:
+        """Tell whether there is a status word at an address."""
+        return any(place == address for place, _ in self._places(number))
+
     def _places(self, number: int) -> List[Tuple[int, int]]:
         if self._found[0] != number:
             if self._interruptions is None:

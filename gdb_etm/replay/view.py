@@ -89,10 +89,14 @@ class Sight:
 
     def memory(self, number: int, address: int, size: int) -> Optional[bytes]:
         """Give memory, and take note of what of it is not known."""
-        if self.unwinds and size == 4 and any(self._told(self._byte(address + at, 4 - at)) is None for at in range(4)):
-            word = self._status(address)
+        if self.unwinds and size == 4:
+            word = None if self._is_told(address) else self._status(address)
             if word is not None:
                 return word
+            if self._is_before_doubt(address):
+                for at in range(address, address + size):
+                    self._lack(at)
+                return None
         found = bytearray()
         for at in range(address, min(address + size, _SPACE)):
             byte = self._told(self._byte(at, address + size - at))
@@ -104,6 +108,17 @@ class Sight:
             return bytes(found)
         self._look_ahead(address + size)
         return None
+
+    def _is_told(self, address: int) -> bool:
+        return all(self._told(self._byte(address + at, 4 - at)) is not None for at in range(4))
+
+    def _is_before_doubt(self, address: int) -> bool:
+        # GDB before 13 takes a status word that it cannot read for one of an aligned SP.  Without the return address
+        # before it the way ends there, as it does for later ones.
+        status = address + 4
+        if not self._stacked.is_status(self._number, status):
+            return False
+        return not self._is_told(status) and self._status(status) is None
 
     def _status(self, address: int) -> Optional[bytes]:
         # What the bits of a word rest on that is known in part is not told: it may be anything that was worked out.

@@ -365,7 +365,8 @@ def test_a_python_that_is_too_old_for_pyocd_says_so() -> None:
     python = next((str(path) for path in found if path.exists()), None)
     if python is None:
         pytest.skip("no Python 3.8")
-    with pytest.raises(ConnectError, match=r"needs Python 3\.9 or newer, and .*/python\S* is 3\.8\.\d+: install") as caught:
+    why = r"needs Python 3\.9 or newer, and .*/python\S* is 3\.8\.\d+: install"
+    with pytest.raises(ConnectError, match=why) as caught:
         start(python, server_arguments(probe="board:m33"))
     assert "\n" not in str(caught.value)
 

@@ -164,6 +164,15 @@ def test_a_copy_without_its_package_says_so(tmp_path: Path) -> None:
     assert line.startswith("gdb_etm: no package beside %s/gdb_etm" % tmp_path)
 
 
+def test_a_gdb_without_python_is_told_what_works_without(tmp_path: Path) -> None:
+    # One that does not find what is written in Python has as little of it.
+    without = ["--data-directory", str(tmp_path)]
+    output = run_gdb(["source %s" % SCRIPT, "echo done\\n"], source=False, arguments=without)
+    told = output.splitlines()[-2:]
+    assert told[0].startswith("gdb_etm: this GDB has no Python. ") and "gdb-etm replay SNAPSHOT" in told[0]
+    assert "gdb-etm proxy" in told[0] and told[1] == "done", output
+
+
 def test_missing_libraries_are_told(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     shutil.copy(str(SCRIPT), str(tmp_path / "scripts" / "gdb_etm"))

@@ -20,6 +20,25 @@ from tests.gdbui.test_recovering import truth
 from tests.terminal import Terminal, are_gone, children
 
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
+_PUSHED = """python
+from gdb_etm.api.inside import commands_session
+from gdb_etm.commands.declare import Values
+from gdb_etm.commands.evaluation import moment
+from gdb_etm.history.path import Path
+from gdb_etm.recovery.values import Tier
+from gdb_etm.replay.view import Sight
+at = moment(commands_session(), Values())
+sight = Sight(at.recovery, Path(at.decoded.history))
+stack = at.recovery.register(at.number, "sp").value
+for tier in (Tier.EXACT, Tier.ASSUMED):
+    for sight.unwinds in (False, True):
+        sight.look(at.number, tier)
+        words = [sight.memory(at.number, stack + offset, 4) for offset in (0x18, 0x1C)]
+        told = [None if word is None else hex(int.from_bytes(word, "little")) for word in words]
+        print(tier.name, sight.unwinds, *told)
+end
+"""
+# The return address and the status word of the frame that an exception has pushed, as the second GDB sees them.
 _MARK = re.compile(r" \((?:assumed|likely)\)$")
 
 
@@ -141,6 +160,15 @@ def test_past_a_handler() -> None:
     assert found[6] == ["$sp = (void *) 0x2007ffb0 (assumed)"]
     assert found[8] == ["whole = 1013", "part = 0", "scale = 1"]
     assert found[13] == ["values[0] / 65536 = 45 (assumed)"]
+
+
+def test_behind_a_status_word_that_is_not_known_there_is_no_caller(tmp_path: Path) -> None:
+    # GDB before 13 takes SP to have been aligned there, and shows a caller with what was elsewhere on the stack.
+    script = tmp_path / "pushed.gdb"
+    script.write_text(_PUSHED)
+    told = session(["continue", "etm goto 18298", "source %s" % script])[2]
+    assert told == ["EXACT False 0x13e None", "EXACT True None None", "ASSUMED False 0x13e None",
+                    "ASSUMED True 0x13e 0x21000000"]
 
 
 def test_frames_on_another_stack() -> None:
