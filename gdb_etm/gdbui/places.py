@@ -234,4 +234,5 @@ def _key(block: gdb.Block) -> InlinedKey:
     start = int(block.start)
     entry = block.function.value().address
     # GDB 15 and older take the first part's beginning for it, newer ones what DW_AT_entry_pc says.
-    return InlinedKey(start, int(block.end), str(block.function.print_name), start if entry is None else int(entry) & ~1)
+    first = start if entry is None else int(entry) & ~1
+    return InlinedKey(start, int(block.end), str(block.function.print_name), first)

@@ -85,10 +85,8 @@ class Flow:
         self.line = line
         self.first = first
         self.last = last
-        core = history.source.core
-        m_profile = is_m_profile(core)
-        self._m_profile = m_profile
-        self._templates = Templates(history.program, line.constant, m_profile)
+        self._m_profile = is_m_profile(history.source.core)
+        self._templates = Templates(history.program, line.constant, self._m_profile)
         self._runs = parts(within(history, first, last), self._templates)
         self.executed = [template for run in self._runs if isinstance(run, Run) for template in run.templates]
         """The instructions."""

@@ -83,7 +83,7 @@ class Plain:
         # Out of the range or of the frame, and not in a callee; ``inside`` is None forward.
         address = self._truth.addresses[at]
         line = self._places.line_at(address)
-        hidden, here = self._hidden(address), self._here(at)
+        here = self._here(at)
         if line is None:
             return self._place(at)
         kept = self._kept(left, at)
