@@ -28,8 +28,7 @@ def extend() -> None:
         server, events, launch, moves = (sys.modules["gdb.dap." + name] for name in _MODULES)
         _connect(launch)
         _speak(events)
-        _describe(events)
-        _offer(server, events, moves)
+        _offer(server, events, moves, _describe(events))
     except (KeyError, AttributeError, TypeError, ValueError, AssertionError) as error:
         words = "etm: the debug adapter of GDB %s is not as expected (%s: %s): no step back is offered\n"
         gdb.write(words % (gdb.VERSION, type(error).__name__, error), gdb.STDERR)
@@ -56,21 +55,20 @@ def _speak(events: Any) -> None:
     events.exec_and_log = run
 
 
-def _describe(events: Any) -> None:
-    # GDB does not tell Python that a history ends: it is a run that stops for no reason.
-    has_run = False
+def _describe(events: Any) -> Callable[[bool], None]:
+    # GDB does not tell Python that a history ends: the run stops for no reason.  So may one of the live target, at a
+    # trap, and one at a watchpoint where it is not known whether the memory has changed; these are left as they are.
+    goes_back = False
 
-    def on_cont(event: object) -> None:
-        nonlocal has_run
-        has_run = True
+    def note(is_back: bool) -> None:
+        nonlocal goes_back
+        goes_back = is_back
 
     def described(send: Callable[..., None]) -> Callable[..., None]:
         def send_described(event: str, body: Optional[Dict[str, object]] = None) -> None:
-            nonlocal has_run
-            if event == "stopped" and body is not None:
-                if has_run and body["reason"] == "stopped":
-                    body["reason"], body["description"] = _NO_HISTORY
-                has_run = False
+            is_stop = event == "stopped" and body is not None and body["reason"] == "stopped"
+            if body is not None and is_stop and goes_back and not _is_watching():
+                body["reason"], body["description"] = _NO_HISTORY
             send(event, body)
 
         return send_described
@@ -78,10 +76,15 @@ def _describe(events: Any) -> None:
     for name in ("send_event", "send_event_maybe_later"):
         if hasattr(events, name):
             setattr(events, name, described(getattr(events, name)))
-    gdb.events.cont.connect(on_cont)
+    return note
 
 
-def _offer(server: Any, events: Any, moves: Any) -> None:
+def _is_watching() -> bool:
+    kinds = gdb.BP_HARDWARE_WATCHPOINT, gdb.BP_READ_WATCHPOINT, gdb.BP_ACCESS_WATCHPOINT
+    return any(point.type in kinds and point.enabled for point in gdb.breakpoints())
+
+
+def _offer(server: Any, events: Any, moves: Any, note: Callable[[bool], None]) -> None:
     if _CAPABILITY in server._capabilities:
         return  # this GDB goes back by itself
     choose_threads, execute = moves._handle_thread_step, events.exec_and_expect_stop
@@ -90,6 +93,7 @@ def _offer(server: Any, events: Any, moves: Any) -> None:
     kind = (events.StopKinds.STEP,) if hasattr(events, "StopKinds") else ()
 
     def run(command: str, thread: int, is_single: bool) -> None:
+        note(True)
         try:
             choose_threads(thread, is_single)
             execute(command, *kind)
@@ -98,6 +102,8 @@ def _offer(server: Any, events: Any, moves: Any) -> None:
             stopped = {"reason": "step", "description": str(error), "threadId": thread, "allThreadsStopped": True}
             server.send_event("output", {"category": "stderr", "output": "%s\n" % error})
             server.send_event("stopped", stopped)
+        finally:
+            note(False)
 
     def step_back(*, threadId: int, singleThread: bool = False, granularity: str = "statement", **rest: object) -> None:
         run("reverse-stepi" if granularity == "instruction" else "reverse-next", threadId, singleThread)
