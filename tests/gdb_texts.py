@@ -9,6 +9,13 @@ from functools import lru_cache
 import pytest
 
 
+def no_reverse() -> str:
+    """What GDB says where the target cannot go back."""
+    if gdb_version() >= 18:
+        return "Reverse execution is not currently supported."
+    return "Target extended-remote does not support this command."
+
+
 @lru_cache(maxsize=None)
 def gdb_version() -> int:
     """Ask ``gdb-multiarch`` for its version's first number; skip without one."""

@@ -231,8 +231,7 @@ def publish(session: Session) -> None:
 
 
 def _key(block: gdb.Block) -> InlinedKey:
-    start = int(block.start)
+    start, end = int(block.start), int(block.end)
     entry = block.function.value().address
     # GDB 15 and older take the first part's beginning for it, newer ones what DW_AT_entry_pc says.
-    first = start if entry is None else int(entry) & ~1
-    return InlinedKey(start, int(block.end), str(block.function.print_name), first)
+    return InlinedKey(start, end, str(block.function.print_name), start if entry is None else int(entry) & ~1)

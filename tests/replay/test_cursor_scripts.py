@@ -30,7 +30,7 @@ def script(seed: int, count: int) -> List[str]:
 @pytest.mark.parametrize(
     "name, until, seed",
     [
-        ("steps", ["tbreak finished", "continue", "break sink"], 7),
+        pytest.param("steps", ["tbreak finished", "continue", "break sink"], 7, marks=pytest.mark.every_gdb),
         ("interrupts", ["tbreak finished", "continue"], 2),
         ("tasks", ["tbreak finished", "continue", "break busy"], 3),
         ("sort", ["tbreak finished", "continue"], 4),
