@@ -10,7 +10,7 @@ from typing import Any, Collection, Dict, FrozenSet, List, Sequence, Set
 
 from unicorn import arm_const
 
-from gdb_etm.board.instruction_watch import InstructionWatch
+from gdb_etm.board.hooks import INSTRUCTIONS, Hooks
 from gdb_etm.program.conditions import ALWAYS, condition, holds
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.instructions import RAM
@@ -18,14 +18,14 @@ from gdb_etm.protocols.instructions import RAM
 NONE_FAILED: Collection[int] = frozenset()
 
 
-class ConditionWatch(InstructionWatch):
+class ConditionWatch(Hooks):
     """Collects the instructions of a run whose condition holds.
 
     :param uc: Unicorn.
     """
 
     def __init__(self, uc: Any) -> None:
-        super().__init__(uc)
+        super().__init__(uc, INSTRUCTIONS, self._on_instruction)
         self._told: List[int] = []
         # Which of those are selections whose condition fails, and the conditions of selections by address.
         self._failed: Set[int] = set()
@@ -38,7 +38,7 @@ class ConditionWatch(InstructionWatch):
 
     def failed(self, executed: Sequence[int]) -> FrozenSet[int]:
         """Return the indices of the executed instructions whose condition failed."""
-        if self._hook is None:
+        if not self._hooks:
             return frozenset()
         told = self._told
         found: List[int] = []

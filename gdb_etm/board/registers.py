@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from unicorn import arm_const
 from unicorn.unicorn_py3.unicorn import uclib
 
-from gdb_etm.board.instruction_watch import InstructionWatch
+from gdb_etm.board.hooks import INSTRUCTIONS, Hooks
 
 _IPSR = 0x1FF
 _NPRIV = 1
@@ -62,7 +62,7 @@ State = bytes
 """The registers at one time: a word each, as Unicorn gives them."""
 
 
-class RegisterWatch(InstructionWatch):
+class RegisterWatch(Hooks):
     """Collects the registers around each instruction of a run.
 
     :param uc: Unicorn.
@@ -70,7 +70,7 @@ class RegisterWatch(InstructionWatch):
     """
 
     def __init__(self, uc: Any, registers: RegisterSet) -> None:
-        super().__init__(uc)
+        super().__init__(uc, INSTRUCTIONS, self._on_instruction)
         self.names = registers.names
         numbers = [number for _, number, _ in registers.words] + list(registers.pairs)
         self._buffer = (ctypes.c_uint32 * len(self.names))()

@@ -9,12 +9,11 @@ from unicorn import unicorn_const as const
 
 from gdb_etm.board.accesses import Access, RawAccess, transfers
 from gdb_etm.board.bus import Bus
+from gdb_etm.board.hooks import ACCESSES, Hooks, end_it
 from gdb_etm.board.path import Block, Path
 
-_IT_BITS = 0x0600FC00
 
-
-class AccessWatch:
+class AccessWatch(Hooks):
     """Collects the accesses of a run.
 
     :param uc: Unicorn.
@@ -23,23 +22,10 @@ class AccessWatch:
     """
 
     def __init__(self, uc: Any, bus: Bus, blocks: List[Block]) -> None:
-        self._uc = uc
+        super().__init__(uc, ACCESSES, self._on_access)
         self._bus = bus
         self._blocks = blocks
-        self._hooks: List[Any] = []
         self._accesses: List[RawAccess] = []
-        self.wanted = False
-        """Whether to watch from the next run on."""
-
-    def begin(self) -> bool:
-        """Begin a run; return whether translated code is of no use any more, for it knows whether it is watched."""
-        if self.wanted == bool(self._hooks):
-            return False
-        for hook in self._hooks:
-            self._uc.hook_del(hook)
-        kinds = (const.UC_HOOK_MEM_READ, const.UC_HOOK_MEM_WRITE) if self.wanted else ()
-        self._hooks = [self._uc.hook_add(kind, self._on_access) for kind in kinds]
-        return True
 
     def clear(self) -> None:
         """Forget what was collected."""
@@ -75,7 +61,4 @@ class AccessWatch:
                 value = int.from_bytes(memory[offset : offset + size], "little")
         pc = int(uc.reg_read(arm_const.UC_ARM_REG_PC))
         self._accesses.append(RawAccess(len(self._blocks), pc, address, size, value & ((1 << 8 * size) - 1), store))
-        # The hook leaves IT state behind, and what comes after the IT block would run as if conditional.
-        xpsr = int(uc.reg_read(arm_const.UC_ARM_REG_XPSR))
-        if xpsr & _IT_BITS:
-            uc.reg_write(arm_const.UC_ARM_REG_XPSR_NZCVQG, xpsr & ~_IT_BITS)
+        end_it(uc)

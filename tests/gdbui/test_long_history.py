@@ -5,6 +5,7 @@ What ran is held against the board's truth: no store is gone past without a word
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import List, Tuple
@@ -13,8 +14,9 @@ import pytest
 
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
-from tests.gdb_session import run_gdb
+from tests.gdb_session import ROOT, SCRIPT, run_gdb
 from tests.replay.boards import REPLAY
+from tests.terminal import Terminal
 
 PROGRAM = elf("algorithms-O0")
 LIMIT = 60000
@@ -105,3 +107,21 @@ def test_the_same_without_the_plug_in(session: Session) -> None:
     assert "may have requested too many hardware" not in output and "Traceback" not in output
     assert _WHERE.findall(output)[0] == _WHERE.findall(session.moves[1])[0]
     assert "recovery-limit is %d" % LIMIT in output.splitlines()
+
+
+def test_ctrl_c_ends_the_work_on_older_pieces(session: Session) -> None:
+    environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
+    line = ["gdb-multiarch", "-nx", "-q", "-ex", "set width 0", "-ex", "set pagination off"]
+    for command in ("source %s" % SCRIPT, "file %s" % PROGRAM, "etm load %s" % session.snapshot, "echo ready\\n"):
+        line += ["-ex", command]
+    with Terminal(line, environment, ROOT) as terminal:
+        at = terminal.wait("ready\n")
+        terminal.type("set etm recovery-limit unlimited\netm goto 2000\netm why r0\n")
+        at = terminal.wait("Working out the values of ", at)
+        terminal.type("\x03")
+        quit_at = terminal.wait("Quit while working out the values of ", at)
+        at = terminal.wait("(gdb) ", quit_at)
+        assert re.fullmatch(r"[\d,]+ instructions, at \d+%\n\(gdb\) ", terminal.seen[quit_at:at])
+        terminal.type("etm history -1\n")
+        terminal.wait("<finished+", at)
+        assert "Python Exception" not in terminal.seen and "Traceback" not in terminal.seen
