@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
 from typing import Any, Iterator, List
 
 import pytest
 
 from tests import gdb_marker, gdb_session
+from tests.access.processes import ByHand, serve_by_hand, write_forever
 
 
 class _NoPyocd:
@@ -43,3 +45,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     gdb_session.running = item
     yield
     gdb_session.running = None
+
+
+@pytest.fixture
+def forever(tmp_path: Path) -> Path:
+    """A program that runs for ever."""
+    return write_forever(tmp_path / "forever.elf")
+
+
+@pytest.fixture
+def by_hand(forever: Path) -> Iterator[ByHand]:
+    """A ``gdb-etm serve`` with that program in the board's flash."""
+    served = serve_by_hand("-Oboard.elf=%s" % forever)
+    yield served
+    served.process.kill()
+    served.process.communicate()

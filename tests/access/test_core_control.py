@@ -11,17 +11,11 @@ import pytest
 
 from gdb_etm.access.client import Client, attach, server_arguments, start
 from gdb_etm.errors import AccessError, EtmError
-from tests.access.processes import FOREVER_TICK, PATIENCE, ByHand, serve_by_hand, start_board, wait_until, write_forever
+from tests.access.processes import FOREVER_TICK, PATIENCE, ByHand, start_board, wait_until
 
 LOOP = 0x4C
 """Address of the loop in :func:`write_forever`'s program: adds r3, #1; b back."""
 HARDWARE_BREAKPOINTS = 8
-
-
-@pytest.fixture
-def forever(tmp_path: Path) -> Path:
-    """A program that runs for ever."""
-    return write_forever(tmp_path / "forever.elf")
 
 
 @pytest.fixture
@@ -30,15 +24,6 @@ def client(forever: Path) -> Iterator[Client]:
     started = start_board(forever)
     yield started
     started.close()
-
-
-@pytest.fixture
-def by_hand(forever: Path) -> Iterator[ByHand]:
-    """A process started by hand, whose program runs for ever."""
-    served = serve_by_hand("-Oboard.elf=%s" % forever)
-    yield served
-    served.process.kill()
-    served.process.communicate()
 
 
 def _pc(client: Client) -> int:

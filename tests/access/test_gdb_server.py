@@ -23,7 +23,6 @@ from tests.access.processes import (
     is_running,
     serve_by_hand,
     wait_until,
-    write_forever,
 )
 from tests.gdb_session import gdb_program
 
@@ -32,21 +31,6 @@ TICK_BREAK = "break *0x%x" % FOREVER_TICK
 STOPPED = "Breakpoint 1, 0x%08x in ?? ()" % FOREVER_TICK
 ASLEEP = "python import time; time.sleep(60)"
 RUNNING = ("running", "sleeping")
-
-
-@pytest.fixture
-def forever(tmp_path: Path) -> Path:
-    """A program that runs for ever."""
-    return write_forever(tmp_path / "forever.elf")
-
-
-@pytest.fixture
-def by_hand(forever: Path) -> Iterator[ByHand]:
-    """A process started by hand, with that program in the board's flash."""
-    served = serve_by_hand("-Oboard.elf=%s" % forever)
-    yield served
-    served.process.kill()
-    served.process.communicate()
 
 
 @pytest.fixture

@@ -30,7 +30,6 @@ from tests.access.processes import (
     is_running,
     start_board,
     wait_until,
-    write_forever,
 )
 from tests.gdb_session import gdb_program
 
@@ -160,12 +159,6 @@ def test_one_failure_is_none_and_many_are_a_loss() -> None:
     with pytest.raises(exceptions.ProbeError):
         watched.read_dp(1)
     assert watched.lost == "Input/Output Error"
-
-
-@pytest.fixture
-def forever(tmp_path: Path) -> Path:
-    """A program that runs for ever."""
-    return write_forever(tmp_path / "forever.elf")
 
 
 def test_a_probe_that_does_not_return_is_lost_and_the_process_ends(forever: Path) -> None:

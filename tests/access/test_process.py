@@ -32,16 +32,9 @@ from tests.access.processes import (
     serve_by_hand,
     start_board,
     wait_until,
-    write_forever,
 )
 
 LOCALHOST = "0100007F"
-
-
-@pytest.fixture
-def forever(tmp_path: Path) -> Path:
-    """A program that runs for ever."""
-    return write_forever(tmp_path / "forever.elf")
 
 
 @pytest.fixture

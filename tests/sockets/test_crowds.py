@@ -14,7 +14,7 @@ from gdb_etm.access.channels import MAX_CLIENTS
 from gdb_etm.access.client import attach
 from gdb_etm.errors import ConnectError
 from gdb_etm.replay.packets import frame
-from tests.access.processes import ByHand, serve_by_hand, write_forever
+from tests.access.processes import ByHand
 from tests.replay.boards import pyocd_server
 from tests.replay.test_proxy import proxy_before, said
 from tests.sockets.visitors import HTTP, come_in
@@ -54,15 +54,6 @@ def test_a_crowd_before_a_proxy_and_during_its_session(server: int, words: bytes
         assert b"ReverseStep+" in said(again, QUERY, b"ReverseStep+")
         assert before.process.poll() is None
         assert before.told() == ""
-
-
-@pytest.fixture
-def by_hand(tmp_path: Path) -> Iterator[ByHand]:
-    """A ``gdb-etm serve``."""
-    served = serve_by_hand("-Oboard.elf=%s" % write_forever(tmp_path / "forever.elf"))
-    yield served
-    served.process.kill()
-    served.process.communicate()
 
 
 @pytest.mark.parametrize("words", [b"", b"+", b'{"op"'])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Iterator, List
+from typing import List
 
 import pytest
 
@@ -24,7 +24,6 @@ from tests.access.processes import (
     listening_sockets,
     serve_by_hand,
     start_board,
-    write_forever,
 )
 from tests.gdb_session import ROOT, run_gdb
 from tests.replay.boards import ELF, pyocd_server
@@ -37,21 +36,6 @@ LISTENS = re.compile(r"target remote (\S+)$")
 def places(pid: int) -> List[Place]:
     """List where a process listens."""
     return [*listening_ports(pid), *listening_sockets(pid)]
-
-
-@pytest.fixture
-def forever(tmp_path: Path) -> Path:
-    """A program that runs for ever."""
-    return write_forever(tmp_path / "forever.elf")
-
-
-@pytest.fixture
-def by_hand(forever: Path) -> Iterator[ByHand]:
-    """A ``gdb-etm serve``."""
-    served = serve_by_hand("-Oboard.elf=%s" % forever)
-    yield served
-    served.process.kill()
-    served.process.communicate()
 
 
 def test_the_process_beside_gdb(forever: Path) -> None:
