@@ -26,3 +26,13 @@ def gdb_version() -> int:
     found = re.match(r"GNU gdb .*?(\d+)\.\d+", told)
     assert found is not None, told
     return int(found.group(1))
+
+
+def no_more() -> str:
+    """What GDB says where the history ends: the line behind an empty one."""
+    return "Reached end of recorded history; stopping." if gdb_version() >= 16 else "No more reverse-execution history."
+
+
+def refused(code: str) -> str:
+    """How GDB writes a reply such as ``E01``."""
+    return "remote failure reply '%s'" % (code[1:] if gdb_version() >= 16 else code)

@@ -23,6 +23,7 @@ from gdb_etm.sockets.listener import listen_on, listen_privately
 
 LISTENING = "In GDB: target remote %s"
 """What is printed once GDB may connect."""
+_LAST_WORDS_SECONDS = 0.1
 
 
 def main_replay(argv: Sequence[str]) -> int:
@@ -43,13 +44,16 @@ def main_proxy(argv: Sequence[str]) -> int:
     return _run(_proxy, _proxy_parser().parse_args(argv))
 
 
-def _run(command: Callable[[argparse.Namespace], None], arguments: argparse.Namespace) -> int:
+def _run(command: Callable[[argparse.Namespace, Optional[Wire]], None], arguments: argparse.Namespace) -> int:
     # GDB's own pipe gets Ctrl-C as well, which is for GDB.
     before = signal.signal(signal.SIGINT, signal.default_int_handler if _listens(arguments) else signal.SIG_IGN)
+    wire = None if _listens(arguments) else standard_wire()
     try:
-        command(arguments)
+        command(arguments, wire)
     except EtmError as error:
         _tell(str(error))
+        if wire is not None:
+            _hear_out(wire)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -58,12 +62,20 @@ def _run(command: Callable[[argparse.Namespace], None], arguments: argparse.Name
     return 0
 
 
+def _hear_out(wire: Wire) -> None:
+    # Where GDB's pipe breaks off before everything was read from it, newer GDBs do not show what was told.
+    try:
+        while wire.read(_LAST_WORDS_SECONDS):
+            pass
+    except (EOFError, ValueError):
+        pass  # GDB is gone, or the replay had closed it
+
+
 def _tell(line: str) -> None:
     print("gdb-etm: %s" % line, file=sys.stderr, flush=True)
 
 
-def _replay(arguments: argparse.Namespace) -> None:
-    wire = None if _listens(arguments) else standard_wire()
+def _replay(arguments: argparse.Namespace, wire: Optional[Wire]) -> None:
     if arguments.with_stdin:
         end_with(sys.stdin.buffer)
     # The plug-in reads what comes before the line that says where to connect.
@@ -76,20 +88,21 @@ def _replay(arguments: argparse.Namespace) -> None:
     serve(wire, Target(replay))
 
 
-def _proxy(arguments: argparse.Namespace) -> None:
+def _proxy(arguments: argparse.Namespace, wire: Optional[Wire]) -> None:
     host, port = arguments.server
     name = "the server at %s:%d" % (host, port)
     source = _source(arguments, name)
-    if not _listens(arguments):
-        front(standard_wire(), host, port, name, source)
+    if wire is not None:
+        front(wire, host, port, name, source)
         return
     connect(host, port).close()  # a server that is not there is told now
     with _open_door(arguments) as door:
         while True:
-            try:
-                front(over_socket(door.wait()), host, port, name, source, door)
-            except EtmError as error:
-                _tell(str(error))
+            with closing(over_socket(door.wait())) as wire:
+                try:
+                    front(wire, host, port, name, source, door)
+                except EtmError as error:
+                    _tell(str(error))
 
 
 def _listens(arguments: argparse.Namespace) -> bool:
@@ -119,17 +132,10 @@ def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Opt
     :param door: Where another GDB may come, to be told that there is one.
     :raises EtmError: The server is not there, or is gone.
     """
-    try:
-        server = ServerLink(connect(host, port), name)
-    except EtmError:
-        wire.close()
-        raise
-    try:
+    with closing(connect(host, port)) as connection:
+        server = ServerLink(connection, name)
         server.stop_acknowledging()
         pass_on(wire, server, source, door)
-    finally:
-        wire.close()
-        server.wire.close()
 
 
 def _source(arguments: argparse.Namespace, name: str) -> Source:

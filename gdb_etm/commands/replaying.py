@@ -23,7 +23,8 @@ from gdb_etm.replay.past import RecoveredPast
 from gdb_etm.replay.target import Replay
 from gdb_etm.views.text import end_text
 
-CAPTURE_ENDS = "[the capture ends here]"
+CAPTURE_ENDS = "[the capture ends here: nothing can be added to it]"
+# From GDB 16 on GDB goes on to say that further execution will be.
 
 
 def make_replay(

@@ -14,6 +14,7 @@ from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.access.processes import wait_until
 from tests.gdb_session import ROOT
+from tests.gdb_texts import no_more, refused
 from tests.replay.boards import DEMO, ELF, REPLAY, run
 from tests.shared import capture_folder
 
@@ -65,10 +66,10 @@ def test_ends_are_told_and_nothing_is_written(snapshot: Path) -> None:
         ["reverse-stepi", "set var $sp = 0", "set var *(int *) 0x20000000 = 1", "stepi", "delete", "reverse-continue"]
         + ["reverse-stepi", "info registers r9", "monitor where", "monitor reset", "x/i $pc", "continue"],
     )
-    assert "Could not write register \"sp\"; remote failure reply 'E01'" in lines
+    assert 'Could not write register "sp"; %s' % refused("E01") in lines
     assert any(line.startswith("Cannot access memory at address 0x20000000") for line in lines)
-    assert lines.count("No more reverse-execution history.") == 4
-    assert "etm: [the capture ends here]" in lines
+    assert lines.count(no_more()) == 4
+    assert "etm: [the capture ends here: nothing can be added to it]" in lines
     assert lines.count("etm: [the buffer wrapped here: what ran before was overwritten]") == 2
     assert any(line.startswith("instruction 1 of ") for line in lines)
     assert '"reset" is not for a replay; "monitor where" tells the instruction\'s number' in lines
@@ -82,7 +83,7 @@ def test_gaps_are_stopped_at(snapshot: Path, tmp_path: Path) -> None:
     lines = replay(tmp_path / "twice", ["reverse-continue", "monitor where", "reverse-continue"])
     gap = next(number for number, line in enumerate(lines) if line.startswith("etm: [gap: "))
     assert lines[gap].endswith("]: what ran here is unknown; the next command goes on beyond it")
-    assert "No more reverse-execution history." in lines[gap : gap + 4]
+    assert no_more() in lines[gap : gap + 4]
     assert any(re.match(r"instruction [\d,]+ of [\d,]+$", line) for line in lines[gap:])
 
 
@@ -123,6 +124,11 @@ def test_64_bit_code_is_refused_before_gdb_connects(name: str) -> None:
     folder = capture_folder(name)
     output = run(["%s %s" % (REPLAY, folder), "etm replay %s" % folder, "info inferiors"])
     assert output.count(told) == 2 and "replaying" not in output and "process 1" not in output
+
+
+def test_gdb_shows_why_its_pipe_ends() -> None:
+    told = "gdb-etm: no GDB server at localhost:1 ("
+    assert told in run(["target remote | %s -m gdb_etm proxy --server localhost:1" % sys.executable])
 
 
 def test_mistakes_get_one_line(tmp_path: Path) -> None:
