@@ -231,7 +231,7 @@ def publish(session: Session) -> None:
 
 
 def _key(block: gdb.Block) -> InlinedKey:
-    start, end = int(block.start), int(block.end)
-    entry = block.function.value().address
+    start, address = int(block.start), block.function.value().address
     # GDB 15 and older take the first part's beginning for it, newer ones what DW_AT_entry_pc says.
-    return InlinedKey(start, end, str(block.function.print_name), start if entry is None else int(entry) & ~1)
+    entry = int(address) & ~1 if address is not None else start
+    return InlinedKey(start, int(block.end), str(block.function.print_name), entry)

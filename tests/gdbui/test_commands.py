@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
-from tests.gdb_session import SCRIPT, run_gdb
+from tests.gdb_session import ROOT, SCRIPT, SECONDS, run_gdb
 from tests.shared import capture_folder
 
 NAMES = [command.name for command in COMMANDS]
@@ -68,6 +69,18 @@ def test_completion_of_commands() -> None:
 )
 def test_completion(line: str, expected: list) -> None:
     assert run_gdb(["complete " + line]).splitlines() == expected
+
+
+def test_completion_in_mi() -> None:
+    asked = ["etm his", "etm connect --mode pre", "etm load %s" % SCRIPT]
+    commands = ['-interpreter-exec console "source %s"' % SCRIPT] + ['-complete "%s"' % line for line in asked]
+    done = subprocess.run(
+        ["gdb-multiarch", "-nx", "-q", "--interpreter=mi3"], input="\n".join(commands + ["-gdb-exit", ""]), cwd=ROOT,
+        stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True,
+    )
+    found = [line.split(",")[1] for line in done.stdout.splitlines() if line.startswith("^done,completion=")]
+    expected = ["etm history", "etm connect --mode pre-reset", "etm load %s" % SCRIPT]
+    assert found == ['completion="%s"' % line for line in expected], done.stdout
 
 
 def test_settings_are_checked() -> None:
