@@ -111,7 +111,7 @@ def test_both_ends_of_a_snapshot_are_told(replayed: AdapterClient) -> None:
     assert place(replayed) == ["HardFault_Handler", 4]
     assert replayed.type("monitor where").startswith("after instruction ")
     assert replayed.output().count("etm: [the buffer wrapped here: what ran before was overwritten]") == 2
-    assert replayed.output().count("etm: [the capture ends here]") == 1
+    assert replayed.output().count("etm: [the capture ends here: nothing can be added to it]") == 1
     check_pause(replayed)
     assert replayed.end() == 0
 

@@ -15,6 +15,7 @@ import pytest
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
 from tests.gdb_session import ROOT, SCRIPT, run_gdb
+from tests.gdb_texts import no_more
 from tests.replay.boards import REPLAY
 from tests.terminal import Terminal
 
@@ -81,7 +82,7 @@ def test_a_watchpoint_goes_past_no_store_without_a_word(session: Session) -> Non
         unknown = re.search(r"on the way: ([\d,]+) accesses to addresses that are not known; they may have been", told)
         assert len(passed) <= (int(unknown[1].replace(",", "")) if unknown else 0), (stopped, passed, told)
         number = stopped
-        if "No more reverse-execution history" in told:
+        if no_more() in told:
             break
     assert "and those before it accessed is not worked out" in told and "the next command goes on beyond it" in told
     assert abs(session.length - LIMIT - number) < 100
