@@ -36,9 +36,8 @@ def test_its_columns_are_those_that_are_tried() -> None:
 
 def test_this_gdb_does_what_its_row_says() -> None:
     assert gdb_program()
-    done = subprocess.run(
-        [str(SCRIPT), "--only", "completion"], stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True
-    )
+    line = [str(SCRIPT), "--only", "completion"]
+    done = subprocess.run(line, stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True)
     row = cells(done.stdout)
     known = {each[0]: each[-1] for each in table()[1:]}
     if row[0] not in known:
