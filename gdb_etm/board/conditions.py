@@ -13,7 +13,7 @@ from unicorn import arm_const
 from gdb_etm.board.hooks import INSTRUCTIONS, Hooks
 from gdb_etm.program.conditions import ALWAYS, condition, holds
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.instructions import RAM
+from gdb_etm.protocols.encode.instructions import RAM
 
 NONE_FAILED: Collection[int] = frozenset()
 

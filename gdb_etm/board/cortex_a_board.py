@@ -19,7 +19,7 @@ from gdb_etm.board.funnel import Funnel
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.ptm import PTM_A9, PtmUnit
 from gdb_etm.board.romtable import RomTable
-from gdb_etm.protocols.ptm.encodings import Regime
+from gdb_etm.protocols.ptm.encode.packets import Regime
 
 ROM_TABLE = 0x80000000
 ETB = 0x80001000

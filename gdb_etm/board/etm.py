@@ -18,10 +18,10 @@ from gdb_etm.board.resources import CNTVR, SEQSTR, SSCSR, Counts, Outcome
 from gdb_etm.board.t32 import decode
 from gdb_etm.board.units import UnitModel, equipped
 from gdb_etm.board.viewinst import SSSTATUS, VICTLR
-from gdb_etm.protocols.etmv4.data.tracer import Transfer
-from gdb_etm.protocols.etmv4.encoder import NO_EXECUTION, DataConfig, Encoder, EncoderConfig
-from gdb_etm.protocols.etmv4.speculator import Setup
-from gdb_etm.protocols.instructions import ReadCode, Region
+from gdb_etm.protocols.encode.instructions import ReadCode, Region
+from gdb_etm.protocols.etmv4.encode.data import Transfer
+from gdb_etm.protocols.etmv4.encode.encoder import NO_EXECUTION, DataConfig, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.speculation import Setup
 
 _PRGCTLR = 0x004
 _STATR = 0x00C

@@ -30,9 +30,9 @@ from gdb_etm.board.t32 import decode
 from gdb_etm.board.trace_enable import Input, TraceEnable
 from gdb_etm.board.units_etmv3 import Etmv3Model
 from gdb_etm.program.isa import Insn, Kind
-from gdb_etm.protocols.etmv3.data_encoder import DataConfig, Transfer
-from gdb_etm.protocols.etmv3.encoder import NO_EXECUTION, Encoder, EncoderConfig
-from gdb_etm.protocols.instructions import ReadCode
+from gdb_etm.protocols.encode.instructions import ReadCode
+from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
 
 # ETMCR.
 _DATA_VALUES = 1 << 2

@@ -11,9 +11,9 @@ from gdb_etm.board.armv7_unit import AUTHSTATUS, CCER, CCR, IDR, SCR, SYNCFR, An
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.identity import identification
 from gdb_etm.board.trace_enable import TraceEnable
-from gdb_etm.protocols.instructions import ReadCode
-from gdb_etm.protocols.ptm.encoder import Encoder, EncoderConfig
-from gdb_etm.protocols.ptm.encodings import Regime
+from gdb_etm.protocols.encode.instructions import ReadCode
+from gdb_etm.protocols.ptm.encode.encoder import Encoder, EncoderConfig
+from gdb_etm.protocols.ptm.encode.packets import Regime
 
 # ETMCR.
 _BROADCAST = 1 << 8

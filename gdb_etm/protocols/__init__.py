@@ -1,1 +1,25 @@
-"""The trace protocols, and the elements that all of them are decoded to."""
+"""The trace protocols: bytes of one trace ID to elements, and elements to an execution.
+
+Every protocol has a folder, and the folders have the same files:
+
+- ``config.py``: what the decoder must know of the unit, from its registers.
+- ``headers.py``: which packet each first byte opens, a table of 256 built from the configuration.
+- ``packets.py``: the packets' lengths and fields.
+- ``listing.py``: packets for a person (``etm packets``).
+- ``handlers.py``: what each packet means, as elements.
+- ``automaton.py``: the program as the trace walks it; each step is worked out once and kept.
+- ``execution.py``: where the execution stands, and what is recorded of it.
+- ``decoder.py``: the whole way, from bytes to a recording.
+- ``encode/``: the other direction.  Only the simulated boards use it.
+
+``armv7/`` holds what ETMv3 and PTM share.  In this folder, in the order in which bytes go:
+
+- ``stream.py``: synchronisation, and cutting at packet boundaries.
+- ``elements.py``: ranges of instructions and events, in the words of IHI 0064, chapter 5.
+- ``obstacles.py``: why a program cannot be followed, in the same words everywhere.
+- ``recorder.py``: the recording, a column of run numbers.
+- ``registry.py``: which decoder fits which source of a capture.
+
+Malformed bytes give a gap with its offset and reason, never an exception; decoding goes on at the next synchronisation.
+Nothing here reads files or clocks.
+"""

@@ -1,1 +1,16 @@
-"""Programming trace units: options and capabilities -> plan -> apply, and the session that captures with them."""
+"""Programming trace units: options and capabilities to a plan, and a session that captures with it.
+
+A plan is a pure function from what the user wants and what the unit has to an ordered list of register writes, each
+with its reason.  One loop applies it.  What a unit lacks is refused with the identification field that says so.
+
+- ``options.py``, ``events.py``, ``addresses.py``: what a user wants, in no unit's terms.
+- ``identification.py``: identification registers, read and asked by field name; ``features.py`` puts them in words.
+- ``plan.py``, ``apply.py``: the list of writes, and the loop that applies it.
+- ``etmv4/``, ``armv7/``: the plans and units of the architectures; neither knows the other.
+- ``ranges.py``, ``window.py``: arithmetic on address ranges and on events that start and stop the trace.
+- ``dwt_match.py``, ``watchpoints.py``: comparators that a Cortex-M's DWT lends to its trace unit.
+- ``unit.py``, ``units.py``, ``management.py``: what all units share: power, locks and claims.
+- ``session.py``: source, links and sink of one path, worked in the right order; ``status.py`` is what they do.
+- ``bench.py``, ``parts.py``, ``by_hand.py``: the registers of the whole path, planned, read, and written by hand.
+- ``doctor/``: why there is no trace.
+"""

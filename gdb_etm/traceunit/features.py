@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Tuple
 
-from gdb_etm.traceunit.capabilities import Capabilities, Identification
-from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.identification import Identification
 
 
 class Feature(NamedTuple):

@@ -16,7 +16,7 @@ from gdb_etm.errors import CaptureError
 from gdb_etm.registers.coresight import CLAIM_EXTERNAL
 from gdb_etm.registers.page import Page, Register, Version
 from gdb_etm.traceunit.apply import apply
-from gdb_etm.traceunit.capabilities import Identification
+from gdb_etm.traceunit.identification import Identification
 from gdb_etm.traceunit.management import Management
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan

@@ -16,8 +16,8 @@ from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
 from gdb_etm.program.image import load_elf
 from gdb_etm.protocols.elements import Gap, GapReason
-from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, LOCKUP
-from gdb_etm.protocols.etmv4.writer import exception_type
+from gdb_etm.protocols.etmv4.encode.encoder import DEBUG_HALT, LOCKUP
+from gdb_etm.protocols.etmv4.encode.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.board import hand
 from tests.execution import Event, decoded

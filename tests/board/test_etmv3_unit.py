@@ -13,7 +13,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import Cycles, Gap, GapReason, Range, TraceEvent
-from gdb_etm.protocols.etmv3.encoder import NO_EXECUTION, exception_type
+from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.board import hand_m4
 from tests.board.hand_m4 import Traced, trace

@@ -16,7 +16,7 @@ from gdb_etm.history.build import build
 from gdb_etm.history.store import Instruction
 from gdb_etm.program.image import load_elf
 from gdb_etm.protocols.elements import Context, Cycles, Gap, GapReason, Timestamp
-from gdb_etm.protocols.ptm.encoder import DEBUG_HALT
+from gdb_etm.protocols.ptm.encode.encoder import DEBUG_HALT
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.board import hand_a9
 from tests.board.hand import KEY, LAR

@@ -13,7 +13,7 @@ from gdb_etm.history.build import SourceStream, streams
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Range
-from gdb_etm.protocols.etmv3.data_encoder import DataConfig
+from gdb_etm.protocols.etmv3.encode.data import DataConfig
 from tests.protocols.etmv3.test_encoder_walks import record as record_etmv3
 from tests.protocols.etmv4.streams import same
 from tests.protocols.etmv4.test_encoder_walks import record as record_etmv4

@@ -19,7 +19,7 @@ from gdb_etm.program.image import Program
 from gdb_etm.protocols.armv7 import automaton, memories
 from gdb_etm.protocols.elements import Exception_, Gap, Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
-from gdb_etm.protocols.etmv3.data_encoder import DataConfig
+from gdb_etm.protocols.etmv3.encode.data import DataConfig
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.protocols.armv7_soup import (
     CONFIGS,

@@ -12,7 +12,7 @@ from typing import Dict, List
 from gdb_etm.coresight.components import Component, Identity, Kind
 from gdb_etm.errors import AccessError
 from gdb_etm.registers import dwt
-from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities, EtmV3Capabilities
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabilities
 
 UNIT, DWT = 0xE0041000, 0xE0001000
 PROG, POWER_DOWN = 1 << 10, 1

@@ -15,11 +15,13 @@ from gdb_etm.coresight.topology import find_path
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.registers import etmv4, etmv4_comparators, etmv4_id, tmc
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.traceunit import plan_etmv3, plan_etmv4, plan_ptm
+from gdb_etm.traceunit.armv7 import etmv3 as plan_etmv3
+from gdb_etm.traceunit.armv7 import ptm as plan_ptm
+from gdb_etm.traceunit.armv7.capabilities import EtmV3Capabilities, PtmCapabilities
 from gdb_etm.traceunit.bench import Bench
 from gdb_etm.traceunit.by_hand import ByHand, Kept, changed, checked
-from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.capabilities_armv7 import EtmV3Capabilities, PtmCapabilities
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.features import features
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.parts import Role, compare
@@ -41,7 +43,7 @@ Unit = Union[Capabilities, EtmV3Capabilities, PtmCapabilities]
 
 def plan_of(unit: Unit, options: TraceOptions) -> Plan:
     if isinstance(unit, Capabilities):
-        return plan_etmv4.plan_program(options, unit, 4096)
+        return plan_program(options, unit, 4096)
     if isinstance(unit, PtmCapabilities):
         return plan_ptm.plan_program(options, unit, 4096)
     return plan_etmv3.plan_program(options, unit, 4096)
@@ -133,7 +135,7 @@ def test_what_does_not_fit() -> None:
 def test_what_was_written_stays_in_the_next_plan() -> None:
     """Only the fields that were written; what a plan does not write comes after it."""
     by_hand = ByHand()
-    plan = plan_etmv4.plan_program(TraceOptions(), units.M33, 4096)
+    plan = plan_program(TraceOptions(), units.M33, 4096)
     assert by_hand.over(plan) is plan
     by_hand.keep(Kept(etmv4.TRCVICTLR, 0, 0x400, 0x400))
     by_hand.keep(Kept(etmv4.TRCVICTLR, 0, 0, 0xFF))

@@ -17,9 +17,9 @@ from gdb_etm.commands.registry import COMMANDS
 from gdb_etm.commands.session import Session
 from gdb_etm.commands.trace import START, options_of
 from gdb_etm.errors import EtmError, UnsupportedError
-from gdb_etm.traceunit.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.plan import Plan
-from gdb_etm.traceunit.plan_etmv4 import plan_program
 
 from . import units
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import dwt, etmv3_page, ptm
-from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities, EtmV3Capabilities
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabilities
+from gdb_etm.traceunit.armv7.etmv3 import plan_program
+from gdb_etm.traceunit.armv7.plan import plan_disable, plan_enable
+from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
 from gdb_etm.traceunit.options import AddressRange, DataTrace, Exceptions, TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterWrite
-from gdb_etm.traceunit.plan_armv7 import plan_disable, plan_enable
-from gdb_etm.traceunit.plan_etmv3 import plan_program
-from gdb_etm.traceunit.plan_ptm import plan_program as plan_ptm
 
 from . import units
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.traceunit.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_disable, plan_enable, plan_program
 from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterWrite
-from gdb_etm.traceunit.plan_etmv4 import plan_disable, plan_enable, plan_program
 
 from . import units
 

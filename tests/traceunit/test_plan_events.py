@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv4
-from gdb_etm.traceunit import plan_etmv3, plan_ptm
 from gdb_etm.traceunit.addresses import AddressRange
-from gdb_etm.traceunit.capabilities import Capabilities
+from gdb_etm.traceunit.armv7 import etmv3 as plan_etmv3
+from gdb_etm.traceunit.armv7 import ptm as plan_ptm
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
@@ -52,7 +54,6 @@ from gdb_etm.traceunit.events import (
 )
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
-from gdb_etm.traceunit.plan_etmv4 import plan_program
 
 from . import units
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.capabilities import Identification
-from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities, EtmV3Capabilities
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabilities
+from gdb_etm.traceunit.armv7.etmv3 import plan_program as plan_etmv3
+from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
+from gdb_etm.traceunit.armv7.terms import event_value
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
@@ -46,11 +48,9 @@ from gdb_etm.traceunit.events import (
     Trigger,
     Watched,
 )
+from gdb_etm.traceunit.identification import Identification
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
 from gdb_etm.traceunit.plan import Plan
-from gdb_etm.traceunit.plan_armv7_terms import event_value
-from gdb_etm.traceunit.plan_etmv3 import plan_program as plan_etmv3
-from gdb_etm.traceunit.plan_ptm import plan_program as plan_ptm
 
 from . import units
 

@@ -12,6 +12,7 @@ from gdb_etm.board.comparators import Comparators
 from gdb_etm.board.resources import Counts, Resources
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.traceunit.addresses import AddressRange
+from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
@@ -38,7 +39,6 @@ from gdb_etm.traceunit.events import (
     Trigger,
 )
 from gdb_etm.traceunit.options import TraceOptions
-from gdb_etm.traceunit.plan_etmv4 import plan_program
 
 from . import units
 

@@ -13,13 +13,13 @@ from gdb_etm.board.comparators import Comparators
 from gdb_etm.board.trace_enable import TraceEnable
 from gdb_etm.board.viewinst import ViewInst
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.capabilities_armv7 import EtmV3Capabilities
+from gdb_etm.traceunit.armv7.capabilities import EtmV3Capabilities
+from gdb_etm.traceunit.armv7.etmv3 import plan_program as plan_etmv3
+from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.options import AddressRange, Exceptions, TraceOptions
 from gdb_etm.traceunit.plan import Plan
-from gdb_etm.traceunit.plan_etmv3 import plan_program as plan_etmv3
-from gdb_etm.traceunit.plan_etmv4 import plan_program
-from gdb_etm.traceunit.plan_ptm import plan_program as plan_ptm
 from gdb_etm.traceunit.ranges import packed
 
 from . import units

@@ -8,12 +8,13 @@ from typing import Any, Callable, Dict
 import pytest
 
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.capabilities import Capabilities, Identification
+from gdb_etm.traceunit.armv7.etmv3 import plan_program as plan_etmv3
+from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program as plan_etmv4
+from gdb_etm.traceunit.identification import Identification
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Level, QElements, TraceOptions
 from gdb_etm.traceunit.plan import Plan
-from gdb_etm.traceunit.plan_etmv3 import plan_program as plan_etmv3
-from gdb_etm.traceunit.plan_etmv4 import plan_program as plan_etmv4
-from gdb_etm.traceunit.plan_ptm import plan_program as plan_ptm
 
 from . import units
 

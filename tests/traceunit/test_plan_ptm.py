@@ -8,9 +8,9 @@ from typing import Any, Dict
 import pytest
 
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.capabilities_armv7 import PtmCapabilities
+from gdb_etm.traceunit.armv7.capabilities import PtmCapabilities
+from gdb_etm.traceunit.armv7.ptm import plan_program
 from gdb_etm.traceunit.options import AddressRange, DataTrace, TraceOptions
-from gdb_etm.traceunit.plan_ptm import plan_program
 
 from . import units
 from .test_plan_etmv3 import FALSE, KIB, TRUE, values

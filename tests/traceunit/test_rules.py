@@ -18,7 +18,9 @@ from gdb_etm.program.points import doubt_of
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.etmv4_comparators import TRCACATR
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.traceunit.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
+from gdb_etm.traceunit.etmv4.plan import plan_program
+from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
 from gdb_etm.traceunit.events import (
     ALWAYS,
     Access,
@@ -56,8 +58,6 @@ from gdb_etm.traceunit.options import (
     TraceOptions,
 )
 from gdb_etm.traceunit.plan import Plan, RegisterPoll, RegisterWrite
-from gdb_etm.traceunit.plan_etmv4 import plan_program
-from gdb_etm.traceunit.unit_etmv4 import EtmV4Unit
 
 from . import units
 

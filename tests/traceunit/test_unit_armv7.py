@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gdb_etm.coresight.components import Component, Kind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
-from gdb_etm.traceunit.capabilities_armv7 import Armv7Capabilities
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
 from gdb_etm.traceunit.unit import TraceUnit
 from gdb_etm.traceunit.units import make_unit

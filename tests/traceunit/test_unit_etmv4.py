@@ -10,7 +10,7 @@ import pytest
 from gdb_etm.access.recording import Replayer
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
-from gdb_etm.traceunit.unit_etmv4 import EtmV4Unit
+from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
 from tests.coresight.transcript import transcript
 
 BASE = 0x82040000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gdb_etm.traceunit.capabilities import Capabilities
-from gdb_etm.traceunit.capabilities_armv7 import EtmV3Capabilities, PtmCapabilities
+from gdb_etm.traceunit.armv7.capabilities import EtmV3Capabilities, PtmCapabilities
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 
 _NAMES = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR3", "TRCIDR4", "TRCIDR5")
 
@@ -23,7 +23,7 @@ MINIMAL = _unit(0x08000281, 0x4100F430, 0x00000004, 0x02090004, 0x00000000, 0x00
 ONE_PAIR = _unit(0x080002A1, 0x4100F420, 0x00000004, 0x02090004, 0x00000000, 0x00070004, TRCSYNCPR=0xC)
 ALL = (M33, A53, DATA, MINIMAL, ONE_PAIR)
 
-# Of older units also what stays of ETMCR, ETMSYNCFR and ETMFFLR when ones are written (capabilities_armv7.py).
+# Of older units also what stays of ETMCR, ETMSYNCFR and ETMFFLR when ones are written (armv7/capabilities.py).
 # ETM-M4 (programming map L790; register summary of DDI 0440): nothing to compare with, but four comparators of the DWT.
 M4 = EtmV3Capabilities(dict(
     ETMCCR=0x8C802000, ETMSCR=0x00020D09, ETMIDR=0x4114F250, ETMCCER=0x18541800, ETMCR=0x10000510, ETMSYNCFR=0x400,

@@ -20,8 +20,12 @@ from gdb_etm.protocols.armv7.fields import (
     state_of,
 )
 from gdb_etm.protocols.ptm.config import PtmConfig
-from gdb_etm.protocols.ptm.encodings import ATOM_HEADER, MOST_ATOMS
 from gdb_etm.protocols.stream import Length
+
+ATOM_HEADER = 0x80
+"""What is set in the first byte of every Atom packet (4.5.3)."""
+MOST_ATOMS = 5
+"""In one packet, without cycle counts."""
 
 
 class Kind(Enum):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Iterator, Tuple
 
 from gdb_etm.registers import etmv3, etmv3_comparators, etmv3_id, etmv3_page, ptm
+from gdb_etm.traceunit.armv7.probe import tells_power
 from gdb_etm.traceunit.doctor.core import authentication
 from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok, unknown
 from gdb_etm.traceunit.doctor.reading import Block, Reading
 from gdb_etm.traceunit.doctor.route import software_lock
 from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
-from gdb_etm.traceunit.probe_armv7 import tells_power
 
 
 def check_unit(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Finding]:

@@ -6,12 +6,12 @@ from typing import Iterator, Tuple
 
 from gdb_etm.registers import etmv4, etmv4_comparators, etmv4_id
 from gdb_etm.registers.etmv4_page import PAGE
-from gdb_etm.traceunit.capabilities import Capabilities
 from gdb_etm.traceunit.doctor.core import authentication
 from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok
 from gdb_etm.traceunit.doctor.reading import Block, Reading
 from gdb_etm.traceunit.doctor.route import software_lock
 from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
+from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 
 _GATES = (etmv4_id.TRCIDR1, etmv4_id.TRCIDR3, etmv4_id.TRCIDR4)
 

@@ -6,8 +6,8 @@ from typing import Callable, Dict, Sequence
 
 import pytest
 
-from gdb_etm.protocols.etmv3.data_encoder import DataConfig, Transfer
-from gdb_etm.protocols.etmv3.encoder import NO_EXECUTION, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
 
 A_SYNC = "00 00 00 00 00 80 "
 START = A_SYNC + "08 21 01 10 00 00 "

@@ -16,8 +16,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.program.transfers import transfers as parts_of
 from gdb_etm.protocols import elements
-from gdb_etm.protocols.etmv3.data_encoder import DataConfig, Transfer
-from gdb_etm.protocols.etmv3.encoder import NO_EXECUTION, Encoder, EncoderConfig, View, exception_type
+from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
+from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig, View, exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.execution import EXCEPTION_RETURN, Event, decoded
 from tests.lister import ListedRange, list_execution

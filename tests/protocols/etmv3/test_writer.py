@@ -12,12 +12,12 @@ from typing import Dict, Iterator, List, Optional, Tuple
 import pytest
 
 from gdb_etm.protocols.armv7.fields import Information, State
-from gdb_etm.protocols.etmv3 import encodings
-from gdb_etm.protocols.etmv3.encoder import exception_type
+from gdb_etm.protocols.etmv3.encode import packets
+from gdb_etm.protocols.etmv3.encode.encoder import exception_type
+from gdb_etm.protocols.etmv3.encode.writer import Layout, PacketWriter
 from gdb_etm.protocols.etmv3.exceptions import exception_name
 from gdb_etm.protocols.etmv3.listing import list_packets
 from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS
-from gdb_etm.protocols.etmv3.writer import Layout, PacketWriter
 from tests.protocols.etmv3.streams import A_PROFILE, CYCLES, DATA, M_PROFILE, same
 from tests.shared import shared
 
@@ -120,10 +120,10 @@ def test_synchronisation() -> None:
     assert written.take() == "70 03 a1 01 10 00 00 11"
     written.writer.branch(0x1012)
     assert written.take() == "13"
-    jazelle = encodings.isync(3, 0x2000, State.JAZELLE, context_id=b"\x55", non_secure=True)
+    jazelle = packets.isync(3, 0x2000, State.JAZELLE, context_id=b"\x55", non_secure=True)
     assert jazelle.hex(" ") == "08 55 79 00 20 00 00"
-    assert encodings.data_isync(1, b"\x11\x22").hex() == "08112221"
-    assert encodings.cycle_count(0x81).hex() == "048101"
+    assert packets.data_isync(1, b"\x11\x22").hex() == "08112221"
+    assert packets.cycle_count(0x81).hex() == "048101"
 
 
 def test_branches_in_the_alternative_encoding() -> None:
@@ -213,7 +213,7 @@ def test_data() -> None:
     assert written.take() == "2e 88 40 00 00 01 00"
     writer.placeholder(2, 0x20002000)
     assert written.take() == "78 00"
-    writer.put(encodings.late_value(2, 0x1234))
+    writer.put(packets.late_value(2, 0x1234))
     assert written.take() == "48 34 12"
     writer.not_traced(None)
     writer.not_traced(0x20002010)
@@ -234,11 +234,11 @@ def test_what_is_not_traced_is_left_out() -> None:
 
 
 def test_what_has_no_state_is_listed_as_what_it_is() -> None:
-    data = encodings.A_SYNC + encodings.isync(1, 0x1000) + encodings.TRIGGER + encodings.IGNORE
-    data += encodings.EXCEPTION_EXIT + encodings.EXCEPTION_ENTRY + encodings.vmid(7)
+    data = packets.A_SYNC + packets.isync(1, 0x1000) + packets.TRIGGER + packets.IGNORE
+    data += packets.EXCEPTION_EXIT + packets.EXCEPTION_ENTRY + packets.vmid(7)
     names = [packet.name for packet in list_packets(M_PROFILE, data, same)]
     assert names == ["A-sync", "I-sync", "Trigger", "Ignore", "Exception exit", "Exception entry", "VMID"]
-    data = encodings.A_SYNC + encodings.isync(1, 0x1000) + encodings.DATA_SUPPRESSED + encodings.STORE_FAILED
+    data = packets.A_SYNC + packets.isync(1, 0x1000) + packets.DATA_SUPPRESSED + packets.STORE_FAILED
     names = [packet.name for packet in list_packets(DATA, data, same)]
     assert names == ["A-sync", "I-sync", "Data suppressed", "Store failed"]
 

@@ -12,7 +12,7 @@ from gdb_etm.protocols.elements import Gap
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.data import elements as told
 from gdb_etm.protocols.etmv4.data.decoder import decode_data
-from gdb_etm.protocols.etmv4.data.writer import P1, P2, DataWriter
+from gdb_etm.protocols.etmv4.encode.data_packets import P1, P2, DataWriter
 from gdb_etm.protocols.etmv4.log import Marker, Time
 
 P0_KEYS, P1_KEYS = 32, 28

@@ -6,8 +6,8 @@ from typing import List, Optional, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.protocols.etmv4.encoder import NO_EXECUTION, Encoder, EncoderConfig
-from gdb_etm.protocols.etmv4.writer import PacketWriter, exception_type
+from gdb_etm.protocols.etmv4.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
+from gdb_etm.protocols.etmv4.encode.writer import PacketWriter, exception_type
 
 A_SYNC = "00 00 00 00 00 00 00 00 00 00 00 80"
 START = A_SYNC + " 01 01 00 "

@@ -12,9 +12,9 @@ from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage,
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.isa import Isa, Kind
 from gdb_etm.protocols.elements import GapReason
-from gdb_etm.protocols.etmv4.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
-from gdb_etm.protocols.etmv4.speculator import Setup
-from gdb_etm.protocols.etmv4.writer import exception_type
+from gdb_etm.protocols.etmv4.encode.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
+from gdb_etm.protocols.etmv4.encode.speculation import Setup
+from gdb_etm.protocols.etmv4.encode.writer import exception_type
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.execution import EXCEPTION_RETURN, Event, decoded
 from tests.lister import ListedRange, list_execution

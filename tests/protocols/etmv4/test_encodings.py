@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdb_etm.protocols.etmv4 import encodings as write
+from gdb_etm.protocols.etmv4.encode import packets as write
 
 
 def same(data: bytes, expected: str) -> None:

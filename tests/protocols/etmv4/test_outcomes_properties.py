@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED
-from gdb_etm.protocols.etmv4 import encodings as write
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
+from gdb_etm.protocols.etmv4.encode import packets as write
 from tests.protocols.etmv4.streams import ASYNC, M_PROFILE, Code, history_of, program, same
 
 BLOCKS = 4

@@ -9,8 +9,8 @@ from typing import List, Tuple
 import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.protocols.ptm.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
-from gdb_etm.protocols.ptm.encodings import Regime
+from gdb_etm.protocols.ptm.encode.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
+from gdb_etm.protocols.ptm.encode.packets import Regime
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.board.test_etm_unit import assert_ranges
 from tests.execution import EXCEPTION_RETURN, Event, decoded

@@ -12,9 +12,9 @@ from typing import Dict, Iterator, Optional, Tuple
 import pytest
 
 from gdb_etm.protocols.armv7.fields import Information, Reason, Reference, State
-from gdb_etm.protocols.ptm import encodings
-from gdb_etm.protocols.ptm.encodings import Regime
-from gdb_etm.protocols.ptm.writer import PacketWriter
+from gdb_etm.protocols.ptm.encode import packets
+from gdb_etm.protocols.ptm.encode.packets import Regime
+from gdb_etm.protocols.ptm.encode.writer import PacketWriter
 from tests.shared import shared
 
 SECURE, NON_SECURE, HYP = Regime(), Regime(True), Regime(True, True)
@@ -163,10 +163,10 @@ def test_waypoint_updates() -> None:
 
 
 def test_others() -> None:
-    assert encodings.context_id(b"\x01\x02").hex(" ") == "6e 01 02"
-    assert encodings.vmid(9).hex(" ") == "3c 09"
-    assert (encodings.TRIGGER + encodings.IGNORE + encodings.EXCEPTION_RETURN).hex(" ") == "0c 66 76"
-    assert [encodings.to_gray(value) for value in range(5)] == [0, 1, 3, 2, 6]
+    assert packets.context_id(b"\x01\x02").hex(" ") == "6e 01 02"
+    assert packets.vmid(9).hex(" ") == "3c 09"
+    assert (packets.TRIGGER + packets.IGNORE + packets.EXCEPTION_RETURN).hex(" ") == "0c 66 76"
+    assert [packets.to_gray(value) for value in range(5)] == [0, 1, 3, 2, 6]
 
 
 _ADDRESS = re.compile(r"Addr=0x([0-9A-Fa-f]{8})\b")
@@ -202,9 +202,9 @@ def test_captured_packets_are_written_as_the_hardware_did(name: str, trace_id: s
         if "ISA=" in text:
             state = State.ARM if "ISA=ARM" in text else State.THUMB
         if kind == "ASYNC":
-            writer.put(encodings.A_SYNC)
+            writer.put(packets.A_SYNC)
         elif kind == "ERET":
-            writer.put(encodings.EXCEPTION_RETURN)
+            writer.put(packets.EXCEPTION_RETURN)
         elif kind == "ATOM":
             writer.atom("; E;" in text, cycles)
         elif kind == "TIMESTAMP":

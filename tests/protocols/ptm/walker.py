@@ -10,8 +10,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.barriers import is_barrier
 from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32
-from gdb_etm.protocols.ptm.encoder import DEBUG_HALT, Encoder
-from gdb_etm.protocols.ptm.encodings import Regime
+from gdb_etm.protocols.ptm.encode.encoder import DEBUG_HALT, Encoder
+from gdb_etm.protocols.ptm.encode.packets import Regime
 from tests.protocols.etmv4 import walker
 
 _BASES = (0x9000, 0x00F00000)

@@ -8,9 +8,9 @@ from typing import Callable, Dict, List, NamedTuple, Sequence, Tuple
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.etmv4 import encodings as write
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.writer import PacketWriter
+from gdb_etm.protocols.etmv4.encode import packets as write
+from gdb_etm.protocols.etmv4.encode.writer import PacketWriter
 from tests.protocols.etmv4.differential.code import RandomCode, Spot
 from tests.protocols.etmv4.differential.recording import pieces
 from tests.protocols.etmv4.streams import A_PROFILE, M_PROFILE

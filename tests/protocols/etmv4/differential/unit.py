@@ -10,8 +10,8 @@ import random
 from itertools import takewhile
 from typing import List, Optional, Tuple
 
-from gdb_etm.protocols.etmv4 import encodings
-from gdb_etm.protocols.etmv4.writer import PacketWriter
+from gdb_etm.protocols.etmv4.encode import packets
+from gdb_etm.protocols.etmv4.encode.writer import PacketWriter
 from tests.protocols.etmv4.differential.case import Case, Setting
 from tests.protocols.etmv4.differential.code import BARRIER, DIRECT, INDIRECT, WAIT, Instruction, Spot
 from tests.protocols.etmv4.differential.known import EXCEPTION_RETURN, NO_EXECUTION, ON, Element, Fact, Known
@@ -85,7 +85,7 @@ class Unit:
     def commit(self, elements: int) -> None:
         """Commit the oldest elements with a Commit packet."""
         if elements:
-            self._put(encodings.commit(elements))
+            self._put(packets.commit(elements))
             self.committed += elements
 
     def cancel(self, elements: int, mispredict: bool) -> None:
@@ -109,13 +109,13 @@ class Unit:
         ends = [atoms for atoms in ("", "E", "EE", "N") if self._atoms.endswith(atoms)] if mispredict else []
         forms: List[Tuple[str, bytes]] = []
         if elements:
-            forms.append(("", encodings.cancel_1(elements, mispredict)))
+            forms.append(("", packets.cancel_1(elements, mispredict)))
         else:
-            forms += [(atoms, encodings.mispredict(atoms)) for atoms in ends]
+            forms += [(atoms, packets.mispredict(atoms)) for atoms in ends]
         if elements == 1:
-            forms += [(atoms, encodings.cancel_2(atoms)) for atoms in ends]
+            forms += [(atoms, packets.cancel_2(atoms)) for atoms in ends]
         if 2 <= elements <= 5:
-            forms += [(atoms, encodings.cancel_3(elements, atoms == "E")) for atoms in ends if atoms in ("", "E")]
+            forms += [(atoms, packets.cancel_3(elements, atoms == "E")) for atoms in ends if atoms in ("", "E")]
         atoms, packet = self._dice.choice(forms)
         self._atoms = self._atoms[: len(self._atoms) - len(atoms)]
         self._put(packet)
@@ -185,7 +185,7 @@ class Unit:
         else:
             place = self._writer.place(return_address, is1, self._form())
         elements = 2 if joint else 1
-        self._put(encodings.exception(number, elements, place, short=self._dice.random() < 0.5))
+        self._put(packets.exception(number, elements, place, short=self._dice.random() < 0.5))
         if context:
             self._quiet = False
             self._told_at = len(self.elements) if self._told_at is None else self._told_at
@@ -211,7 +211,7 @@ class Unit:
 
     def exception_return(self, p0: bool) -> None:
         """Trace an exception return."""
-        self._put(encodings.EXCEPTION_RETURN)
+        self._put(packets.EXCEPTION_RETURN)
         if p0:
             self._add(Element([EXCEPTION_RETURN], self._known, None, True))
         else:
@@ -245,18 +245,18 @@ class Unit:
         is1 = spot[1].name == "T32"
         order = self._dice.randrange(3) if changed else 3
         if changed and not address:
-            self._put(encodings.context(self._payload(setting)))
+            self._put(packets.context(self._payload(setting)))
         elif order == 0:
             payload = self._payload(setting)
             self._put(self._writer.place_with_context(spot[0], is1, payload, self._form()))
         else:
             if order == 1:
-                self._put(encodings.context(self._payload(setting)))
+                self._put(packets.context(self._payload(setting)))
             self._put(self._writer.place(spot[0], is1, self._form()))
             if order == 2:
-                self._put(encodings.context(self._payload(setting)))
+                self._put(packets.context(self._payload(setting)))
             if order == 3 and self._sent == setting and not self.bare and self._dice.random() < 0.05:
-                self._put(encodings.SAME_CONTEXT)
+                self._put(packets.SAME_CONTEXT)
         self._known = Known(spot, setting, known.whole_stack(), known.branched)
         self._quiet = False
         self._told_at = len(self.elements) if self._told_at is None else self._told_at
@@ -279,13 +279,13 @@ class Unit:
         if case.context_id and (every or sent is not None and sent.context_id != setting.context_id):
             context_id = setting.context_id.to_bytes(4, "little")
         self._sent = setting
-        return encodings.context_payload(setting.level, setting.non_secure, setting.wide, vmid, context_id)
+        return packets.context_payload(setting.level, setting.non_secure, setting.wide, vmid, context_id)
 
     # Discontinuities.
 
     def trace_on(self) -> None:
         """Trace again after a gap."""
-        self._put(encodings.TRACE_ON)
+        self._put(packets.TRACE_ON)
         self.events.append(ON)
         # After a Trace Info the context has to be told before anything runs (5.2.1).
         self._known = Known(None, None if self._quiet else self._known.setting)
@@ -297,7 +297,7 @@ class Unit:
         :param delayed: Whether the place is told only after the next P0 element.
         """
         self._flush()
-        info = encodings.trace_info(self.case.threshold, speculation=self.uncommitted or None)
+        info = packets.trace_info(self.case.threshold, speculation=self.uncommitted or None)
         self._writer.synchronise(None, info)
         delayed = delayed and self._known.place is not None and self._known.setting is not None
         # The Address and the Context after the next P0 element would be in the way of a Mispredict (see `bare`).
@@ -313,7 +313,7 @@ class Unit:
     def lose(self, overflow: bool) -> None:
         """Lose the uncommitted elements, by an overflow or a discard, and begin again."""
         self._flush()
-        self._put(encodings.OVERFLOW if overflow else encodings.DISCARD)
+        self._put(packets.OVERFLOW if overflow else packets.DISCARD)
         del self.elements[self.committed :]
         self.events = []
         self._known = Known()
@@ -350,11 +350,11 @@ class Unit:
 
     def _count_forms(self, cycles: Optional[int], commits: int) -> List[bytes]:
         depth, mode = self.case.max_speculation, self.case.commit_mode
-        forms = [encodings.cycle_count_1(cycles, None if mode else commits)]
+        forms = [packets.cycle_count_1(cycles, None if mode else commits)]
         if cycles is not None and cycles < 16 and (depth - 15 <= commits <= depth or 1 <= commits <= 16):
-            forms.append(encodings.cycle_count_2(cycles, commits, depth))
+            forms.append(packets.cycle_count_2(cycles, commits, depth))
         if cycles is not None and cycles < 4 and (mode or 1 <= commits <= 4):
-            forms.append(encodings.cycle_count_3(cycles, None if mode else commits))
+            forms.append(packets.cycle_count_3(cycles, None if mode else commits))
         return forms
 
     def finish(self) -> None:

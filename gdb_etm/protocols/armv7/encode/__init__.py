@@ -1,0 +1,1 @@
+"""Fields that ETMv3 and PTM packets share, written."""

@@ -1,0 +1,6 @@
+"""What the encoders of all protocols share; an encoder writes what a trace unit would emit.
+
+- ``instructions.py``: what an encoder asks of a program's instructions.
+- ``cores.py``: what all encoders do alike.
+- ``output.py``: the bytes on their way out.
+"""

@@ -1,0 +1,55 @@
+"""What the encoders of all protocols do alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from gdb_etm.protocols.encode.output import AtomOutput
+
+Writer = TypeVar("Writer", bound=AtomOutput)
+
+
+class StreamEncoder(ABC, Generic[Writer]):
+    """One trace unit's stream, from being enabled to being disabled.
+
+    :param writer: Writes the packets.
+    :param timestamps: Whether there are timestamps.
+    """
+
+    def __init__(self, writer: Writer, timestamps: bool) -> None:
+        self._writer = writer
+        self._timestamps = timestamps
+        self._timestamp_due = False
+        # How many bytes have been written when the next synchronisation point is due.
+        self._sync_at = 0
+
+    @abstractmethod
+    def enable(self) -> None:
+        """Begin a trace run: it starts with a synchronisation point."""
+
+    @abstractmethod
+    def disable(self) -> None:
+        """End the trace run; an instruction whose direction is not known yet is not traced."""
+
+    @abstractmethod
+    def overflow(self) -> None:
+        """Lose what is not written yet and restart, as after an overflow of the unit's FIFO."""
+
+    def flush(self) -> None:
+        """Hand over all trace generated so far; an instruction whose direction is not known yet stays."""
+        self.request_timestamp()
+        self.deliver()
+
+    def deliver(self) -> None:
+        """Hand over what is written; an instruction whose direction is not known yet stays."""
+        self._writer.flush_atoms()
+        self._writer.deliver()
+
+    def request_timestamp(self) -> None:
+        """Ask for a timestamp soon, as an event may (IHI 0014Q, ETMTSEVR; IHI 0064, 7.3.31)."""
+        self._timestamp_due = self._timestamps
+
+    def request_sync(self) -> None:
+        """Ask for a synchronisation point soon, as a trace sink may (IHI 0064, 2.5)."""
+        self._sync_at = 0

@@ -1,0 +1,118 @@
+"""Loads and stores -> ETMv3 data packets (IHI 0014Q, 7.4).
+
+What the filter lets through of an instruction's transfers begins with the first of them that passes; from there on
+every transfer has a packet, so that an analyser can tell which they are.  Which values come late, as those of a cache
+miss do, is drawn from one generator, so that the same run gives the same trace.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.protocols.etmv3.encode.packets import DATA_SUPPRESSED, late_value
+from gdb_etm.protocols.etmv3.encode.writer import PacketWriter
+
+_TAGS = (1, 2, 3)
+_SUPPRESSED = 16
+
+
+class Transfer(NamedTuple):
+    """One transfer of an instruction, or of an exception's entry or return."""
+
+    address: int
+    size: int
+    """In bytes: 1, 2 or 4."""
+    value: int
+    store: bool
+
+
+DataView = Callable[[int, Transfer], bool]
+"""ViewData: tells whether a transfer of the instruction at an address is traced."""
+
+
+class DataConfig(NamedTuple):
+    """How data trace is programmed."""
+
+    addresses: bool
+    """ETMCR[3]."""
+    values: bool
+    """ETMCR[2]."""
+    view: Optional[DataView] = None
+    """ViewData; None traces everything."""
+    late: bool = True
+    """Whether some loads get their values late."""
+
+
+class DataEncoder:
+    """The data packets of one stream.
+
+    :param writer: The stream.
+    :param config: How data trace is programmed.
+    """
+
+    def __init__(self, writer: PacketWriter, config: DataConfig) -> None:
+        self._writer = writer
+        self._config = config
+        self._random = random.Random(0)
+        # Tags in use with the values to come, the oldest first.
+        self._open: List[Tuple[int, int]] = []
+        # Instructions whose data is still to be suppressed.
+        self._suppressed = 0
+
+    def transfers(self, instruction: int, transfers: Sequence[Transfer]) -> None:
+        """Trace what the instruction traced last transfers, or the exception.
+
+        :param instruction: Its address, for the filter.
+        """
+        if self._suppressed:
+            self._suppressed -= 1
+            return
+        view = self._config.view
+        passes = [view is None or view(instruction, transfer) for transfer in transfers]
+        if True not in passes:
+            return
+        following: Optional[int] = None
+        for transfer, passed in list(zip(transfers, passes))[passes.index(True) :]:
+            address = None if transfer.address == following else transfer.address
+            following = transfer.address + transfer.size
+            if not passed:
+                self._writer.not_traced(address)
+            elif len(transfers) == 1 and self._comes_late(transfer):
+                self._begin(transfer, address)
+            else:
+                self._writer.data(address, transfer.value)
+        while self._open and self._random.randrange(3) == 0:
+            self._end(self._random.randrange(len(self._open)))
+
+    def settle(self) -> None:
+        """Trace the values that are due, before trace ends."""
+        while self._open:
+            self._end(0)
+
+    def drop(self) -> None:
+        """Lose the values that are due, as an overflow does."""
+        self._open.clear()
+        self._suppressed = 0
+
+    def suppress(self) -> None:
+        """Leave out some data packets lest the FIFO overflow; the next address is whole (7.4.6)."""
+        self.drop()
+        self._suppressed = _SUPPRESSED
+        self._writer.put(DATA_SUPPRESSED)
+        self._writer.lose_data_address()
+
+    def _comes_late(self, transfer: Transfer) -> bool:
+        if not self._config.late or not self._config.values or transfer.store or len(self._open) == len(_TAGS):
+            return False
+        return self._random.randrange(6) == 0
+
+    def _begin(self, transfer: Transfer, address: Optional[int]) -> None:
+        taken = [tag for tag, _ in self._open]
+        tag = next(tag for tag in _TAGS if tag not in taken)
+        self._open.append((tag, transfer.value))
+        self._writer.placeholder(tag, address)
+
+    def _end(self, which: int) -> None:
+        tag, value = self._open.pop(which)
+        self._writer.put(late_value(tag, value))

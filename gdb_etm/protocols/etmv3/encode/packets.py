@@ -1,0 +1,157 @@
+"""ETMv3 packets as bytes: those that are not compressed against packets before them.
+
+The encodings are those of the Embedded Trace Macrocell Architecture Specification (IHI 0014Q), chapter 7 and table
+7.1.  What depends on the packets before (addresses, timestamps) and what gathers (atoms) is in
+``writer.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+from gdb_etm.protocols.armv7.fields import State
+from gdb_etm.protocols.encode.output import continued
+
+A_SYNC = b"\x00\x00\x00\x00\x00\x80"
+"""Where packets begin (7.10.4)."""
+TRIGGER = b"\x0c"
+"""The trigger event occurred."""
+IGNORE = b"\x66"
+"""Nothing."""
+EXCEPTION_EXIT = b"\x76"
+"""The instruction before it returns from an exception, on an ARMv7-M processor."""
+EXCEPTION_ENTRY = b"\x7e"
+"""What is stored after it is stored by an exception's entry, on an ARMv7-M processor."""
+DATA_SUPPRESSED = b"\x62"
+"""Data packets were left out lest the FIFO overflow (7.4.6)."""
+STORE_FAILED = b"\x50"
+"""The exclusive store before it did not take place."""
+
+_LOAD_IN_PROGRESS = 0x80
+_MOST_PAIRS = 7
+_MOST_WAITS = 8
+_MOST_EXECUTED = 15
+
+
+# P-headers (7.3.1).
+
+
+def plain_header(atoms: str) -> Tuple[bytes, int]:
+    """Write the P-header that tells most of the oldest atoms of a unit that counts no cycles.
+
+    :param atoms: ``E`` and ``N``, the oldest first; at least one.
+    :returns: The packet, and how many atoms it tells.
+    """
+    run = min(_run(atoms, "E"), _MOST_EXECUTED)
+    failed = atoms[run : run + 1] == "N"
+    if run + failed < 2 <= len(atoms):
+        return bytes((0x82 | _two(atoms),)), 2
+    return bytes((0x80 | failed << 6 | run << 2,)), run + failed
+
+
+def cycle_header(atoms: str) -> Tuple[bytes, int]:
+    """Write the P-header that tells most of the oldest atoms of a cycle-accurate unit.
+
+    :param atoms: ``W`` for a cycle, ``E`` and ``N``, the oldest first; at least one.
+    :returns: The packet, and how many atoms it tells.
+    """
+    if atoms[0] != "W":
+        return bytes((0x92 | (atoms[0] == "N") << 2,)), 1
+    pairs = 0
+    while pairs < _MOST_PAIRS and atoms.startswith("WE", 2 * pairs):
+        pairs += 1
+    failed = atoms.startswith("WN", 2 * pairs)
+    told = 2 * (pairs + failed)
+    waits = min(_run(atoms, "W"), _MOST_WAITS)
+    executed = atoms[waits : waits + 1] == "E"
+    if told < 3 and len(atoms) >= 3 and "W" not in atoms[1:3]:
+        return bytes((0x82 | _two(atoms[1:]),)), 3
+    # A single cycle has a format of its own, 0x80, which trace units do not use and some decoders do not know.
+    if told < waits + executed:
+        return bytes((0xA0 | executed << 6 | waits - 1 << 2,)), waits + executed
+    return bytes((0x80 | failed << 6 | pairs << 2,)), told
+
+
+def _run(atoms: str, atom: str) -> int:
+    return len(atoms) - len(atoms.lstrip(atom))
+
+
+def _two(atoms: str) -> int:
+    # Format 2: the older atom in bit 3, the other in bit 2; a failed condition is 1.
+    return (atoms[0] == "N") << 3 | (atoms[1] == "N") << 2
+
+
+# Synchronisation and cycles.
+
+
+def isync(
+    reason: int,
+    address: int,
+    state: State = State.THUMB,
+    cycles: Optional[int] = None,
+    context_id: bytes = b"",
+    non_secure: bool = False,
+    hyp: bool = False,
+    after: Optional[bytes] = None,
+) -> bytes:
+    """Write an I-sync packet (7.10.5).
+
+    :param reason: 0 periodic, 1 tracing enabled, 2 after an overflow, 3 after debug state.
+    :param address: Of the next instruction, or of a load or store that is in progress.
+    :param cycles: Cycles since the last P-header, 0 when they are unknown; None for the forms without.
+    :param context_id: As many bytes as ETMCR says.
+    :param after: Where execution is meanwhile, while a load or store is in progress: the address bytes of a branch.
+    """
+    jazelle = state is State.JAZELLE
+    info = 0x01 | hyp << 1 | (state is State.THUMBEE) << 2 | non_secure << 3 | jazelle << 4 | reason << 5
+    if after is not None:
+        info |= _LOAD_IN_PROGRESS
+    thumb = state in (State.THUMB, State.THUMBEE)
+    header = b"\x08" if cycles is None else b"\x70" + continued(cycles)
+    return header + context_id + bytes((info,)) + (address | thumb).to_bytes(4, "little") + (after or b"")
+
+
+def data_isync(reason: int, context_id: bytes = b"", non_secure: bool = False) -> bytes:
+    """Write an I-sync packet of a unit that traces only data (7.10.5)."""
+    return b"\x08" + context_id + bytes((0x01 | non_secure << 3 | reason << 5,))
+
+
+def cycle_count(cycles: int) -> bytes:
+    """Write Cycle Count (7.3.4): cycles before the last I-sync packet that was not periodic, 0 when unknown."""
+    return b"\x04" + continued(cycles)
+
+
+# Context.
+
+
+def context_id(value: bytes) -> bytes:
+    """Write Context ID, as many bytes as ETMCR says."""
+    return b"\x6e" + value
+
+
+def vmid(value: int) -> bytes:
+    """Write VMID."""
+    return bytes((0x3C, value))
+
+
+# Data (7.4).
+
+
+def data_value(value: Optional[int]) -> Tuple[int, bytes]:
+    """Write a data value (table 7.17): its size bits, and its bytes without leading zeros.
+
+    :param value: 32 bits; None when values are not traced.
+    """
+    if not value:
+        return 0, b""
+    code = 1 if value < 0x100 else 2 if value < 0x10000 else 3
+    return code << 2, value.to_bytes(1 << code - 1, "little")
+
+
+def late_value(tag: int, value: int) -> bytes:
+    """Write Out-of-order data.
+
+    :param tag: 1 to 3, as in its placeholder.
+    """
+    size, data = data_value(value)
+    return bytes((tag << 5 | size,)) + data

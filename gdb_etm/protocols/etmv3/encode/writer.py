@@ -1,0 +1,159 @@
+"""ETMv3 packets, written: the compression state of one stream and the bytes it gives.
+
+The encodings are those of the Embedded Trace Macrocell Architecture Specification (IHI 0014Q), chapter 7.  Packets that
+are compressed against others or gather are methods here; all others are made by ``packets.py`` and written by
+:meth:`PacketWriter.put`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from gdb_etm.protocols.armv7.encode.fields import branch_address, information, timestamp
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, Reference, State
+from gdb_etm.protocols.encode.output import AtomOutput, Sink
+from gdb_etm.protocols.etmv3.encode.packets import A_SYNC, cycle_header, data_value, isync, plain_header
+
+_MOST_ATOMS = 48
+_ADDRESSED = 0x20
+_ADDRESSED_NOT_TRACED = 0x10
+
+
+class Layout(NamedTuple):
+    """What of a unit's configuration decides how packets are written."""
+
+    alternative: bool = True
+    """Whether branch packets have the alternative address encoding (ETMIDR[20])."""
+    cycle_accurate: bool = False
+    """Whether P-headers count cycles (ETMCR[12])."""
+    timestamp_bytes: int = 7
+    """How long a timestamp can be: 7, or 9 where it has 64 bits (ETMCCER[29])."""
+    data_addresses: bool = False
+    """Whether data packets have addresses (ETMCR[3])."""
+    data_values: bool = False
+    """Whether data packets have values (ETMCR[2])."""
+
+
+class PacketWriter(AtomOutput):
+    """Writes packets of one stream and keeps what they are compressed against.
+
+    :param sink: Called with complete packets, some at a time; :meth:`deliver` hands over what is left, but for waiting
+        atoms, which stay until :meth:`flush_atoms`.
+    :param layout: How packets are written.
+    """
+
+    def __init__(self, sink: Sink, layout: Layout = Layout()) -> None:
+        super().__init__(sink)
+        self._layout = layout
+        self._pack = cycle_header if layout.cycle_accurate else plain_header
+        self._reference = NO_REFERENCE
+        # The last ones; None where the next is written whole.
+        self._timestamp: Optional[int] = None
+        self._data_address: Optional[int] = None
+
+    # P-headers (7.3.1).
+
+    def atoms(self, atoms: str) -> None:
+        """Add atoms, and the cycles between them where the unit counts them; packets hold several, so they may wait.
+
+        :param atoms: ``E``, ``N`` and ``W``, the oldest first.
+        """
+        self._atoms += atoms
+        if len(self._atoms) > _MOST_ATOMS:
+            self._write_atoms()
+
+    def _write_atoms(self) -> None:
+        header, told = self._pack(self._atoms)
+        self._atoms = self._atoms[told:]
+        self._put(header)
+
+    # Synchronisation (7.10).
+
+    def asynchronise(self) -> None:
+        """Write A-sync; the next timestamp and the next data address are whole."""
+        self.put(A_SYNC)
+        self._timestamp = None
+        self.lose_data_address()
+
+    def isync(self, reason: int, address: int, state: State = State.THUMB, cycles: Optional[int] = None) -> None:
+        """Write a normal I-sync packet, as :func:`gdb_etm.protocols.etmv3.encode.packets.isync`."""
+        self.put(isync(reason, address, state, cycles))
+        self._reference = Reference(address, state)
+
+    def isync_in_progress(
+        self, reason: int, data_address: int, address: int, state: State = State.THUMB, cycles: Optional[int] = None
+    ) -> None:
+        """Write an I-sync packet while a load or store is in progress (7.10.5).
+
+        :param data_address: Of the instruction that loads or stores.
+        :param address: Where execution is meanwhile.
+        """
+        place, begin = Reference(address, state), Reference(data_address, state)
+        after = branch_address(place, begin, not self._layout.alternative)
+        self.put(isync(reason, data_address, state, cycles, after=after))
+        self._reference = place
+
+    # Branches (7.3.5).
+
+    def branch(self, address: int, state: State = State.THUMB, told: Optional[Information] = None) -> None:
+        """Write where execution goes on.
+
+        :param told: Exception information, where there is any.
+        """
+        place = Reference(address, state)
+        data = branch_address(place, self._reference, not self._layout.alternative, told is not None)
+        self.put(data if told is None else data + information(told))
+        self._reference = place
+
+    # Time (7.7.4).
+
+    def timestamp(self, value: int, clock_changed: bool = False) -> None:
+        """Write Timestamp, only the low bytes that changed.
+
+        :param clock_changed: Whether the clock of the processor changed its frequency.
+        """
+        data = timestamp(value, self._timestamp, self._layout.timestamp_bytes)
+        self.put(bytes((0x42 | clock_changed << 2,)) + data)
+        self._timestamp = value
+
+    # Data (7.4).
+
+    def lose_data_address(self) -> None:
+        """Write the next data address whole."""
+        self._data_address = None
+
+    def data(self, address: Optional[int], value: int) -> None:
+        """Write Normal data.
+
+        :param address: None when it follows from the packet before.
+        :param value: Up to 32 bits.
+        """
+        size, data = data_value(value if self._layout.data_values else None)
+        place = self._address(address)
+        self.put(bytes((0x02 | size | (address is not None) * _ADDRESSED,)) + place + data)
+
+    def placeholder(self, tag: int, address: Optional[int]) -> None:
+        """Write Out-of-order placeholder: the value comes later.
+
+        :param tag: 1 to 3, by which the value is told.
+        :param address: None when it follows from the packet before.
+        """
+        place = self._address(address)
+        self.put(bytes((0x50 | tag << 2 | (address is not None) * _ADDRESSED,)) + place)
+
+    def not_traced(self, address: Optional[int]) -> None:
+        """Write Value not traced: of several transfers one that a filter leaves out.
+
+        :param address: None when it follows from the packet before.
+        """
+        place = self._address(address)
+        self.put(bytes((0x6A | (address is not None) * _ADDRESSED_NOT_TRACED,)) + place)
+
+    def _address(self, address: Optional[int]) -> bytes:
+        # 7.4.2: as few bytes as tell what changed. The fifth has the BE bit above the address: little-endian here.
+        if address is None or not self._layout.data_addresses:
+            return b""
+        changed = -1 if self._data_address is None else address ^ self._data_address
+        self._data_address = address
+        count = next((count for count in range(1, 5) if not changed >> 7 * count), 5)
+        return bytes([address >> 7 * index & 0x7F | (index < count - 1) << 7 for index in range(count)])

@@ -1,0 +1,282 @@
+"""ETMv4 instruction-trace packets as bytes: those that are not compressed against packets before them.
+
+The encodings are IHI 0064 chapter 6.4; each function names its paragraph.  What depends on the packets before
+(addresses, contexts, timestamps) and what gathers (atoms) is in ``writer.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, Optional, Sequence, Tuple
+
+from gdb_etm.protocols.encode.output import continued
+
+A_SYNC = bytes(11) + b"\x80"
+"""Alignment synchronisation (6.4.2)."""
+TRACE_ON = b"\x04"
+"""What ran just before is not in the trace (6.4.2)."""
+DISCARD = b"\x00\x03"
+"""Uncommitted elements are lost (6.4.2)."""
+OVERFLOW = b"\x00\x05"
+"""Packets were lost (6.4.2)."""
+EXCEPTION_RETURN = b"\x07"
+"""An exception return; on M-profile a P0 element (6.4.5)."""
+FUNCTION_RETURN = b"\x05"
+"""A return to Secure state on M-profile with data trace, from ETMv4.2; a P0 element (6.4.4)."""
+
+RESYNCHRONIZATION = b"\x08"
+"""What a branch future does is not known, from ETMv4.5 (6.4.2)."""
+BRANCH_FUTURE_FLUSH = b"\x00\x07"
+"""A branch future no longer holds, from ETMv4.5 (6.4.15)."""
+IGNORE = b"\x70"
+"""Nothing, from ETMv4.3 (6.4.10)."""
+TIMESTAMP_MARKER = b"\x88"
+"""The place that the next timestamp belongs to, from ETMv4.6 (6.4.3)."""
+CONDITIONAL_FLUSH = b"\x43"
+"""Conditional elements before it may never get a result (6.4.9)."""
+SAME_CONTEXT = b"\x80"
+"""A Context element with the values of the last one (6.4.12)."""
+
+_MOST_COUNT = 0xFFFFF
+_MISPREDICT_ATOMS: Dict[str, int] = {"": 0, "E": 1, "EE": 2, "N": 3}
+_MOST_SYNC_ATOMS = 4
+
+
+def count20(value: int) -> bytes:
+    """Write a number of cycles: at most three bytes of 7, 7 and 6 bits (6.4.3, 6.4.6)."""
+    return continued(value & _MOST_COUNT)
+
+
+# Synchronisation (6.4.2).
+
+
+def trace_info(
+    threshold: Optional[int] = None,
+    conditional: int = 0,
+    loads: bool = False,
+    stores: bool = False,
+    p0_key: Optional[int] = None,
+    speculation: Optional[int] = None,
+) -> bytes:
+    """Write Trace Info (6.4.2), which resets what packets are compressed against.
+
+    :param threshold: Cycle count threshold, 0 to 0xFFF; None when cycle counting is off.
+    :param conditional: Which conditional non-branch instructions are traced, as in TRCCONFIGR.COND, 0 to 7.
+    :param loads: Whether loads are P0 instructions.
+    :param stores: Whether stores are P0 instructions.
+    :param p0_key: Key of the next P0 element; None leaves the section out, which means 0.
+    :param speculation: How many P0 elements are uncommitted; None leaves the section out, which means 0.
+    """
+    info = (threshold is not None) | conditional << 1 | loads << 4 | stores << 5
+    sections = [info, p0_key, speculation, threshold]
+    present = sum(1 << bit for bit, value in enumerate(sections) if value is not None)
+    return b"\x01" + continued(present) + b"".join(continued(value) for value in sections if value is not None)
+
+
+# Cycle counts (6.4.6).
+
+
+def cycle_count_1(cycles: Optional[int], commits: Optional[int] = None) -> bytes:
+    """Write Cycle Count format 1 (6.4.6).
+
+    :param cycles: Cycles above the threshold, or None when unknown.
+    :param commits: How many P0 elements it commits, 0 or more; None in commit mode 1, where it has no such section.
+    """
+    section = b"" if commits is None else continued(commits)
+    return b"\x0f" + section if cycles is None else b"\x0e" + section + count20(cycles)
+
+
+def cycle_count_2(cycles: int, commits: int, max_speculation: int) -> bytes:
+    """Write Cycle Count format 2 (6.4.6), which commits in either commit mode.
+
+    :param cycles: Cycles above the threshold, 0 to 15.
+    :param commits: 1 to 16, or up to 15 less than TRCIDR8.MAXSPEC (at most all of that).
+    :param max_speculation: TRCIDR8.MAXSPEC.
+    """
+    if 1 <= commits <= 16:
+        return bytes((0x0C, commits - 1 << 4 | cycles))
+    return bytes((0x0D, commits + 15 - max_speculation << 4 | cycles))
+
+
+def cycle_count_3(cycles: int, commits: Optional[int] = None) -> bytes:
+    """Write Cycle Count format 3 (6.4.6).
+
+    :param cycles: Cycles above the threshold, 0 to 3.
+    :param commits: 1 to 4; None in commit mode 1, where it commits nothing.
+    """
+    return bytes((0x10 | (0 if commits is None else commits - 1) << 2 | cycles,))
+
+
+# Data synchronisation markers (6.4.7).
+
+
+def numbered_sync(number: int) -> bytes:
+    """Write a Numbered Data Synchronization Marker (6.4.7), 0 to 7."""
+    return bytes((0x20 | number,))
+
+
+def unnumbered_sync(atoms: int = 0) -> bytes:
+    """Write an Unnumbered Data Synchronization Marker (6.4.7) after 0 to 4 E atoms."""
+    if not 0 <= atoms <= _MOST_SYNC_ATOMS:
+        raise ValueError("%d atoms in a data synchronization marker; at most %d" % (atoms, _MOST_SYNC_ATOMS))
+    return bytes((0x28 | atoms,))
+
+
+# The end of speculation (6.4.8).
+
+
+def commit(elements: int) -> bytes:
+    """Write Commit (6.4.8): the oldest uncommitted P0 elements, at least 1, are no longer speculative."""
+    return b"\x2d" + continued(elements)
+
+
+def cancel_1(elements: int, mispredict: bool = False) -> bytes:
+    """Write Cancel format 1 (6.4.8).
+
+    :param elements: How many of the youngest P0 elements never happened, at least 1.
+    :param mispredict: Whether the last atom that is left changes its direction.
+    """
+    return bytes((0x2E | mispredict,)) + continued(elements)
+
+
+def cancel_2(atoms: str = "") -> bytes:
+    """Write Cancel format 2 (6.4.8): atoms, then one P0 element cancelled, then a mispredict.
+
+    :param atoms: ``""``, ``"E"``, ``"EE"`` or ``"N"``, oldest first.
+    """
+    return bytes((0x34 | _MISPREDICT_ATOMS[atoms],))
+
+
+def cancel_3(elements: int, atom: bool = False) -> bytes:
+    """Write Cancel format 3 (6.4.8): cancelled P0 elements, then a mispredict.
+
+    :param elements: 2 to 5.
+    :param atom: Whether an E atom comes before it all.
+    """
+    return bytes((0x38 | elements - 2 << 1 | atom,))
+
+
+def mispredict(atoms: str = "") -> bytes:
+    """Write Mispredict (6.4.8): atoms, then the last atom changes its direction.
+
+    :param atoms: ``""``, ``"E"``, ``"EE"`` or ``"N"``, oldest first.
+    """
+    return bytes((0x30 | _MISPREDICT_ATOMS[atoms],))
+
+
+# Events (6.4.11).
+
+
+def event(numbers: Iterable[int]) -> bytes:
+    """Write Event (6.4.11): at least one of the unit's events 0 to 3."""
+    return bytes((0x70 | sum(1 << number for number in numbers),))
+
+
+# Contexts and exceptions (6.4.12, 6.4.5).
+
+
+def context_payload(
+    level: int, non_secure: bool = False, wide: bool = False, vmid: bytes = b"", context_id: bytes = b""
+) -> bytes:
+    """Write what Context and Address with Context packets have in common (6.4.12).
+
+    :param level: Exception level, 0 to 3.
+    :param wide: Whether the processor is in AArch64 state.
+    :param vmid: The VMID, as many bytes as TRCIDR2.VMIDSIZE says; empty leaves it out.
+    :param context_id: The Context ID, as many bytes as TRCIDR2.CIDSIZE says; empty leaves it out.
+    """
+    info = level | wide << 4 | non_secure << 5 | (vmid != b"") << 6 | (context_id != b"") << 7
+    return bytes((info,)) + vmid + context_id
+
+
+def context(payload: bytes) -> bytes:
+    """Write Context (6.4.12) with a payload of :func:`context_payload`."""
+    return b"\x81" + payload
+
+
+def exception(number: int, elements: int, place: bytes, pending: bool = False, short: bool = False) -> bytes:
+    """Write Exception (6.4.5).
+
+    :param number: TYPE, 0 to 0x3FF.
+    :param elements: E1:E0: 1, the address is only the preferred return address; 2, it is where execution was as well.
+    :param place: The packet with the address: Address of any form, or Address with Context.
+    :param pending: M-profile: whether a fault is pending.
+    :param short: Whether to leave out the second byte where its bits are zero.
+    """
+    more = number >> 5 | pending << 5
+    info = (elements & 2) << 5 | (number & 0x1F) << 1 | (elements & 1)
+    if short and not more:
+        return bytes((0x06, info)) + place
+    return bytes((0x06, info | 0x80, more)) + place
+
+
+# Q elements (6.4.14).
+
+
+def q(count: Optional[int], place: bytes = b"") -> bytes:
+    """Write Q (6.4.14): instructions ran of which the branches are not told.
+
+    :param count: How many, at least 1; None when unknown, and then there is no address.
+    :param place: The address packet that tells where they led, of any form but the 64-bit ones; empty for none.
+    """
+    if count is None:
+        return b"\xaf"
+    if not place:
+        return b"\xac" + continued(count)
+    return bytes((0xA0 | (place[0] & 0xF),)) + place[1:] + continued(count)
+
+
+# Conditional non-branch instructions (6.4.9).
+
+
+def conditional_1(key: int) -> bytes:
+    """Write Conditional Instruction format 1 (6.4.9) with any key."""
+    return b"\x6c" + continued(key)
+
+
+def conditional_2(form: int) -> bytes:
+    """Write Conditional Instruction format 2 (6.4.9): 0, the next key; 1, the same key; 2, both one after the other."""
+    return bytes((0x40 | form,))
+
+
+def conditional_3(count: int, again: bool = False) -> bytes:
+    """Write Conditional Instruction format 3 (6.4.9).
+
+    :param count: How many with the next keys, 0 to 63.
+    :param again: Whether one with the last key follows; without it `count` is at least 1.
+    """
+    return bytes((0x6D, count << 1 | again))
+
+
+def result_1(results: Sequence[Tuple[int, int, bool]]) -> bytes:
+    """Write Conditional Result format 1 (6.4.9).
+
+    :param results: One or two of key, result (APSR flags N, Z, C, V in bits 3 to 0, or 1 for passed) and whether
+        conditional instructions up to that key are implied.
+    """
+    implied = [bit for _, _, bit in results]
+    header = 0x6E | implied[0] if len(results) == 1 else 0x68 | implied[0] | implied[1] << 1
+    data = bytearray((header,))
+    for key, result, _ in results:
+        rest = key >> 3
+        data.append((rest > 0) << 7 | (key & 7) << 4 | result)
+        data += continued(rest) if rest else b""
+    return bytes(data)
+
+
+def result_2(skip: bool, token: int) -> bytes:
+    """Write Conditional Result format 2 (6.4.9).
+
+    :param skip: Whether it is for the key after the next one.
+    :param token: 0, 1 or 2.
+    """
+    return bytes((0x48 | skip << 2 | token,))
+
+
+def result_3(tokens: int) -> bytes:
+    """Write Conditional Result format 3 (6.4.9): 12 bits of tokens, the oldest in the lowest bits."""
+    return bytes((0x50 | tokens >> 8, tokens & 0xFF))
+
+
+def result_4(token: int) -> bytes:
+    """Write Conditional Result format 4 (6.4.9), for the key before the last one: token 0, 1 or 2."""
+    return bytes((0x44 | token,))

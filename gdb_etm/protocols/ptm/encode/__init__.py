@@ -1,0 +1,7 @@
+"""Executed instructions to PTM trace, as a unit of the simulated boards emits it (IHI 0035B, 4.5).
+
+- ``encoder.py``: which packets an execution needs.
+- ``records.py``: what the encoder keeps of each instruction.
+- ``writer.py``: packets that are compressed against those before them.
+- ``packets.py``: all other packets as bytes.
+"""

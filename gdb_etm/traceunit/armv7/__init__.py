@@ -1,0 +1,12 @@
+"""Programming an ETMv3 (IHI 0014Q) or a PTM (IHI 0035B): options and capabilities to register writes.
+
+- ``capabilities.py``: what a unit has; ``probe.py`` finds what only a write can tell.
+- ``plan.py``: what the plans of both share; ``etmv3.py`` and ``ptm.py`` are the whole plans.
+- ``filter.py``, ``condition.py``: which instructions are traced, and under which condition at all (TraceEnable).
+- ``comparators.py``: which address comparator does what.
+- ``watch.py``: the DWT's comparators, where a Cortex-M's unit has none of its own.
+- ``resources.py``, ``terms.py``: events, counters, the sequencer, and how two resources are joined.
+- ``unit.py``: a unit on the target; ``unit_etmv3.py`` and ``unit_ptm.py`` are the two kinds.
+
+Independent of ``etmv4``.  Nothing but ``unit.py``, ``probe.py`` and ``capabilities.py`` reads or writes the target.
+"""

@@ -1,0 +1,99 @@
+"""Under which condition an ETMv3 or a PTM traces at all: the enabling event of TraceEnable.
+
+IHI 0014Q, 3.5 (ETMTEEVR) and table 3-9 (resources).  An event has two resources, so two conditions are the most.
+"""
+
+from __future__ import annotations
+
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
+
+from gdb_etm.errors import UnsupportedError
+from gdb_etm.registers import etmv3
+from gdb_etm.registers import etmv3_comparators as comparators
+from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
+from gdb_etm.traceunit.armv7.plan import write
+from gdb_etm.traceunit.options import AddressRange, Exceptions, TraceOptions
+from gdb_etm.traceunit.plan import RegisterWrite, Taken
+
+_MOST_CONTEXTS = 3
+
+
+class Condition(NamedTuple):
+    """When to trace."""
+
+    event: int = etmv3.EVENT_TRUE
+    when: str = "at any time"
+    contexts: Tuple[int, ...] = ()
+    """Context IDs; the first has the first comparator."""
+
+    @property
+    def notes(self) -> Tuple[str, ...]:
+        """What the user should know of it."""
+        if self.event == etmv3.EVENT_TRUE:
+            return ()
+        return ("contexts and security states are told by an event: a few instructions more or less are traced where"
+                " they change",)
+
+    @property
+    def taken(self) -> Tuple[Taken, ...]:
+        """What the Context ID comparators are for."""
+        return tuple(Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)
+                     for n, each in enumerate(self.contexts, 1))
+
+
+def condition_of(
+    options: TraceOptions, capabilities: Armv7Capabilities, others: Sequence[int] = ()
+) -> Condition:
+    """Find the event for what options say of security states and contexts.
+
+    :param others: Context IDs that have a comparator for other reasons.
+    :raises UnsupportedError: The unit cannot tell what is asked for, or an event has too few resources for it.
+    """
+    if options.exceptions is not Exceptions.AS_OTHERS:
+        raise UnsupportedError(
+            "exceptions %s: an ETMv3 or a PTM does not tell handlers from other code (ETMIDR.Major);"
+            " exclude their functions" % options.exceptions.value, "ETMIDR.Major")
+    filtered = not (options.secure and options.nonsecure)
+    if filtered:
+        capabilities.require("ETMIDR.Security", "Secure and Non-secure code")
+    contexts = tuple(dict.fromkeys(options.contexts))
+    compared = tuple(dict.fromkeys((*contexts, *others)))
+    there = min(capabilities.field("ETMCCR.CIDComps"), _MOST_CONTEXTS)
+    if len(compared) > there:
+        raise UnsupportedError(
+            "this unit has %d Context ID comparator%s (ETMCCR.CIDComps); the filters need %d"
+            % (there, "" if there == 1 else "s", len(compared)), "ETMCCR.CIDComps")
+    if len(contexts) + filtered > 2:
+        raise UnsupportedError("the filters of contexts and security states need %d resources (ETMTEEVR.A);"
+                               " an event has 2" % (len(contexts) + filtered), "ETMTEEVR.A")
+    return Condition(_event(filtered, options.secure, len(contexts)), _words(options, contexts), compared)
+
+
+def context_writes(condition: Condition, capabilities: Armv7Capabilities) -> Iterator[RegisterWrite]:
+    """Write the Context ID comparators that have a use."""
+    for n, context in enumerate(condition.contexts, 1):
+        yield write(comparators.ETMCIDCVR[n], context, "Context ID 0x%x" % context, capabilities)
+
+
+def _event(filtered: bool, secure: bool, contexts: int) -> int:
+    encode = etmv3.ETMTEEVR.encode
+    first, second = etmv3.RESOURCE_CONTEXT, etmv3.RESOURCE_CONTEXT + 1
+    if filtered and contexts:
+        function = etmv3.FUNCTION_NOT_A_AND_B if secure else etmv3.FUNCTION_A_AND_B
+        return encode(A=etmv3.RESOURCE_NONSECURE, B=first, Function=function)
+    if filtered:
+        return encode(A=etmv3.RESOURCE_NONSECURE, Function=etmv3.FUNCTION_NOT_A if secure else etmv3.FUNCTION_A)
+    if contexts == 2:
+        return encode(A=first, B=second, Function=etmv3.FUNCTION_A_OR_B)
+    return encode(A=first, Function=etmv3.FUNCTION_A) if contexts else etmv3.EVENT_TRUE
+
+
+def _words(options: TraceOptions, contexts: Tuple[int, ...]) -> str:
+    words: List[str] = []
+    if contexts:
+        words.append("with Context ID " + " or ".join("0x%x" % context for context in contexts))
+    if not options.secure:
+        words.append("in Non-secure state")
+    if not options.nonsecure:
+        words.append("in Secure state")
+    return " ".join(words) or "at any time"

@@ -1,0 +1,52 @@
+"""Identification registers of a trace unit, whatever its architecture: read, and asked by field name."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Dict, Mapping, Sequence
+
+from gdb_etm.access.port import AccessPort
+from gdb_etm.coresight.borrowed import runs
+from gdb_etm.errors import UnsupportedError
+from gdb_etm.registers.page import Page, Register
+
+
+class Identification:
+    """A frozen view of a unit's identification registers.
+
+    :param registers: Values by datasheet name; a missing register counts as 0.
+    """
+
+    _page: Page
+
+    def __init__(self, registers: Mapping[str, int]) -> None:
+        self.registers: Mapping[str, int] = MappingProxyType(dict(registers))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.registers == other.registers
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.registers.items())))
+
+    def field(self, name: str) -> int:
+        """Return an identification field's value by its full name, such as ``"TRCIDR4.NUMACPAIRS"``."""
+        register, field = name.split(".")
+        return self._page.by_name[register].get(self.registers.get(register, 0), field)
+
+    def require(self, name: str, feature: str) -> None:
+        """Refuse a feature whose identification field is 0.
+
+        :raises UnsupportedError: The field is 0.
+        """
+        if not self.field(name):
+            raise UnsupportedError("%s: not in this trace unit (%s is 0)" % (feature, name), name)
+
+
+def read_registers(port: AccessPort, base: int, registers: Sequence[Register]) -> Dict[str, int]:
+    """Read registers, neighbours in one access, and return their values by name."""
+    names = {register.offset: register.name for register in registers}
+    result: Dict[str, int] = {}
+    for first, words in runs(names):
+        for n, value in enumerate(port.read_block(base + first, words)):
+            result[names[first + 4 * n]] = value
+    return result
