@@ -12,7 +12,7 @@ from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
 from gdb_etm.history.store import History
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import DataGap, Gap, GapReason
-from gdb_etm.protocols.memory import garbage_uncollected
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
 

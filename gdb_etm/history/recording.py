@@ -33,7 +33,7 @@ def write_recording(recorder: Recorder) -> bytes:
     out.column(recorder.order.typecode, recorder.order)
     out.column(recorder.marks.typecode, recorder.marks)
     out.column(recorder.mark_positions.typecode, recorder.mark_positions)
-    out.column(recorder.event_places.typecode, recorder.event_places)
+    out.column(recorder.event_entries.typecode, recorder.event_entries)
     write_events(out, map(recorder.placed, recorder.events))
     _write_transfers(out, recorder.transfers)
     _write_transfers(out, recorder.event_transfers)
@@ -55,14 +55,14 @@ def read_recording(data: bytes, recorder: Recorder, before: Sequence[Event], off
     recorder.order.extend(found.column(recorder.order.typecode, len(recorder.table.runs)))
     recorder.marks.extend(found.column(recorder.marks.typecode, len(recorder.order)))
     recorder.mark_positions.extend(found.column(recorder.mark_positions.typecode))
-    places = found.column(recorder.event_places.typecode, len(recorder.order) + 1)
+    places = found.column(recorder.event_entries.typecode, len(recorder.order) + 1)
     recorder.events += before
     recorder.events += read_events(found, offset_of)
-    recorder.event_places.extend([0] * len(before))
-    recorder.event_places.extend(places)
+    recorder.event_entries.extend([0] * len(before))
+    recorder.event_entries.extend(places)
     if recorder.order and not (recorder.marks and recorder.marks[0] == 0):
         raise ColumnError("the first entry has no position")
-    if len(recorder.marks) != len(recorder.mark_positions) or len(recorder.events) != len(recorder.event_places):
+    if len(recorder.marks) != len(recorder.mark_positions) or len(recorder.events) != len(recorder.event_entries):
         raise ColumnError("columns differ in length")
     for column in (places, recorder.marks):
         if any(after < place for place, after in zip(column, column[1:])):

@@ -279,7 +279,7 @@ class History:
 
         :returns: Each with its position in the stream; that of an event means nothing.
         """
-        events, places = self._recorder.events, self._recorder.event_places
+        events, places = self._recorder.events, self._recorder.event_entries
         at = bisect_left(places, entry)
         for index, position in enumerate(self._recorder.positions(entry), entry):
             while at < len(events) and places[at] <= index:
@@ -292,7 +292,7 @@ class History:
 
     def entry_events(self) -> Iterator[Tuple[int, Event]]:
         """Go through the events between entries of :attr:`order`, each with the number of entries before it."""
-        return zip(self._recorder.event_places, map(self._recorder.placed, self._recorder.events))
+        return zip(self._recorder.event_entries, map(self._recorder.placed, self._recorder.events))
 
     @property
     def events(self) -> Sequence[Event]:
@@ -338,7 +338,7 @@ class History:
 
     def _find_gaps(self, gaps: Dict[int, List[Tuple[int, int, Gap]]]) -> Iterator[Tuple[int, Event]]:
         # All events between entries, and the gaps within runs.
-        events, places = self._recorder.events, self._recorder.event_places
+        events, places = self._recorder.events, self._recorder.event_entries
         before = at = 0
         for entry, position in enumerate(self._recorder.positions()):
             while at < len(events) and places[at] <= entry:

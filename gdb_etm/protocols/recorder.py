@@ -1,7 +1,7 @@
 """Where decoders put what they find: a column of run numbers, and the events between them.
 
-A *run* is what a stretch of trace bytes said: the *legs* of its packets, and events, each with the place in the
-stretch of its packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
+A *run* is what some trace bytes said: the *legs* of their packets, and events, each with the position of its
+packet.  Programs loop, so few distinct runs make up a long execution; a run is stored once and the
 execution is a column of run numbers.  Where loops are long, runs are put together to *chains*, which are runs as well.
 """
 
@@ -43,7 +43,7 @@ class Foreseen(NamedTuple):
 
 
 class Run:
-    """What a stretch of trace bytes said, in order."""
+    """What some trace bytes said, in order."""
 
     __slots__ = ("length", "foreseen", "_positions", "_legs", "_instructions")
 
@@ -213,7 +213,7 @@ class Recorder:
         """For each of ``marks`` the position in the stream of its first byte."""
         self.events: List[Event] = []
         """Events between entries; :meth:`placed` makes them what others see."""
-        self.event_places = array("I")
+        self.event_entries = array("I")
         """For each event the number of entries before it."""
         self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
         """Loads and stores of the last instruction of an entry of ``order``, by the entry's index."""
@@ -245,7 +245,7 @@ class Recorder:
     def event(self, event: Event) -> None:
         """Append an event after all that was executed so far."""
         self.events.append(event)
-        self.event_places.append(len(self.order))
+        self.event_entries.append(len(self.order))
 
     def time(self, value: int, position: int) -> None:
         """Append a timestamp; there may be many, so its offset is worked out when somebody looks at it.
@@ -254,7 +254,7 @@ class Recorder:
         """
         # Below zero there is no offset.
         self.events.append(_new(Timestamp, (~position, value, None)))
-        self.event_places.append(len(self.order))
+        self.event_entries.append(len(self.order))
 
     def placed(self, event: Event) -> Event:
         """Give an event of :attr:`events` with its offset in the capture's buffer."""
@@ -269,14 +269,14 @@ class Recorder:
         number = self.order[-1] if self.order else -1
         run = self.table.runs[number] if number >= 0 else None
         last = len(self.order) - 1
-        index = bisect_right(self.event_places, last)
+        index = bisect_right(self.event_entries, last)
         if run is None or any(isinstance(event, Gap) for event in self.events[index:]):
             return False
         if not isinstance(run, Chain) and len(run.legs) == 1 and not run.foreseen:
             return False
         (position,) = self.positions(last)
         following = self.events[index:]
-        del self.events[index:], self.event_places[index:], self.order[last]
+        del self.events[index:], self.event_entries[index:], self.order[last]
         if self.marks[-1] == last:
             del self.marks[-1], self.mark_positions[-1]
         self._following = None
@@ -301,12 +301,12 @@ class Recorder:
         :param found: Each with the number of entries of ``order`` before it, in ascending order; it comes after the
             events that have the same.
         """
-        self._insert([(bisect_right(self.event_places, entries), entries, event) for entries, event in found])
+        self._insert([(bisect_right(self.event_entries, entries), entries, event) for entries, event in found])
 
     def here(self) -> Spot:
         """Give the spot after all that was recorded so far."""
         entries = len(self.order)
-        last = self.events[-1] if self.events and self.event_places[-1] == entries else None
+        last = self.events[-1] if self.events and self.event_entries[-1] == entries else None
         return Spot(entries, last)
 
     def insert_at(self, found: Sequence[Tuple[Spot, Event]]) -> None:
@@ -317,8 +317,8 @@ class Recorder:
         self._insert([(self._index(spot), spot.entries, event) for spot, event in found])
 
     def _index(self, spot: Spot) -> int:
-        index = bisect_left(self.event_places, spot.entries)
-        end = bisect_right(self.event_places, spot.entries)
+        index = bisect_left(self.event_entries, spot.entries)
+        end = bisect_right(self.event_entries, spot.entries)
         while spot.event is not None and index < end:
             index += 1
             if self.events[index - 1] is spot.event:
@@ -329,16 +329,16 @@ class Recorder:
         # Each with the index that it goes before, and the number of entries before it.
         found = sorted(found, key=lambda one: one[0])
         events: List[Event] = []
-        places = array("I")
+        counts = array("I")
         at = 0
         for index, entries, event in found:
             events += self.events[at:index]
-            places += self.event_places[at:index]
+            counts += self.event_entries[at:index]
             events.append(event)
-            places.append(entries)
+            counts.append(entries)
             at = index
         self.events[:at] = events
-        self.event_places[:at] = places
+        self.event_entries[:at] = counts
         indices = [index for index, _, _ in found]
         self.event_transfers = {at + bisect_right(indices, at): kept for at, kept in self.event_transfers.items()}
 

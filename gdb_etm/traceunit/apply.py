@@ -43,13 +43,18 @@ def differences(plan: Plan, port: AccessPort, base: int) -> List[str]:
         for n, value in enumerate(port.read_block(base + first, words)):
             step = last[first + 4 * n]
             if (value ^ step.value) & step.mask:
-                result.append("%s at 0x%08x was written 0x%08x and reads 0x%08x"
-                              % (step.name, base + step.offset, step.value, value))
+                result.append(
+                    "%s at 0x%08x was written 0x%08x and reads 0x%08x"
+                    % (step.name, base + step.offset, step.value, value)
+                )
     return result
 
 
 def _poll(step: RegisterPoll, port: AccessPort, base: int, deadline: Deadline) -> None:
     def late(value: int) -> NoReturn:
-        raise CaptureError("%s at 0x%08x (%s) stays 0x%x: waited in vain until %s; %s"
-                           % (step.name, base + step.offset, port.name, value, step.why, step.hint))
+        raise CaptureError(
+            "%s at 0x%08x (%s) stays 0x%x: waited in vain until %s; %s"
+            % (step.name, base + step.offset, port.name, value, step.why, step.hint)
+        )
+
     deadline.wait_until(lambda: port.read32(base + step.offset), lambda value: value & step.mask == step.value, late)

@@ -55,8 +55,12 @@ class Bench:
         """
         session = self._session
         plan, setup = session.plan_start(options)
-        links = {part.registers.base: link for link in session.links for part in self.parts
-                 if part.registers.base == link.registers.base}
+        links = {
+            part.registers.base: link
+            for link in session.links
+            for part in self.parts
+            if part.registers.base == link.registers.base
+        }
         planned = []
         for part in self.parts:
             steps: Tuple[Step, ...] = ()
@@ -105,8 +109,7 @@ class Bench:
         quiet = [each for each in registers if each.access != "WO" and not each.remarks.reading]
         offsets = [each.offset + 4 * n for each in quiet for n in range(each.width // 32)]
         words = read_words(part, offsets)
-        return {each.name: sum(words[each.offset + 4 * n] << 32 * n for n in range(each.width // 32))
-                for each in quiet}
+        return {each.name: sum(words[each.offset + 4 * n] << 32 * n for n in range(each.width // 32)) for each in quiet}
 
     def read(self, part: Part, register: Register) -> int:
         """Read one register, whatever that does to the component.
@@ -130,8 +133,10 @@ class Bench:
         if register.access == "RO":
             raise CaptureError("%s can only be read" % register.name)
         if part.role is Role.PROCESSOR:
-            raise CaptureError("%s.%s is the debugger's own: watchpoints and halts need it; only reading is for us"
-                               % (part.name, register.name))
+            raise CaptureError(
+                "%s.%s is the debugger's own: watchpoints and halts need it; only reading is for us"
+                % (part.name, register.name)
+            )
         before = 0 if register.access == "WO" else self.read(part, register)
         wanted = checked(register, value) if value is not None else before
         wanted = changed(register, wanted, fields, self._session.unit.version)
@@ -147,8 +152,10 @@ class Bench:
 
     def _write_beside(self, part: Part, register: Register, value: int) -> None:
         if part.role is Role.SINK and register.name != "CTL" and self._session.sink.status().capturing:
-            raise CaptureError('%s.%s: the trace buffer is capturing (CTL.TraceCaptEn is 1); "etm stop" first'
-                               % (part.name, register.name))
+            raise CaptureError(
+                '%s.%s: the trace buffer is capturing (CTL.TraceCaptEn is 1); "etm stop" first'
+                % (part.name, register.name)
+            )
         if register.access == "WO":
             part.registers.command(register, value)
         else:
@@ -171,8 +178,9 @@ class Bench:
         if is_newer(since, unit.version) and since is not None:
             raise CaptureError("%s: not before v%d.%d, this unit is v%d.%d" % (register.name, *since, *unit.version))
         needs = ["%s is %d" % (name, unit.identification.field(name)) for name in register.remarks.needs.split()]
-        raise CaptureError("%s: not in this trace unit%s"
-                           % (register.name, " (%s)" % ", ".join(needs) if needs else ""))
+        raise CaptureError(
+            "%s: not in this trace unit%s" % (register.name, " (%s)" % ", ".join(needs) if needs else "")
+        )
 
 
 def _parts(session: TraceSession) -> Iterable[Part]:

@@ -56,7 +56,8 @@ class ByHand:
         old = self._kept.get(kept.offset, kept)
         value = old.value & ~kept.mask | kept.value & kept.mask
         self._kept[kept.offset] = kept._replace(
-            value=value, mask=old.mask | kept.mask, lost=old.lost & ~kept.mask | kept.lost)
+            value=value, mask=old.mask | kept.mask, lost=old.lost & ~kept.mask | kept.lost
+        )
 
     def forget(self, name: Optional[str] = None) -> List[str]:
         """Leave a register, or all of them, to the plan again.
@@ -80,7 +81,7 @@ class ByHand:
             else:
                 steps.append(kept.over(step))
         steps += [kept.step for offset, kept in self._kept.items() if offset not in planned]
-        note = "as written by hand: %s; \"etm reg /f\" leaves them to the plan again" % ", ".join(self.names)
+        note = 'as written by hand: %s; "etm reg /f" leaves them to the plan again' % ", ".join(self.names)
         return plan._replace(steps=tuple(steps), notes=plan.notes + (note,))
 
 
@@ -96,13 +97,17 @@ def changed(register: Register, found: int, fields: Mapping[str, int], version: 
         if field is None:
             raise CaptureError("%s has no field %s; there are %s" % (register.name, name, ", ".join(register.fields)))
         if value >> field.width:
-            raise CaptureError("%s.%s is %d bit%s wide: 0x%x does not fit"
-                               % (register.name, name, field.width, "s"[field.width == 1:], value))
+            raise CaptureError(
+                "%s.%s is %d bit%s wide: 0x%x does not fit"
+                % (register.name, name, field.width, "s"[field.width == 1 :], value)
+            )
         if field.meaning.is_status:
             raise CaptureError("%s.%s can only be read" % (register.name, name))
         if is_newer(field.meaning.since, version):
-            raise CaptureError("%s.%s: not before v%d.%d, this unit is v%d.%d"
-                               % (register.name, name, *(field.meaning.since or (0, 0)), *version))
+            raise CaptureError(
+                "%s.%s: not before v%d.%d, this unit is v%d.%d"
+                % (register.name, name, *(field.meaning.since or (0, 0)), *version)
+            )
         found = found & ~field.mask | value << field.low
     return found | register.encode()
 

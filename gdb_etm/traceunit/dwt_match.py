@@ -61,8 +61,10 @@ class Comparators(NamedTuple):
             return (Block(event.address, 1, str(event)),)
         assert isinstance(event, (ExecutedIn, Accessed))
         if isinstance(event, Accessed) and event.value is not None:
-            raise UnsupportedError("%s: this unit has no comparators of values (%s), and the DWT's are not asked for it"
-                                   % (event, field), field)
+            raise UnsupportedError(
+                "%s: this unit has no comparators of values (%s), and the DWT's are not asked for it" % (event, field),
+                field,
+            )
         is_data = isinstance(event, Accessed)
         end = event.where.last + 1 if is_data else past(event.where)
         largest = self.largest if not self.is_v8 else _LARGEST_V8 if is_data else 2
@@ -70,10 +72,14 @@ class Comparators(NamedTuple):
         if number > _MOST_BLOCKS:
             raise UnsupportedError(
                 "this unit has no address comparators (%s), and of the DWT's, which match %s, %d are free:"
-                " %s alone would need %d" % (field, self.words, len(self.free), event, number), field)
+                " %s alone would need %d" % (field, self.words, len(self.free), event, number),
+                field,
+            )
         access = event.access if isinstance(event, Accessed) else Access.EITHER
-        return tuple(Block(each.first, each.last - each.first + 1, str(event), access, is_data)
-                     for each in blocks(event.where.first, end, largest))
+        return tuple(
+            Block(each.first, each.last - each.first + 1, str(event), access, is_data)
+            for each in blocks(event.where.first, end, largest)
+        )
 
     def writes(self, number: int, block: Block) -> Iterator[RegisterWrite]:
         """Write one comparator.
@@ -111,8 +117,11 @@ def comparators_of(registers: Mapping[str, int], inputs: int) -> Comparators:
     functions = {n: registers.get("DWT_FUNCTION%d" % n, 0) for n in range(there)}
     identities = {n: dwt_v8.DWT_FUNCTION[n].get(value, "ID") for n, value in functions.items()}
     is_v8 = any(identities.values())
-    free = [n for n, value in functions.items() if not dwt.DWT_FUNCTION[n].get(value, "FUNCTION")
-            and (not is_v8 or identities[n] & dwt_v8.ID_INSTRUCTION)]
+    free = [
+        n
+        for n, value in functions.items()
+        if not dwt.DWT_FUNCTION[n].get(value, "FUNCTION") and (not is_v8 or identities[n] & dwt_v8.ID_INSTRUCTION)
+    ]
     largest = min((1 << registers.get("DWT_MASK%d" % n, 0) for n in free), default=0)
     return Comparators(tuple(reversed(free)), is_v8, 1 if is_v8 else largest)
 
@@ -125,7 +134,8 @@ def past(pair: AddressRange) -> int:
 def note(used: Tuple[int, ...]) -> str:
     """Say which comparators are taken."""
     return "the filter takes comparators of the DWT (%s), which watchpoints cannot have meanwhile" % ", ".join(
-        str(number) for number in used)
+        str(number) for number in used
+    )
 
 
 def _write(register: Register, value: int, why: str) -> RegisterWrite:

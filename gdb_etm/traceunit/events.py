@@ -354,8 +354,7 @@ class Counter:
             raise ValueError("counter %d: the first is counter 0" % self.number)
         for value in (self.value, self.reloaded):
             if not 0 <= value <= LARGEST_COUNT:
-                raise ValueError("counter %d: %d does not fit; it counts 0 to %d" % (
-                    self.number, value, LARGEST_COUNT))
+                raise ValueError("counter %d: %d does not fit; it counts 0 to %d" % (self.number, value, LARGEST_COUNT))
 
     @property
     def reloaded(self) -> int:

@@ -30,28 +30,59 @@ def _etmv4(unit: Capabilities) -> Iterator[Feature]:
     field = unit.field
     pairs, inputs = field("TRCIDR4.NUMACPAIRS"), field("TRCIDR4.NUMPC")
     contexts = field("TRCIDR4.NUMCIDC") if field("TRCIDR2.CIDSIZE") else 0
-    yield Feature("comparators", _listed(
-        _several(2 * pairs, "address comparator", " (%s)" % _several(pairs, "range")),
-        "not of loads and stores" if pairs and not field("TRCIDR4.SUPPDAC") else "",
-        _several(field("TRCIDR4.NUMDVC"), "data value comparator"), _several(contexts, "Context ID comparator"),
-        _several(field("TRCIDR4.NUMVMIDC"), "VMID comparator"),
-        _several(inputs, "processor comparator input")),
-        ("TRCIDR4.NUMACPAIRS", "TRCIDR4.SUPPDAC", "TRCIDR4.NUMDVC", "TRCIDR4.NUMCIDC", "TRCIDR4.NUMVMIDC",
-         "TRCIDR4.NUMPC"))
-    yield Feature("filters", _listed(
-        "include and exclude ranges, start and stop at addresses" if pairs else "",
-        "start and stop by the processor's comparators" if inputs else "", _levels(unit),
-        "system errors always" if field("TRCIDR3.TRCERR") else ""),
-        ("TRCIDR4.NUMACPAIRS", "TRCIDR4.NUMPC", "TRCIDR3.EXLEVEL_S", "TRCIDR3.EXLEVEL_NS", "TRCIDR3.TRCERR"))
+    yield Feature(
+        "comparators",
+        _listed(
+            _several(2 * pairs, "address comparator", " (%s)" % _several(pairs, "range")),
+            "not of loads and stores" if pairs and not field("TRCIDR4.SUPPDAC") else "",
+            _several(field("TRCIDR4.NUMDVC"), "data value comparator"),
+            _several(contexts, "Context ID comparator"),
+            _several(field("TRCIDR4.NUMVMIDC"), "VMID comparator"),
+            _several(inputs, "processor comparator input"),
+        ),
+        (
+            "TRCIDR4.NUMACPAIRS",
+            "TRCIDR4.SUPPDAC",
+            "TRCIDR4.NUMDVC",
+            "TRCIDR4.NUMCIDC",
+            "TRCIDR4.NUMVMIDC",
+            "TRCIDR4.NUMPC",
+        ),
+    )
+    yield Feature(
+        "filters",
+        _listed(
+            "include and exclude ranges, start and stop at addresses" if pairs else "",
+            "start and stop by the processor's comparators" if inputs else "",
+            _levels(unit),
+            "system errors always" if field("TRCIDR3.TRCERR") else "",
+        ),
+        ("TRCIDR4.NUMACPAIRS", "TRCIDR4.NUMPC", "TRCIDR3.EXLEVEL_S", "TRCIDR3.EXLEVEL_NS", "TRCIDR3.TRCERR"),
+    )
     yield from _etmv4_resources(unit)
-    yield Feature("options", ", ".join(unit.words[:-1]) or "none", (
-        "TRCIDR0.RETSTACK", "TRCIDR0.TRCCCI", "TRCIDR3.CCITMIN", "TRCIDR0.TSSIZE", "TRCIDR0.TRCBB", "TRCIDR2.CIDSIZE",
-        "TRCIDR0.TRCCOND", "TRCIDR0.TRCDATA"))
+    yield Feature(
+        "options",
+        ", ".join(unit.words[:-1]) or "none",
+        (
+            "TRCIDR0.RETSTACK",
+            "TRCIDR0.TRCCCI",
+            "TRCIDR3.CCITMIN",
+            "TRCIDR0.TSSIZE",
+            "TRCIDR0.TRCBB",
+            "TRCIDR2.CIDSIZE",
+            "TRCIDR0.TRCCOND",
+            "TRCIDR0.TRCDATA",
+        ),
+    )
     stalls = field("TRCIDR3.STALLCTL") and field("TRCIDR3.SYSSTALL")
-    yield Feature("overflow", _listed(
-        "can stall the processor" if stalls else "cannot stall the processor",
-        "can prevent it" if field("TRCIDR3.NOOVERFLOW") else ""),
-        ("TRCIDR3.STALLCTL", "TRCIDR3.SYSSTALL", "TRCIDR3.NOOVERFLOW"))
+    yield Feature(
+        "overflow",
+        _listed(
+            "can stall the processor" if stalls else "cannot stall the processor",
+            "can prevent it" if field("TRCIDR3.NOOVERFLOW") else "",
+        ),
+        ("TRCIDR3.STALLCTL", "TRCIDR3.SYSSTALL", "TRCIDR3.NOOVERFLOW"),
+    )
     fixed = unit.fixed_sync_bytes
     words = "every %d bytes, fixed" % fixed if fixed else "never by itself"
     yield Feature("synchronisation", "every 256 bytes to 1 MiB" if fixed is None else words, ("TRCIDR3.SYNCPR",))
@@ -73,8 +104,11 @@ def _etmv4_resources(unit: Capabilities) -> Iterator[Feature]:
         external += ", of which %d can be selected at a time" % selected
     yield Feature("external inputs", external or "none", ("TRCIDR5.NUMEXTIN", "TRCIDR5.NUMEXTINSEL"))
     selectors = max(2 * unit.selector_pairs - 2, 0)
-    yield Feature("resource selectors", "%d, beside those for never and always" % selectors if unit.selector_pairs
-                  else "none", ("TRCIDR4.NUMRSPAIR", "TRCIDR1.TRCARCHMIN"))
+    yield Feature(
+        "resource selectors",
+        "%d, beside those for never and always" % selectors if unit.selector_pairs else "none",
+        ("TRCIDR4.NUMRSPAIR", "TRCIDR1.TRCARCHMIN"),
+    )
     events = _several(unit.events, "event")
     if events and field("TRCIDR5.ATBTRIG"):
         events += "; event 0 can trigger on the trace bus"
@@ -82,8 +116,12 @@ def _etmv4_resources(unit: Capabilities) -> Iterator[Feature]:
 
 
 def _abilities(unit: Capabilities, n: int) -> str:
-    known = (("INST", "instruction addresses"), ("DA", "data addresses"), ("DV", "data values"),
-             ("PC", "the processor's comparators"))
+    known = (
+        ("INST", "instruction addresses"),
+        ("DA", "data addresses"),
+        ("DV", "data values"),
+        ("PC", "the processor's comparators"),
+    )
     found = [words for name, words in known if unit.field("TRCSSCSR%d.%s" % (n, name))]
     return "by " + (" and ".join(found) or "nothing")
 
@@ -101,41 +139,70 @@ def _levels(unit: Capabilities) -> str:
 def _armv7(unit: Armv7Capabilities) -> Iterator[Feature]:
     field = unit.field
     has_data = "DataComps" in unit.page.by_name["ETMCCR"].fields
-    yield Feature("comparators", _listed(
-        _several(2 * unit.pairs, "address comparator", " (%s)" % _several(unit.pairs, "range")),
-        _several(field("ETMCCR.DataComps"), "data value comparator") if has_data else "",
-        _several(field("ETMCCR.CIDComps"), "Context ID comparator"),
-        "1 VMID comparator" if field("ETMCCER.Virtualization") else "",
-        _several(field("ETMCCER.WatchInputs"), "watchpoint input", " from the DWT's comparators (%d free)"
-                 % len(unit.watchpoints) if unit.registers.get("DWT_CTRL") else "")),
-        ("ETMCCR.AddrPairs", *(("ETMCCR.DataComps",) if has_data else ()), "ETMCCR.CIDComps",
-         "ETMCCER.Virtualization", "ETMCCER.WatchInputs"))
-    yield Feature("filters", _listed(
-        "include or exclude ranges" if unit.pairs else "",
-        "blocks of addresses by the DWT" if not unit.pairs and unit.watchpoints else "",
-        "start and stop" if field("ETMCCR.StartStop") else "",
-        "start and stop by watchpoints" if field("ETMCCER.WatchStartStop") else "",
-        "Context IDs by an event" if field("ETMCCR.CIDComps") else "",
-        "security states by an event" if field("ETMIDR.Security") else ""),
-        ("ETMCCR.AddrPairs", "ETMCCR.StartStop", "ETMCCER.WatchStartStop", "ETMCCR.CIDComps", "ETMIDR.Security"))
+    yield Feature(
+        "comparators",
+        _listed(
+            _several(2 * unit.pairs, "address comparator", " (%s)" % _several(unit.pairs, "range")),
+            _several(field("ETMCCR.DataComps"), "data value comparator") if has_data else "",
+            _several(field("ETMCCR.CIDComps"), "Context ID comparator"),
+            "1 VMID comparator" if field("ETMCCER.Virtualization") else "",
+            _several(
+                field("ETMCCER.WatchInputs"),
+                "watchpoint input",
+                (
+                    " from the DWT's comparators (%d free)" % len(unit.watchpoints)
+                    if unit.registers.get("DWT_CTRL")
+                    else ""
+                ),
+            ),
+        ),
+        (
+            "ETMCCR.AddrPairs",
+            *(("ETMCCR.DataComps",) if has_data else ()),
+            "ETMCCR.CIDComps",
+            "ETMCCER.Virtualization",
+            "ETMCCER.WatchInputs",
+        ),
+    )
+    yield Feature(
+        "filters",
+        _listed(
+            "include or exclude ranges" if unit.pairs else "",
+            "blocks of addresses by the DWT" if not unit.pairs and unit.watchpoints else "",
+            "start and stop" if field("ETMCCR.StartStop") else "",
+            "start and stop by watchpoints" if field("ETMCCER.WatchStartStop") else "",
+            "Context IDs by an event" if field("ETMCCR.CIDComps") else "",
+            "security states by an event" if field("ETMIDR.Security") else "",
+        ),
+        ("ETMCCR.AddrPairs", "ETMCCR.StartStop", "ETMCCER.WatchStartStop", "ETMCCR.CIDComps", "ETMIDR.Security"),
+    )
     counters = _several(min(field("ETMCCR.Counters"), 4), "counter of 16 bits", "", "counters of 16 bits")
     if counters and field("ETMCCER.ReducedCounter"):
         counters += "; counter 0 only counts cycles"
     yield Feature("counters", counters or "none", ("ETMCCR.Counters", "ETMCCER.ReducedCounter"))
     yield Feature("sequencer", "3 states" if field("ETMCCR.Sequencer") else "none", ("ETMCCR.Sequencer",))
-    external = _listed(_several(field("ETMCCR.ExtIn"), "input"), _several(field("ETMCCR.ExtOut"), "output"),
-                       _several(field("ETMCCER.ExtInSel"), "selected input",
-                                " of a bus of %d" % field("ETMCCER.ExtInBus")))
+    external = _listed(
+        _several(field("ETMCCR.ExtIn"), "input"),
+        _several(field("ETMCCR.ExtOut"), "output"),
+        _several(field("ETMCCER.ExtInSel"), "selected input", " of a bus of %d" % field("ETMCCER.ExtInBus")),
+    )
     yield Feature("external", external, ("ETMCCR.ExtIn", "ETMCCR.ExtOut", "ETMCCER.ExtInSel", "ETMCCER.ExtInBus"))
     own = ("ETMCR.DataAddress", "ETMCR.DataValue") if has_data else ("ETMCCER.ReturnStack",)
-    yield Feature("options", ", ".join(unit.words[:-1]) or "none", (
-        *own, "ETMCR.CycleAccurate", "ETMCCER.Timestamp", "ETMCR.BranchBroadcast", "ETMCR.ContextIDSize"))
+    yield Feature(
+        "options",
+        ", ".join(unit.words[:-1]) or "none",
+        (*own, "ETMCR.CycleAccurate", "ETMCCER.Timestamp", "ETMCR.BranchBroadcast", "ETMCR.ContextIDSize"),
+    )
     stalls = field("ETMCCR.FIFOFULL") and field("ETMSCR.FIFOFULL")
-    yield Feature("overflow", "can stall the processor" if stalls else "cannot stall the processor",
-                  ("ETMCCR.FIFOFULL", "ETMSCR.FIFOFULL"))
+    yield Feature(
+        "overflow",
+        "can stall the processor" if stalls else "cannot stall the processor",
+        ("ETMCCR.FIFOFULL", "ETMSCR.FIFOFULL"),
+    )
     fixed = unit.fixed_sync_bytes
-    yield Feature("synchronisation", "as wanted" if fixed is None else "every %d bytes, fixed" % fixed,
-                  ("ETMSYNCFR.Frequency",))
+    yield Feature(
+        "synchronisation", "as wanted" if fixed is None else "every %d bytes, fixed" % fixed, ("ETMSYNCFR.Frequency",)
+    )
 
 
 def _several(count: int, noun: str, more: str = "", nouns: str = "") -> str:

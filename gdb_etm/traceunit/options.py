@@ -185,8 +185,9 @@ class TraceOptions:
         if self.cycle_count is not None and self.cycle_count < 1:
             raise ValueError("cycle count threshold %d: must be at least 1" % self.cycle_count)
         if self.stall_level is not None and not (self.stall and 0 <= self.stall_level <= 15):
-            raise ValueError("stall level %d: %s" % (
-                self.stall_level, "must be from 0 to 15" if self.stall else "stalling is off"))
+            raise ValueError(
+                "stall level %d: %s" % (self.stall_level, "must be from 0 to 15" if self.stall else "stalling is off")
+            )
         _check_rules(self)
 
     @property
@@ -227,8 +228,16 @@ def _check_rules(options: TraceOptions) -> None:
     if not 0 <= options.first_state < STATES:
         raise ValueError("state %d: a sequencer has states 0 to %d" % (options.first_state, STATES - 1))
     # Which of both it would do is unpredictable (IHI 0064, 7.3, TRCVISSCTLR).
-    starts, stops = ({each for rule in options.rules if rule.do == action for each in alternatives(rule.when)
-                      if isinstance(each, (Executed, Watched))} for action in (Start(), Stop()))
+    starts, stops = (
+        {
+            each
+            for rule in options.rules
+            if rule.do == action
+            for each in alternatives(rule.when)
+            if isinstance(each, (Executed, Watched))
+        }
+        for action in (Start(), Stop())
+    )
     starts, stops = starts | {*map(Executed, options.start_at)}, stops | {*map(Executed, options.stop_at)}
     for each in starts & stops:
         what = "0x%08x" % each.address if isinstance(each, Executed) else str(each)
@@ -243,8 +252,9 @@ def _check_rules(options: TraceOptions) -> None:
                 raise ValueError('counter %d is used but not set; "etm counter %d VALUE" sets it' % (counter, counter))
         for event in members(rule.when):
             if isinstance(event, InState) and not moved:
-                raise ValueError('state %d: nothing takes the sequencer there; "etm on EVENT do next-state" does'
-                                 % event.state)
+                raise ValueError(
+                    'state %d: nothing takes the sequencer there; "etm on EVENT do next-state" does' % event.state
+                )
         _check_states(rule.do, rule.when)
 
 

@@ -27,8 +27,10 @@ from gdb_etm.traceunit.unit import TraceUnit
 from gdb_etm.traceunit.units import make_unit
 
 # An ETMv4 tells of a trigger on the trace bus, an ETB of the ETM generations before listens to a wire.
-_DEAF = ("an ETB may not hear of a trigger on the trace bus: then the trace goes to the halt, and the trigger is in it"
-         " (only a TMC surely does)")
+_DEAF = (
+    "an ETB may not hear of a trigger on the trace bus: then the trace goes to the halt, and the trigger is in it"
+    " (only a TMC surely does)"
+)
 
 
 class TraceSession:
@@ -230,8 +232,10 @@ class TraceSession:
     def _drained_notes(self, drained: Drained) -> Tuple[str, ...]:
         if not self._lost_power:
             return self._trigger_notes(drained)
-        words = ("the trace unit lost its power while it traced (%s), and what it was programmed with: what ran after"
-                 " that is not in the trace; before it traces again it is programmed anew")
+        words = (
+            "the trace unit lost its power while it traced (%s), and what it was programmed with: what ran after"
+            " that is not in the trace; before it traces again it is programmed anew"
+        )
         return (words % self.unit.power_loss,)
 
     def _trigger_notes(self, drained: Drained) -> Tuple[str, ...]:
@@ -252,8 +256,15 @@ class TraceSession:
         trace = None
         if self._scs is not None:
             trace = bool(cortex_m.DEMCR.get(self._scs.read(cortex_m.DEMCR), "TRCENA"))
-        return SessionStatus(self.state, self.unit.status(), self.sink.status(), self.sink.size,
-                             tuple(link.open_inputs for link in self._links), trace, self.plan)
+        return SessionStatus(
+            self.state,
+            self.unit.status(),
+            self.sink.status(),
+            self.sink.size,
+            tuple(link.open_inputs for link in self._links),
+            trace,
+            self.plan,
+        )
 
     def restoration(self) -> List[Restoration]:
         """List the writes that put the hardware back as it was found, in order, for when we cannot do so ourselves.
@@ -301,7 +312,11 @@ class TraceSession:
     def _give_back(self) -> Optional[EtmError]:
         first: Optional[EtmError] = None
         steps: Tuple[Callable[[], None], ...] = (
-            self.unit.release, *(link.release for link in self._links), self.sink.release, self._disable_trace)
+            self.unit.release,
+            *(link.release for link in self._links),
+            self.sink.release,
+            self._disable_trace,
+        )
         for step in steps:
             try:
                 step()

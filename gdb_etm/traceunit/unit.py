@@ -93,8 +93,9 @@ class TraceUnit(ABC):
             notes += ("another debugger had claimed the trace unit; if it is still there, it loses its trace",)
         register = self.management.authentication
         if register.get(self.identification.registers.get(register.name, 0), "SNID") == _IMPLEMENTED:
-            notes += ("Secure code is not traced: the chip's debug authentication forbids it (%s.SNID)"
-                      % register.name,)
+            notes += (
+                "Secure code is not traced: the chip's debug authentication forbids it (%s.SNID)" % register.name,
+            )
         return notes
 
     @property
@@ -113,8 +114,10 @@ class TraceUnit(ABC):
         self._check_authentication()
         integration = self.management.integration
         if integration.get(self._registers.read(integration), "IME"):
-            raise CaptureError("the trace unit at 0x%08x is in integration mode (%s.IME): reset the chip"
-                               % (self._registers.base, integration.name))
+            raise CaptureError(
+                "the trace unit at 0x%08x is in integration mode (%s.IME): reset the chip"
+                % (self._registers.base, integration.name)
+            )
         self._claim()
         self._lost_power = False
         self._probe()
@@ -171,8 +174,9 @@ class TraceUnit(ABC):
         :raises CaptureError: The unit must not be written at the moment, or the session holds it by that register.
         """
         if register.name in self.management.held_by:
-            raise CaptureError('%s: the session holds the trace unit by it; "etm disconnect" gives it back'
-                               % register.name)
+            raise CaptureError(
+                '%s: the session holds the trace unit by it; "etm disconnect" gives it back' % register.name
+            )
         self._write_by_hand(register, value)
 
     @abstractmethod
@@ -209,8 +213,10 @@ class TraceUnit(ABC):
                 raise
         self._power()
         if self._lost_power:
-            raise CaptureError("the trace unit at 0x%08x lost power while it was programmed (%s):"
-                               " keep the core awake and start again" % (self._registers.base, self.power_loss))
+            raise CaptureError(
+                "the trace unit at 0x%08x lost power while it was programmed (%s):"
+                " keep the core awake and start again" % (self._registers.base, self.power_loss)
+            )
 
     def disable(self) -> None:
         """Stop tracing and wait until all trace has left it.
@@ -307,9 +313,11 @@ class TraceUnit(ABC):
         register, power = self.management.power_status, self.management.power
 
         def late(value: int) -> NoReturn:
-            raise CaptureError("the trace unit at 0x%08x has no power (%s is 0x%x):"
-                               " keep the core awake, or connect under reset"
-                               % (self._registers.base, register.name, value))
+            raise CaptureError(
+                "the trace unit at 0x%08x has no power (%s is 0x%x):"
+                " keep the core awake, or connect under reset" % (self._registers.base, register.name, value)
+            )
+
         self._deadline.wait_until(self._power, lambda value: bool(register.get(value, power)), late)
 
     def _open_os_lock(self) -> None:
@@ -318,9 +326,13 @@ class TraceUnit(ABC):
             return
         self._registers.undo_by(names.lock_access, names.lock_key)
         self._registers.command(names.lock_access, 0)
-        self._deadline.wait(self._registers.port, self._registers.base, names.lock_status,
-                            "software on the target holds the OS Lock; halt the core and try again",
-                            **{names.locked: 0})
+        self._deadline.wait(
+            self._registers.port,
+            self._registers.base,
+            names.lock_status,
+            "software on the target holds the OS Lock; halt the core and try again",
+            **{names.locked: 0},
+        )
 
     def _check_authentication(self) -> None:
         register = self.management.authentication
@@ -328,16 +340,20 @@ class TraceUnit(ABC):
         fields = register.decode(value)
         allowed = (fields["SNID"], fields["NSNID"])
         if _IMPLEMENTED in allowed and _ENABLED not in allowed:
-            raise CaptureError("the chip's debug authentication forbids tracing (%s is 0x%x):"
-                               " unlock debug on the chip" % (register.name, value))
+            raise CaptureError(
+                "the chip's debug authentication forbids tracing (%s is 0x%x):"
+                " unlock debug on the chip" % (register.name, value)
+            )
 
     def _claim(self) -> None:
         names = self.management
         implemented = names.claim_set.get(self._registers.read(names.claim_set), "SET")
         tags = names.claim_clear.get(self._registers.read(names.claim_clear), "CLR")
         if tags & ~CLAIM_EXTERNAL:
-            raise CaptureError("the trace unit at 0x%08x is in use by software on the target (claim tags 0x%02x):"
-                               " stop that software, or reset the chip" % (self._registers.base, tags))
+            raise CaptureError(
+                "the trace unit at 0x%08x is in use by software on the target (claim tags 0x%02x):"
+                " stop that software, or reset the chip" % (self._registers.base, tags)
+            )
         if implemented & CLAIM_EXTERNAL:
             # The tag may be that of a session that was killed.
             self._taken_over = bool(tags & CLAIM_EXTERNAL)

@@ -26,7 +26,9 @@ def make_unit(component: Component, deadline: Deadline, dwt: Optional[Component]
     if component.kind is Kind.PTM:
         return PtmUnit(component, deadline, dwt)
     if component.kind is Kind.ETM:
-        raise UnsupportedError("%s: which architecture it is cannot be read (ETMIDR.Major); is it powered?"
-                               % (component,), "ETMIDR.Major")
-    raise UnsupportedError("%s: only ETMv3, ETMv4 and PTM can be programmed (DEVARCH.ARCHID)"
-                           % (component,), "DEVARCH.ARCHID")
+        raise UnsupportedError(
+            "%s: which architecture it is cannot be read (ETMIDR.Major); is it powered?" % (component,), "ETMIDR.Major"
+        )
+    raise UnsupportedError(
+        "%s: only ETMv3, ETMv4 and PTM can be programmed (DEVARCH.ARCHID)" % (component,), "DEVARCH.ARCHID"
+    )

@@ -67,8 +67,10 @@ class Watchpoints:
             if self._registers is not None and write.name.startswith("DWT_FUNCTION") and write.value:
                 function = self._registers.port.read32(self._registers.base + write.offset) & write.mask
                 if function not in (0, write.value):
-                    raise CaptureError("a watchpoint took the comparator of the trace filter (%s): delete it, or start"
-                                       ' anew with another filter ("etm start")' % write.name)
+                    raise CaptureError(
+                        "a watchpoint took the comparator of the trace filter (%s): delete it, or start"
+                        ' anew with another filter ("etm start")' % write.name
+                    )
 
     def differ(self, plan: Plan) -> bool:
         """Tell whether they hold something else than a plan wrote."""

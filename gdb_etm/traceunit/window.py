@@ -82,6 +82,7 @@ def plan_window(options: TraceOptions, memory: Memory) -> Window:
 
     :raises UnsupportedError: Nothing is left that can remember whether it is on.
     """
+
     def when(action: object) -> List[Event]:
         return [rule.when for rule in options.rules if rule.do == action]
 
@@ -97,22 +98,19 @@ def plan_window(options: TraceOptions, memory: Memory) -> Window:
     return Window(_remembered(wanted, starts, stops, memory), (), ())
 
 
-def _precise(
-    options: TraceOptions, wanted: Wanted, points: Sequence[Event], ends: Sequence[Event]
-) -> Window:
+def _precise(options: TraceOptions, wanted: Wanted, points: Sequence[Event], ends: Sequence[Event]) -> Window:
     def addresses(events: Sequence[Event]) -> Tuple[int, ...]:
         return tuple(each.address for each in events if isinstance(each, Executed))
 
     def numbers(events: Sequence[Event]) -> Tuple[int, ...]:
         return tuple(each.number for each in events if isinstance(each, Watched))
 
-    return Window(wanted, options.start_at + addresses(points), options.stop_at + addresses(ends), numbers(points),
-                  numbers(ends))
+    return Window(
+        wanted, options.start_at + addresses(points), options.stop_at + addresses(ends), numbers(points), numbers(ends)
+    )
 
 
-def _remembered(
-    wanted: Wanted, starts: Sequence[Event], stops: Sequence[Event], memory: Memory
-) -> Wanted:
+def _remembered(wanted: Wanted, starts: Sequence[Event], stops: Sequence[Event], memory: Memory) -> Wanted:
     uses_sequencer = any(isinstance(rule.do, (NextState, FirstState)) for rule in wanted.rules)
     if memory.sequencer and not uses_sequencer:
         # Without a start the trace is on from the beginning: in state 0.
@@ -124,13 +122,16 @@ def _remembered(
     if spare is None:
         raise UnsupportedError(
             "start and stop by other events than execution at an address need the sequencer or a counter that can count"
-            " events, and none is free (%s)" % memory.missing, memory.missing.split()[0])
+            " events, and none is free (%s)" % memory.missing,
+            memory.missing.split()[0],
+        )
     # At zero it stays there until it is reloaded.
     on = AtZero(spare) if starts else Not(AtZero(spare))
     down, up = (starts, stops) if starts else (stops, [])
     rules = _rules(down, Count(spare)) + _rules(up, Reload(spare))
-    return wanted._replace(rules=wanted.rules + rules, counters=wanted.counters + (Counter(spare, 1),),
-                           view=_both(wanted.view, on))
+    return wanted._replace(
+        rules=wanted.rules + rules, counters=wanted.counters + (Counter(spare, 1),), view=_both(wanted.view, on)
+    )
 
 
 def _rules(events: Sequence[Event], action: Action) -> Tuple[Rule, ...]:

@@ -76,7 +76,7 @@ def ask(found, caches, recorders):
         used = set(recorder.order)
         counts = [sum(1 for _ in run.ranges()) if at in used else 0 for at, run in enumerate(runs)]
         ranges += sum(map(counts.__getitem__, recorder.order))
-        columns = (recorder.order, recorder.marks, recorder.mark_positions, recorder.event_places)
+        columns = (recorder.order, recorder.marks, recorder.mark_positions, recorder.event_entries)
         size += sum(map(sys.getsizeof, columns))
         choose = random.Random(1)
         numbers = [choose.randrange(1, length + 1) for _ in range(1000)] if length else []

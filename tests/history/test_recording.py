@@ -106,7 +106,7 @@ def content(recorder: Recorder) -> Tuple[object, ...]:
     runs = [[(at, item) for at, item in run.items()] for run in recorder.table.runs]
     runs = [[(at, item if isinstance(item, Range) else item._replace(offset=0)) for at, item in run] for run in runs]
     executed = [(runs[number], position) for number, position in zip(recorder.order, recorder.positions())]
-    events = list(zip(map(recorder.placed, recorder.events), recorder.event_places))
+    events = list(zip(map(recorder.placed, recorder.events), recorder.event_entries))
     return executed, events, recorder.transfers, recorder.event_transfers, recorder.outcomes
 
 
@@ -156,9 +156,9 @@ def test_broken_bytes_are_refused_or_give_what_holds_together(recorder: Recorder
         read_recording(bytes(broken), back, (), same)
     except ColumnError:
         return
-    assert len(back.order) == len(list(back.positions())) and len(back.events) == len(back.event_places)
+    assert len(back.order) == len(list(back.positions())) and len(back.events) == len(back.event_entries)
     assert all(number < len(back.table.runs) for number in back.order)
-    assert all(0 <= place <= len(back.order) for place in back.event_places)
+    assert all(0 <= place <= len(back.order) for place in back.event_entries)
     assert all(key < len(back.order) for key in [*back.transfers, *back.outcomes])
     assert all(key < len(back.events) for key in back.event_transfers)
 

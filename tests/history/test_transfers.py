@@ -222,7 +222,7 @@ def test_another_process_gives_the_same(data: str) -> None:
     here = decode_part(part, DecoderCache())
     there = read_result(part, run_errand(write_errand(part)))
     assert there.transfers == here.transfers and there.data_counts == here.data_counts
-    assert there.events == here.events and there.event_places == here.event_places
+    assert there.events == here.events and there.event_entries == here.event_entries
 
 
 def test_the_shell_shows_both_streams(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

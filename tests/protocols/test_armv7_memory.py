@@ -24,7 +24,7 @@ def turns(first: int, count: int) -> bytes:
 
 
 def decode(decoder: Decoder, data: bytes) -> Tuple[int, List[Timestamp]]:
-    """Decode a stream; return how many stretches that took, and its timestamps."""
+    """Decode a stream; return how many transitions that took, and its timestamps."""
     made = decoder.automaton.made
     recorder = decoder.decode(data, lambda position: position)
     found = [recorder.placed(event) for event in recorder.events]

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from gdb_etm.history.build import streams
 from gdb_etm.program.image import Program
-from gdb_etm.protocols.armv7 import automaton, memories
+from gdb_etm.protocols.armv7 import automaton
+from gdb_etm.protocols.armv7 import transition_cache as memories
 from gdb_etm.protocols.elements import Exception_, Gap, Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.encode.data import DataConfig

@@ -1,8 +1,8 @@
-"""Following a program along packets that come again and again: places, states, and the memory of stretches of trace.
+"""The automaton behind the decoders: program points, decoder states, and the transitions between them.
 
-A *place* is where the execution stands.  A *state* is a place plus everything else that decides how the next bytes are
-read.  Each state remembers, by the next bytes of the stream, what the whole packets in them do: a *stretch*.  Loops in
-a program make loops in its trace, so nearly all bytes are met as remembered stretches.
+A *program point* is where the execution stands.  A *state* is a program point and everything else that decides how
+the next bytes are read.  Each state keeps, by the next bytes of the stream, what the whole packets in them do: a
+*transition*.  Loops in a program make loops in its trace, so nearly all bytes are found among the kept transitions.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from typing import Any, Container, Dict, Hashable, List, NamedTuple, Optional, S
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa
-from gdb_etm.protocols.armv7.fields import ISA, Reference
-from gdb_etm.protocols.armv7.fields import State as IsaState
+from gdb_etm.protocols.armv7.fields import ISA, IsaState, Reference
 from gdb_etm.protocols.elements import Cycles
 from gdb_etm.protocols.recorder import Foreseen, Leg, Run, RunTable
 from gdb_etm.protocols.stream import AnyHeader
 
 WINDOW = 8
-"""Bytes of the stream by which stretches are remembered."""
+"""Bytes of the stream by which transitions are remembered."""
 _MAX_REMEMBERED = 1 << 19
 
 _new = tuple.__new__
@@ -42,19 +41,19 @@ def count(cycles: int) -> Cycles:
     return Cycles(0, cycles)
 
 
-class Place:
+class ProgramPoint:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "ways")
+    __slots__ = ("address", "isa", "successors")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
-        self.ways: Dict[Hashable, Any] = {}
+        self.successors: Dict[Hashable, Any] = {}
         """Where atoms lead from here, by what a packet says; the protocol's own."""
 
 
-class Unplaced(Place):
+class UnknownPoint(ProgramPoint):
     """The execution stands somewhere unknown, or where code cannot be followed, until a packet tells an address."""
 
     __slots__ = ("why",)
@@ -65,11 +64,11 @@ class Unplaced(Place):
         """What a person is told when something runs there."""
 
 
-class Way(NamedTuple):
-    """Where atoms lead from a place."""
+class Successor(NamedTuple):
+    """Where atoms lead from a program point."""
 
     steps: Tuple[Step, ...]
-    place: Place
+    point: ProgramPoint
     atoms: int
     """How many of the atoms lead there; the rest cannot be followed, or needs what is below in the return stack."""
     stack: Stack = ()
@@ -77,35 +76,35 @@ class Way(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What decides, beside the place, how the next bytes are read."""
+    """What decides, beside the program point, how the next bytes are read."""
 
     reference: Optional[Reference]
     """The last address output; None where none has been since synchronisation."""
-    told: bool = False
-    """Nothing was executed since a packet told the place: a further one corrects it."""
+    address_given: bool = False
+    """Nothing was executed since a packet gave the address: a further one corrects it."""
     stack: Stack = ()
     """The return stack."""
 
 
-class State:
+class DecoderState:
     """Everything that decides how the next bytes are read."""
 
-    __slots__ = ("place", "rest", "stretches")
+    __slots__ = ("point", "rest", "transitions")
 
-    def __init__(self, place: Place, rest: Rest) -> None:
-        self.place = place
+    def __init__(self, point: ProgramPoint, rest: Rest) -> None:
+        self.point = point
         self.rest = rest
-        self.stretches: Dict[bytes, Stretch] = {}
+        self.transitions: Dict[bytes, Transition] = {}
 
 
-class Stretch(NamedTuple):
+class Transition(NamedTuple):
     """What the whole packets in the next bytes do."""
 
     length: int
     """Bytes consumed."""
     run: int
     """Run number."""
-    state: State
+    state: DecoderState
     """The state afterwards."""
     below: Stack
     """What goes below in the return stack, as :func:`settle` gives it."""
@@ -135,13 +134,13 @@ def refill(below: List[Optional[Entry]]) -> Stack:
 
 
 class Walk:
-    """The execution of a stretch while it is being worked out."""
+    """The execution of a transition while it is being worked out."""
 
-    __slots__ = ("place", "reference", "told", "stack", "positions", "legs", "events")
+    __slots__ = ("point", "reference", "address_given", "stack", "positions", "legs", "events")
 
-    def __init__(self, state: State) -> None:
-        self.place = state.place
-        self.reference, self.told, self.stack = state.rest
+    def __init__(self, state: DecoderState) -> None:
+        self.point = state.point
+        self.reference, self.address_given, self.stack = state.rest
         self.positions: List[int] = []
         self.legs: List[Leg] = []
         self.events: List[Foreseen] = []
@@ -153,7 +152,7 @@ class Walk:
             if step.__class__ is Leg:
                 self.positions.append(position)
                 legs.append(step)
-                self.told = False
+                self.address_given = False
             else:
                 self.events.append(_new(Foreseen, (len(legs), position, step)))
 
@@ -163,68 +162,68 @@ class Walk:
 
 
 class Automaton(ABC):
-    """Places, states and stretches of one program under one configuration.
+    """Program points, states and transitions of one program under one configuration.
 
     :param blocks: The program's blocks.
     :param table: The header table.
-    :param followed: The kinds of packets that may be part of a stretch.
+    :param followed: The kinds of packets that may be part of a transition.
     """
 
     def __init__(self, blocks: Blocks, table: Sequence[AnyHeader], followed: Container[object]) -> None:
         self.blocks = blocks
         self.runs = RunTable()
         self.made = 0
-        """How many stretches were worked out."""
+        """How many transitions were worked out."""
         self.followed = [header.kind in followed for header in table]
-        """By first byte, whether a packet may be part of a stretch."""
+        """By first byte, whether a packet may be part of a transition."""
         self._lengths = [header.length for header in table]
-        self._places: Dict[Tuple[int, Isa], Place] = {}
-        self._states: Dict[Tuple[Place, Rest], State] = {}
+        self._points: Dict[Tuple[int, Isa], ProgramPoint] = {}
+        self._states: Dict[Tuple[ProgramPoint, Rest], DecoderState] = {}
         self._remembered = 0
-        self.lost = Unplaced("")
+        self.lost = UnknownPoint("")
         """A gap has been told; what is traced until the next address cannot be followed."""
-        self.unsynchronised = Unplaced("no I-sync packet yet")
+        self.unsynchronised = UnknownPoint("no I-sync packet yet")
         """Where every stream begins."""
-        self.after_branch = Unplaced("no target for the branch before")
+        self.after_branch = UnknownPoint("no target for the branch before")
         """An indirect branch was taken: an address follows."""
-        self.jazelle = Unplaced("Jazelle bytecode")
+        self.jazelle = UnknownPoint("Jazelle bytecode")
         """Jazelle state, whose bytecode is not public."""
-        self.thumbee = Unplaced("ThumbEE code")
+        self.thumbee = UnknownPoint("ThumbEE code")
         """ThumbEE state."""
 
-    def place(self, address: int, isa: Isa) -> Place:
-        """Give the place at ``address``."""
+    def point(self, address: int, isa: Isa) -> ProgramPoint:
+        """Give the program point at ``address``."""
         key = (address, isa)
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = Place(address, isa)
-        return place
+        point = self._points.get(key)
+        if point is None:
+            point = self._points[key] = ProgramPoint(address, isa)
+        return point
 
-    def place_of(self, reference: Reference) -> Place:
-        """Give the place that an address names."""
+    def point_of(self, reference: Reference) -> ProgramPoint:
+        """Give the program point that an address names."""
         if reference.state is IsaState.JAZELLE:
             return self.jazelle
         if reference.state is IsaState.THUMBEE:
             return self.thumbee
-        return self.place(reference.address, ISA[reference.state])
+        return self.point(reference.address, ISA[reference.state])
 
-    def state(self, place: Place, rest: Rest) -> State:
+    def state(self, point: ProgramPoint, rest: Rest) -> DecoderState:
         """Give the state with these parts."""
-        key = (place, rest)
+        key = (point, rest)
         state = self._states.get(key)
         if state is None:
-            state = self._states[key] = State(place, rest)
+            state = self._states[key] = DecoderState(point, rest)
         return state
 
     @abstractmethod
     def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
-        """Take a whole packet into a stretch.
+        """Take a whole packet into a transition.
 
-        :param position: Its distance from the first byte of the stretch.
+        :param position: Its distance from the first byte of the transition.
         :returns: False, and nothing done, when it is not one that can be remembered.
         """
 
-    def stretch(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+    def transition(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
         """Work out what the whole packets in the next bytes do, and remember it.
 
         :param state: The state before them.
@@ -242,18 +241,18 @@ class Automaton(ABC):
             return None
         run = self.runs.add(walk.run(index - at))
         stack, below = settle(walk.stack)
-        following = self.state(walk.place, Rest(walk.reference, walk.told, stack))
-        stretch = Stretch(index - at, run, following, below)
-        state.stretches[data[at : at + WINDOW]] = stretch
+        following = self.state(walk.point, Rest(walk.reference, walk.address_given, stack))
+        transition = Transition(index - at, run, following, below)
+        state.transitions[data[at : at + WINDOW]] = transition
         self.made += 1
         self._remembered += 1
         if self._remembered > _MAX_REMEMBERED:
             self._forget()
-        return stretch
+        return transition
 
     def _forget(self) -> None:
         # Bounds memory on trace that does not repeat.  Runs stay: histories refer to them.
         for state in self._states.values():
-            state.stretches = {}
+            state.transitions = {}
         self._states = {}
         self._remembered = 0

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import List, Optional
 
-from gdb_etm.protocols.armv7.automaton import Automaton, Entry, Place, Rest, Unplaced, Way, refill, settle
+from gdb_etm.protocols.armv7.automaton import (
+    Automaton,
+    Entry,
+    ProgramPoint,
+    Rest,
+    Successor,
+    UnknownPoint,
+    refill,
+    settle,
+)
 from gdb_etm.protocols.armv7.fields import Reason, Reference
 from gdb_etm.protocols.elements import DEBUG_STATE, Context, Event, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
@@ -15,7 +24,7 @@ _HYP_LEVEL = 2
 class Execution:
     """The state of one stream's analysis.
 
-    :param automaton: Places and states of the program.
+    :param automaton: Program points and states of the program.
     :param recorder: Takes what ran, and the events.
     """
 
@@ -31,21 +40,21 @@ class Execution:
         """How many packets did what must not be remembered."""
 
     @property
-    def place(self) -> Place:
+    def point(self) -> ProgramPoint:
         """Where the execution stands."""
-        return self.state.place
+        return self.state.point
 
     @property
     def rest(self) -> Rest:
         """What else decides how the next bytes are read."""
         return self.state.rest
 
-    def set(self, place: Place, rest: Optional[Rest] = None) -> None:
+    def set(self, point: ProgramPoint, rest: Optional[Rest] = None) -> None:
         """Move to another state.
 
         :param rest: None leaves it as it is.
         """
-        self.state = self.automaton.state(place, self.state.rest if rest is None else rest)
+        self.state = self.automaton.state(point, self.state.rest if rest is None else rest)
 
     def offset(self, position: int) -> int:
         """Map a position in the stream to an offset in the capture's buffer."""
@@ -70,36 +79,36 @@ class Execution:
         self.context = None
         self.set(self.automaton.lost, Rest(None))
 
-    def follow(self, way: Way, position: int) -> None:
+    def follow(self, successor: Successor, position: int) -> None:
         """Take where atoms lead."""
-        told = self.rest.told
-        for step in way.steps:
+        address_given = self.rest.address_given
+        for step in successor.steps:
             if isinstance(step, Leg):
                 self.recorder.add(step, position)
-                told = False
+                address_given = False
             else:
                 self.recorder.event(step._replace(offset=self.offset(position)))
-        stack, below = settle(way.stack)
+        stack, below = settle(successor.stack)
         if below:
             self.below += below
             self.refused += 1
-        self.set(way.place, Rest(self.rest.reference, told, stack))
+        self.set(successor.point, Rest(self.rest.reference, address_given, stack))
 
     def refill(self) -> None:
         """Take the top of the return stack off what lies below."""
         self.refused += 1
-        self.set(self.place, self.rest._replace(stack=refill(self.below)))
+        self.set(self.point, self.rest._replace(stack=refill(self.below)))
 
     def stop(self, position: int) -> None:
         """Tell why the execution stands nowhere, unless that was told."""
-        place = self.place
+        point = self.point
         lost = self.automaton.lost
-        if place is lost or not isinstance(place, Unplaced):
+        if point is lost or not isinstance(point, UnknownPoint):
             return
-        if place in (self.automaton.jazelle, self.automaton.thumbee):
-            self.gap(position, GapReason.NOT_FOLLOWED, place.why)
+        if point in (self.automaton.jazelle, self.automaton.thumbee):
+            self.gap(position, GapReason.NOT_FOLLOWED, point.why)
         else:
-            self.gap(position, GapReason.NO_ADDRESS, place.why)
+            self.gap(position, GapReason.NO_ADDRESS, point.why)
         self.set(lost)
 
     def synchronise(self, reason: Reason, position: int) -> None:
@@ -113,19 +122,19 @@ class Execution:
 
     def arrive(self, reference: Reference, position: int) -> None:
         """Take an address; one that the program contradicts is told as a gap."""
-        here, place = self.place, self.automaton.place_of(reference)
-        if place is not here and not self.rest.told and not isinstance(here, Unplaced):
+        here, point = self.point, self.automaton.point_of(reference)
+        if point is not here and not self.rest.address_given and not isinstance(here, UnknownPoint):
             detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, reference.address)
             self.gap(position, GapReason.BAD_IMAGE, detail)
-        self.set(place, self.rest._replace(reference=reference, told=True))
+        self.set(point, self.rest._replace(reference=reference, address_given=True))
 
     def restart(self, reference: Optional[Reference]) -> None:
         """Go on at an address that has nothing to do with what ran before.
 
         :param reference: None when it is not traced.
         """
-        place = self.automaton.lost if reference is None else self.automaton.place_of(reference)
-        self.set(place, Rest(reference, True))
+        point = self.automaton.lost if reference is None else self.automaton.point_of(reference)
+        self.set(point, Rest(reference, True))
 
     def set_context(
         self,

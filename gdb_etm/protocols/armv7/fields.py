@@ -21,7 +21,7 @@ _MOST_ZEROS = 4096
 _ADDRESS_BYTES = 5
 
 
-class State(Enum):
+class IsaState(Enum):
     """The instruction set state of a processor."""
 
     ARM = "ARM"
@@ -33,9 +33,9 @@ class State(Enum):
     __hash__ = object.__hash__
 
 
-SHIFT = {State.ARM: 2, State.THUMB: 1, State.THUMBEE: 1, State.JAZELLE: 0}
+SHIFT = {IsaState.ARM: 2, IsaState.THUMB: 1, IsaState.THUMBEE: 1, IsaState.JAZELLE: 0}
 """Low bits of an instruction's address that are always zero."""
-ISA = {State.ARM: Isa.A32, State.THUMB: Isa.T32}
+ISA = {IsaState.ARM: Isa.A32, IsaState.THUMB: Isa.T32}
 """Instruction sets whose code can be followed."""
 
 
@@ -52,10 +52,10 @@ class Reference(NamedTuple):
     """The last address that was output, which the next is compressed against."""
 
     address: int
-    state: State
+    state: IsaState
 
 
-NO_REFERENCE = Reference(0, State.ARM)
+NO_REFERENCE = Reference(0, IsaState.ARM)
 """Stands in where no address has been output yet."""
 
 
@@ -134,8 +134,8 @@ def read_reference(
     count = after - at
     if count == _ADDRESS_BYTES:
         state = _marked(data[after - 1], old.state)
-    if alternative is not None and state in (State.THUMB, State.THUMBEE):
-        state = State.THUMBEE if alternative else State.THUMB
+    if alternative is not None and state in (IsaState.THUMB, IsaState.THUMBEE):
+        state = IsaState.THUMBEE if alternative else IsaState.THUMB
     value = data[at] >> 1 & 0x3F
     bits = 6
     for index in range(at + 1, min(after, at + 4)):
@@ -150,22 +150,22 @@ def read_reference(
     return Reference(old.address >> bits << bits | value << SHIFT[state], state)
 
 
-def _marked(last: int, old: State) -> State:
+def _marked(last: int, old: IsaState) -> IsaState:
     # The instruction set state that a fifth address byte tells; with bit 7 set it is ARM's.
     if last & 0x80 or last & 0x38 == 0x08:
-        return State.ARM
+        return IsaState.ARM
     if last & 0x20:
-        return State.JAZELLE
-    return State.THUMBEE if old is State.THUMBEE else State.THUMB
+        return IsaState.JAZELLE
+    return IsaState.THUMBEE if old is IsaState.THUMBEE else IsaState.THUMB
 
 
-def state_of(jazelle: bool, thumb: bool, alternative: bool) -> State:
+def state_of(jazelle: bool, thumb: bool, alternative: bool) -> IsaState:
     """Tell the instruction set state by the bits of an I-sync packet (IHI 0014Q, table 7.20)."""
     if jazelle:
-        return State.JAZELLE
+        return IsaState.JAZELLE
     if not thumb:
-        return State.ARM
-    return State.THUMBEE if alternative else State.THUMB
+        return IsaState.ARM
+    return IsaState.THUMBEE if alternative else IsaState.THUMB
 
 
 def timestamp_end(data: bytes, at: int, end: int, most: int) -> int:

@@ -10,7 +10,7 @@ from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Insn, Isa, Kind
 from gdb_etm.program.transfers import Parts
 from gdb_etm.program.untaken import always_taken
-from gdb_etm.protocols.armv7.automaton import Automaton, Place, Step, Unplaced, Walk, Way, count
+from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Step, Successor, UnknownPoint, Walk, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.datainstructions import data_parts
@@ -27,7 +27,7 @@ _new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
 
 
-class Half(Place):
+class Half(ProgramPoint):
     """Between the two atoms of a 32-bit Thumb instruction; the address is the instruction's."""
 
     __slots__ = ()
@@ -38,7 +38,7 @@ class Hop(NamedTuple):
 
     end: int
     """Address after the instruction."""
-    place: Place
+    point: ProgramPoint
     """Where the execution goes on."""
     ends: bool
     """Whether a range ends here."""
@@ -65,7 +65,7 @@ def _lines(atoms: str) -> Tuple[Line, ...]:
 
 
 class Etmv3Automaton(Automaton):
-    """Places, states and stretches of one program under one configuration.
+    """Program points, states and transitions of one program under one configuration.
 
     Where the unit traces data, an instruction that loads or stores ends a leg.
 
@@ -82,37 +82,37 @@ class Etmv3Automaton(Automaton):
         """The atoms of each P-header."""
         self.transfers: Dict[Leg, Parts] = {}
         """The transfers of the last instruction of a leg, where it loads or stores and the unit traces data."""
-        self._halves: Dict[Place, Half] = {}
+        self._halves: Dict[ProgramPoint, Half] = {}
 
     def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:
         """Take a P-header, or a branch packet that is nothing but an address."""
         kind = self._kinds[data[at]]
         if kind is _P_HEADER:
-            way = self.way(walk.place, data[at])
-            if way.atoms < len(self.atoms[data[at]]):
+            successor = self.successor(walk.point, data[at])
+            if successor.atoms < len(self.atoms[data[at]]):
                 return False
-            walk.add(way.steps, position)
-            walk.place = way.place
+            walk.add(successor.steps, position)
+            walk.point = successor.point
             return True
         if kind is not _BRANCH or walk.reference is None:
             return kind is _IGNORE
         branch = read_branch(self._config, data, at, walk.reference)
         if branch.information is not None:
             return False
-        place = self.place_of(branch.reference)
-        if place is not walk.place and not walk.told and not isinstance(walk.place, Unplaced):
+        point = self.point_of(branch.reference)
+        if point is not walk.point and not walk.address_given and not isinstance(walk.point, UnknownPoint):
             return False
-        walk.place, walk.reference, walk.told = place, branch.reference, True
+        walk.point, walk.reference, walk.address_given = point, branch.reference, True
         return True
 
-    def way(self, place: Place, header: int) -> Way:
-        """Tell where a P-header's atoms lead from a place."""
-        way = place.ways.get(header)
-        if way is None:
-            way = place.ways[header] = self.find_way(place, self.atoms[header])
-        return way
+    def successor(self, point: ProgramPoint, header: int) -> Successor:
+        """Tell where a P-header's atoms lead from a program point."""
+        successor = point.successors.get(header)
+        if successor is None:
+            successor = point.successors[header] = self.find_successor(point, self.atoms[header])
+        return successor
 
-    def find_way(self, place: Place, atoms: str) -> Way:
+    def find_successor(self, point: ProgramPoint, atoms: str) -> Successor:
         """Work out where atoms lead, up to the first that cannot be followed."""
         steps: List[Step] = []
         done = 0
@@ -121,69 +121,69 @@ class Etmv3Automaton(Automaton):
                 steps.append(count(line.cycles))
                 done += line.cycles
             if line.atoms:
-                ran, place = self._run(steps, place, line.atoms)
+                ran, point = self._run(steps, point, line.atoms)
                 done += ran
                 if ran < len(line.atoms):
                     break
-        return _new(Way, (tuple(steps), place, done, ()))
+        return _new(Successor, (tuple(steps), point, done, ()))
 
-    def _run(self, steps: List[Step], place: Place, atoms: str) -> Tuple[int, Place]:
+    def _run(self, steps: List[Step], point: ProgramPoint, atoms: str) -> Tuple[int, ProgramPoint]:
         # Runs instructions, in ranges as long as can be; returns how many atoms that took.
         ranges: List[Range] = []
-        start, instructions = place.address, 0
+        start, instructions = point.address, 0
         done = 0
         for atom in atoms:
-            hop: Optional[Hop] = place.ways.get(atom)
-            if hop is None and not isinstance(place, Unplaced):
-                hop = self._find_hop(place, atom)
-            if hop is None and place is not self.lost:
+            hop: Optional[Hop] = point.successors.get(atom)
+            if hop is None and not isinstance(point, UnknownPoint):
+                hop = self._find_hop(point, atom)
+            if hop is None and point is not self.lost:
                 break
             done += 1
             if hop is None:
                 continue
             instructions += hop.ran
             if hop.ends or hop.parts:
-                ranges.append(_new(Range, (start, hop.end, instructions, place.isa, atom == "E")))
-                start, instructions = hop.place.address, 0
+                ranges.append(_new(Range, (start, hop.end, instructions, point.isa, atom == "E")))
+                start, instructions = hop.point.address, 0
             if hop.parts:
                 leg = Leg(tuple(ranges))
                 self.transfers[leg] = hop.parts
                 steps.append(leg)
                 ranges = []
-            place = hop.place
+            point = hop.point
         if instructions:
-            ranges.append(_new(Range, (start, place.address, instructions, place.isa, True)))
+            ranges.append(_new(Range, (start, point.address, instructions, point.isa, True)))
         if ranges:
             steps.append(Leg(tuple(ranges)))
-        return done, place
+        return done, point
 
-    def _find_hop(self, place: Place, atom: str) -> Optional[Hop]:
+    def _find_hop(self, point: ProgramPoint, atom: str) -> Optional[Hop]:
         # What an atom leads to, and keeps it; None where there is no code, or it does not do what the atom says.
-        hop = self._make_hop(place, atom == "E")
+        hop = self._make_hop(point, atom == "E")
         if hop is not None:
-            place.ways[atom] = hop
+            point.successors[atom] = hop
         return hop
 
-    def _make_hop(self, place: Place, passed: bool) -> Optional[Hop]:
-        address, isa = place.address, place.isa
+    def _make_hop(self, point: ProgramPoint, passed: bool) -> Optional[Hop]:
+        address, isa = point.address, point.isa
         insn = self.blocks.instruction(address, isa)
         if insn is None:
             return None
-        if insn.size == 4 and isa is _T32 and not self._config.whole_instructions and not isinstance(place, Half):
-            return _new(Hop, (address, self._half(place), False, 0, ()))
+        if insn.size == 4 and isa is _T32 and not self._config.whole_instructions and not isinstance(point, Half):
+            return _new(Hop, (address, self._half(point), False, 0, ()))
         end = address + insn.size
         if not passed:
             if self._is_always_taken(insn, address, isa):
                 return None
-            return _new(Hop, (end, self.place(end, isa), True, 1, ()))
+            return _new(Hop, (end, self.point(end, isa), True, 1, ()))
         parts: Parts = ()
         if self._config.data_trace:
             parts = data_parts(self.blocks.program.read(address, 4), isa, self._config.coprocessor)
         if insn.kind is _INDIRECT:
             return _new(Hop, (end, self.after_branch, True, 1, parts))
         if insn.kind is _DIRECT:
-            return _new(Hop, (end, self.place(insn.target, insn.isa), True, 1, parts))
-        return _new(Hop, (end, self.place(end, isa), False, 1, parts))
+            return _new(Hop, (end, self.point(insn.target, insn.isa), True, 1, parts))
+        return _new(Hop, (end, self.point(end, isa), False, 1, parts))
 
     def _is_always_taken(self, insn: Insn, address: int, isa: Isa) -> bool:
         """Tell whether an instruction is a branch that is taken whenever it runs."""
@@ -191,13 +191,13 @@ class Etmv3Automaton(Automaton):
             return False
         return always_taken(self.blocks.program.read, address, address, isa)
 
-    def obstacle(self, place: Place) -> Obstacle:
-        """Tell why an atom cannot be followed from a place."""
-        insn = self.blocks.instruction(place.address, place.isa)
-        return no_code(place.address, place.isa) if insn is None else not_taken(place.address)
+    def obstacle(self, point: ProgramPoint) -> Obstacle:
+        """Tell why an atom cannot be followed from a program point."""
+        insn = self.blocks.instruction(point.address, point.isa)
+        return no_code(point.address, point.isa) if insn is None else not_taken(point.address)
 
-    def _half(self, place: Place) -> Half:
-        half = self._halves.get(place)
+    def _half(self, point: ProgramPoint) -> Half:
+        half = self._halves.get(point)
         if half is None:
-            half = self._halves[place] = Half(place.address, place.isa)
+            half = self._halves[point] = Half(point.address, point.isa)
         return half

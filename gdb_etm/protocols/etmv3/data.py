@@ -80,7 +80,7 @@ class DataTracer:
 
     def enter(self) -> None:
         """Take an exception entry packet: what follows is the stacking of the exception told last, or told next."""
-        events, places = self._recorder.events, self._recorder.event_places
+        events, places = self._recorder.events, self._recorder.event_entries
         index = len(events)
         while index and places[index - 1] == len(self._recorder.order):
             index -= 1

@@ -13,14 +13,14 @@ from typing import Callable
 
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
+from gdb_etm.protocols.armv7.fast_path import FollowedStream, StreamDecoder
 from gdb_etm.protocols.armv7.fields import ASYNC
-from gdb_etm.protocols.armv7.following import FollowedStream, StreamDecoder
-from gdb_etm.protocols.armv7.memories import Memories
+from gdb_etm.protocols.armv7.transition_cache import TransitionCaches
 from gdb_etm.protocols.etmv3.automaton import Etmv3Automaton
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import DataTracer
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
-from gdb_etm.protocols.etmv3.handlers import Handlers, Regime
+from gdb_etm.protocols.etmv3.handlers import Handlers, PacketContext
 from gdb_etm.protocols.etmv3.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv3.packets import Header, Kind
 from gdb_etm.protocols.recorder import Recorder
@@ -43,7 +43,7 @@ REMEMBERED = frozenset(
         Kind.EXCEPTION_ENTRY,
     )
 )
-"""Packets of which state and regime decide what they do; time and what is counted before a gap go on."""
+"""Packets of which state and packet context decide what they do; time and what is counted before a gap go on."""
 
 
 class Decoder(StreamDecoder):
@@ -57,7 +57,7 @@ class Decoder(StreamDecoder):
         self.config = config
         self.table = build_table(config)
         self.automaton = Etmv3Automaton(Blocks(program), self.table, config)
-        self.memories = None if config.data_trace else Memories()
+        self.caches = None if config.data_trace else TransitionCaches()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
         """Begin a stream; see :class:`StreamDecoder`."""
@@ -74,7 +74,7 @@ class Decoding(FollowedStream[Header, Kind]):
         execution = Etmv3Execution(decoder.automaton, self.recorder, config.m_profile, self._data)
         self._handlers = Handlers(config, execution, self._data)
         time = Kind.TIMESTAMP, self._handlers.timestamp
-        known = decoder.automaton, execution, decoder.memories
+        known = decoder.automaton, execution, decoder.caches
         super().__init__(FORM, decoder.table, packet_kind, *known, REMEMBERED, time)
 
     def finish(self) -> Recorder:
@@ -88,11 +88,11 @@ class Decoding(FollowedStream[Header, Kind]):
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         self._handlers.handle(kind, data, at, position)
 
-    def _regime(self) -> Regime:
-        return self._handlers.regime()
+    def _packet_context(self) -> PacketContext:
+        return self._handlers.packet_context()
 
-    def _resume(self, regime: Regime) -> None:
-        self._handlers.resume(regime)
+    def _resume(self, packet_context: PacketContext) -> None:
+        self._handlers.resume(packet_context)
 
     def _bad(self, position: int, detail: str) -> None:
         super()._bad(position, detail)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import List, Optional
 
-from gdb_etm.protocols.armv7.automaton import Unplaced, Way
+from gdb_etm.protocols.armv7.automaton import Successor, UnknownPoint
 from gdb_etm.protocols.armv7.execution import Execution
 from gdb_etm.protocols.armv7.fields import Branch, Information
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, GapReason
@@ -21,7 +21,7 @@ from gdb_etm.protocols.recorder import Leg, Recorder, Run
 class Etmv3Execution(Execution):
     """The state of one stream's analysis.
 
-    :param automaton: Places and states of the program.
+    :param automaton: Program points and states of the program.
     :param recorder: Takes what ran, and the events.
     :param m_profile: Whether the core has the M-profile exception model.
     :param data: Takes what loads and stores; None when the unit traces no data.
@@ -44,36 +44,36 @@ class Etmv3Execution(Execution):
     def header(self, header: int, position: int) -> None:
         """Follow a P-header's atoms; where that is not possible a gap says why."""
         atoms = self._etmv3.atoms[header]
-        way = self._etmv3.way(self.place, header)
-        self._run(way, position)
-        if way.atoms < len(atoms):
+        successor = self._etmv3.successor(self.point, header)
+        self._run(successor, position)
+        if successor.atoms < len(atoms):
             self.stop(position)
-            self._run(self._etmv3.find_way(self.place, atoms[way.atoms :]), position)
-        if self._data is not None and self.place is self.automaton.lost and atoms.strip("W"):
+            self._run(self._etmv3.find_successor(self.point, atoms[successor.atoms :]), position)
+        if self._data is not None and self.point is self.automaton.lost and atoms.strip("W"):
             # What is loaded and stored from here on is of instructions that are not known (7.12).
             self._data.lose()
 
     def stop(self, position: int) -> None:
         """Tell why what is traced here cannot be followed, unless that was told."""
-        place = self.place
-        if isinstance(place, Unplaced):
+        point = self.point
+        if isinstance(point, UnknownPoint):
             super().stop(position)
             return
-        self.gap(position, *self._etmv3.obstacle(place))
+        self.gap(position, *self._etmv3.obstacle(point))
         self.set(self.automaton.lost)
 
     def run_one(self, position: int) -> None:
-        """Run the instruction at the place where the execution stands, as an E atom does (7.10.5)."""
-        way = self._etmv3.find_way(self.place, "E")
-        self._run(way, position)
-        if not way.atoms:
+        """Run the instruction at the program point where the execution stands, as an E atom does (7.10.5)."""
+        successor = self._etmv3.find_successor(self.point, "E")
+        self._run(successor, position)
+        if not successor.atoms:
             self.stop(position)
 
-    def _run(self, way: Way, position: int) -> None:
+    def _run(self, successor: Successor, position: int) -> None:
         entry = len(self.recorder.order)
-        self.follow(way, position)
+        self.follow(successor, position)
         if self._data is not None:
-            for step in way.steps:
+            for step in successor.steps:
                 if isinstance(step, Leg):
                     parts = self._etmv3.transfers.get(step)
                     if parts:
@@ -90,16 +90,16 @@ class Etmv3Execution(Execution):
             self._cancel()
         if information.number:
             self._exception(information, position)
-            place = self.automaton.place_of(branch.reference)
-            self.set(place, self.rest._replace(reference=branch.reference, told=True))
+            point = self.automaton.point_of(branch.reference)
+            self.set(point, self.rest._replace(reference=branch.reference, address_given=True))
         else:
             self.arrive(branch.reference, position)
         self.set_context(position, information.non_secure, information.hyp)
 
     def _exception(self, information: Information, position: int) -> None:
         name, vector = exception_name(information.number, self._m_profile)
-        place = self.place
-        address = None if isinstance(place, Unplaced) else place.address
+        point = self.point
+        address = None if isinstance(point, UnknownPoint) else point.address
         event = Exception_(self.offset(position), information.number, name, vector, address)
         self.event(event)
         if self._data is not None:
@@ -121,14 +121,14 @@ class Etmv3Execution(Execution):
             pass
         entries = len(recorder.order)
         index = len(recorder.events)
-        while index and recorder.event_places[index - 1] == entries:
+        while index and recorder.event_entries[index - 1] == entries:
             index -= 1
             if isinstance(recorder.events[index], Gap):
                 return
             if isinstance(recorder.events[index], ExceptionReturn):
                 if self._data is not None:
                     self._data.forget(recorder.events[index])
-                del recorder.events[index], recorder.event_places[index]
+                del recorder.events[index], recorder.event_entries[index]
                 if self._m_profile:
                     return
         self._take_back()
@@ -146,7 +146,7 @@ class Etmv3Execution(Execution):
         recorder.order[entry] = self._shortened(recorder.order[entry], address)
         if self._data is not None:
             self._data.cancelled(entry)
-        self.set(self.automaton.place(address, last.isa), self.rest._replace(told=True))
+        self.set(self.automaton.point(address, last.isa), self.rest._replace(address_given=True))
 
     def _shortened(self, number: int, address: int) -> int:
         # The number of a run without its last instruction, which is at ``address``.
@@ -161,4 +161,4 @@ class Etmv3Execution(Execution):
         return runs.add(Run(run.length, run.positions, legs, run.foreseen))
 
     def _events_after(self, entry: int) -> List[Event]:
-        return self.recorder.events[bisect_right(self.recorder.event_places, entry) :]
+        return self.recorder.events[bisect_right(self.recorder.event_entries, entry) :]

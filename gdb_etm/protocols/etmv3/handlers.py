@@ -20,7 +20,7 @@ Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
 
-class Regime(NamedTuple):
+class PacketContext(NamedTuple):
     """What decides, beside the state of the execution, what packets do."""
 
     context: Optional[Context]
@@ -87,14 +87,14 @@ class Handlers:
         if self._data is not None:
             self._data.desynchronise()
 
-    def regime(self) -> Regime:
-        """Give the present regime."""
-        return Regime(self._execution.context, self._gap is not None)
+    def packet_context(self) -> PacketContext:
+        """Give the present packet context."""
+        return PacketContext(self._execution.context, self._gap is not None)
 
-    def resume(self, regime: Regime) -> None:
-        """Go on under a regime that packets led to which were not handled here."""
-        self._execution.context = regime.context
-        if not regime.counts:
+    def resume(self, packet_context: PacketContext) -> None:
+        """Go on under a packet context that packets led to which were not handled here."""
+        self._execution.context = packet_context.context
+        if not packet_context.counts:
             self._gap = None
 
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:

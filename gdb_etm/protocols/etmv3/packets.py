@@ -12,9 +12,9 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from gdb_etm.protocols.armv7.fields import (
     Branch,
     Information,
+    IsaState,
     Reason,
     Reference,
-    State,
     address_end,
     is_informed,
     read_reference,
@@ -184,7 +184,7 @@ def read_sync(config: Etmv3Config, data: bytes, at: int) -> Sync:
         address = int.from_bytes(data[at : at + 4], "little")
         alternative = bool(info & 4) and config.version >= 3
         state = state_of(bool(info & 0x10), bool(address & 1), alternative)
-        start = Reference(address if state is State.JAZELLE else address & ~1, state)
+        start = Reference(address if state is IsaState.JAZELLE else address & ~1, state)
         if info & 0x80:
             current = read_branch(config, data, at + 4, start)
     hyp = bool(info & 2) and config.version >= 5

@@ -22,15 +22,15 @@ from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.execution import Execution
-from gdb_etm.protocols.etmv4.following import Follower, Memories
+from gdb_etm.protocols.etmv4.fast_path import Follower, TransitionCaches
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.log import Log
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.reserved import reserved_field
 from gdb_etm.protocols.etmv4.stream import PacketStream
-from gdb_etm.protocols.etmv4.stretches import Stretches
-from gdb_etm.protocols.memory import garbage_uncollected
+from gdb_etm.protocols.etmv4.transitions import TransitionFinder
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import feed_pieces
 
@@ -52,8 +52,8 @@ class Decoder:
         transfers = (Access.LOAD if config.loads else Access.NONE) | (Access.STORE if config.stores else Access.NONE)
         blocks = Blocks(program, config.waits, config.futures, transfers)
         self.automaton = Automaton(blocks, config.return_stack)
-        self.stretches = Stretches(self.automaton, self.table)
-        self.memories = Memories()
+        self.transitions = TransitionFinder(self.automaton, self.table)
+        self.caches = TransitionCaches()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
         """Begin a stream.
@@ -104,7 +104,7 @@ class Decoding(PacketStream):
             self._speculation = speculation.Speculation(config, self._execution, self.log)
         self._handlers = Handlers(config, self._execution, self._speculation, self.log)
         self._follower = Follower(
-            decoder.automaton, decoder.stretches, decoder.memories, self._execution, self._handlers, decoder.table
+            decoder.automaton, decoder.transitions, decoder.caches, self._execution, self._handlers, decoder.table
         )
 
     def feed(self, data: bytes) -> None:
@@ -146,7 +146,7 @@ class Decoding(PacketStream):
         return self.recorder
 
     def _may_follow(self) -> bool:
-        # The memory of stretches is of no use where atoms are not certain yet, or where each is wanted by itself.
+        # The memory of transitions is of no use where atoms are not certain yet, or where each is wanted by itself.
         certain = self._speculation is None and self._execution.context is not None
         return certain and self._informed and not self._execution.refused
 
@@ -177,5 +177,5 @@ class Decoding(PacketStream):
     def _follow_pending(self, at: int) -> None:
         # Follows the atoms left over of the packet before ``at`` one by one.
         state = self._execution.state
-        self._execution.set(state.place)
+        self._execution.set(state.point)
         self._execution.atoms(state.pending, self._base + at - 1)

@@ -34,7 +34,7 @@ from gdb_etm.protocols.etmv4.packets import (
     TraceInfo,
     push_address,
 )
-from gdb_etm.protocols.etmv4.places import (
+from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     EXPECTED,
     LOST,
@@ -42,9 +42,9 @@ from gdb_etm.protocols.etmv4.places import (
     STACK_DEPTH,
     UNDIRECTED,
     Entry,
-    FuturePlace,
-    Place,
-    Unplaced,
+    FuturePoint,
+    ProgramPoint,
+    UnknownPoint,
     pack_addresses,
 )
 from gdb_etm.protocols.etmv4.results import Flush
@@ -78,10 +78,10 @@ class TakenException(NamedTuple):
 class Execution:
     """The state of one stream's analysis.
 
-    :param automaton: Places and states of the program.
+    :param automaton: Program points and states of the program.
     :param recorder: Takes what ran, and the events.
     :param m_profile: Whether the core has the M-profile exception model.
-    :param log: Takes the places of Conditional Flush elements; None when nobody needs them.
+    :param log: Takes the positions of Conditional Flush elements; None when nobody needs them.
     """
 
     def __init__(
@@ -112,21 +112,21 @@ class Execution:
 
     def set(
         self,
-        place: Place,
+        point: ProgramPoint,
         addresses: Optional[Addresses] = None,
         quiet: Optional[bool] = None,
-        told: bool = False,
+        address_given: bool = False,
     ) -> None:
-        """Move to another state; what is not given stays, but for ``told``.
+        """Move to another state; what is not given stays, but for ``address_given``.
 
-        :param place: Where the execution stands.
-        :param told: Whether an address packet was the last to say so.
+        :param point: Where the execution stands.
+        :param address_given: Whether an address packet was the last to say so.
         """
         state = self.state
         self.state = self.automaton.enter(
-            LOST if self.refused else place,
+            LOST if self.refused else point,
             state.registers if addresses is None else pack_addresses(addresses),
-            (self.wide, state.quiet if quiet is None else quiet, told, ()),
+            (self.wide, state.quiet if quiet is None else quiet, address_given, ()),
         )
 
     def gap(self, position: int, reason: GapReason, detail: str = "", address: Optional[int] = None) -> None:
@@ -161,7 +161,7 @@ class Execution:
 
     def synchronise(self, info: TraceInfo, position: int) -> None:
         """Reset what packets are compressed against, and nothing else, as a Trace Info does (table 6-4)."""
-        self.set(self.state.place, NO_ADDRESSES, quiet=True, told=self.state.told)
+        self.set(self.state.point, NO_ADDRESSES, quiet=True, address_given=self.state.address_given)
 
     def trace_on(self, position: int, flush: Optional[Flush] = None) -> None:
         """Take a Trace On element: what ran before it was not traced (5.2.2).
@@ -173,7 +173,7 @@ class Execution:
         self.set(EXPECTED)
 
     def cut(self, position: int, reason: GapReason, detail: str = "") -> None:
-        """Tell a gap after which only the place is unknown, as a Discard and an Overflow make one (5.2.4, 5.2.5)."""
+        """Tell a gap after which only the program point is unknown: a Discard or an Overflow (5.2.4, 5.2.5)."""
         self.gap(position, reason, detail)
         self._marker = None
         self.flush_conditions()
@@ -201,40 +201,40 @@ class Execution:
         if self.context is None or self.context[1:] != context[1:]:
             self.recorder.event(context)
         self.context = context
-        place = self.state.place
+        point = self.state.point
         if self.wide != fields.sixty_four_bit:
             # The instruction set is decided by the address and the context together, in either order (6.4.12).
-            if place is RESERVED or not isinstance(place, Unplaced):
+            if point is RESERVED or not isinstance(point, UnknownPoint):
                 address = self.state.addresses[0]
-                if not self.state.told or self.automaton.place_of(address, self.wide) is not place:
-                    address = Address(place.address, place.isa is Isa.T32)
-                place = self.automaton.place_of(address, fields.sixty_four_bit)
+                if not self.state.address_given or self.automaton.point_of(address, self.wide) is not point:
+                    address = Address(point.address, point.isa is Isa.T32)
+                point = self.automaton.point_of(address, fields.sixty_four_bit)
             self.wide = fields.sixty_four_bit
-        self.set(place, told=self.state.told)
+        self.set(point, address_given=self.state.address_given)
 
     def arrive(self, address: Address, position: int) -> None:
         """Take an Address element; one that the program contradicts is told as a gap."""
-        here = self.state.place
-        place = self.automaton.place_of(address, self.wide)
+        here = self.state.point
+        point = self.automaton.point_of(address, self.wide)
         if here is UNDIRECTED:
-            self._direct(place, position)
-        if isinstance(here, FuturePlace) and not isinstance(place, Unplaced):
-            place = self.automaton.place(place.address, place.isa, here.future)
-        if place is not here and not self.state.told and not isinstance(here, Unplaced):
-            detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, place.address)
+            self._direct(point, position)
+        if isinstance(here, FuturePoint) and not isinstance(point, UnknownPoint):
+            point = self.automaton.point(point.address, point.isa, here.future)
+        if point is not here and not self.state.address_given and not isinstance(here, UnknownPoint):
+            detail = "the program goes on at 0x%08x, the trace at 0x%08x" % (here.address, point.address)
             self.gap(position, GapReason.BAD_IMAGE, detail)
-        self.set(place, push_address(self.state.addresses, address), quiet=False, told=True)
+        self.set(point, push_address(self.state.addresses, address), quiet=False, address_given=True)
 
     def flush_future(self) -> None:
         """Take a Branch Future Flush element, stated or implied: no implicit branch will come (5.2.11)."""
-        place = self.state.place
-        if isinstance(place, FuturePlace):
-            self.set(self.automaton.place(place.address, place.isa), told=self.state.told)
+        point = self.state.point
+        if isinstance(point, FuturePoint):
+            self.set(self.automaton.point(point.address, point.isa), address_given=self.state.address_given)
 
     def resynchronise(self, position: int) -> None:
         """Take a Resynchronization element: a branch future that was not traced may take effect (5.2.12)."""
-        place = self.state.place
-        if isinstance(place, FuturePlace) or place is LOST:
+        point = self.state.point
+        if isinstance(point, FuturePoint) or point is LOST:
             return
         self.gap(position, GapReason.NO_ADDRESS, "a branch future instruction was not traced")
         self.set(LOST)
@@ -244,7 +244,7 @@ class Execution:
     def atoms(self, atoms: Tuple[bool, ...], position: int) -> None:
         """Take Atom elements, oldest first."""
         for taken in atoms:
-            if self.state.place is LOST:
+            if self.state.point is LOST:
                 return
             self.atom(taken, taken, position)
 
@@ -254,38 +254,38 @@ class Execution:
         :param taken: Whether it is an E in the end.
         :param traced: Whether it was one at first: that decides what the return stack does (5.3.1).
         """
-        place = self._begin(position)
-        if place is None:
+        point = self._begin(position)
+        if point is None:
             return
-        way = self.automaton.way(place, (taken,))
-        if way is None:
-            self._stopped(self.automaton.block(place), position)
+        successor = self.automaton.successor(point, (taken,))
+        if successor is None:
+            self._stopped(self.automaton.block(point), position)
             self.set(LOST)
             return
-        if way.leg.instructions:
-            self.recorder.add(way.leg, position)
+        if successor.leg.instructions:
+            self.recorder.add(successor.leg, position)
             if parent is not None:
                 parent.entry = len(self.recorder.order) - 1
         if not self.state.quiet:
             if taken == traced:
-                self.stack.extend(way.pushes)
+                self.stack.extend(successor.pushes)
             elif traced:
-                wrong = self.automaton.way(place, (traced,))
+                wrong = self.automaton.successor(point, (traced,))
                 self.stack.extend(wrong.pushes if wrong is not None else ())
             del self.stack[:-STACK_DEPTH]
-        self.set(way.place)
+        self.set(successor.point)
 
     def q(self, count: Optional[int], position: int) -> None:
         """Take a Q element: so many instructions ran, and directions of branches among them are not told (5.2.6)."""
-        place = self._begin(position)
-        if place is None:
-            self.set(LOST if self.state.place is LOST else EXPECTED)
+        point = self._begin(position)
+        if point is None:
+            self.set(LOST if self.state.point is LOST else EXPECTED)
             return
         left = count or 0
         for _ in range(_MOST_BRANCHES):
             if not left:
                 break
-            block = self.automaton.blocks.some(place.address, place.isa, left)
+            block = self.automaton.blocks.some(point.address, point.isa, left)
             last = block.last
             if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1:
                 # It ends with a branch, and the address tells its direction.
@@ -299,14 +299,14 @@ class Execution:
                 self.gap(position, GapReason.NO_CODE, "", block.end)
                 self.set(EXPECTED)
                 return
-            place = self.automaton.place(last.target, last.isa) if last else self.automaton.place(block.end, block.isa)
+            point = self.automaton.point(last.target, last.isa) if last else self.automaton.point(block.end, block.isa)
             if last is None:
                 break
         if count is None or left:
             detail = "an unknown number" if count is None else "%d of %d" % (left, count)
             self.gap(position, GapReason.COUNTED, detail)
-            place = EXPECTED
-        self.set(place)
+            point = EXPECTED
+        self.set(point)
 
     def _last(self, block: Block, branch: Insn, position: int) -> None:
         # Records a block and the branch after it as if it were taken, until an address tells that.
@@ -316,18 +316,18 @@ class Execution:
         self._undirected = _Undirected(len(self.recorder.order) - 1, executed, branch)
         self.set(UNDIRECTED)
 
-    def _direct(self, place: Place, position: int) -> None:
+    def _direct(self, point: ProgramPoint, position: int) -> None:
         # The branch at the end of a Q element was not taken when execution goes on just after it.
         if self._undirected is None:
             return
         entry, executed, branch = self._undirected
         at = executed.end - branch.size
         certain = always_taken(self.automaton.blocks.program.read, executed.start, at, executed.isa)
-        if place.address == executed.end and not certain:
+        if point.address == executed.end and not certain:
             self.recorder.order[entry] = self.recorder.table.single(Leg((executed._replace(taken=False),)))
-        elif branch.kind is Kind.DIRECT and branch.target != place.address:
+        elif branch.kind is Kind.DIRECT and branch.target != point.address:
             onward = "" if certain else "0x%08x or " % executed.end
-            detail = "the program goes on at %s0x%08x, the trace at 0x%08x" % (onward, branch.target, place.address)
+            detail = "the program goes on at %s0x%08x, the trace at 0x%08x" % (onward, branch.target, point.address)
             self.gap(position, GapReason.BAD_IMAGE, detail)
 
     def exception(
@@ -346,7 +346,7 @@ class Execution:
         reset = number == exceptions.reset(self._m_profile)
         if not taken.arrived:
             state = self.state
-            self.set(state.place, push_address(state.addresses, taken.address), told=state.told)
+            self.set(state.point, push_address(state.addresses, taken.address), address_given=state.address_given)
             if not reset and not (self._m_profile and nothing_ran(address)):
                 self._run_until(address, position)
             if taken.context is not None:
@@ -358,7 +358,7 @@ class Execution:
             parent.event = len(self.recorder.events) - 1
         self.flush_conditions(flush)
         if exceptions.may_go_on(number, self._m_profile):
-            self.set(self.state.place, told=True)
+            self.set(self.state.point, address_given=True)
         else:
             self.set(EXPECTED)
 
@@ -377,7 +377,7 @@ class Execution:
 
     def _returned(self) -> None:
         # The target is told by an Address element, never by the return stack (5.3.1).
-        if self.state.place in (AFTER_BRANCH, UNDIRECTED):
+        if self.state.point in (AFTER_BRANCH, UNDIRECTED):
             self.set(EXPECTED)
         elif self._m_profile:
             self.flush_future()
@@ -386,17 +386,17 @@ class Execution:
         # In AArch32 state the upper bits of the address registers may be from before; a Trace Info clears them.
         return address.address if self.wide or self.context is None else address.address & 0xFFFFFFFF
 
-    def _begin(self, position: int) -> Optional[Place]:
-        # The place from where a P0 element is followed; None, and a gap unless one was told, when that is not known.
+    def _begin(self, position: int) -> Optional[ProgramPoint]:
+        # The program point from where a P0 element is followed; None where it is unknown, with a gap unless told.
         self._branch_target(position)
-        place = self.state.place
-        if place is LOST:
+        point = self.state.point
+        if point is LOST:
             return None
-        if not isinstance(place, Unplaced):
-            return None if self._needs_context(place, position) else place
-        if place in (EXPECTED, UNDIRECTED):
+        if not isinstance(point, UnknownPoint):
+            return None if self._needs_context(point, position) else point
+        if point in (EXPECTED, UNDIRECTED):
             self.gap(position, GapReason.NO_ADDRESS)
-        elif place is RESERVED:
+        elif point is RESERVED:
             self.gap(position, GapReason.BAD_PACKET, "an address with instruction set IS1 in AArch64 state")
         self.set(LOST)
         return None
@@ -404,36 +404,36 @@ class Execution:
     def _run_until(self, stop: int, position: int) -> None:
         # An exception's preferred return address: all up to it ran, and crossed no branch.
         self._branch_target(position)
-        place = self.state.place
-        if isinstance(place, Unplaced) or place.address == stop or self._needs_context(place, position):
+        point = self.state.point
+        if isinstance(point, UnknownPoint) or point.address == stop or self._needs_context(point, position):
             return
-        block = self.automaton.blocks.until(place.address, place.isa, stop)
-        crossed = isinstance(place, FuturePlace) and place.address <= place.future.end < stop
+        block = self.automaton.blocks.until(point.address, point.isa, stop)
+        crossed = isinstance(point, FuturePoint) and point.address <= point.future.end < stop
         # On M-profile it may be inside a load or store that is to be continued (note c of table 5-5).
         reached = block.end == stop or self._m_profile and block.end > stop
-        if place.address < stop and reached and not crossed:
+        if point.address < stop and reached and not crossed:
             self._ran(block, True, position)
-            self.set(self.automaton.place(block.end, block.isa))
-        elif block.stop is Stop.NO_CODE and place.address < stop:
+            self.set(self.automaton.point(block.end, block.isa))
+        elif block.stop is Stop.NO_CODE and point.address < stop:
             self._stopped(block, position)
         else:
-            detail = "the program does not go from 0x%08x to 0x%08x" % (place.address, stop)
+            detail = "the program does not go from 0x%08x to 0x%08x" % (point.address, stop)
             self.gap(position, GapReason.BAD_IMAGE, detail)
 
     def _branch_target(self, position: int) -> None:
         # An indirect branch without an address before the next P0 element went to the top of the stack (5.3).
-        if self.state.place is not AFTER_BRANCH:
+        if self.state.point is not AFTER_BRANCH:
             return
         if self.stack:
             entry = self.stack.pop()
-            self.set(self.automaton.place(entry.address, entry.isa))
+            self.set(self.automaton.point(entry.address, entry.isa))
         else:
             self.gap(position, GapReason.NO_ADDRESS, "no target for the branch before")
             self.set(LOST)
 
-    def _needs_context(self, place: Place, position: int) -> bool:
+    def _needs_context(self, point: ProgramPoint, position: int) -> bool:
         # IS0 is A32 or A64: without a Context there is no telling which (5.2.9).
-        if self.context is not None or place.isa is Isa.T32:
+        if self.context is not None or point.isa is Isa.T32:
             return False
         self.gap(position, GapReason.NO_ADDRESS, "context unknown")
         self.set(LOST)

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 Handler = Callable[[bytes, int, int], None]
 """``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
-Regime = Tuple[Optional[Tuple[Optional[int], bool, bool, Optional[int], Optional[int]]], ContextFields, int, bool]
+PacketContext = Tuple[
+    Optional[Tuple[Optional[int], bool, bool, Optional[int], Optional[int]]], ContextFields, int, bool
+]
 """The last context, what Context packets are compressed against, the threshold of cycle counts, whether there was a
 timestamp since the last Trace Info."""
 
@@ -87,14 +89,14 @@ class Handlers:
             self._conditional = ConditionalHandlers(config, log.conditions)
             self._by_kind.update(self._conditional.handlers())
 
-    def regime(self) -> Regime:
+    def packet_context(self) -> PacketContext:
         """Tell what else than the execution's state decides how the next packets are read, but for time."""
         context = self._execution.context
         return (context[1:] if context is not None else None, self._fields, self._threshold, self._timestamp != 0)
 
-    def resume(self, regime: Regime) -> None:
-        """Go on as if the packets had been handled that lead to a regime."""
-        context, self._fields, self._threshold, has_time = regime
+    def resume(self, packet_context: PacketContext) -> None:
+        """Go on as if the packets had been handled that lead to a packet context."""
+        context, self._fields, self._threshold, has_time = packet_context
         old = self._execution.context
         if context is not None and (old is None or old[1:] != context):
             self._execution.context = Context(-1, *context)
@@ -162,9 +164,7 @@ class Handlers:
         info, _ = read_trace_info(data, at)
         self._timestamp = 0
         self._threshold = info.cycle_threshold
-        self._fields = NO_CONTEXT._replace(
-            vmid=min(self._fields.vmid, 0), context_id=min(self._fields.context_id, 0)
-        )
+        self._fields = NO_CONTEXT._replace(vmid=min(self._fields.vmid, 0), context_id=min(self._fields.context_id, 0))
         traced = bool(info.info & 0x10), bool(info.info & 0x20)
         refused = ""
         if traced != (self._config.loads, self._config.stores):
@@ -226,7 +226,7 @@ class Handlers:
         if self._log is not None:
             self._log.items.append(Marker(mark.number))
 
-    # Place and context (6.4.12).
+    # ProgramPoint and context (6.4.12).
 
     def _on_context(self, data: bytes, at: int, position: int) -> None:
         fields = self._context(data, at + 1) if data[at] & 1 else self._fields

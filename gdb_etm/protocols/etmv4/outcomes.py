@@ -116,9 +116,7 @@ class Conditions:
             self._it_states[executed.end] = it_state
         return _Walk(tuple(steps), it_state)
 
-    def _step(
-        self, index: int, address: int, code: bytes, isa: Isa, it_state: int, selection: int
-    ) -> Optional[Step]:
+    def _step(self, index: int, address: int, code: bytes, isa: Isa, it_state: int, selection: int) -> Optional[Step]:
         sets = self._flags and sets_flags(code, 0, isa, it_state)
         code_of = condition(code, 0, isa, it_state)
         if code_of != ALWAYS:
@@ -203,7 +201,7 @@ class _Matcher:
 
     def _before(self, entry: int) -> None:
         # Takes the events and the F elements that stand before an entry, in their order.
-        events, places = self._recorder.events, self._recorder.event_places
+        events, places = self._recorder.events, self._recorder.event_entries
         while True:
             if self._group < len(self._groups) and self._is_due(self._groups[self._group][0], entry):
                 self._results = _Results(self._groups[self._group])

@@ -8,7 +8,7 @@ from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.protocols.armv7.automaton import Automaton, Place, Stack, Step, Unplaced, Walk, Way, count
+from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Stack, Step, Successor, UnknownPoint, Walk, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.packets import ATOMS, Header
@@ -25,7 +25,7 @@ Atoms = Tuple[bool, ...]
 
 
 class PtmAutomaton(Automaton):
-    """Places, states and stretches of one program under one configuration.
+    """Program points, states and transitions of one program under one configuration.
 
     :param program: The program.
     :param table: The header table.
@@ -49,23 +49,23 @@ class PtmAutomaton(Automaton):
         kind = self._kinds[data[at]]
         if kind is _ATOM:
             atoms, cycles = self.atoms(data, at)
-            way = self.way(walk.place, atoms, walk.stack)
-            if way.atoms < len(atoms):
+            successor = self.successor(walk.point, atoms, walk.stack)
+            if successor.atoms < len(atoms):
                 return False
-            walk.add(way.steps, position)
-            walk.place, walk.stack = way.place, way.stack
+            walk.add(successor.steps, position)
+            walk.point, walk.stack = successor.point, successor.stack
         elif kind is _BRANCH:
             if walk.reference is None:
                 return False
             branch = read_branch(data, at, walk.reference)
             if branch.information is not None:
                 return False
-            way = self.leave(walk.place, walk.stack)
-            place = self.place_of(branch.reference)
-            if not way.atoms or place is not way.place and not isinstance(way.place, Unplaced):
+            successor = self.leave(walk.point, walk.stack)
+            point = self.point_of(branch.reference)
+            if not successor.atoms or point is not successor.point and not isinstance(successor.point, UnknownPoint):
                 return False
-            walk.add(way.steps, position)
-            walk.place, walk.reference, walk.told, walk.stack = place, branch.reference, True, way.stack
+            walk.add(successor.steps, position)
+            walk.point, walk.reference, walk.address_given, walk.stack = point, branch.reference, True, successor.stack
             cycles = read_count(data, branch.after) if self._config.cycle_accurate else 0
         else:
             return kind is _IGNORE
@@ -79,67 +79,67 @@ class PtmAutomaton(Automaton):
             return (not data[at] & 2,), read_count(data, at)
         return ATOMS[data[at]], 0
 
-    def way(self, place: Place, atoms: Atoms, stack: Stack) -> Way:
-        """Tell where atoms lead from a place."""
+    def successor(self, point: ProgramPoint, atoms: Atoms, stack: Stack) -> Successor:
+        """Tell where atoms lead from a program point."""
         key = (atoms, stack)
-        way = place.ways.get(key)
-        if way is None:
-            way = place.ways[key] = self._find_way(place, atoms, stack, False)
-        return way
+        successor = point.successors.get(key)
+        if successor is None:
+            successor = point.successors[key] = self._find_successor(point, atoms, stack, False)
+        return successor
 
-    def leave(self, place: Place, stack: Stack) -> Way:
+    def leave(self, point: ProgramPoint, stack: Stack) -> Successor:
         """Tell what runs before a branch packet: up to the next waypoint, whose target the packet tells (4.5.4).
 
         The return stack is not used, but a branch with link is put on it.
         """
-        way = place.ways.get(stack)
-        if way is None:
-            way = place.ways[stack] = self._find_way(place, (True,), stack, True)
-        return way
+        successor = point.successors.get(stack)
+        if successor is None:
+            successor = point.successors[stack] = self._find_successor(point, (True,), stack, True)
+        return successor
 
-    def _find_way(self, place: Place, atoms: Atoms, stack: Stack, addressed: bool) -> Way:
+    def _find_successor(self, point: ProgramPoint, atoms: Atoms, stack: Stack, addressed: bool) -> Successor:
         ranges: List[Range] = []
         for index, taken in enumerate(atoms):
-            if isinstance(place, Unplaced):
-                if place is not self.lost:
-                    return Way(_steps(ranges), place, index, stack)
+            if isinstance(point, UnknownPoint):
+                if point is not self.lost:
+                    return Successor(_steps(ranges), point, index, stack)
                 continue
-            block = self.blocks.at(place.address, place.isa)
+            block = self.blocks.at(point.address, point.isa)
             if block.last is None:
-                return Way(_steps(ranges), place, index, stack)
+                return Successor(_steps(ranges), point, index, stack)
             if not taken and self.blocks.always_taken(block):
-                return Way(_steps(ranges), place, index, stack)
+                return Successor(_steps(ranges), point, index, stack)
             ranges.append(Range(block.start, block.end, block.instructions, block.isa, taken))
             if not taken:
-                place = self.place(block.end, block.isa)
+                point = self.point(block.end, block.isa)
                 continue
             target = self._target(block, stack, addressed)
             if target is None:
                 ranges.pop()
-                return Way(_steps(ranges), place, index, stack)
-            place, stack = target
-        return Way(_steps(ranges), place, len(atoms), stack)
+                return Successor(_steps(ranges), point, index, stack)
+            point, stack = target
+        return Successor(_steps(ranges), point, len(atoms), stack)
 
-    def _target(self, block: Block, stack: Stack, addressed: bool) -> Optional[Tuple[Place, Stack]]:
+    def _target(self, block: Block, stack: Stack, addressed: bool) -> Optional[Tuple[ProgramPoint, Stack]]:
         # Where a waypoint that was taken leads; None when that lies below in the return stack. An entry is taken off
         # the stack before one is put on it.
         last = block.last
-        place: Optional[Place] = None
+        point: Optional[ProgramPoint] = None
         if last is None or last.kind is _INDIRECT:
             if self._config.return_stack and stack and not addressed:
                 entry = stack[-1]
                 if entry is None:
                     return None
-                place, stack = self.place(*entry), stack[:-1]
+                point, stack = self.point(*entry), stack[:-1]
             else:
-                place = self.after_branch
+                point = self.after_branch
         elif last.target == block.end and is_enterx(self.blocks.program.read(block.end - 4, 4)):
-            place = self.thumbee
+            point = self.thumbee
         else:
-            place = self.place(last.target, last.isa)
+            point = self.point(last.target, last.isa)
         if last is not None and last.link and self._config.return_stack:
             stack = stack + ((block.end, block.isa),)
-        return place, stack
+        return point, stack
 
 
 def _steps(ranges: List[Range]) -> Tuple[Step, ...]:

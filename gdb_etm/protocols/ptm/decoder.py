@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import Callable
 
 from gdb_etm.program.image import Program
+from gdb_etm.protocols.armv7.fast_path import FollowedStream, StreamDecoder
 from gdb_etm.protocols.armv7.fields import ASYNC
-from gdb_etm.protocols.armv7.following import FollowedStream, StreamDecoder
-from gdb_etm.protocols.armv7.memories import Memories
+from gdb_etm.protocols.armv7.transition_cache import TransitionCaches
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
-from gdb_etm.protocols.ptm.handlers import Handlers, Regime
+from gdb_etm.protocols.ptm.handlers import Handlers, PacketContext
 from gdb_etm.protocols.ptm.headers import build_table, packet_kind
 from gdb_etm.protocols.ptm.packets import Header, Kind
 from gdb_etm.protocols.recorder import Recorder
@@ -39,7 +39,7 @@ REMEMBERED = frozenset(
         Kind.EXCEPTION_RETURN,
     )
 )
-"""Packets of which state and regime decide what they do; time goes on."""
+"""Packets of which state and packet context decide what they do; time goes on."""
 
 
 class Decoder(StreamDecoder):
@@ -53,7 +53,7 @@ class Decoder(StreamDecoder):
         self.config = config
         self.table = build_table(config)
         self.automaton = PtmAutomaton(program, self.table, config)
-        self.memories = Memories()
+        self.caches = TransitionCaches()
 
     def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
         """Begin a stream; see :class:`StreamDecoder`."""
@@ -67,7 +67,7 @@ class Decoding(FollowedStream[Header, Kind]):
         execution = PtmExecution(decoder.automaton, Recorder(decoder.automaton.runs, offset_of))
         self._handlers = Handlers(decoder.config, decoder.automaton, execution)
         time = Kind.TIMESTAMP, self._handlers.timestamp
-        known = decoder.automaton, execution, decoder.memories
+        known = decoder.automaton, execution, decoder.caches
         super().__init__(FORM, decoder.table, packet_kind, *known, REMEMBERED, time)
 
     def finish(self) -> Recorder:
@@ -78,11 +78,11 @@ class Decoding(FollowedStream[Header, Kind]):
     def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
         self._handlers.handle(kind, data, at, position)
 
-    def _regime(self) -> Regime:
-        return self._handlers.regime()
+    def _packet_context(self) -> PacketContext:
+        return self._handlers.packet_context()
 
-    def _resume(self, regime: Regime) -> None:
-        self._handlers.resume(regime)
+    def _resume(self, packet_context: PacketContext) -> None:
+        self._handlers.resume(packet_context)
 
     def _bad(self, position: int, detail: str) -> None:
         super()._bad(position, detail)

@@ -6,7 +6,7 @@ Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1
 from __future__ import annotations
 
 from gdb_etm.program.blocks import Block, Stop
-from gdb_etm.protocols.armv7.automaton import Unplaced, Way
+from gdb_etm.protocols.armv7.automaton import Successor, UnknownPoint
 from gdb_etm.protocols.armv7.exceptions import exception_name
 from gdb_etm.protocols.armv7.execution import Execution
 from gdb_etm.protocols.armv7.fields import Branch, Reference
@@ -19,7 +19,7 @@ from gdb_etm.protocols.recorder import Leg, Recorder
 class PtmExecution(Execution):
     """The state of one stream's analysis.
 
-    :param automaton: Places and states of the program.
+    :param automaton: Program points and states of the program.
     :param recorder: Takes what ran, and the events.
     """
 
@@ -29,62 +29,62 @@ class PtmExecution(Execution):
 
     def atoms(self, atoms: Atoms, position: int) -> None:
         """Follow atoms; where that is not possible a gap says why."""
-        way = self._ptm.way(self.place, atoms, self.rest.stack)
-        while way.atoms < len(atoms) and way.stack[-1:] == (None,):
-            self.follow(way, position)
+        successor = self._ptm.successor(self.point, atoms, self.rest.stack)
+        while successor.atoms < len(atoms) and successor.stack[-1:] == (None,):
+            self.follow(successor, position)
             self.refill()
-            atoms = atoms[way.atoms :]
-            way = self._ptm.way(self.place, atoms, self.rest.stack)
-        self._follow(way, len(atoms), position)
+            atoms = atoms[successor.atoms :]
+            successor = self._ptm.successor(self.point, atoms, self.rest.stack)
+        self._follow(successor, len(atoms), position)
 
     def branch(self, branch: Branch, position: int) -> None:
         """Take a branch packet: a waypoint that was taken and its target, or an exception and its vector (4.5.4)."""
         information = branch.information
         if information is None or not information.number:
-            self._follow(self._ptm.leave(self.place, self.rest.stack), 1, position)
+            self._follow(self._ptm.leave(self.point, self.rest.stack), 1, position)
             self.arrive(branch.reference, position)
         else:
-            place = self.place
-            address = None if isinstance(place, Unplaced) else place.address
+            point = self.point
+            address = None if isinstance(point, UnknownPoint) else point.address
             name = exception_name(information.number)
             self.event(Exception_(self.offset(position), information.number, name, None, address))
-            target = self.automaton.place_of(branch.reference)
-            self.set(target, self.rest._replace(reference=branch.reference, told=True))
+            target = self.automaton.point_of(branch.reference)
+            self.set(target, self.rest._replace(reference=branch.reference, address_given=True))
         if information is not None:
             self.set_context(position, information.non_secure, information.hyp)
 
     def update(self, reference: Reference, position: int) -> None:
         """Take a waypoint update packet: everything up to and with the instruction at an address ran (4.5.5)."""
-        place, rest = self.place, self.rest._replace(reference=reference)
-        self.set(place, rest)
-        if isinstance(place, Unplaced):
+        point, rest = self.point, self.rest._replace(reference=reference)
+        self.set(point, rest)
+        if isinstance(point, UnknownPoint):
             self.stop(position)
             return
-        if reference.address < place.address:
-            self._contradict(place.address, reference.address, position)
+        if reference.address < point.address:
+            self._contradict(point.address, reference.address, position)
             return
-        block = self.automaton.blocks.until(place.address, place.isa, reference.address + 1)
+        block = self.automaton.blocks.until(point.address, point.isa, reference.address + 1)
         if block.stop is Stop.NO_CODE:
             self._stop_in(block, position)
         elif block.end <= reference.address:
             self._contradict(block.end, reference.address, position)
         else:
             self._ran(block, position)
-            self.set(self.automaton.place(block.end, block.isa), rest._replace(told=False))
+            self.set(self.automaton.point(block.end, block.isa), rest._replace(address_given=False))
 
     def returned(self, position: int) -> None:
         """Take an exception return packet: the waypoint before it returned from an exception."""
         self.event(ExceptionReturn(self.offset(position)))
 
-    def _follow(self, way: Way, atoms: int, position: int) -> None:
-        self.follow(way, position)
-        if way.atoms == atoms:
+    def _follow(self, successor: Successor, atoms: int, position: int) -> None:
+        self.follow(successor, position)
+        if successor.atoms == atoms:
             return
-        place = self.place
-        if isinstance(place, Unplaced):
+        point = self.point
+        if isinstance(point, UnknownPoint):
             self.stop(position)
             return
-        self._stop_in(self.automaton.blocks.at(place.address, place.isa), position)
+        self._stop_in(self.automaton.blocks.at(point.address, point.isa), position)
 
     def _stop_in(self, block: Block, position: int) -> None:
         # Records what ran before missing code, and the gap.

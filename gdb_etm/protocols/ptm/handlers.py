@@ -23,7 +23,7 @@ Handler = Callable[[bytes, int, int], None]
 _LONGEST_TIMESTAMP = 16
 # Bytes that hold any timestamp packet with its count.
 
-Regime = Optional[Context]
+PacketContext = Optional[Context]
 """What decides, beside the state of the execution, what packets do: the context."""
 
 
@@ -66,13 +66,13 @@ class Handlers:
         """Forget what packets are compressed against, as when synchronisation is lost."""
         self._clock.lose()
 
-    def regime(self) -> Regime:
-        """Give the present regime."""
+    def packet_context(self) -> PacketContext:
+        """Give the present packet context."""
         return self._execution.context
 
-    def resume(self, regime: Regime) -> None:
-        """Go on under a regime that packets led to which were not handled here."""
-        self._execution.context = regime
+    def resume(self, packet_context: PacketContext) -> None:
+        """Go on under a packet context that packets led to which were not handled here."""
+        self._execution.context = packet_context
 
     def _on_nothing(self, data: bytes, at: int, position: int) -> None:
         pass
@@ -111,7 +111,7 @@ class Handlers:
         if sync.reason is Reason.PERIODIC and execution.is_synchronised:
             execution.arrive(sync.start, position)
             # What is on the return stack from before is not used (4.13).
-            execution.set(execution.place, execution.rest._replace(stack=()))
+            execution.set(execution.point, execution.rest._replace(stack=()))
         else:
             execution.restart(sync.start)
 

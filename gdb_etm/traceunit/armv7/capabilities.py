@@ -120,7 +120,8 @@ class Armv7Capabilities(Identification):
             "%d-bit timestamps" % (64 if wide else 48) if self.has_timestamps else "",
             "branch broadcast" if self.field("ETMCR.BranchBroadcast") else "",
             "context IDs" if self.field("ETMCR.ContextIDSize") else "",
-            ranges)
+            ranges,
+        )
         return tuple(word for word in found if word)
 
     @property
@@ -133,8 +134,17 @@ class EtmV3Capabilities(Armv7Capabilities):
 
     _page: Page = etmv3_page.PAGE
     control = etmv3_page.PAGE.by_name["ETMCR"]
-    options = ("VMID", "Timestamp", "SuppressData", "ContextIDSize", "CycleAccurate", "BranchBroadcast", "Stall",
-               "DataAddress", "DataValue")
+    options = (
+        "VMID",
+        "Timestamp",
+        "SuppressData",
+        "ContextIDSize",
+        "CycleAccurate",
+        "BranchBroadcast",
+        "Stall",
+        "DataAddress",
+        "DataValue",
+    )
 
     @property
     def _own_words(self) -> Tuple[str, ...]:

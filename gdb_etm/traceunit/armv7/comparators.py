@@ -19,8 +19,11 @@ from gdb_etm.traceunit.options import AddressRange
 from gdb_etm.traceunit.plan import RegisterWrite, Taken
 
 _ALL_BITS = 0xFFFFFFFF
-_TYPES = {Access.EITHER: comparators.TYPE_TRANSFER, Access.LOAD: comparators.TYPE_TRANSFER + 1,
-          Access.STORE: comparators.TYPE_TRANSFER + 2}
+_TYPES = {
+    Access.EITHER: comparators.TYPE_TRANSFER,
+    Access.LOAD: comparators.TYPE_TRANSFER + 1,
+    Access.STORE: comparators.TYPE_TRANSFER + 2,
+}
 _EQUAL, _DIFFERS = 1, 3  # of ETMACTR.DataMatch
 _WORD_BYTES = 4
 
@@ -87,8 +90,11 @@ def by_comparators(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
     points = asked.start + asked.stop
     needed = len(asked.ranges) + len(of_data) + len(ranged) + _pairs_for(single, len(points))
     if needed > pairs:
-        raise UnsupportedError("this unit has %d pair%s of address comparators (ETMCCR.AddrPairs); the filters need %d"
-                               % (pairs, "" if pairs == 1 else "s", needed), "ETMCCR.AddrPairs")
+        raise UnsupportedError(
+            "this unit has %d pair%s of address comparators (ETMCCR.AddrPairs); the filters need %d"
+            % (pairs, "" if pairs == 1 else "s", needed),
+            "ETMCCR.AddrPairs",
+        )
     _check_events(events, capabilities)
     last = iter(range(pairs - 1, -1, -1))
     own, data, others = ([next(last) for _ in rows] for rows in (asked.ranges, of_data, ranged))
@@ -118,8 +124,16 @@ def by_comparators(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
     taken += [Taken("event", _where(event), "pair %d" % (index + 1)) for event, index in zip(ranged, others)]
     writes = [entry for n, row in table.items() for entry in _comparator(n, row, capabilities)]
     count = len(asked.data)
-    return Allotted((*writes, *values), sum(1 << n for n in own), tuple(data[:count]), tuple(data[count:]),
-                    masks[0], masks[1], numbers, taken=tuple(taken))
+    return Allotted(
+        (*writes, *values),
+        sum(1 << n for n in own),
+        tuple(data[:count]),
+        tuple(data[count:]),
+        masks[0],
+        masks[1],
+        numbers,
+        taken=tuple(taken),
+    )
 
 
 def point(starts: bool, address: int, name: str) -> Taken:
@@ -133,8 +147,12 @@ def _verb(starts: bool) -> str:
 
 def _is_single(event: Event) -> bool:
     where = _where(event)
-    return where.first == where.last or isinstance(event, Accessed) and event.value is not None and where.last < (
-        where.first + event.value.size)
+    return (
+        where.first == where.last
+        or isinstance(event, Accessed)
+        and event.value is not None
+        and where.last < (where.first + event.value.size)
+    )
 
 
 def _has_value(event: Event) -> bool:
@@ -171,17 +189,24 @@ def _check_events(events: Sequence[Event], capabilities: Armv7Capabilities) -> N
     if "DataComps" not in capabilities.page.by_name["ETMCCR"].fields:
         raise UnsupportedError("loads and stores: a PTM does not see them (ETMIDR.Major)", "ETMIDR.Major")
     if capabilities.field("ETMCCER.NoDataComp"):
-        raise UnsupportedError("addresses of loads and stores: this unit cannot compare them (ETMCCER.NoDataComp is 1)",
-                               "ETMCCER.NoDataComp")
+        raise UnsupportedError(
+            "addresses of loads and stores: this unit cannot compare them (ETMCCER.NoDataComp is 1)",
+            "ETMCCER.NoDataComp",
+        )
     valued = [event for event in data if event.value is not None]
     there = capabilities.field("ETMCCR.DataComps")
     if len(valued) > there:
-        raise UnsupportedError("this unit has %d data value comparator%s (ETMCCR.DataComps); the events need %d"
-                               % (there, "" if there == 1 else "s", len(valued)), "ETMCCR.DataComps")
+        raise UnsupportedError(
+            "this unit has %d data value comparator%s (ETMCCR.DataComps); the events need %d"
+            % (there, "" if there == 1 else "s", len(valued)),
+            "ETMCCR.DataComps",
+        )
     for event in valued:
         if not _is_single(event) or event.value is not None and event.value.size != _WORD_BYTES:
-            raise UnsupportedError("%s: this unit compares a word at one address with a value (ETMDCVR1.Value)"
-                                   % (event,), "ETMDCVR1.Value")
+            raise UnsupportedError(
+                "%s: this unit compares a word at one address with a value (ETMDCVR1.Value)" % (event,),
+                "ETMDCVR1.Value",
+            )
 
 
 def _row_of(event: Event) -> _Row:
@@ -198,8 +223,10 @@ def _value_writes(event: Event, n: int, capabilities: Armv7Capabilities) -> List
     if not isinstance(event, Accessed) or event.value is None:
         return []
     index = (n + 1) // 2
-    return [write(comparators.ETMDCVR[index], event.value.value & ~event.value.ignored, str(event), capabilities),
-            write(comparators.ETMDCMR[index], event.value.ignored, str(event), capabilities)]
+    return [
+        write(comparators.ETMDCVR[index], event.value.value & ~event.value.ignored, str(event), capabilities),
+        write(comparators.ETMDCMR[index], event.value.ignored, str(event), capabilities),
+    ]
 
 
 def _put_range(table: Dict[int, _Row], index: int, pair: AddressRange, access: int, why: str) -> None:
@@ -228,6 +255,8 @@ def _taken(asked: Asked, own: Sequence[int], data: Sequence[int]) -> List[Taken]
     use = "exclude" if asked.excludes else "include"
     taken = [Taken(use, where, "pair %d" % (n + 1)) for n, where in zip(own, asked.ranges)]
     uses = ["data"] * len(asked.data) + ["data-exclude"] * len(asked.data_exclude)
-    taken += [Taken(what, where, "pair %d" % (n + 1))
-              for what, n, where in zip(uses, data, [*asked.data, *asked.data_exclude])]
+    taken += [
+        Taken(what, where, "pair %d" % (n + 1))
+        for what, n, where in zip(uses, data, [*asked.data, *asked.data_exclude])
+    ]
     return taken

@@ -31,19 +31,21 @@ class Condition(NamedTuple):
         """What the user should know of it."""
         if self.event == etmv3.EVENT_TRUE:
             return ()
-        return ("contexts and security states are told by an event: a few instructions more or less are traced where"
-                " they change",)
+        return (
+            "contexts and security states are told by an event: a few instructions more or less are traced where"
+            " they change",
+        )
 
     @property
     def taken(self) -> Tuple[Taken, ...]:
         """What the Context ID comparators are for."""
-        return tuple(Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)
-                     for n, each in enumerate(self.contexts, 1))
+        return tuple(
+            Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)
+            for n, each in enumerate(self.contexts, 1)
+        )
 
 
-def condition_of(
-    options: TraceOptions, capabilities: Armv7Capabilities, others: Sequence[int] = ()
-) -> Condition:
+def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others: Sequence[int] = ()) -> Condition:
     """Find the event for what options say of security states and contexts.
 
     :param others: Context IDs that have a comparator for other reasons.
@@ -52,7 +54,9 @@ def condition_of(
     if options.exceptions is not Exceptions.AS_OTHERS:
         raise UnsupportedError(
             "exceptions %s: an ETMv3 or a PTM does not tell handlers from other code (ETMIDR.Major);"
-            " exclude their functions" % options.exceptions.value, "ETMIDR.Major")
+            " exclude their functions" % options.exceptions.value,
+            "ETMIDR.Major",
+        )
     filtered = not (options.secure and options.nonsecure)
     if filtered:
         capabilities.require("ETMIDR.Security", "Secure and Non-secure code")
@@ -62,10 +66,15 @@ def condition_of(
     if len(compared) > there:
         raise UnsupportedError(
             "this unit has %d Context ID comparator%s (ETMCCR.CIDComps); the filters need %d"
-            % (there, "" if there == 1 else "s", len(compared)), "ETMCCR.CIDComps")
+            % (there, "" if there == 1 else "s", len(compared)),
+            "ETMCCR.CIDComps",
+        )
     if len(contexts) + filtered > 2:
-        raise UnsupportedError("the filters of contexts and security states need %d resources (ETMTEEVR.A);"
-                               " an event has 2" % (len(contexts) + filtered), "ETMTEEVR.A")
+        raise UnsupportedError(
+            "the filters of contexts and security states need %d resources (ETMTEEVR.A);"
+            " an event has 2" % (len(contexts) + filtered),
+            "ETMTEEVR.A",
+        )
     return Condition(_event(filtered, options.secure, len(contexts)), _words(options, contexts), compared)
 
 

@@ -61,8 +61,10 @@ def _check(options: TraceOptions, capabilities: EtmV3Capabilities) -> None:
     if options.data.values:
         capabilities.require("ETMCR.DataValue", "data values")
     if (options.data_include or options.data_exclude) and capabilities.field("ETMCCER.NoDataComp"):
-        raise UnsupportedError("address ranges of loads and stores: this unit cannot compare their addresses"
-                               " (ETMCCER.NoDataComp is 1)", "ETMCCER.NoDataComp")
+        raise UnsupportedError(
+            "address ranges of loads and stores: this unit cannot compare their addresses" " (ETMCCER.NoDataComp is 1)",
+            "ETMCCER.NoDataComp",
+        )
 
 
 def _own_notes(options: TraceOptions) -> Iterator[str]:
@@ -77,9 +79,7 @@ def _fifo_full(capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
         yield write(etmv3.ETMFFRR, value, "the processor may be stalled at all addresses", capabilities)
 
 
-def _view_data(
-    options: TraceOptions, chosen: Filter, capabilities: EtmV3Capabilities
-) -> Iterator[RegisterWrite]:
+def _view_data(options: TraceOptions, chosen: Filter, capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
     if not (capabilities.field("ETMCR.DataAddress") or capabilities.field("ETMCR.DataValue")):
         return
     event = etmv3.EVENT_TRUE if options.data else etmv3.EVENT_FALSE
@@ -88,9 +88,16 @@ def _view_data(
     yield write(etmv3.ETMVDCR2, 0, "no memory map decoders", capabilities)
     include, exclude = (sum(1 << index for index in pairs) for pairs in (chosen.data, chosen.data_exclude))
     value = etmv3.ETMVDCR3.encode(Include=include, Exclude=exclude, ExcludeOnly=int(not include))
-    yield write(etmv3.ETMVDCR3, value, "include %d, exclude %d ranges of loads and stores"
-                % (len(chosen.data), len(chosen.data_exclude))
-                if include | exclude else "loads and stores at all addresses", capabilities)
+    yield write(
+        etmv3.ETMVDCR3,
+        value,
+        (
+            "include %d, exclude %d ranges of loads and stores" % (len(chosen.data), len(chosen.data_exclude))
+            if include | exclude
+            else "loads and stores at all addresses"
+        ),
+        capabilities,
+    )
     for n in range(1, min(capabilities.field("ETMCCR.DataComps"), 8) + 1):
         yield write(comparators.ETMDCVR[n], 0, "data value comparator unused", capabilities)
         yield write(comparators.ETMDCMR[n], 0, "data value comparator unused", capabilities)

@@ -65,20 +65,30 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
     ]
     uses = tuple(resources.writes())
     notes = (*condition.notes, *found.notes, *resources.notes)
-    return Filter(tuple(writes), found.data, found.dwt, notes, len(condition.contexts),
-                  (*found.taken, *condition.taken), found.data_exclude, uses)
+    return Filter(
+        tuple(writes),
+        found.data,
+        found.dwt,
+        notes,
+        len(condition.contexts),
+        (*found.taken, *condition.taken),
+        found.data_exclude,
+        uses,
+    )
 
 
 def _asked(options: TraceOptions, window: Window) -> Asked:
     # One list can be included or excluded, not both: so what is excluded is cut out of what is included.
     ranges = without(options.include, options.exclude) if options.include else joined(options.exclude)
     if options.include and not ranges:
-        raise UnsupportedError("nothing is left to trace: what is included is excluded as well (ETMTECR1.Exclude)",
-                               "ETMTECR1.Exclude")
+        raise UnsupportedError(
+            "nothing is left to trace: what is included is excluded as well (ETMTECR1.Exclude)", "ETMTECR1.Exclude"
+        )
     events = tuple(leaf for leaf in leaves_of(window.wanted) if isinstance(leaf, (Executed, ExecutedIn, Accessed)))
     starts, stops = tuple(dict.fromkeys(window.start_at)), tuple(dict.fromkeys(window.stop_at))
-    return Asked(ranges, not options.include, joined(options.data_include), joined(options.data_exclude), starts, stops,
-                 events)
+    return Asked(
+        ranges, not options.include, joined(options.data_include), joined(options.data_exclude), starts, stops, events
+    )
 
 
 def _check(asked: Asked, window: Window, capabilities: Armv7Capabilities) -> None:
@@ -87,8 +97,9 @@ def _check(asked: Asked, window: Window, capabilities: Armv7Capabilities) -> Non
         lasts.append(event.address if isinstance(event, Executed) else getattr(event, "where").last)
     for address in lasts + [*asked.start, *asked.stop]:
         if address >> 32:
-            raise UnsupportedError("address 0x%x: this unit compares 32 bits (ETMACVR1.Address)" % address,
-                                   "ETMACVR1.Address")
+            raise UnsupportedError(
+                "address 0x%x: this unit compares 32 bits (ETMACVR1.Address)" % address, "ETMACVR1.Address"
+            )
     if window.is_used:
         capabilities.require("ETMCCR.StartStop", "start and stop addresses")
     if window.watched_start + window.watched_stop:
@@ -104,9 +115,14 @@ def _enabling_event(
         if watches and view == ALWAYS:
             raise UnsupportedError(
                 "addresses and contexts or security states at once: this unit has no address comparators"
-                " (ETMCCR.AddrPairs), and the DWT's take the event (ETMTEEVR)", "ETMCCR.AddrPairs")
-        raise UnsupportedError("events that start, stop or enable the trace beside %s: there is one event for both"
-                               " (ETMTEEVR.A)" % ("ranges" if watches else "contexts or security states"), "ETMTEEVR.A")
+                " (ETMCCR.AddrPairs), and the DWT's take the event (ETMTEEVR)",
+                "ETMCCR.AddrPairs",
+            )
+        raise UnsupportedError(
+            "events that start, stop or enable the trace beside %s: there is one event for both"
+            " (ETMTEEVR.A)" % ("ranges" if watches else "contexts or security states"),
+            "ETMTEEVR.A",
+        )
     if watches:
         return _watch_event(found.watching, asked.excludes)
     if view != ALWAYS:
@@ -148,8 +164,13 @@ def _start_stop(
         yield _points(etmv3.ETMTESSEICR, *watched, capabilities)
     if window.is_used and not window.waits:
         # Otherwise the block begins with tracing off whenever the programming bit is cleared (3.4.4).
-        yield RegisterWrite(etmv3.ETMSR.name, etmv3.ETMSR.offset, etmv3.ETMSR.encode(StartStop=1), 0,
-                            "trace until the first stop address")
+        yield RegisterWrite(
+            etmv3.ETMSR.name,
+            etmv3.ETMSR.offset,
+            etmv3.ETMSR.encode(StartStop=1),
+            0,
+            "trace until the first stop address",
+        )
 
 
 def _points(register: Register, start: int, stop: int, capabilities: Armv7Capabilities) -> RegisterWrite:
@@ -164,7 +185,9 @@ def _mask(numbers: Sequence[int]) -> int:
 def _watch_event(used: Sequence[int], excludes: bool) -> Tuple[int, str]:
     first, second = (etmv3.RESOURCE_WATCHPOINT + number for number in (used[0], used[-1]))
     when = "%s comparator %s of the DWT matches" % (
-        "unless" if excludes else "while", " or ".join(str(number) for number in used))
+        "unless" if excludes else "while",
+        " or ".join(str(number) for number in used),
+    )
     if len(used) == 1:
         function = etmv3.FUNCTION_NOT_A if excludes else etmv3.FUNCTION_A
         return etmv3.ETMTEEVR.encode(A=first, Function=function), when

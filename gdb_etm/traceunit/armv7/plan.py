@@ -25,18 +25,22 @@ _STAYS_OFF = "check that the chip's trace clock runs and that the processor is n
 
 def plan_enable() -> Plan:
     """Plan the start of a programmed unit."""
-    return Plan((
-        _change("Prog", 0, "the trace unit may trace"),
-        _poll(0, "its resources are live only when that has taken effect", _STAYS_OFF),
-    ))
+    return Plan(
+        (
+            _change("Prog", 0, "the trace unit may trace"),
+            _poll(0, "its resources are live only when that has taken effect", _STAYS_OFF),
+        )
+    )
 
 
 def plan_disable() -> Plan:
     """Plan the stop of a unit; when it is carried out, all trace has left the unit."""
-    return Plan((
-        _change("Prog", 1, "the trace unit may trace no more"),
-        _poll(1, "all trace has left it", _NOT_DRAINED),
-    ))
+    return Plan(
+        (
+            _change("Prog", 1, "the trace unit may trace no more"),
+            _poll(1, "all trace has left it", _NOT_DRAINED),
+        )
+    )
 
 
 def disable_steps() -> Tuple[Step, ...]:
@@ -73,20 +77,28 @@ def check_common(options: TraceOptions, capabilities: Armv7Capabilities) -> None
             capabilities.require(field, feature)
     _check_newer(options)
     if options.cycle_count not in (None, 1):
-        raise UnsupportedError("cycle count threshold %d: this unit counts every cycle, so it must be 1"
-                               " (ETMCR.CycleAccurate)" % (options.cycle_count or 0), "ETMCR.CycleAccurate")
+        raise UnsupportedError(
+            "cycle count threshold %d: this unit counts every cycle, so it must be 1"
+            " (ETMCR.CycleAccurate)" % (options.cycle_count or 0),
+            "ETMCR.CycleAccurate",
+        )
 
 
 def _check_newer(options: TraceOptions) -> None:
     # What only an ETMv4 has.
-    missing = ((options.overflow_prevention, "overflow prevention"), (options.q_elements, "Q elements"),
-               (options.levels, "exception levels"))
+    missing = (
+        (options.overflow_prevention, "overflow prevention"),
+        (options.q_elements, "Q elements"),
+        (options.levels, "exception levels"),
+    )
     for asked, feature in missing:
         if asked:
             raise UnsupportedError("%s: not in an ETMv3 or a PTM (ETMIDR.Major)" % feature, "ETMIDR.Major")
     if options.broadcast_ranges:
-        raise UnsupportedError("branch broadcast at some addresses: an ETMv3 or a PTM has it at all or none"
-                               " (ETMCR.BranchBroadcast)", "ETMCR.BranchBroadcast")
+        raise UnsupportedError(
+            "branch broadcast at some addresses: an ETMv3 or a PTM has it at all or none" " (ETMCR.BranchBroadcast)",
+            "ETMCR.BranchBroadcast",
+        )
 
 
 def sync_bytes(options: TraceOptions, capabilities: Armv7Capabilities, buffer_bytes: int) -> int:
@@ -99,14 +111,19 @@ def sync_bytes(options: TraceOptions, capabilities: Armv7Capabilities, buffer_by
         if wanted not in (None, fixed):
             raise UnsupportedError(
                 "synchronisation every %d bytes: this unit's period is fixed at %d bytes (ETMSYNCFR.Frequency)"
-                % (wanted or 0, fixed), "ETMSYNCFR.Frequency")
+                % (wanted or 0, fixed),
+                "ETMSYNCFR.Frequency",
+            )
         return fixed
     least = max(_SYNC_LEAST, 1 << capabilities.fifo_bytes.bit_length())
     if wanted is None:
         return min(max(suitable_sync_bytes(buffer_bytes), least), _SYNC_MOST)
     if not least <= wanted <= _SYNC_MOST:
-        raise UnsupportedError("synchronisation every %d bytes: this unit takes %d to %d (ETMSYNCFR.Frequency)"
-                               % (wanted, least, _SYNC_MOST), "ETMSYNCFR.Frequency")
+        raise UnsupportedError(
+            "synchronisation every %d bytes: this unit takes %d to %d (ETMSYNCFR.Frequency)"
+            % (wanted, least, _SYNC_MOST),
+            "ETMSYNCFR.Frequency",
+        )
     return wanted
 
 
@@ -115,19 +132,31 @@ def control(options: TraceOptions, capabilities: Armv7Capabilities, **more: int)
     register = capabilities.control
     found = capabilities.registers.get(register.name, 0) & ~capabilities.option_bits
     fields = dict(
-        more, VMID=int(options.vmid), Timestamp=int(options.timestamps),
-        CycleAccurate=int(options.cycle_count is not None), ContextIDSize=_CONTEXT_ID if options.context_id else 0,
-        BranchBroadcast=int(options.branch_broadcast), Stall=int(options.stall), Prog=1)
+        more,
+        VMID=int(options.vmid),
+        Timestamp=int(options.timestamps),
+        CycleAccurate=int(options.cycle_count is not None),
+        ContextIDSize=_CONTEXT_ID if options.context_id else 0,
+        BranchBroadcast=int(options.branch_broadcast),
+        Stall=int(options.stall),
+        Prog=1,
+    )
     for name in ("PowerDown", "DbgRq", "InstrResAC", "SWWriteDisable", "DebugWriteDisable"):
         found &= ~register.fields[name].mask
     # Bits that are not implemented may read as anything.
     mask = register.encode(Prog=1, PowerDown=1)
     mask |= capabilities.registers.get(register.name, 0) & capabilities.option_bits
-    words = ((options.cycle_count is not None, "cycle counts"), (options.timestamps, "timestamps"),
-             (options.context_id, "Context ID"), (options.vmid, "VMID"),
-             (options.branch_broadcast, "branch broadcast"), (options.stall, "stalling"),
-             (bool(more.get("ReturnStack")), "return stack"), (options.data.addresses, "data addresses"),
-             (options.data.values, "data values"))
+    words = (
+        (options.cycle_count is not None, "cycle counts"),
+        (options.timestamps, "timestamps"),
+        (options.context_id, "Context ID"),
+        (options.vmid, "VMID"),
+        (options.branch_broadcast, "branch broadcast"),
+        (options.stall, "stalling"),
+        (bool(more.get("ReturnStack")), "return stack"),
+        (options.data.addresses, "data addresses"),
+        (options.data.values, "data values"),
+    )
     why = ", ".join(["instruction trace"] + [word for chosen, word in words if chosen])
     return RegisterWrite(register.name, register.offset, found | register.encode(**fields), mask, why)
 
@@ -186,26 +215,36 @@ def _unused(capabilities: Armv7Capabilities, used_contexts: int) -> Iterator[Tup
 
 
 _SEQUENCER: List[Register] = [
-    etmv3.ETMSQ12EVR, etmv3.ETMSQ21EVR, etmv3.ETMSQ23EVR, etmv3.ETMSQ31EVR, etmv3.ETMSQ32EVR, etmv3.ETMSQ13EVR]
+    etmv3.ETMSQ12EVR,
+    etmv3.ETMSQ21EVR,
+    etmv3.ETMSQ23EVR,
+    etmv3.ETMSQ31EVR,
+    etmv3.ETMSQ32EVR,
+    etmv3.ETMSQ13EVR,
+]
 
 
 def notes(capabilities: Armv7Capabilities) -> Iterator[str]:
     """Say what the user should know of any plan for this unit."""
     if capabilities.processors > 1:
-        yield ("this unit is shared by %d processors; it traces the one that ETMCR.ProcSel selects"
-               % capabilities.processors)
+        yield (
+            "this unit is shared by %d processors; it traces the one that ETMCR.ProcSel selects"
+            % capabilities.processors
+        )
 
 
 def _change(field: str, value: int, why: str) -> RegisterChange:
     register = etmv3.ETMCR
-    return RegisterChange(register.name, register.offset, register.fields[field].mask,
-                          register.encode(**{field: value}), why)
+    return RegisterChange(
+        register.name, register.offset, register.fields[field].mask, register.encode(**{field: value}), why
+    )
 
 
 def _poll(value: int, why: str, hint: str) -> RegisterPoll:
     register = etmv3.ETMSR
-    return RegisterPoll(register.name, register.offset, register.fields["Prog"].mask, register.encode(Prog=value),
-                        why, hint)
+    return RegisterPoll(
+        register.name, register.offset, register.fields["Prog"].mask, register.encode(Prog=value), why, hint
+    )
 
 
 def marks(options: TraceOptions) -> Tuple[Tuple[int, str], ...]:

@@ -53,8 +53,9 @@ def _check(options: TraceOptions, capabilities: PtmCapabilities) -> None:
         capabilities.require("ETMCCER.ReturnStack", "return stack")
         if options.branch_broadcast:
             # What comes out of both together is not the same in all units.
-            raise UnsupportedError("return stack and branch broadcast: choose one of them (ETMCR.ReturnStack)",
-                                   "ETMCR.ReturnStack")
+            raise UnsupportedError(
+                "return stack and branch broadcast: choose one of them (ETMCR.ReturnStack)", "ETMCR.ReturnStack"
+            )
     if options.conditional:
         raise UnsupportedError("conditional instructions: a PTM tells of branches only (ETMIDR.Major)", "ETMIDR.Major")
     if options.data:

@@ -45,8 +45,13 @@ from gdb_etm.traceunit.window import Memory, Wanted, Window, plan_window
 
 _STATES = 3
 _STEPS: Dict[Tuple[int, int], Register] = {
-    (0, 1): etmv3.ETMSQ12EVR, (1, 0): etmv3.ETMSQ21EVR, (1, 2): etmv3.ETMSQ23EVR, (2, 0): etmv3.ETMSQ31EVR,
-    (2, 1): etmv3.ETMSQ32EVR, (0, 2): etmv3.ETMSQ13EVR}
+    (0, 1): etmv3.ETMSQ12EVR,
+    (1, 0): etmv3.ETMSQ21EVR,
+    (1, 2): etmv3.ETMSQ23EVR,
+    (2, 0): etmv3.ETMSQ31EVR,
+    (2, 1): etmv3.ETMSQ32EVR,
+    (0, 2): etmv3.ETMSQ13EVR,
+}
 
 
 def window_of(options: TraceOptions, capabilities: Armv7Capabilities) -> Window:
@@ -125,8 +130,10 @@ class Resources:
         if isinstance(event, Watched):
             inputs = unit.field("ETMCCER.WatchInputs")
             if event.number >= inputs:
-                raise UnsupportedError("dwt %d: this unit has %d watchpoint inputs (ETMCCER.WatchInputs)"
-                                       % (event.number, inputs), "ETMCCER.WatchInputs")
+                raise UnsupportedError(
+                    "dwt %d: this unit has %d watchpoint inputs (ETMCCER.WatchInputs)" % (event.number, inputs),
+                    "ETMCCER.WatchInputs",
+                )
             return etmv3.RESOURCE_WATCHPOINT + event.number
         if isinstance(event, AtZero):
             return etmv3.RESOURCE_COUNTER + event.counter
@@ -141,8 +148,9 @@ class Resources:
             if event.number < direct:
                 return etmv3.RESOURCE_INPUT + event.number
             return etmv3.RESOURCE_SELECTED_INPUT + self._selected.index(event.number - direct)
-        raise UnsupportedError('"%s": nothing that an ETMv3 or a PTM can tell (ETMIDR.Major)' % (event,),
-                               "ETMIDR.Major")
+        raise UnsupportedError(
+            '"%s": nothing that an ETMv3 or a PTM can tell (ETMIDR.Major)' % (event,), "ETMIDR.Major"
+        )
 
     def _check(self, leaves: Sequence[Event]) -> None:
         unit = self._unit
@@ -150,8 +158,11 @@ class Resources:
         used |= {counter.number for counter in self._wanted.counters}
         there = min(unit.field("ETMCCR.Counters"), 4)
         if used and max(used) >= there:
-            raise UnsupportedError("this unit has %d counter%s (ETMCCR.Counters); the events need %d"
-                                   % (there, "" if there == 1 else "s", max(used) + 1), "ETMCCR.Counters")
+            raise UnsupportedError(
+                "this unit has %d counter%s (ETMCCR.Counters); the events need %d"
+                % (there, "" if there == 1 else "s", max(used) + 1),
+                "ETMCCR.Counters",
+            )
         moves = any(isinstance(rule.do, (NextState, FirstState)) for rule in self._wanted.rules)
         states = [leaf.state for leaf in leaves if isinstance(leaf, InState)]
         if moves or states:
@@ -159,17 +170,22 @@ class Resources:
         steps = [rule.do for rule in self._wanted.rules if isinstance(rule.do, NextState)]
         for state in [*states, self._wanted.first_state, *(n for step in steps for n in (step.source, step.target))]:
             if state >= _STATES:
-                raise UnsupportedError("state %d: the sequencer of an ETMv3 or a PTM has states 0 to 2 (ETMSQR.State)"
-                                       % state, "ETMSQR.State")
+                raise UnsupportedError(
+                    "state %d: the sequencer of an ETMv3 or a PTM has states 0 to 2 (ETMSQR.State)" % state,
+                    "ETMSQR.State",
+                )
         machines = {leaf.machine for leaf in leaves if isinstance(leaf, InMachine)}
         if machines:
             unit.require("ETMCCER.Virtualization", "VMID")
         if len(machines) > 1:
-            raise UnsupportedError("this unit has 1 VMID comparator (ETMCCER.Virtualization); the events need %d"
-                                   % len(machines), "ETMCCER.Virtualization")
+            raise UnsupportedError(
+                "this unit has 1 VMID comparator (ETMCCER.Virtualization); the events need %d" % len(machines),
+                "ETMCCER.Virtualization",
+            )
         if any(isinstance(leaf, Committed) for leaf in leaves):
-            raise UnsupportedError("once, each: an ETMv3 or a PTM has no single-shot controls (ETMIDR.Major)",
-                                   "ETMIDR.Major")
+            raise UnsupportedError(
+                "once, each: an ETMv3 or a PTM has no single-shot controls (ETMIDR.Major)", "ETMIDR.Major"
+            )
         self._check_inputs()
 
     def _check_inputs(self) -> None:
@@ -177,11 +193,17 @@ class Resources:
         bus = self._unit.field("ETMCCER.ExtInBus") if selectable else 0
         for number in self._selected:
             if number >= bus:
-                raise UnsupportedError("input %d: this unit has %d external inputs (ETMCCR.ExtIn) and %d to select from"
-                                       " (ETMCCER.ExtInBus)" % (number + direct, direct, bus), "ETMCCR.ExtIn")
+                raise UnsupportedError(
+                    "input %d: this unit has %d external inputs (ETMCCR.ExtIn) and %d to select from"
+                    " (ETMCCER.ExtInBus)" % (number + direct, direct, bus),
+                    "ETMCCR.ExtIn",
+                )
         if len(self._selected) > selectable:
-            raise UnsupportedError("this unit selects %d of its external inputs at a time (ETMCCER.ExtInSel); the"
-                                   " events need %d" % (selectable, len(self._selected)), "ETMCCER.ExtInSel")
+            raise UnsupportedError(
+                "this unit selects %d of its external inputs at a time (ETMCCER.ExtInSel); the"
+                " events need %d" % (selectable, len(self._selected)),
+                "ETMCCER.ExtInSel",
+            )
 
     # What rules do.
 
@@ -191,14 +213,16 @@ class Resources:
     def _actions(self) -> Iterator[RegisterWrite]:
         unit, rules = self._unit, self._wanted.rules
         if any(isinstance(rule.do, Mark) for rule in rules):
-            raise UnsupportedError("mark: an ETMv3 or a PTM has no event packets (ETMIDR.Major); a trigger it tells",
-                                   "ETMIDR.Major")
+            raise UnsupportedError(
+                "mark: an ETMv3 or a PTM has no event packets (ETMIDR.Major); a trigger it tells", "ETMIDR.Major"
+            )
         yield from self._joint(etmv3.ETMTRIGGER, self._when(Trigger()), "trigger")
         there = min(unit.field("ETMCCR.ExtOut"), 4)
         for number in sorted({rule.do.number for rule in rules if isinstance(rule.do, Output)}):
             if number >= there:
-                raise UnsupportedError("output %d: this unit has %d external outputs (ETMCCR.ExtOut)"
-                                       % (number, there), "ETMCCR.ExtOut")
+                raise UnsupportedError(
+                    "output %d: this unit has %d external outputs (ETMCCR.ExtOut)" % (number, there), "ETMCCR.ExtOut"
+                )
             yield from self._joint(etmv3.ETMEXTOUTEVR[number + 1], self._when(Output(number)), "output %d" % number)
         if self._when(Timestamp()):
             unit.require("ETMCCER.Timestamp", "timestamps at an event")
@@ -234,15 +258,19 @@ class Resources:
         enable, reload = etmv3.ETMCNTENR[n], etmv3.ETMCNTRLDEVR[n]
         value = self.value(any_of(counts), enable) | enable.encode(Source=1)
         yield self._write(enable, value, "counter %d counts on %s" % (number, any_of(counts)))
-        yield self._write(reload, self.value(any_of(reloads), reload), "counter %d reloads on %s"
-                          % (number, any_of(reloads)))
+        yield self._write(
+            reload, self.value(any_of(reloads), reload), "counter %d reloads on %s" % (number, any_of(reloads))
+        )
         yield self._write(etmv3.ETMCNTVR[n], counter.value, "counter %d begins at %d" % (number, counter.value))
 
     def _before(self, counter: Counter) -> int:
         before = next((each for each in self._wanted.counters if each.number == counter.number - 1), None)
         if before is None or not before.is_periodic:
-            raise UnsupportedError("counter %d: what it goes on from, counter %d, must be periodic (ETMCNTENR%d.A)" % (
-                counter.number, counter.number - 1, counter.number + 1), "ETMCNTENR%d.A" % (counter.number + 1))
+            raise UnsupportedError(
+                "counter %d: what it goes on from, counter %d, must be periodic (ETMCNTENR%d.A)"
+                % (counter.number, counter.number - 1, counter.number + 1),
+                "ETMCNTENR%d.A" % (counter.number + 1),
+            )
         return before.number
 
     def _inputs(self) -> Iterator[RegisterWrite]:
@@ -259,9 +287,11 @@ class Resources:
 def _check_reduced(counter: Counter, counts: Sequence[Event], reloads: Sequence[Event]) -> None:
     # It counts cycles, reloads by itself, and cannot be set.
     if any(event != ALWAYS for event in counts) or reloads or counter.is_chained or not counter.is_periodic:
-        raise UnsupportedError("counter 0 of this unit counts cycles and begins anew whenever it was at zero: it is"
-                               " periodic, without events of its own (ETMCCER.ReducedCounter is 1)",
-                               "ETMCCER.ReducedCounter")
+        raise UnsupportedError(
+            "counter 0 of this unit counts cycles and begins anew whenever it was at zero: it is"
+            " periodic, without events of its own (ETMCCER.ReducedCounter is 1)",
+            "ETMCCER.ReducedCounter",
+        )
 
 
 def with_uses(steps: Sequence[RegisterWrite], uses: Sequence[RegisterWrite]) -> Iterator[RegisterWrite]:

@@ -34,8 +34,10 @@ def event_value(event: Event, number: Number, register: str) -> int:
     resources: List[int] = []
     _gather(event, number, resources)
     if len(resources) > _MOST:
-        raise UnsupportedError('"%s" joins %d resources; an event of this unit has 2 (%s.A)'
-                               % (event, len(resources), register), register + ".A")
+        raise UnsupportedError(
+            '"%s" joins %d resources; an event of this unit has 2 (%s.A)' % (event, len(resources), register),
+            register + ".A",
+        )
     first, second = (resources + [etmv3.RESOURCE_TRUE] * 2)[:2]
 
     def holds(a: bool, b: bool) -> bool:
@@ -54,8 +56,10 @@ def event_value(event: Event, number: Number, register: str) -> int:
         # What is negated must be the first.
         if table == [combine(other, one) for one in (False, True) for other in (False, True)]:
             return etmv3.ETMTEEVR.encode(A=second, B=first, Function=function)
-    raise UnsupportedError('"%s": an event of this unit has no such function of two resources (%s.Function)'
-                           % (event, register), register + ".Function")
+    raise UnsupportedError(
+        '"%s": an event of this unit has no such function of two resources (%s.Function)' % (event, register),
+        register + ".Function",
+    )
 
 
 def _gather(event: Event, number: Number, found: List[int]) -> None:

@@ -21,18 +21,37 @@ from gdb_etm.traceunit.management import Management
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.unit import TraceUnit
 
-_BESIDE_PLANS = frozenset((
-    "ETMCR", "ETMSR", "ETMSYNCFR", "ETMAUXCR", "ETMPDCR", "ETMITCTRL", "ETMCLAIMSET", "ETMCLAIMCLR", "ETMOSSRR",
-    *("ETMIMPSPEC%d" % n for n in range(8))))
+_BESIDE_PLANS = frozenset(
+    (
+        "ETMCR",
+        "ETMSR",
+        "ETMSYNCFR",
+        "ETMAUXCR",
+        "ETMPDCR",
+        "ETMITCTRL",
+        "ETMCLAIMSET",
+        "ETMCLAIMCLR",
+        "ETMOSSRR",
+        *("ETMIMPSPEC%d" % n for n in range(8)),
+    )
+)
 _MANAGEMENT = Management(
-    power_control=etmv3_id.ETMPDCR, power_request="PowerUp",
-    power_status=etmv3_id.ETMPDSR, power="Power", power_loss="Sticky",
-    lock_access=etmv3_id.ETMOSLAR, lock_key=etmv3_id.OSLOCK_KEY,
-    lock_status=etmv3_id.ETMOSLSR, locked="Locked", lock_models=("Model0", "Model1"),
+    power_control=etmv3_id.ETMPDCR,
+    power_request="PowerUp",
+    power_status=etmv3_id.ETMPDSR,
+    power="Power",
+    power_loss="Sticky",
+    lock_access=etmv3_id.ETMOSLAR,
+    lock_key=etmv3_id.OSLOCK_KEY,
+    lock_status=etmv3_id.ETMOSLSR,
+    locked="Locked",
+    lock_models=("Model0", "Model1"),
     integration=etmv3_id.ETMITCTRL,
-    claim_set=etmv3_id.ETMCLAIMSET, claim_clear=etmv3_id.ETMCLAIMCLR,
+    claim_set=etmv3_id.ETMCLAIMSET,
+    claim_clear=etmv3_id.ETMCLAIMCLR,
     authentication=etmv3_id.ETMAUTHSTATUS,
-    held_by=frozenset(("ETMOSLAR", "ETMLAR", "ETMPDCR", "ETMCLAIMSET", "ETMCLAIMCLR", "ETMOSSRR")))
+    held_by=frozenset(("ETMOSLAR", "ETMLAR", "ETMPDCR", "ETMCLAIMSET", "ETMCLAIMCLR", "ETMOSSRR")),
+)
 _PROG = etmv3.ETMCR.encode(Prog=1)
 _POWER_DOWN = etmv3.ETMCR.encode(PowerDown=1)
 _STATE = etmv3.ETMSR.encode(StartStop=1, Triggered=1)
@@ -126,8 +145,10 @@ class Armv7Unit(TraceUnit):
         if self._control is not None:
             port, base = self._registers.port, self._registers.base
             stopped = etmv3.ETMSR.encode(Prog=1)
-            steps = [Restoration(port, base + etmv3.ETMCR.offset, self._control | _PROG),
-                     Restoration(port, base + etmv3.ETMSR.offset, stopped, stopped)]
+            steps = [
+                Restoration(port, base + etmv3.ETMCR.offset, self._control | _PROG),
+                Restoration(port, base + etmv3.ETMSR.offset, stopped, stopped),
+            ]
         steps += self._registers.restoration()
         return steps + self._watchpoints.restoration()
 
@@ -147,8 +168,11 @@ class Armv7Unit(TraceUnit):
     def _identify(self) -> None:
         major = etmv3_id.ETMIDR.get(self._registers.read(etmv3_id.ETMIDR), "Major")
         if major != self.major:
-            raise UnsupportedError("the trace unit at 0x%08x is no %s: its major version is %d, not %d (ETMIDR.Major)"
-                                   % (self._registers.base, self.name, major, self.major), "ETMIDR.Major")
+            raise UnsupportedError(
+                "the trace unit at 0x%08x is no %s: its major version is %d, not %d (ETMIDR.Major)"
+                % (self._registers.base, self.name, major, self.major),
+                "ETMIDR.Major",
+            )
         register = etmv3_id.ETMAUTHSTATUS
         self.capabilities = self.capabilities_type({register.name: self._registers.read(register)})
 
@@ -170,8 +194,10 @@ class Armv7Unit(TraceUnit):
             self._registers.command(register, value)
             return
         if not control & _PROG or not self._is_idle():
-            raise CaptureError('%s: the trace unit is on (ETMCR.Prog is %d) and takes no writes; "etm stop" first'
-                               % (register.name, bool(control & _PROG)))
+            raise CaptureError(
+                '%s: the trace unit is on (ETMCR.Prog is %d) and takes no writes; "etm stop" first'
+                % (register.name, bool(control & _PROG))
+            )
         if register.offset == etmv3.ETMCR.offset:
             if not value & _PROG:
                 raise CaptureError("ETMCR.Prog must be cleared by itself: write the other fields first")

@@ -33,15 +33,20 @@ def by_watchpoints(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
     rows += [_event(event, capabilities) for event in asked.events]
     if len(parts) > _MOST_IN_EVENT or len(rows) > len(there.free):
         raise UnsupportedError(_too_many(parts, len(rows), capabilities), "ETMCCR.AddrPairs")
-    used = there.free[:len(rows)]
+    used = there.free[: len(rows)]
     masks = [1 << number for number in used]
     first, middle, last = len(parts), len(parts) + len(asked.start), len(parts) + len(asked.start) + len(asked.stop)
-    numbers: Dict[Event, int] = {
-        event: etmv3.RESOURCE_WATCHPOINT + n for event, n in zip(asked.events, used[last:])}
+    numbers: Dict[Event, int] = {event: etmv3.RESOURCE_WATCHPOINT + n for event, n in zip(asked.events, used[last:])}
     watch = tuple(entry for number, row in zip(used, rows) for entry in there.writes(number, row))
     return Allotted(
-        start=sum(masks[first:middle]), stop=sum(masks[middle:last]), numbers=numbers, watching=used[:first],
-        dwt=watch, taken=tuple(_taken(asked, rows, used)), notes=(note(used),))
+        start=sum(masks[first:middle]),
+        stop=sum(masks[middle:last]),
+        numbers=numbers,
+        watching=used[:first],
+        dwt=watch,
+        taken=tuple(_taken(asked, rows, used)),
+        notes=(note(used),),
+    )
 
 
 def _point(address: int, verb: str) -> Block:
@@ -54,17 +59,21 @@ def _event(event: Event, capabilities: Armv7Capabilities) -> Block:
         raise UnsupportedError(
             "%s: this unit has no address comparators, and one of the DWT's matches one aligned power of two of at most"
             " %d bytes: this is %d of these (ETMCCR.AddrPairs)" % (event, capabilities.dwt.largest, len(found)),
-            "ETMCCR.AddrPairs")
+            "ETMCCR.AddrPairs",
+        )
     return found[0]
 
 
 def _too_many(parts: Sequence[Block], needed: int, capabilities: Armv7Capabilities) -> str:
     if len(parts) > _MOST_IN_EVENT:
-        return ("this unit has no address comparators (ETMCCR.AddrPairs), and the DWT's match aligned powers of two of"
-                " at most %d bytes: the filters need %d of these, an event has 2"
-                % (capabilities.dwt.largest, len(parts)))
-    return ("this unit has no address comparators (ETMCCR.AddrPairs), and of the DWT's %d are free:"
-            " the filters need %d; watchpoints take them too" % (len(capabilities.dwt.free), needed))
+        return (
+            "this unit has no address comparators (ETMCCR.AddrPairs), and the DWT's match aligned powers of two of"
+            " at most %d bytes: the filters need %d of these, an event has 2" % (capabilities.dwt.largest, len(parts))
+        )
+    return (
+        "this unit has no address comparators (ETMCCR.AddrPairs), and of the DWT's %d are free:"
+        " the filters need %d; watchpoints take them too" % (len(capabilities.dwt.free), needed)
+    )
 
 
 def _taken(asked: Asked, rows: Sequence[Block], used: Sequence[int]) -> List[Taken]:
@@ -74,7 +83,9 @@ def _taken(asked: Asked, rows: Sequence[Block], used: Sequence[int]) -> List[Tak
     taken = [Taken(use, row.where, next(names)) for row in rows[:parts]]
     taken += [point(True, address, next(names)) for address in asked.start]
     taken += [point(False, address, next(names)) for address in asked.stop]
-    places = rows[len(rows) - len(asked.events):]
-    taken += [Taken("event", row.where if not isinstance(event, Executed) else row.where, next(names))
-              for event, row in zip(asked.events, places)]
+    places = rows[len(rows) - len(asked.events) :]
+    taken += [
+        Taken("event", row.where if not isinstance(event, Executed) else row.where, next(names))
+        for event, row in zip(asked.events, places)
+    ]
     return taken

@@ -91,8 +91,9 @@ def _check_limits(block: Block, caps: Capabilities, control: Reading, around: Ci
     pairs = caps.field("TRCIDR4.NUMACPAIRS")
     if pairs:
         lists = block.read(etmv4.TRCVIIECTLR)
-        include, exclude = ([_range(block, n) for n in range(pairs) if lists[field] >> n & 1]
-                            for field in ("INCLUDE", "EXCLUDE"))
+        include, exclude = (
+            [_range(block, n) for n in range(pairs) if lists[field] >> n & 1] for field in ("INCLUDE", "EXCLUDE")
+        )
         if include or exclude:
             yield ranges(lists, include, exclude, around)
     if not control["SSSTATUS"]:
@@ -104,9 +105,12 @@ def _check_limits(block: Block, caps: Capabilities, control: Reading, around: Ci
 def _seen(caps: Capabilities, control: Reading) -> str:
     if control["EVENT"] != etmv4.EVENT_TRUE:
         return "what its event lets through"
-    left_out = ["%s %d" % (state, level)
-                for state, field in (("Secure", "EXLEVEL_S"), ("Non-secure", "EXLEVEL_NS"))
-                for level in range(4) if caps.field("TRCIDR3." + field) & control[field] & 1 << level]
+    left_out = [
+        "%s %d" % (state, level)
+        for state, field in (("Secure", "EXLEVEL_S"), ("Non-secure", "EXLEVEL_NS"))
+        for level in range(4)
+        if caps.field("TRCIDR3." + field) & control[field] & 1 << level
+    ]
     return "all but exception levels: " + ", ".join(left_out) if left_out else "none: everything is traced"
 
 

@@ -15,7 +15,10 @@ from gdb_etm.traceunit.dwt_match import Comparators, comparators_of
 from gdb_etm.traceunit.identification import Identification, read_registers
 
 _IDENTIFICATION: Tuple[Register, ...] = (
-    *(PAGE.by_name["TRCIDR%d" % n] for n in range(14)), etmv4_id.TRCAUTHSTATUS, etmv4_id.TRCDEVARCH)
+    *(PAGE.by_name["TRCIDR%d" % n] for n in range(14)),
+    etmv4_id.TRCAUTHSTATUS,
+    etmv4_id.TRCDEVARCH,
+)
 
 
 class Capabilities(Identification):
@@ -63,12 +66,15 @@ class Capabilities(Identification):
         bits = {6: "48-bit timestamps", 8: "64-bit timestamps"}.get(self.field("TRCIDR0.TSSIZE"), "")
         cycles = "cycle counts of %d and more" % self.field("TRCIDR3.CCITMIN") if self.field("TRCIDR0.TRCCCI") else ""
         found = (
-            "return stack" if self.field("TRCIDR0.RETSTACK") else "", cycles, bits,
+            "return stack" if self.field("TRCIDR0.RETSTACK") else "",
+            cycles,
+            bits,
             "branch broadcast" if self.field("TRCIDR0.TRCBB") else "",
             "context IDs" if self.field("TRCIDR2.CIDSIZE") else "",
             "conditional instructions" if self.field("TRCIDR0.TRCCOND") else "",
             "data" if self.field("TRCIDR0.TRCDATA") else "",
-            "%d address ranges" % self.field("TRCIDR4.NUMACPAIRS"))
+            "%d address ranges" % self.field("TRCIDR4.NUMACPAIRS"),
+        )
         return tuple(word for word in found if word)
 
     @property

@@ -44,14 +44,23 @@ class Allotment(NamedTuple):
     @property
     def pairs(self) -> Tuple[Tuple[str, _Pairs], ...]:
         """Pairs by what they are for."""
-        return (("include", self.include), ("exclude", self.exclude), ("data", self.data),
-                ("data-exclude", self.data_exclude), ("branch-broadcast", self.broadcast))
+        return (
+            ("include", self.include),
+            ("exclude", self.exclude),
+            ("data", self.data),
+            ("data-exclude", self.data_exclude),
+            ("branch-broadcast", self.broadcast),
+        )
 
     @property
     def points(self) -> Tuple[Tuple[str, _Singles], ...]:
         """Single comparators by what they are for."""
-        return (("start", self.start), ("stop", self.stop), ("data", self.data_points),
-                ("data-exclude", self.data_exclude_points))
+        return (
+            ("start", self.start),
+            ("stop", self.stop),
+            ("data", self.data_points),
+            ("data-exclude", self.data_exclude_points),
+        )
 
     @property
     def used(self) -> Set[int]:
@@ -64,8 +73,10 @@ class Allotment(NamedTuple):
         """What each of them is for."""
         found = [Taken(use, where, "pair %d" % n) for use, rows in self.pairs for n, where in rows]
         found += [Taken(use, AddressRange(at, at), "comparator %d" % n) for use, rows in self.points for n, at in rows]
-        found += [Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)
-                  for n, each in enumerate(self.contexts)]
+        found += [
+            Taken("context", AddressRange(each, each), "Context ID comparator %d" % n)
+            for n, each in enumerate(self.contexts)
+        ]
         return tuple(found)
 
 
@@ -88,7 +99,9 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
     if needed > pairs:
         raise UnsupportedError(
             "this unit has %d address comparator pair%s (TRCIDR4.NUMACPAIRS); the filters need %d"
-            % (pairs, "" if pairs == 1 else "s", needed), "TRCIDR4.NUMACPAIRS")
+            % (pairs, "" if pairs == 1 else "s", needed),
+            "TRCIDR4.NUMACPAIRS",
+        )
     if options.data_include or options.data_exclude:
         capabilities.require("TRCIDR4.SUPPDAC", "address ranges of loads and stores")
     for pair in options.data_include + options.data_exclude:
@@ -97,8 +110,19 @@ def allot(options: TraceOptions, capabilities: Capabilities) -> Allotment:
     own, *others = _numbered(ranges, range(pairs - 1, -1, -1))
     singles = _numbered(points, range(2 * pairs))
     restricted = tuple((n, context) for (n, _), (_, context) in zip(own, included)) if contexts else ()
-    return Allotment(own, others[0], others[1], singles[0], singles[1], contexts, restricted, others[2], singles[2],
-                     singles[3], others[3])
+    return Allotment(
+        own,
+        others[0],
+        others[1],
+        singles[0],
+        singles[1],
+        contexts,
+        restricted,
+        others[2],
+        singles[2],
+        singles[3],
+        others[3],
+    )
 
 
 def _included(
@@ -107,8 +131,10 @@ def _included(
     # What to include, each with the number of a context, and what to exclude.
     include, exclude = packed(options.include, options.exclude)
     if options.include and not without(include, exclude):
-        raise UnsupportedError("nothing is left to trace: what is included is excluded as well (TRCVIIECTLR.EXCLUDE)",
-                               "TRCVIIECTLR.EXCLUDE")
+        raise UnsupportedError(
+            "nothing is left to trace: what is included is excluded as well (TRCVIIECTLR.EXCLUDE)",
+            "TRCVIIECTLR.EXCLUDE",
+        )
     if contexts and not include:
         # A comparator's context is precise, which an event would not be (4.1.2).
         include = [AddressRange(0, (1 << capabilities.address_bits) - 1)]
@@ -157,20 +183,25 @@ def check_tag(address: int) -> None:
     :raises UnsupportedError: It has one.
     """
     if address >> 56:
-        raise UnsupportedError("0x%x: bits 63:56 of an address of loads and stores are not compared, and must be 0"
-                               " (TRCACATRn.DTBM)" % address, "TRCACATRn.DTBM")
+        raise UnsupportedError(
+            "0x%x: bits 63:56 of an address of loads and stores are not compared, and must be 0"
+            " (TRCACATRn.DTBM)" % address,
+            "TRCACATRn.DTBM",
+        )
 
 
 def _check_width(ranges: Sequence[AddressRange], points: Sequence[int], capabilities: Capabilities) -> None:
     width = capabilities.address_bits
     for pair in ranges:
         if pair.last >> width:
-            raise UnsupportedError("address range %s: this unit compares %d bits (TRCIDR2.IASIZE)" % (pair, width),
-                                   "TRCIDR2.IASIZE")
+            raise UnsupportedError(
+                "address range %s: this unit compares %d bits (TRCIDR2.IASIZE)" % (pair, width), "TRCIDR2.IASIZE"
+            )
     for address in points:
         if address >> width:
-            raise UnsupportedError("address 0x%x: this unit compares %d bits (TRCIDR2.IASIZE)" % (address, width),
-                                   "TRCIDR2.IASIZE")
+            raise UnsupportedError(
+                "address 0x%x: this unit compares %d bits (TRCIDR2.IASIZE)" % (address, width), "TRCIDR2.IASIZE"
+            )
 
 
 def check_contexts(contexts: Sequence[int], capabilities: Capabilities) -> None:
@@ -185,11 +216,16 @@ def check_contexts(contexts: Sequence[int], capabilities: Capabilities) -> None:
     if len(contexts) > there:
         raise UnsupportedError(
             "this unit has %d Context ID comparator%s (TRCIDR4.NUMCIDC); the filters need %d"
-            % (there, "" if there == 1 else "s", len(contexts)), "TRCIDR4.NUMCIDC")
+            % (there, "" if there == 1 else "s", len(contexts)),
+            "TRCIDR4.NUMCIDC",
+        )
     for context in contexts:
         if context < 0 or context >> 8 * capabilities.field("TRCIDR2.CIDSIZE"):
-            raise UnsupportedError("Context ID 0x%x: this unit's have %d bits (TRCIDR2.CIDSIZE)"
-                                   % (context, 8 * capabilities.field("TRCIDR2.CIDSIZE")), "TRCIDR2.CIDSIZE")
+            raise UnsupportedError(
+                "Context ID 0x%x: this unit's have %d bits (TRCIDR2.CIDSIZE)"
+                % (context, 8 * capabilities.field("TRCIDR2.CIDSIZE")),
+                "TRCIDR2.CIDSIZE",
+            )
 
 
 def _comparator(
@@ -203,5 +239,6 @@ def _comparator(
     compared = "addresses of loads and stores" if access else "instruction addresses"
     fields = {} if context is None else {"CONTEXTTYPE": _CONTEXT_ID, "CONTEXT": context}
     where = "any context" if context is None else "by Context ID comparator %d" % context
-    yield RegisterWrite(kind.name, kind.offset, kind.encode(TYPE=access, **fields), kind.mask & 0xFFFFFFFF,
-                        compared + ", " + where)
+    yield RegisterWrite(
+        kind.name, kind.offset, kind.encode(TYPE=access, **fields), kind.mask & 0xFFFFFFFF, compared + ", " + where
+    )

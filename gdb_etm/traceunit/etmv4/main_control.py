@@ -53,36 +53,49 @@ def check_options(options: TraceOptions, capabilities: Capabilities) -> None:
     _check_authentication(options, capabilities)
     least = capabilities.field("TRCIDR3.CCITMIN")
     if options.cycle_count is not None and not least <= options.cycle_count <= 0xFFF:
-        raise UnsupportedError("cycle count threshold %d: this unit takes %d (TRCIDR3.CCITMIN) to 4095"
-                               % (options.cycle_count, least), "TRCIDR3.CCITMIN")
+        raise UnsupportedError(
+            "cycle count threshold %d: this unit takes %d (TRCIDR3.CCITMIN) to 4095" % (options.cycle_count, least),
+            "TRCIDR3.CCITMIN",
+        )
     if options.data and capabilities.version < _OWN_DATA_ID and options.trace_id & 1:
-        raise UnsupportedError("trace ID 0x%02x: with data trace this unit needs an even one (TRCTRACEIDR.TRACEID)"
-                               % options.trace_id, "TRCTRACEIDR.TRACEID")
+        raise UnsupportedError(
+            "trace ID 0x%02x: with data trace this unit needs an even one (TRCTRACEIDR.TRACEID)" % options.trace_id,
+            "TRCTRACEIDR.TRACEID",
+        )
 
 
 def _check_authentication(options: TraceOptions, capabilities: Capabilities) -> None:
     # Without these there is no trace of the state at all (7.3.3, TRCAUTHSTATUS).
-    for only, field, state in ((options.secure and not options.nonsecure, "SNID", "Secure"),
-                               (options.nonsecure and not options.secure, "NSNID", "Non-secure")):
+    for only, field, state in (
+        (options.secure and not options.nonsecure, "SNID", "Secure"),
+        (options.nonsecure and not options.secure, "NSNID", "Non-secure"),
+    ):
         if only and capabilities.field("TRCAUTHSTATUS.%s" % field) == _FORBIDDEN:
-            raise UnsupportedError("%s code: the chip's debug authentication forbids to trace it (TRCAUTHSTATUS.%s)"
-                                   % (state, field), "TRCAUTHSTATUS.%s" % field)
+            raise UnsupportedError(
+                "%s code: the chip's debug authentication forbids to trace it (TRCAUTHSTATUS.%s)" % (state, field),
+                "TRCAUTHSTATUS.%s" % field,
+            )
 
 
 def _check_q_elements(options: TraceOptions, capabilities: Capabilities) -> None:
     # 7.3.8, TRCCONFIGR.QE; TRCIDR0.QSUPP has a bit for either sort.
     if not options.q_elements:
         return
-    others = ((options.data, "data trace"), (options.conditional, "conditional instructions"),
-              (options.branch_broadcast, "branch broadcast"))
+    others = (
+        (options.data, "data trace"),
+        (options.conditional, "conditional instructions"),
+        (options.branch_broadcast, "branch broadcast"),
+    )
     for asked, feature in others:
         if asked:
-            raise UnsupportedError("Q elements and %s: no trace unit can do both (TRCCONFIGR.QE)" % feature,
-                                   "TRCCONFIGR.QE")
+            raise UnsupportedError(
+                "Q elements and %s: no trace unit can do both (TRCCONFIGR.QE)" % feature, "TRCCONFIGR.QE"
+            )
     supported = capabilities.field("TRCIDR0.QSUPP")
     if options.q_elements is QElements.COUNTS and not supported & _Q_COUNTED:
-        raise UnsupportedError("Q elements with counts: this unit has those without (TRCIDR0.QSUPP is %d)" % supported,
-                               "TRCIDR0.QSUPP")
+        raise UnsupportedError(
+            "Q elements with counts: this unit has those without (TRCIDR0.QSUPP is %d)" % supported, "TRCIDR0.QSUPP"
+        )
 
 
 def _q_elements(options: TraceOptions, capabilities: Capabilities) -> int:
@@ -103,13 +116,18 @@ def sync_bytes(options: TraceOptions, capabilities: Capabilities, buffer_bytes: 
         if wanted not in (None, fixed):
             raise UnsupportedError(
                 "synchronisation every %d bytes: this unit's period is fixed at %d bytes (TRCIDR3.SYNCPR)"
-                % (wanted or 0, fixed), "TRCIDR3.SYNCPR")
+                % (wanted or 0, fixed),
+                "TRCIDR3.SYNCPR",
+            )
         return fixed
     if wanted is None:
         return min(max(suitable_sync_bytes(buffer_bytes), _SYNC_SMALLEST), _SYNC_LARGEST)
     if not _SYNC_SMALLEST <= wanted <= _SYNC_LARGEST:
-        raise UnsupportedError("synchronisation every %d bytes: a trace unit takes %d to %d (TRCSYNCPR.PERIOD)"
-                               % (wanted, _SYNC_SMALLEST, _SYNC_LARGEST), "TRCSYNCPR.PERIOD")
+        raise UnsupportedError(
+            "synchronisation every %d bytes: a trace unit takes %d to %d (TRCSYNCPR.PERIOD)"
+            % (wanted, _SYNC_SMALLEST, _SYNC_LARGEST),
+            "TRCSYNCPR.PERIOD",
+        )
     return wanted
 
 
@@ -122,11 +140,19 @@ def main_control(
     """
     timestamps = options.timestamps or bool(options.data)
     configuration = etmv4.TRCCONFIGR.encode(
-        DV=int(options.data.values), DA=int(options.data.addresses), INSTP0=_LOADS_AND_STORES if options.data else 0,
-        RS=int(stack), TS=int(timestamps), VMID=int(options.vmid), CID=int(options.context_id),
-        CCI=int(options.cycle_count is not None), BB=int(options.branch_broadcast), COND=_COND[options.conditional],
+        DV=int(options.data.values),
+        DA=int(options.data.addresses),
+        INSTP0=_LOADS_AND_STORES if options.data else 0,
+        RS=int(stack),
+        TS=int(timestamps),
+        VMID=int(options.vmid),
+        CID=int(options.context_id),
+        CCI=int(options.cycle_count is not None),
+        BB=int(options.branch_broadcast),
+        COND=_COND[options.conditional],
         QE=_q_elements(options, capabilities),
-        VMIDOPT=int(capabilities.field("TRCIDR2.VMIDOPT") == 2))
+        VMIDOPT=int(capabilities.field("TRCIDR2.VMIDOPT") == 2),
+    )
     yield _write(etmv4.TRCCONFIGR, configuration, _configuration(options, stack))
     if capabilities.events or capabilities.version < (4, 3):
         yield _write(etmv4.TRCEVENTCTL0R, 0, "no events")
@@ -151,8 +177,11 @@ def main_control(
 def _broadcast(pairs: int) -> RegisterWrite:
     # To include nothing is unpredictable, to exclude nothing is not (7.3.5).
     value = etmv4.TRCBBCTLR.encode(MODE=int(bool(pairs)), RANGE=pairs)
-    return _write(etmv4.TRCBBCTLR, value, "branch broadcast, if on, is on %s" % (
-        "in %d ranges" % bin(pairs).count("1") if pairs else "everywhere"))
+    return _write(
+        etmv4.TRCBBCTLR,
+        value,
+        "branch broadcast, if on, is on %s" % ("in %d ranges" % bin(pairs).count("1") if pairs else "everywhere"),
+    )
 
 
 def _stall_control(options: TraceOptions) -> RegisterWrite:
@@ -179,12 +208,19 @@ def _trace_id(options: TraceOptions, capabilities: Capabilities) -> RegisterWrit
 def _configuration(options: TraceOptions, stack: bool) -> str:
     parts = ["instruction trace"]
     timestamps = options.timestamps or bool(options.data)
-    choices = ((bool(options.data), "loads and stores"), (options.data.addresses, "data addresses"),
-               (options.data.values, "data values"), (stack, "return stack"),
-               (options.cycle_count is not None, "cycle counts"), (timestamps, "timestamps"),
-               (options.context_id, "Context ID"), (options.vmid, "VMID"),
-               (options.branch_broadcast, "branch broadcast"), (bool(options.conditional), "conditional instructions"),
-               (bool(options.q_elements), "Q elements"))
+    choices = (
+        (bool(options.data), "loads and stores"),
+        (options.data.addresses, "data addresses"),
+        (options.data.values, "data values"),
+        (stack, "return stack"),
+        (options.cycle_count is not None, "cycle counts"),
+        (timestamps, "timestamps"),
+        (options.context_id, "Context ID"),
+        (options.vmid, "VMID"),
+        (options.branch_broadcast, "branch broadcast"),
+        (bool(options.conditional), "conditional instructions"),
+        (bool(options.q_elements), "Q elements"),
+    )
     return ", ".join(parts + [name for chosen, name in choices if chosen])
 
 

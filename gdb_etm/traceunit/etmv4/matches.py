@@ -140,8 +140,11 @@ class Matches(NamedTuple):
 
 
 def allot_matches(
-    wanted: Sequence[Compared], contexts: Sequence[int], machines: Sequence[int], allotment: Allotment,
-    capabilities: Capabilities
+    wanted: Sequence[Compared],
+    contexts: Sequence[int],
+    machines: Sequence[int],
+    allotment: Allotment,
+    capabilities: Capabilities,
 ) -> Matches:
     """Give each event its comparators.
 
@@ -154,8 +157,11 @@ def allot_matches(
     all_machines = tuple(dict.fromkeys(machines))
     _check_machines(all_machines, capabilities)
     plain = {address: n for n, address in allotment.start + allotment.stop}
-    shared = tuple((plain[each.where.first], each) for each in wanted
-                   if each == Compared(each.where) and not each.is_range and each.where.first in plain)
+    shared = tuple(
+        (plain[each.where.first], each)
+        for each in wanted
+        if each == Compared(each.where) and not each.is_range and each.where.first in plain
+    )
     own = [each for each in dict.fromkeys(wanted) if each not in [row[1] for row in shared]]
     for each in own:
         _check(each, capabilities)
@@ -191,8 +197,11 @@ def _shortage(own: Sequence[Compared], used: Set[int], capabilities: Capabilitie
     valued = [each for each in own if each.value is not None]
     there = capabilities.field("TRCIDR4.NUMDVC")
     if len(valued) > there:
-        return UnsupportedError("this unit has %d data value comparator%s (TRCIDR4.NUMDVC); the events need %d"
-                                % (there, "" if there == 1 else "s", len(valued)), "TRCIDR4.NUMDVC")
+        return UnsupportedError(
+            "this unit has %d data value comparator%s (TRCIDR4.NUMDVC); the events need %d"
+            % (there, "" if there == 1 else "s", len(valued)),
+            "TRCIDR4.NUMDVC",
+        )
     pairs = capabilities.field("TRCIDR4.NUMACPAIRS")
     ranges = [each for each in own if each.is_range]
     half = len([n for n in used if n ^ 1 not in used])
@@ -200,17 +209,22 @@ def _shortage(own: Sequence[Compared], used: Set[int], capabilities: Capabilitie
     needed = (len(used) - half) // 2 + len(ranges) + (singles + 1) // 2
     return UnsupportedError(
         "this unit has %d address comparator pair%s (TRCIDR4.NUMACPAIRS); the filters and events need %d"
-        % (pairs, "" if pairs == 1 else "s", max(needed, pairs + 1)), "TRCIDR4.NUMACPAIRS")
+        % (pairs, "" if pairs == 1 else "s", max(needed, pairs + 1)),
+        "TRCIDR4.NUMACPAIRS",
+    )
 
 
 def _check(wanted: Compared, capabilities: Capabilities) -> None:
     first, last = wanted.where
     if not 0 <= first <= last:
-        raise UnsupportedError("address range %s ends before it starts (TRCACVRn.ADDRESS)" % (wanted.where,),
-                               "TRCACVRn.ADDRESS")
+        raise UnsupportedError(
+            "address range %s ends before it starts (TRCACVRn.ADDRESS)" % (wanted.where,), "TRCACVRn.ADDRESS"
+        )
     if last >> capabilities.address_bits:
-        raise UnsupportedError("address 0x%x: this unit compares %d bits (TRCIDR2.IASIZE)"
-                               % (last, capabilities.address_bits), "TRCIDR2.IASIZE")
+        raise UnsupportedError(
+            "address 0x%x: this unit compares %d bits (TRCIDR2.IASIZE)" % (last, capabilities.address_bits),
+            "TRCIDR2.IASIZE",
+        )
     if wanted.access is not None:
         capabilities.require("TRCIDR4.NUMACPAIRS", "events of loads and stores")
         capabilities.require("TRCIDR4.SUPPDAC", "events of loads and stores")
@@ -222,16 +236,25 @@ def _check_value(wanted: Compared, value: DataValue, capabilities: Capabilities)
     capabilities.require("TRCIDR4.NUMDVC", "values of loads and stores")
     widest = capabilities.field("TRCIDR2.DVSIZE")
     if value.size not in (1, 2, 4, 8) or value.size > max(widest, 4):
-        raise UnsupportedError("a value of %d bytes: this unit compares 1, 2, 4%s (TRCIDR2.DVSIZE)"
-                               % (value.size, " or 8" if widest == 8 else ""), "TRCIDR2.DVSIZE")
+        raise UnsupportedError(
+            "a value of %d bytes: this unit compares 1, 2, 4%s (TRCIDR2.DVSIZE)"
+            % (value.size, " or 8" if widest == 8 else ""),
+            "TRCIDR2.DVSIZE",
+        )
     if not 0 <= value.value < 1 << 8 * value.size or not 0 <= value.ignored < 1 << 8 * value.size:
-        raise UnsupportedError("the value 0x%x does not fit into %d bytes (TRCACATRn.DATASIZE)"
-                               % (max(value.value, value.ignored), value.size), "TRCACATRn.DATASIZE")
+        raise UnsupportedError(
+            "the value 0x%x does not fit into %d bytes (TRCACATRn.DATASIZE)"
+            % (max(value.value, value.ignored), value.size),
+            "TRCACATRn.DATASIZE",
+        )
     first, last = wanted.where
     # Otherwise it might never match (4.2.5).
     if first % value.size or wanted.is_range and (last + 1) % value.size:
-        raise UnsupportedError("%s: values of %d bytes need addresses that are multiples of %d (TRCACATRn.DATASIZE)"
-                               % (wanted, value.size, value.size), "TRCACATRn.DATASIZE")
+        raise UnsupportedError(
+            "%s: values of %d bytes need addresses that are multiples of %d (TRCACATRn.DATASIZE)"
+            % (wanted, value.size, value.size),
+            "TRCACATRn.DATASIZE",
+        )
 
 
 def _check_machines(machines: Sequence[int], capabilities: Capabilities) -> None:
@@ -240,12 +263,18 @@ def _check_machines(machines: Sequence[int], capabilities: Capabilities) -> None
     capabilities.require("TRCIDR2.VMIDSIZE", "VMID")
     there = min(capabilities.field("TRCIDR4.NUMVMIDC"), 8)
     if len(machines) > there:
-        raise UnsupportedError("this unit has %d VMID comparator%s (TRCIDR4.NUMVMIDC); the events need %d"
-                               % (there, "" if there == 1 else "s", len(machines)), "TRCIDR4.NUMVMIDC")
+        raise UnsupportedError(
+            "this unit has %d VMID comparator%s (TRCIDR4.NUMVMIDC); the events need %d"
+            % (there, "" if there == 1 else "s", len(machines)),
+            "TRCIDR4.NUMVMIDC",
+        )
     for machine in machines:
         if machine < 0 or machine >> 8 * capabilities.field("TRCIDR2.VMIDSIZE"):
-            raise UnsupportedError("VMID 0x%x: this unit's have %d bits (TRCIDR2.VMIDSIZE)"
-                                   % (machine, 8 * capabilities.field("TRCIDR2.VMIDSIZE")), "TRCIDR2.VMIDSIZE")
+            raise UnsupportedError(
+                "VMID 0x%x: this unit's have %d bits (TRCIDR2.VMIDSIZE)"
+                % (machine, 8 * capabilities.field("TRCIDR2.VMIDSIZE")),
+                "TRCIDR2.VMIDSIZE",
+            )
 
 
 def match_writes(matches: Matches, known_contexts: int, capabilities: Capabilities) -> Iterator[RegisterWrite]:
@@ -281,8 +310,11 @@ def _comparator(
     context = -1 if wanted.context is None else matches.contexts.index(wanted.context)
     machine = -1 if wanted.machine is None else matches.machines.index(wanted.machine)
     if context >= 0 and machine >= 0 and context != machine:
-        raise UnsupportedError("%s: a comparator asks for a Context ID and a VMID by comparators of one number"
-                               " (TRCACATRn.CONTEXT)" % why, "TRCACATRn.CONTEXT")
+        raise UnsupportedError(
+            "%s: a comparator asks for a Context ID and a VMID by comparators of one number"
+            " (TRCACATRn.CONTEXT)" % why,
+            "TRCACATRn.CONTEXT",
+        )
     fields["CONTEXTTYPE"] = (_CONTEXT if context >= 0 else 0) | (_MACHINE if machine >= 0 else 0)
     fields["CONTEXT"] = max(context, machine, 0)
     if wanted.value is not None and n % 2 == 0:

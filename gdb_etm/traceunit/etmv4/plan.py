@@ -53,25 +53,36 @@ def plan_program(options: TraceOptions, capabilities: Capabilities, buffer_bytes
     ]
     notes = (*notes_of(options, capabilities, stack, sync), *resources.notes)
     steps = _with_uses(steps, (*watched_writes(window), *resources.writes))
-    return Plan(tuple(steps), sync, stack, (*notes, *lent.notes), lent.dwt,
-                (*allotment.taken, *resources.taken, *lent.taken), resources.marks)
+    return Plan(
+        tuple(steps),
+        sync,
+        stack,
+        (*notes, *lent.notes),
+        lent.dwt,
+        (*allotment.taken, *resources.taken, *lent.taken),
+        resources.marks,
+    )
 
 
 def plan_enable() -> Plan:
     """Plan the start of a programmed unit."""
-    return Plan((
-        _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=1), "enable the trace unit"),
-        _poll("IDLE", 0, "its resources are live only when it has left the idle state", _STAYS_IDLE),
-    ))
+    return Plan(
+        (
+            _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=1), "enable the trace unit"),
+            _poll("IDLE", 0, "its resources are live only when it has left the idle state", _STAYS_IDLE),
+        )
+    )
 
 
 def plan_disable() -> Plan:
     """Plan the stop of a unit; when it is carried out, all trace has left the unit."""
-    return Plan((
-        _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disable the trace unit"),
-        _poll("PMSTABLE", 1, "its registers are stable", _NOT_IDLE),
-        _poll("IDLE", 1, "all trace has left it", _NOT_IDLE),
-    ))
+    return Plan(
+        (
+            _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disable the trace unit"),
+            _poll("PMSTABLE", 1, "its registers are stable", _NOT_IDLE),
+            _poll("IDLE", 1, "all trace has left it", _NOT_IDLE),
+        )
+    )
 
 
 def _with_uses(steps: Sequence[Step], uses: Sequence[RegisterWrite]) -> List[Step]:
@@ -82,8 +93,10 @@ def _with_uses(steps: Sequence[Step], uses: Sequence[RegisterWrite]) -> List[Ste
 
 def _disable_steps() -> Tuple[Step, Step]:
     # The unit may drop writes unless it is disabled and idle (4.3.4).
-    return (_write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disabled while it is programmed"),
-            _poll("IDLE", 1, "writes may be dropped until it is idle", _NOT_IDLE))
+    return (
+        _write(etmv4.TRCPRGCTLR, etmv4.TRCPRGCTLR.encode(EN=0), "disabled while it is programmed"),
+        _poll("IDLE", 1, "writes may be dropped until it is idle", _NOT_IDLE),
+    )
 
 
 def _write(register: Register, value: int, why: str) -> RegisterWrite:
@@ -92,8 +105,9 @@ def _write(register: Register, value: int, why: str) -> RegisterWrite:
 
 def _poll(field: str, value: int, why: str, hint: str) -> RegisterPoll:
     register = etmv4.TRCSTATR
-    return RegisterPoll(register.name, register.offset, register.fields[field].mask,
-                        register.encode(**{field: value}), why, hint)
+    return RegisterPoll(
+        register.name, register.offset, register.fields[field].mask, register.encode(**{field: value}), why, hint
+    )
 
 
 def _view_data(options: TraceOptions, allotment: Allotment, capabilities: Capabilities) -> Iterator[RegisterWrite]:
@@ -105,12 +119,20 @@ def _view_data(options: TraceOptions, allotment: Allotment, capabilities: Capabi
     yield _write(etmv4.TRCVDCTLR, control, why + (", exceptions' too" if exceptions else ""))
     if capabilities.field("TRCIDR4.NUMACPAIRS"):
         singles = etmv4.TRCVDSACCTLR.encode(
-            INCLUDE=bits(allotment.data_points), EXCLUDE=bits(allotment.data_exclude_points))
-        yield _write(etmv4.TRCVDSACCTLR, singles, _counts(allotment.data_points, allotment.data_exclude_points,
-                     "addresses of loads and stores") or "no data address filter by single comparators")
+            INCLUDE=bits(allotment.data_points), EXCLUDE=bits(allotment.data_exclude_points)
+        )
+        yield _write(
+            etmv4.TRCVDSACCTLR,
+            singles,
+            _counts(allotment.data_points, allotment.data_exclude_points, "addresses of loads and stores")
+            or "no data address filter by single comparators",
+        )
         ranges = etmv4.TRCVDARCCTLR.encode(INCLUDE=bits(allotment.data), EXCLUDE=bits(allotment.data_exclude))
-        yield _write(etmv4.TRCVDARCCTLR, ranges, _counts(allotment.data, allotment.data_exclude,
-                     "ranges of loads and stores") or "no data address filter")
+        yield _write(
+            etmv4.TRCVDARCCTLR,
+            ranges,
+            _counts(allotment.data, allotment.data_exclude, "ranges of loads and stores") or "no data address filter",
+        )
 
 
 def _counts(include: Sequence[object], exclude: Sequence[object], what: str) -> str:

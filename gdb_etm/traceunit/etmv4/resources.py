@@ -76,8 +76,9 @@ def plan_resources(wanted: Wanted, allotment: Allotment, capabilities: Capabilit
     if wanted == Wanted():
         return Resources()
     if not capabilities.selector_pairs:
-        raise UnsupportedError("events: this unit has no resource selectors (TRCIDR4.NUMRSPAIR is 0)",
-                               "TRCIDR4.NUMRSPAIR")
+        raise UnsupportedError(
+            "events: this unit has no resource selectors (TRCIDR4.NUMRSPAIR is 0)", "TRCIDR4.NUMRSPAIR"
+        )
     return _Packer(wanted, allotment, capabilities).packed()
 
 
@@ -115,8 +116,12 @@ class _Packer:
         return Resources(tuple(writes), view, tuple(marks), self._matches.taken, tuple(self._notes(view)))
 
     def _matched(self, leaves: Sequence[Event], allotment: Allotment) -> Matches:
-        found = [each for leaf in leaves for each in (leaf.of if isinstance(leaf, Committed) else (leaf,))
-                 if isinstance(each, Compared)]
+        found = [
+            each
+            for leaf in leaves
+            for each in (leaf.of if isinstance(leaf, Committed) else (leaf,))
+            if isinstance(each, Compared)
+        ]
         contexts = [each.context for each in leaves if isinstance(each, InContext)]
         machines = [each.machine for each in leaves if isinstance(each, InMachine)]
         contexts += [each.context for each in found if each.context is not None]
@@ -129,16 +134,21 @@ class _Packer:
         used |= {counter.number for counter in self._wanted.counters}
         there = min(unit.field("TRCIDR5.NUMCNTR"), 4)
         if used and max(used) >= there:
-            raise UnsupportedError("this unit has %d counter%s (TRCIDR5.NUMCNTR); the events need %d"
-                                   % (there, "" if there == 1 else "s", max(used) + 1), "TRCIDR5.NUMCNTR")
+            raise UnsupportedError(
+                "this unit has %d counter%s (TRCIDR5.NUMCNTR); the events need %d"
+                % (there, "" if there == 1 else "s", max(used) + 1),
+                "TRCIDR5.NUMCNTR",
+            )
         moves = any(isinstance(rule.do, (NextState, FirstState)) for rule in self._rules)
         if moves or any(isinstance(leaf, InState) for leaf in leaves):
             unit.require("TRCIDR5.NUMSEQSTATE", "sequencer")
         watched = max((leaf.number for leaf in _with_members(leaves) if isinstance(leaf, Watched)), default=-1)
         inputs = unit.field("TRCIDR4.NUMPC")
         if watched >= inputs:
-            raise UnsupportedError("dwt %d: this unit has %d inputs from the processor's comparators (TRCIDR4.NUMPC)"
-                                   % (watched, inputs), "TRCIDR4.NUMPC")
+            raise UnsupportedError(
+                "dwt %d: this unit has %d inputs from the processor's comparators (TRCIDR4.NUMPC)" % (watched, inputs),
+                "TRCIDR4.NUMPC",
+            )
 
     # What fields select.
 
@@ -177,8 +187,9 @@ class _Packer:
             return Term(CONTEXTS, 1 << self._matches.contexts.index(event.context))
         if isinstance(event, InMachine):
             return Term(MACHINES, 1 << self._matches.machines.index(event.machine))
-        raise UnsupportedError('"%s" is nothing that a trace unit can tell (TRCRSCTLRn.GROUP)' % (event,),
-                               "TRCRSCTLRn.GROUP")
+        raise UnsupportedError(
+            '"%s" is nothing that a trace unit can tell (TRCRSCTLRn.GROUP)' % (event,), "TRCRSCTLRn.GROUP"
+        )
 
     def _when(self, action: Action) -> List[Event]:
         return [rule.when for rule in self._rules if rule.do == action]
@@ -198,8 +209,10 @@ class _Packer:
         told = ["events in the trace"] if in_trace else []
         told += ["event 0 is a trigger on the trace bus"] if trigger else []
         marks = [(n, slot.words) for n, slot in sorted(slots.items()) if slot.in_trace]
-        return [_write(etmv4.TRCEVENTCTL0R, etmv4.TRCEVENTCTL0R.encode(**fields), words),
-                _write(etmv4.TRCEVENTCTL1R, control, ", ".join(told) or "no events in the trace")], marks
+        return [
+            _write(etmv4.TRCEVENTCTL0R, etmv4.TRCEVENTCTL0R.encode(**fields), words),
+            _write(etmv4.TRCEVENTCTL1R, control, ", ".join(told) or "no events in the trace"),
+        ], marks
 
     def _timestamps(self) -> Iterator[RegisterWrite]:
         events = self._when(Timestamp())
@@ -216,11 +229,15 @@ class _Packer:
             if abs(step.source - step.target) != 1:
                 raise UnsupportedError(
                     "from state %d to %d: this unit's sequencer goes to the next state or the one before (TRCSEQEVRn.F)"
-                    % (step.source, step.target), "TRCSEQEVRn.F")
+                    % (step.source, step.target),
+                    "TRCSEQEVRn.F",
+                )
         for n, register in enumerate(etmv4.TRCSEQEVR):
             forward, back = self._when(NextState(n, n + 1)), self._when(NextState(n + 1, n))
-            fields = {"F": self._joint_field(forward, "state %d to %d" % (n, n + 1)),
-                      "B": self._joint_field(back, "state %d to %d" % (n + 1, n))}
+            fields = {
+                "F": self._joint_field(forward, "state %d to %d" % (n, n + 1)),
+                "B": self._joint_field(back, "state %d to %d" % (n + 1, n)),
+            }
             yield _write(register, register.encode(**fields), "between states %d and %d" % (n, n + 1))
         reset = self._joint_field(restarts, "back to state 0")
         yield _write(etmv4.TRCSEQRSTEVR, etmv4.TRCSEQRSTEVR.encode(RST=reset), "when back to state 0")
@@ -237,26 +254,35 @@ class _Packer:
                 _check_reduced(counter, counts, reloads)
                 continue
             if counter.is_chained and n % 2 == 0:
-                raise UnsupportedError("counter %d: only counters 1 and 3 go on from the one before (TRCCNTCTLRn"
-                                       ".CNTCHAIN)" % n, "TRCCNTCTLRn.CNTCHAIN")
-            fields = {"CNTEVENT": self._joint_field(counts, "counter %d counts" % n),
-                      "RLDEVENT": self._joint_field(reloads, "counter %d reloads" % n),
-                      "RLDSELF": int(counter.is_periodic), "CNTCHAIN": int(counter.is_chained)}
+                raise UnsupportedError(
+                    "counter %d: only counters 1 and 3 go on from the one before (TRCCNTCTLRn" ".CNTCHAIN)" % n,
+                    "TRCCNTCTLRn.CNTCHAIN",
+                )
+            fields = {
+                "CNTEVENT": self._joint_field(counts, "counter %d counts" % n),
+                "RLDEVENT": self._joint_field(reloads, "counter %d reloads" % n),
+                "RLDSELF": int(counter.is_periodic),
+                "CNTCHAIN": int(counter.is_chained),
+            }
             yield _write(control, control.encode(**fields), str(counter))
             yield _write(etmv4.TRCCNTVR[n], counter.value, "counter %d begins at %d" % (n, counter.value))
 
     def _single_shots(self) -> Iterator[RegisterWrite]:
         there = min(self._unit.field("TRCIDR4.NUMSSCC"), 8)
         if len(self._shots) > there:
-            raise UnsupportedError("this unit has %d single-shot control%s (TRCIDR4.NUMSSCC); the events need %d"
-                                   % (there, "" if there == 1 else "s", len(self._shots)), "TRCIDR4.NUMSSCC")
+            raise UnsupportedError(
+                "this unit has %d single-shot control%s (TRCIDR4.NUMSSCC); the events need %d"
+                % (there, "" if there == 1 else "s", len(self._shots)),
+                "TRCIDR4.NUMSSCC",
+            )
         free = list(range(there))
         for shot in self._shots:
             able = [n for n in free if not _lacking(shot, n, self._unit)]
             if not able:
                 name = _lacking(shot, free[0], self._unit)
-                raise UnsupportedError('"%s": not with the single-shot controls of this unit (%s is 0)'
-                                       % (shot, name), name)
+                raise UnsupportedError(
+                    '"%s": not with the single-shot controls of this unit (%s is 0)' % (shot, name), name
+                )
             n = able[0]
             free.remove(n)
             self._shot_numbers[shot] = n
@@ -273,8 +299,10 @@ class _Packer:
             elif isinstance(each, Compared):
                 singles |= 1 << self._matches.numbers[each]
             else:
-                raise UnsupportedError('"%s": a single-shot control waits for instructions, loads and stores'
-                                       " (TRCSSCCRn.SAC)" % (shot,), "TRCSSCCRn.SAC")
+                raise UnsupportedError(
+                    '"%s": a single-shot control waits for instructions, loads and stores' " (TRCSSCCRn.SAC)" % (shot,),
+                    "TRCSSCCRn.SAC",
+                )
         yield _write(control, control.encode(RST=int(shot.again), ARC=ranges, SAC=singles), str(shot))
         yield RegisterWrite(status.name, status.offset, 0, status.fields["STATUS"].mask, "not fired")
         if watched:
@@ -287,13 +315,18 @@ class _Packer:
         there, selected = unit.field("TRCIDR5.NUMEXTIN"), unit.field("TRCIDR5.NUMEXTINSEL")
         for number in self._inputs:
             if not 0 <= number < there:
-                raise UnsupportedError("input %d: this unit has %d external inputs (TRCIDR5.NUMEXTIN)"
-                                       % (number, there), "TRCIDR5.NUMEXTIN")
+                raise UnsupportedError(
+                    "input %d: this unit has %d external inputs (TRCIDR5.NUMEXTIN)" % (number, there),
+                    "TRCIDR5.NUMEXTIN",
+                )
         if not selected:
             return
         if len(self._inputs) > selected:
-            raise UnsupportedError("this unit takes %d of its external inputs at a time (TRCIDR5.NUMEXTINSEL); the"
-                                   " events need %d" % (selected, len(self._inputs)), "TRCIDR5.NUMEXTINSEL")
+            raise UnsupportedError(
+                "this unit takes %d of its external inputs at a time (TRCIDR5.NUMEXTINSEL); the"
+                " events need %d" % (selected, len(self._inputs)),
+                "TRCIDR5.NUMEXTINSEL",
+            )
         fields = {"SEL%d" % n: number for n, number in enumerate(self._inputs)}
         why = "external inputs " + ", ".join(map(str, self._inputs))
         yield _write(etmv4.TRCEXTINSELR, etmv4.TRCEXTINSELR.encode(**fields), why)
@@ -307,10 +340,13 @@ class _Packer:
         if any(first and set(first) & set(second) for first, second in zip(forward, forward[1:])):
             yield "one event takes the sequencer through several states at once"
         for words in dict.fromkeys(self._missing):
-            yield ('"%s": each is so for one cycle, and they may miss each other; a state or a counter can remember one'
-                   % words)
+            yield (
+                '"%s": each is so for one cycle, and they may miss each other; a state or a counter can remember one'
+                % words
+            )
         reduced_counter = any(counter.number == 0 for counter in self._wanted.counters) and self._unit.field(
-            "TRCIDR5.REDFUNCNTR")
+            "TRCIDR5.REDFUNCNTR"
+        )
         if reduced_counter:
             yield "counter 0 counts every cycle and begins anywhere (TRCIDR5.REDFUNCNTR is 1)"
 
@@ -318,11 +354,14 @@ class _Packer:
 def _check_reduced(counter: Counter, counts: Sequence[Event], reloads: Sequence[Event]) -> None:
     # It counts cycles, reloads by itself, and cannot be set (4.2.1).
     if any(event != ALWAYS for event in counts) or reloads or counter.is_chained:
-        raise UnsupportedError("counter 0 of this unit counts cycles and nothing else (TRCIDR5.REDFUNCNTR is 1)",
-                               "TRCIDR5.REDFUNCNTR")
+        raise UnsupportedError(
+            "counter 0 of this unit counts cycles and nothing else (TRCIDR5.REDFUNCNTR is 1)", "TRCIDR5.REDFUNCNTR"
+        )
     if not counter.is_periodic:
-        raise UnsupportedError("counter 0 of this unit begins anew whenever it was at zero: it is periodic"
-                               " (TRCIDR5.REDFUNCNTR is 1)", "TRCIDR5.REDFUNCNTR")
+        raise UnsupportedError(
+            "counter 0 of this unit begins anew whenever it was at zero: it is periodic" " (TRCIDR5.REDFUNCNTR is 1)",
+            "TRCIDR5.REDFUNCNTR",
+        )
 
 
 def _lacking(shot: Committed, n: int, unit: Capabilities) -> str:

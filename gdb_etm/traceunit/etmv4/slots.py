@@ -61,21 +61,30 @@ def _add(slots: Dict[int, Slot], number: int, rule: Rule, use: Slot) -> None:
     held = slots.get(number, use)
     # Another event of the same action joins the first; another action needs the very same event.
     if rule.when not in held.events and (held.triggers, held.in_trace) != (use.triggers, use.in_trace):
-        raise UnsupportedError("event %d is taken: %s (TRCEVENTCTL0R.EVENT%d)" % (number, held.words, number),
-                               "TRCEVENTCTL0R.EVENT%d" % number)
+        raise UnsupportedError(
+            "event %d is taken: %s (TRCEVENTCTL0R.EVENT%d)" % (number, held.words, number),
+            "TRCEVENTCTL0R.EVENT%d" % number,
+        )
     slots[number] = Slot(
-        tuple(dict.fromkeys((*held.events, rule.when))), tuple(dict.fromkeys((*held.texts, rule.text))),
-        held.in_trace or use.in_trace, held.in_data or use.in_data, held.triggers or use.triggers)
+        tuple(dict.fromkeys((*held.events, rule.when))),
+        tuple(dict.fromkeys((*held.texts, rule.text))),
+        held.in_trace or use.in_trace,
+        held.in_data or use.in_data,
+        held.triggers or use.triggers,
+    )
 
 
 def _check_slots(slots: Dict[int, Slot], unit: Capabilities) -> None:
     there = unit.events
     if slots and max(slots) >= there:
-        raise UnsupportedError("this unit has %d event%s (TRCIDR0.NUMEVENT); marks, outputs and triggers need %d"
-                               % (there, "" if there == 1 else "s", max(max(slots) + 1, len(slots))),
-                               "TRCIDR0.NUMEVENT")
+        raise UnsupportedError(
+            "this unit has %d event%s (TRCIDR0.NUMEVENT); marks, outputs and triggers need %d"
+            % (there, "" if there == 1 else "s", max(max(slots) + 1, len(slots))),
+            "TRCIDR0.NUMEVENT",
+        )
     if any(slot.in_data for slot in slots.values()):
         unit.require("TRCIDR0.TRCDATA", "events in the data stream")
         if any(slot.in_data and n for n, slot in slots.items()):
-            raise UnsupportedError("only event 0 can be in the data stream (TRCEVENTCTL1R.DATAEN)",
-                                   "TRCEVENTCTL1R.DATAEN")
+            raise UnsupportedError(
+                "only event 0 can be in the data stream (TRCEVENTCTL1R.DATAEN)", "TRCEVENTCTL1R.DATAEN"
+            )

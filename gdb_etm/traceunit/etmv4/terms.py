@@ -49,6 +49,7 @@ def reduced(event: Event, term_of: Callable[[Event], Term], words: str) -> Reduc
     :param words: What the expression is called, should it be refused.
     :raises UnsupportedError: It takes more.
     """
+
     def walk(each: Event, negated: bool) -> Reduced:
         if isinstance(each, Not):
             return walk(each.of, not negated)
@@ -91,8 +92,10 @@ def _merged(terms: Sequence[Term], both: bool) -> List[Term]:
     # "a or b" of one group is one selector, and so is "not a and not b".
     result: List[Term] = []
     for term in terms:
-        at = next((n for n, each in enumerate(result) if each.group == term.group
-                   and each.inverted is term.inverted is both), None)
+        at = next(
+            (n for n, each in enumerate(result) if each.group == term.group and each.inverted is term.inverted is both),
+            None,
+        )
         if at is not None:
             result[at] = term._replace(members=result[at].members | term.members)
         elif term not in result:
@@ -104,7 +107,8 @@ def _too_many(words: str) -> UnsupportedError:
     return UnsupportedError(
         '"%s" joins more than an event can: two kinds of resources, each of them perhaps several with "or" between'
         " (TRCRSCTLRn.GROUP); a counter or a state of the sequencer can stand for a part of it" % words,
-        "TRCRSCTLRn.GROUP")
+        "TRCRSCTLRn.GROUP",
+    )
 
 
 class Selectors:
@@ -152,7 +156,9 @@ class Selectors:
         if self.needed > there:
             raise UnsupportedError(
                 "this unit has %d pair%s of resource selectors, the first of them fixed (TRCIDR4.NUMRSPAIR); the events"
-                " need %d" % (there, "" if there == 1 else "s", self.needed), "TRCIDR4.NUMRSPAIR")
+                " need %d" % (there, "" if there == 1 else "s", self.needed),
+                "TRCIDR4.NUMRSPAIR",
+            )
 
     def _single(self, value: int, words: str) -> int:
         # PAIRINV does not count where one selector is selected, so half of a pair does too.
@@ -181,7 +187,8 @@ class Selectors:
 
 def _encoded(term: Term, inverted: bool = False, pair_inverted: bool = False) -> int:
     return etmv4.TRCRSCTLR[2].encode(
-        GROUP=term.group, SELECT=term.members, INV=int(term.inverted is not inverted), PAIRINV=int(pair_inverted))
+        GROUP=term.group, SELECT=term.members, INV=int(term.inverted is not inverted), PAIRINV=int(pair_inverted)
+    )
 
 
 def _pair(event: Joined) -> Tuple[int, int]:

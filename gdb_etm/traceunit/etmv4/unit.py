@@ -24,20 +24,47 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.unit import TraceUnit
 
-_DECODING = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13",
-             "TRCAUTHSTATUS", "TRCDEVARCH")
-_BESIDE_PLANS = frozenset((
-    "TRCAUXCTLR", "TRCSYNCPR", "TRCPDCR", "TRCITCTRL", "TRCCLAIMSET", "TRCCLAIMCLR",
-    *("TRCIMSPEC%d" % n for n in range(8))))
+_DECODING = (
+    "TRCIDR0",
+    "TRCIDR1",
+    "TRCIDR2",
+    "TRCIDR8",
+    "TRCIDR9",
+    "TRCIDR10",
+    "TRCIDR11",
+    "TRCIDR12",
+    "TRCIDR13",
+    "TRCAUTHSTATUS",
+    "TRCDEVARCH",
+)
+_BESIDE_PLANS = frozenset(
+    (
+        "TRCAUXCTLR",
+        "TRCSYNCPR",
+        "TRCPDCR",
+        "TRCITCTRL",
+        "TRCCLAIMSET",
+        "TRCCLAIMCLR",
+        *("TRCIMSPEC%d" % n for n in range(8)),
+    )
+)
 _MANAGEMENT = Management(
-    power_control=etmv4_id.TRCPDCR, power_request="PU",
-    power_status=etmv4_id.TRCPDSR, power="POWER", power_loss="STICKYPD",
-    lock_access=etmv4_id.TRCOSLAR, lock_key=etmv4_id.TRCOSLAR.encode(OSLK=1),
-    lock_status=etmv4_id.TRCOSLSR, locked="OSLK", lock_models=("OSLM_1", "OSLM_0"),
+    power_control=etmv4_id.TRCPDCR,
+    power_request="PU",
+    power_status=etmv4_id.TRCPDSR,
+    power="POWER",
+    power_loss="STICKYPD",
+    lock_access=etmv4_id.TRCOSLAR,
+    lock_key=etmv4_id.TRCOSLAR.encode(OSLK=1),
+    lock_status=etmv4_id.TRCOSLSR,
+    locked="OSLK",
+    lock_models=("OSLM_1", "OSLM_0"),
     integration=etmv4_id.TRCITCTRL,
-    claim_set=etmv4_id.TRCCLAIMSET, claim_clear=etmv4_id.TRCCLAIMCLR,
+    claim_set=etmv4_id.TRCCLAIMSET,
+    claim_clear=etmv4_id.TRCCLAIMCLR,
     authentication=etmv4_id.TRCAUTHSTATUS,
-    held_by=frozenset(("TRCOSLAR", "TRCLAR", "TRCPDCR", "TRCCLAIMSET", "TRCCLAIMCLR")))
+    held_by=frozenset(("TRCOSLAR", "TRCLAR", "TRCPDCR", "TRCCLAIMSET", "TRCCLAIMCLR")),
+)
 
 
 class EtmV4Unit(TraceUnit):
@@ -155,8 +182,11 @@ class EtmV4Unit(TraceUnit):
     def _identify(self) -> None:
         self.capabilities = read_capabilities(self._registers.port, self._registers.base)
         if self.capabilities.version[0] != 4:
-            raise UnsupportedError("the trace unit at 0x%08x has major version %d, not 4 (TRCIDR1.TRCARCHMAJ)"
-                                   % (self._registers.base, self.capabilities.version[0]), "TRCIDR1.TRCARCHMAJ")
+            raise UnsupportedError(
+                "the trace unit at 0x%08x has major version %d, not 4 (TRCIDR1.TRCARCHMAJ)"
+                % (self._registers.base, self.capabilities.version[0]),
+                "TRCIDR1.TRCARCHMAJ",
+            )
 
     def _probe(self) -> None:
         if self.capabilities.field("TRCIDR4.NUMPC") and not self.capabilities.field("TRCIDR4.NUMACPAIRS"):
@@ -168,8 +198,10 @@ class EtmV4Unit(TraceUnit):
     def _write_by_hand(self, register: Register, value: int) -> None:
         idle = self._is_idle()
         if register.name != "TRCPRGCTLR" and (self.enabled or not idle):
-            raise CaptureError('%s: the trace unit is on (TRCPRGCTLR.EN is %d, TRCSTATR.IDLE is %d) and may drop'
-                               ' writes; "etm stop" first' % (register.name, self.enabled, idle))
+            raise CaptureError(
+                "%s: the trace unit is on (TRCPRGCTLR.EN is %d, TRCSTATR.IDLE is %d) and may drop"
+                ' writes; "etm stop" first' % (register.name, self.enabled, idle)
+            )
         for shift, word in words_of(register, value):
             self._registers.remember([register.offset + shift // 8])
             self._registers.port.write32(self._registers.base + register.offset + shift // 8, word)

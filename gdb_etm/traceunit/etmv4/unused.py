@@ -30,7 +30,7 @@ def unused_resources(capabilities: Capabilities) -> Iterator[RegisterWrite]:
     reduced = capabilities.field("TRCIDR5.REDFUNCNTR")
     for n in range(min(capabilities.field("TRCIDR5.NUMCNTR"), 4)):
         yield _clear(etmv4.TRCCNTRLDVR[n], "counter unused")
-        if n or not reduced:    # the reduced-function counter has a reload value only (4.2.1)
+        if n or not reduced:  # the reduced-function counter has a reload value only (4.2.1)
             yield _clear(etmv4.TRCCNTCTLR[n], "counter unused")
             yield _clear(etmv4.TRCCNTVR[n], "counter unused")
     for n in range(2, 2 * capabilities.selector_pairs):
@@ -66,8 +66,12 @@ def unused_comparators(
     for n in range(min(machines, 8)):
         yield from _clear_value(comparators.TRCVMIDCVR[n], False)
     masked = machines if capabilities.field("TRCIDR2.VMIDSIZE") > 1 else 0
-    for number, register in ((contexts, comparators.TRCCIDCCTLR0), (contexts - 4, comparators.TRCCIDCCTLR1),
-                             (masked, comparators.TRCVMIDCCTLR0), (masked - 4, comparators.TRCVMIDCCTLR1)):
+    for number, register in (
+        (contexts, comparators.TRCCIDCCTLR0),
+        (contexts - 4, comparators.TRCCIDCCTLR1),
+        (masked, comparators.TRCVMIDCCTLR0),
+        (masked - 4, comparators.TRCVMIDCCTLR1),
+    ):
         if number > 0:
             yield _clear(register, "every byte of a context is compared")
 

@@ -33,8 +33,13 @@ def view_inst(
     # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
     waits, forces = window.waits, options.exceptions is Exceptions.ON
     control = etmv4.TRCVICTLR.encode(
-        SSSTATUS=int(not waits), EVENT=event, EXLEVEL_S=secure, EXLEVEL_NS=nonsecure, TRCRESET=int(forces),
-        TRCERR=int(forces and bool(capabilities.field("TRCIDR3.TRCERR"))))
+        SSSTATUS=int(not waits),
+        EVENT=event,
+        EXLEVEL_S=secure,
+        EXLEVEL_NS=nonsecure,
+        TRCRESET=int(forces),
+        TRCERR=int(forces and bool(capabilities.field("TRCIDR3.TRCERR"))),
+    )
     when = "trace from a start point on" if waits else "trace always"
     when += "" if event == etmv4.EVENT_TRUE else ", while its event is so"
     why = ", ".join([when, *(words or ["at every exception level"])])
@@ -46,12 +51,18 @@ def view_inst(
         return
     include, exclude = bits(allotment.include), bits(allotment.exclude)
     counts = "include %d, exclude %d ranges" % (len(allotment.include), len(allotment.exclude))
-    yield _write(etmv4.TRCVIIECTLR, etmv4.TRCVIIECTLR.encode(INCLUDE=include, EXCLUDE=exclude),
-                 counts if include | exclude else "trace all addresses")
+    yield _write(
+        etmv4.TRCVIIECTLR,
+        etmv4.TRCVIIECTLR.encode(INCLUDE=include, EXCLUDE=exclude),
+        counts if include | exclude else "trace all addresses",
+    )
     start, stop = bits(allotment.start), bits(allotment.stop)
     counts = "%d start, %d stop addresses" % (len(allotment.start), len(allotment.stop))
-    yield _write(etmv4.TRCVISSCTLR, etmv4.TRCVISSCTLR.encode(START=start, STOP=stop),
-                 counts if start | stop else "no start or stop addresses")
+    yield _write(
+        etmv4.TRCVISSCTLR,
+        etmv4.TRCVISSCTLR.encode(START=start, STOP=stop),
+        counts if start | stop else "no start or stop addresses",
+    )
 
 
 def _suppressed(options: TraceOptions, capabilities: Capabilities) -> Tuple[int, int, List[str]]:
@@ -63,14 +74,17 @@ def _suppressed(options: TraceOptions, capabilities: Capabilities) -> Tuple[int,
         if not all(implemented):
             name = "TRCIDR3.EXLEVEL_S" if not implemented[0] else "TRCIDR3.EXLEVEL_NS"
             raise UnsupportedError(
-                "Secure and Non-secure code: this unit does not tell them apart (%s is 0)" % name, name)
+                "Secure and Non-secure code: this unit does not tell them apart (%s is 0)" % name, name
+            )
         secure, nonsecure = (0 if options.secure else implemented[0]), (0 if options.nonsecure else implemented[1])
         words.append("Non-secure code only" if secure else "Secure code only")
     if options.exceptions in (Exceptions.OFF, Exceptions.ONLY):
         if implemented != (_THREAD | _HANDLER, 0):
             raise UnsupportedError(
                 "exceptions %s: this unit does not tell handlers from other code; it is not a Cortex-M's"
-                " (TRCIDR3.EXLEVEL_S is 0x%x)" % (options.exceptions.value, implemented[0]), "TRCIDR3.EXLEVEL_S")
+                " (TRCIDR3.EXLEVEL_S is 0x%x)" % (options.exceptions.value, implemented[0]),
+                "TRCIDR3.EXLEVEL_S",
+            )
         off = options.exceptions is Exceptions.OFF
         secure |= _HANDLER if off else _THREAD
         words.append("no handlers" if off else "handlers only")
@@ -82,20 +96,21 @@ def _suppressed(options: TraceOptions, capabilities: Capabilities) -> Tuple[int,
     return secure, nonsecure, words
 
 
-def _levels(
-    levels: Sequence[Level], implemented: Tuple[int, int], secure: int, nonsecure: int
-) -> Tuple[int, int]:
+def _levels(levels: Sequence[Level], implemented: Tuple[int, int], secure: int, nonsecure: int) -> Tuple[int, int]:
     wanted = [0, 0]
     for level in levels:
         if not implemented[level.nonsecure] >> level.number & 1:
             name = "TRCIDR3.EXLEVEL_NS" if level.nonsecure else "TRCIDR3.EXLEVEL_S"
-            raise UnsupportedError("exception level %s: not in this trace unit (%s is 0x%x)"
-                                   % (level, name, implemented[level.nonsecure]), name)
+            raise UnsupportedError(
+                "exception level %s: not in this trace unit (%s is 0x%x)" % (level, name, implemented[level.nonsecure]),
+                name,
+            )
         wanted[level.nonsecure] |= 1 << level.number
     secure, nonsecure = secure | implemented[0] & ~wanted[0], nonsecure | implemented[1] & ~wanted[1]
     if (secure, nonsecure) == implemented:
-        raise UnsupportedError("nothing is left to trace: every exception level is left out (TRCVICTLR.EXLEVEL_S)",
-                               "TRCVICTLR.EXLEVEL_S")
+        raise UnsupportedError(
+            "nothing is left to trace: every exception level is left out (TRCVICTLR.EXLEVEL_S)", "TRCVICTLR.EXLEVEL_S"
+        )
     return secure, nonsecure
 
 

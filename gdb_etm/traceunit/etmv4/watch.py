@@ -55,8 +55,9 @@ def lend(options: TraceOptions, capabilities: Capabilities) -> Lent:
         return Lent(options)
     lender = _Lender(there)
     rules = [rule._replace(when=lender.replaced(rule.when), text=rule.text or str(rule.when)) for rule in options.rules]
-    rules += [Rule(lender.at(address, "start", Start()), Start(), "start 0x%08x" % address)
-              for address in options.start_at]
+    rules += [
+        Rule(lender.at(address, "start", Start()), Start(), "start 0x%08x" % address) for address in options.start_at
+    ]
     rules += [Rule(lender.at(address, "stop", Stop()), Stop(), "stop 0x%08x" % address) for address in options.stop_at]
     view = _view(options, lender)
     if view is not None:
@@ -74,8 +75,10 @@ def lend(options: TraceOptions, capabilities: Capabilities) -> Lent:
 def _view(options: TraceOptions, lender: _Lender) -> Optional[Event]:
     ranges = without(options.include, options.exclude) if options.include else joined(options.exclude)
     if options.include and not ranges:
-        raise UnsupportedError("nothing is left to trace: what is included is excluded as well (TRCVIIECTLR.EXCLUDE)",
-                               "TRCVIIECTLR.EXCLUDE")
+        raise UnsupportedError(
+            "nothing is left to trace: what is included is excluded as well (TRCVIIECTLR.EXCLUDE)",
+            "TRCVIIECTLR.EXCLUDE",
+        )
     if not ranges:
         return None
     matched = any_of([lender.within(pair, "include" if options.include else "exclude") for pair in ranges])
@@ -144,4 +147,6 @@ class _Lender:
         raise UnsupportedError(
             "this unit has no address comparators (TRCIDR4.NUMACPAIRS), and of the DWT's, which match %s, %d are free:"
             " the filters need %d; watchpoints take them too"
-            % (self._there.words, len(self._there.free), len(self._given)), _FIELD)
+            % (self._there.words, len(self._there.free), len(self._given)),
+            _FIELD,
+        )

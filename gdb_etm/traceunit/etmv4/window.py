@@ -21,8 +21,11 @@ def window_of(options: TraceOptions, capabilities: Capabilities) -> Window:
     :raises UnsupportedError: Nothing is left that can remember whether it is on.
     """
     missing = "TRCIDR5.NUMCNTR" if capabilities.field("TRCIDR5.NUMSEQSTATE") else "TRCIDR5.NUMSEQSTATE"
-    memory = Memory(bool(capabilities.field("TRCIDR5.NUMSEQSTATE")), counter_to_spare(options.counters, capabilities),
-                    "%s is %d" % (missing, capabilities.field(missing)))
+    memory = Memory(
+        bool(capabilities.field("TRCIDR5.NUMSEQSTATE")),
+        counter_to_spare(options.counters, capabilities),
+        "%s is %d" % (missing, capabilities.field(missing)),
+    )
     return plan_window(options, memory)
 
 

@@ -11,7 +11,7 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 import pytest
 
-from gdb_etm.protocols.armv7.fields import Information, State
+from gdb_etm.protocols.armv7.fields import Information, IsaState
 from gdb_etm.protocols.etmv3.encode import packets
 from gdb_etm.protocols.etmv3.encode.encoder import exception_type
 from gdb_etm.protocols.etmv3.encode.writer import Layout, PacketWriter
@@ -111,7 +111,7 @@ def test_synchronisation() -> None:
     # 000: header, information byte with the reason in bits 6:5, address with the Thumb bit.
     written.writer.isync(1, 0xC004F698)
     assert written.take() == "08 21 99 f6 04 c0"
-    written.writer.isync(2, 0x1000, State.ARM)
+    written.writer.isync(2, 0x1000, IsaState.ARM)
     assert written.take() == "08 41 00 10 00 00"
     written.writer.isync(1, 0xC004F698, cycles=0x1E0F)
     assert written.take() == "70 8f 3c 21 99 f6 04 c0"
@@ -120,7 +120,7 @@ def test_synchronisation() -> None:
     assert written.take() == "70 03 a1 01 10 00 00 11"
     written.writer.branch(0x1012)
     assert written.take() == "13"
-    jazelle = packets.isync(3, 0x2000, State.JAZELLE, context_id=b"\x55", non_secure=True)
+    jazelle = packets.isync(3, 0x2000, IsaState.JAZELLE, context_id=b"\x55", non_secure=True)
     assert jazelle.hex(" ") == "08 55 79 00 20 00 00"
     assert packets.data_isync(1, b"\x11\x22").hex() == "08112221"
     assert packets.cycle_count(0x81).hex() == "048101"
@@ -175,7 +175,7 @@ def test_the_original_encoding_tells_exceptions_after_five_bytes() -> None:
     # Seven bits in each byte: up to bit 13, 20 and 27.
     written.writer.branch(0xC0003000)
     assert written.take() == "81 60"
-    written.writer.branch(0xFFFF0018, State.ARM, Information(14, False, False, False, None, None))
+    written.writer.branch(0xFFFF0018, IsaState.ARM, Information(14, False, False, False, None, None))
     # ARM: bits 7:2, 14:8, 21:15, 28:22, then 0E001aaa with bits 31:29, and the type in bits 4:1.
     assert written.take() == "8d 80 fe ff 4f 1c"
 
@@ -274,7 +274,7 @@ def test_captured_packets_are_written_as_the_hardware_did(name: str, trace_id: s
     """Branch addresses, I-sync packets and exceptions of real units: as few bytes, and the same ones."""
     written = Written(layout)
     seen: Dict[str, int] = {}
-    state = State.THUMB
+    state = IsaState.THUMB
     for data, text in captured(name, trace_id):
         kind = text.split()[0]
         match = _ADDRESS.search(text)
@@ -282,7 +282,7 @@ def test_captured_packets_are_written_as_the_hardware_did(name: str, trace_id: s
             continue
         address = int(match[1], 16)
         if "ISA=" in text:
-            state = State.ARM if "ISA=ARM" in text else State.THUMB
+            state = IsaState.ARM if "ISA=ARM" in text else IsaState.THUMB
         if kind == "BRANCH_ADDRESS":
             written.writer.branch(address, state, _told(text))
         else:

@@ -121,10 +121,10 @@ def test_walks_decode_the_same_without_memory(seed: int, exceptions: float) -> N
 
 
 def work(case: Case, decoder: Decoder) -> Tuple[int, int]:
-    """Decode; return how many stretches were made, and how many entries the history has."""
-    made = decoder.stretches.made
+    """Decode; return how many transitions were made, and how many entries the history has."""
+    made = decoder.transitions.made
     recorder = case.decode(decoder)
-    return decoder.stretches.made - made, len(recorder.order)
+    return decoder.transitions.made - made, len(recorder.order)
 
 
 def test_what_comes_again_is_not_worked_out_again() -> None:
@@ -140,7 +140,7 @@ def test_what_comes_again_is_not_worked_out_again() -> None:
     assert third[1] < first[1] / 10
 
 
-def test_a_repeated_buffer_makes_no_further_stretches() -> None:
+def test_a_repeated_buffer_makes_no_further_transitions() -> None:
     (case,) = cases("bugfix-exact-match")
     once, decoder = Decoder(case.config, case.memory), Decoder(case.config, case.memory)
     made, entries = work(case, once)
@@ -162,7 +162,7 @@ def test_work_grows_no_faster_than_the_trace() -> None:
 
 def column_bytes(recorder: Recorder) -> int:
     """Count the bytes that grow with the execution."""
-    columns = (recorder.order, recorder.marks, recorder.mark_positions, recorder.event_places)
+    columns = (recorder.order, recorder.marks, recorder.mark_positions, recorder.event_entries)
     return sum(sys.getsizeof(column) for column in columns)
 
 
@@ -192,7 +192,7 @@ def test_every_atom_by_itself_takes_few_bytes() -> None:
     decoding.feed(case.data)
     recorder = decoding.finish()
     assert len(recorder.order) > 5000
-    assert column_bytes(recorder) - 4 * len(recorder.event_places) <= 16 * len(recorder.order)
+    assert column_bytes(recorder) - 4 * len(recorder.event_entries) <= 16 * len(recorder.order)
 
 
 @pytest.mark.parametrize("header", [0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E])

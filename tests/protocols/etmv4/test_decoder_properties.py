@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Cycles, Exception_, Gap, Range
-from gdb_etm.protocols.etmv4 import following, stretches
+from gdb_etm.protocols.etmv4 import fast_path, transitions
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.etmv4.encode.encoder import Encoder, EncoderConfig
@@ -171,8 +171,8 @@ def test_forgetting_changes_nothing(remembered: int, monkeypatch: pytest.MonkeyP
     # What is remembered is bounded: trace that does not repeat must not take all memory.
     memory, data = recorded(3)
     expected = decode(UNIT, memory, data)
-    monkeypatch.setattr(stretches, "_MAX_REMEMBERED", remembered)
-    monkeypatch.setattr(following, "_MAX_REMEMBERED", remembered)
+    monkeypatch.setattr(transitions, "_MAX_REMEMBERED", remembered)
+    monkeypatch.setattr(fast_path, "_MAX_REMEMBERED", remembered)
     decoder = Decoder(UNIT, memory)
     assert decode_pieces(decoder, [data]) == expected
     assert decode_pieces(decoder, [data]) == expected

@@ -11,7 +11,7 @@ from typing import Dict, Iterator, Optional, Tuple
 
 import pytest
 
-from gdb_etm.protocols.armv7.fields import Information, Reason, Reference, State
+from gdb_etm.protocols.armv7.fields import Information, IsaState, Reason, Reference
 from gdb_etm.protocols.ptm.encode import packets
 from gdb_etm.protocols.ptm.encode.packets import Regime
 from gdb_etm.protocols.ptm.encode.writer import PacketWriter
@@ -37,11 +37,11 @@ class Written:
 
 
 def arm(address: int) -> Reference:
-    return Reference(address, State.ARM)
+    return Reference(address, IsaState.ARM)
 
 
 def thumb(address: int) -> Reference:
-    return Reference(address, State.THUMB)
+    return Reference(address, IsaState.THUMB)
 
 
 def told(number: int, non_secure: bool = False, hyp: Optional[bool] = None, thumbee: bool = False) -> Information:
@@ -96,7 +96,7 @@ def test_synchronisation() -> None:
     assert written.take() == "08 83 8d 01 c0 01"
     written.writer.sync(arm(0x1000), Reason.OVERFLOW, HYP, context_id=b"\x34\x12")
     assert written.take() == "08 00 10 00 00 4b 34 12"
-    written.writer.sync(Reference(0x2000, State.THUMBEE), Reason.DEBUG, NON_SECURE)
+    written.writer.sync(Reference(0x2000, IsaState.THUMBEE), Reason.DEBUG, NON_SECURE)
     assert written.take() == "08 01 20 00 00 6d"
     written = Written(True)
     # Only in one that is not periodic there is a count, before the Context ID; its bit 7 is set.
@@ -141,7 +141,7 @@ def test_exceptions() -> None:
     written.writer.branch(thumb(0x101C), told(0x12))
     assert written.take() == "9d 60 84 01"
     # ThumbEE is told by AltISA alone.
-    written.writer.branch(Reference(0x1020, State.THUMBEE), told(0, thumbee=True))
+    written.writer.branch(Reference(0x1020, IsaState.THUMBEE), told(0, thumbee=True))
     assert written.take() == "a1 60 40"
 
 
@@ -158,7 +158,7 @@ def test_waypoint_updates() -> None:
     # Thumb: bits 6:1, 13:7, 20:14, 27:21, and 0001aaaa with bits 31:28.
     assert written.take() == "72 f5 9d 84 80 1c"
     # Only five address bytes can tell ThumbEE, in a byte after them.
-    written.writer.update(Reference(0xC0010EF6, State.THUMBEE))
+    written.writer.update(Reference(0xC0010EF6, IsaState.THUMBEE))
     assert written.take() == "72 f7 9d 84 80 5c 40"
 
 
@@ -194,13 +194,13 @@ def test_captured_packets_are_written_as_the_hardware_did(name: str, trace_id: s
     written = Written(True, name == "TC2")
     writer = written.writer
     seen: Dict[str, int] = {}
-    state = State.ARM
+    state = IsaState.ARM
     for data, text in captured(name, trace_id):
         kind = text.split()[0]
         match, count = _ADDRESS.search(text), _CYCLES.search(text)
         cycles = int(count[1]) if count else 0
         if "ISA=" in text:
-            state = State.ARM if "ISA=ARM" in text else State.THUMB
+            state = IsaState.ARM if "ISA=ARM" in text else IsaState.THUMB
         if kind == "ASYNC":
             writer.put(packets.A_SYNC)
         elif kind == "ERET":

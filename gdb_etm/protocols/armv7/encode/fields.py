@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Optional
 
-from gdb_etm.protocols.armv7.fields import SHIFT, Information, Reference, State
+from gdb_etm.protocols.armv7.fields import SHIFT, Information, IsaState, Reference
 
 _MOST = 5
 _FIRST_BITS = 6
 _FULL_BITS = 7
 _LAST_BITS = 6
-_MARKS = {State.ARM: 0x08, State.THUMB: 0x10, State.THUMBEE: 0x10, State.JAZELLE: 0x20}
+_MARKS = {IsaState.ARM: 0x08, IsaState.THUMB: 0x10, IsaState.THUMBEE: 0x10, IsaState.JAZELLE: 0x20}
 _MORE = 0x80
 _INFORMED = 0x40
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Optional, Tuple
 
-from gdb_etm.protocols.armv7.fields import State
+from gdb_etm.protocols.armv7.fields import IsaState
 from gdb_etm.protocols.encode.output import continued
 
 A_SYNC = b"\x00\x00\x00\x00\x00\x80"
@@ -87,7 +87,7 @@ def _two(atoms: str) -> int:
 def isync(
     reason: int,
     address: int,
-    state: State = State.THUMB,
+    state: IsaState = IsaState.THUMB,
     cycles: Optional[int] = None,
     context_id: bytes = b"",
     non_secure: bool = False,
@@ -102,11 +102,11 @@ def isync(
     :param context_id: As many bytes as ETMCR says.
     :param after: Where execution is meanwhile, while a load or store is in progress: the address bytes of a branch.
     """
-    jazelle = state is State.JAZELLE
-    info = 0x01 | hyp << 1 | (state is State.THUMBEE) << 2 | non_secure << 3 | jazelle << 4 | reason << 5
+    jazelle = state is IsaState.JAZELLE
+    info = 0x01 | hyp << 1 | (state is IsaState.THUMBEE) << 2 | non_secure << 3 | jazelle << 4 | reason << 5
     if after is not None:
         info |= _LOAD_IN_PROGRESS
-    thumb = state in (State.THUMB, State.THUMBEE)
+    thumb = state in (IsaState.THUMB, IsaState.THUMBEE)
     header = b"\x08" if cycles is None else b"\x70" + continued(cycles)
     return header + context_id + bytes((info,)) + (address | thumb).to_bytes(4, "little") + (after or b"")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional
 
 from gdb_etm.protocols.armv7.encode.fields import branch_address, information, timestamp
-from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, Reference, State
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, IsaState, Reference
 from gdb_etm.protocols.encode.output import AtomOutput, Sink
 from gdb_etm.protocols.etmv3.encode.packets import A_SYNC, cycle_header, data_value, isync, plain_header
 
@@ -75,13 +75,18 @@ class PacketWriter(AtomOutput):
         self._timestamp = None
         self.lose_data_address()
 
-    def isync(self, reason: int, address: int, state: State = State.THUMB, cycles: Optional[int] = None) -> None:
+    def isync(self, reason: int, address: int, state: IsaState = IsaState.THUMB, cycles: Optional[int] = None) -> None:
         """Write a normal I-sync packet, as :func:`gdb_etm.protocols.etmv3.encode.packets.isync`."""
         self.put(isync(reason, address, state, cycles))
         self._reference = Reference(address, state)
 
     def isync_in_progress(
-        self, reason: int, data_address: int, address: int, state: State = State.THUMB, cycles: Optional[int] = None
+        self,
+        reason: int,
+        data_address: int,
+        address: int,
+        state: IsaState = IsaState.THUMB,
+        cycles: Optional[int] = None,
     ) -> None:
         """Write an I-sync packet while a load or store is in progress (7.10.5).
 
@@ -95,7 +100,7 @@ class PacketWriter(AtomOutput):
 
     # Branches (7.3.5).
 
-    def branch(self, address: int, state: State = State.THUMB, told: Optional[Information] = None) -> None:
+    def branch(self, address: int, state: IsaState = IsaState.THUMB, told: Optional[Information] = None) -> None:
         """Write where execution goes on.
 
         :param told: Exception information, where there is any.

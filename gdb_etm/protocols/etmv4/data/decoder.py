@@ -14,7 +14,7 @@ from gdb_etm.protocols.etmv4.data.headers import build_data_table, data_packet_k
 from gdb_etm.protocols.etmv4.data.reader import DataReader
 from gdb_etm.protocols.etmv4.packets import Kind
 from gdb_etm.protocols.etmv4.stream import PacketStream
-from gdb_etm.protocols.memory import garbage_uncollected
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.stream import feed_pieces
 
 _PIECE = 1 << 15

@@ -63,7 +63,7 @@ def put_transfers(
 
 def _is_from_start(recorder: Recorder, elements: Sequence[DataElement]) -> bool:
     # A stream whose first bytes are an A-Sync: what is left of one whose beginning was overwritten begins anywhere.
-    first = [event for event, place in zip(recorder.events, recorder.event_places) if place == 0]
+    first = [event for event, place in zip(recorder.events, recorder.event_entries) if place == 0]
     return not any(isinstance(one, Gap) and one.reason is _SKIPPED for one in (*first, *elements[:1]))
 
 
@@ -109,7 +109,7 @@ class _Places:
     def _around(self, parent: Parent) -> Tuple[int, int]:
         # The number of entries before it and with it; -1 when it did not run.
         if parent.event >= 0:
-            place = self._recorder.event_places[parent.event]
+            place = self._recorder.event_entries[parent.event]
             return place, place
         return parent.entry, parent.entry + 1 if parent.entry >= 0 else -1
 

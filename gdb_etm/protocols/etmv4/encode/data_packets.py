@@ -242,9 +242,7 @@ class DataWriter(Output):
             for code, sections in self._codes(element, register, step, next_right):
                 yield bytes((0x70 | code,)) + _differing(element.address, differs) + sections, register
 
-    def _codes(
-        self, element: P1, register: int, step: Optional[int], next_right: bool
-    ) -> Iterator[Tuple[int, bytes]]:
+    def _codes(self, element: P1, register: int, step: Optional[int], next_right: bool) -> Iterator[Tuple[int, bytes]]:
         # P1 format 1: each CODE that fits, with the bytes of its key and index sections.
         left, right, index = continued(element.left), continued(element.right), bytes((element.order,))
         if next_right and element.order == 0:

@@ -155,8 +155,11 @@ class Speculator(PacketWriter):
     def synchronise(self, threshold: Optional[int], info: bytes = b"") -> None:
         """Write A-Sync and Trace Info (6.4.2)."""
         setup = self._setup
-        super().synchronise(threshold, info or trace_info(
-            threshold, 0, setup.loads, setup.stores, self._next_key or None, self._uncommitted or None))
+        super().synchronise(
+            threshold,
+            info
+            or trace_info(threshold, 0, setup.loads, setup.stores, self._next_key or None, self._uncommitted or None),
+        )
         self._lost = True
 
     def overflow(self) -> None:

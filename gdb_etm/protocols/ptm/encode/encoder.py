@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.protocols.armv7.fields import Information, Reason, Reference, State
+from gdb_etm.protocols.armv7.fields import Information, IsaState, Reason, Reference
 from gdb_etm.protocols.encode.cores import StreamEncoder
 from gdb_etm.protocols.encode.instructions import ReadCode, Region
 from gdb_etm.protocols.encode.output import Sink
@@ -320,4 +320,4 @@ class Encoder(StreamEncoder[PacketWriter]):
 
 
 def _reference(place: int) -> Reference:
-    return Reference(place & ~1, State.THUMB if place & 1 else State.ARM)
+    return Reference(place & ~1, IsaState.THUMB if place & 1 else IsaState.ARM)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from gdb_etm.protocols.armv7.fields import Reason, Reference, State
+from gdb_etm.protocols.armv7.fields import IsaState, Reason, Reference
 
 A_SYNC = bytes(5) + b"\x80"
 """A-sync (4.5.1)."""
@@ -55,8 +55,8 @@ def sync(
     :param cycles: Cycles since the last count; None without cycle-accurate tracing, and in a periodic one.
     :param context_id: The Context ID, as many bytes as ETMCR says.
     """
-    thumb = place.state in (State.THUMB, State.THUMBEE)
-    alternative = place.state is State.THUMBEE
+    thumb = place.state in (IsaState.THUMB, IsaState.THUMBEE)
+    alternative = place.state is IsaState.THUMBEE
     info = 1 | regime.hyp << 1 | alternative << 2 | regime.non_secure << 3 | _REASONS[reason] << 5
     address = (place.address | thumb).to_bytes(4, "little")
     # Here the first byte of a count has bit 7 set, as seen of a Cortex-A9 and a Cortex-A15.

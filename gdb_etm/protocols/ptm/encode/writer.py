@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Optional
 
 from gdb_etm.protocols.armv7.encode.fields import branch_address, information, timestamp
-from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, Reason, Reference, State
+from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, IsaState, Reason, Reference
 from gdb_etm.protocols.encode.output import AtomOutput, Sink
 from gdb_etm.protocols.ptm.encode import packets
 from gdb_etm.protocols.ptm.encode.packets import MOST_ATOMS, Regime
@@ -80,7 +80,7 @@ class PacketWriter(AtomOutput):
         :param place: That instruction.
         """
         # An extra byte for ThumbEE follows a fifth address byte alone.
-        informed = place.state is State.THUMBEE and self._reference.state is not place.state
+        informed = place.state is IsaState.THUMBEE and self._reference.state is not place.state
         old = NO_REFERENCE if informed else self._reference
         data = b"\x72" + branch_address(place, old, informed=informed)
         self.put(data + b"\x40" if informed else data)

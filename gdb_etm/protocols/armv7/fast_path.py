@@ -1,10 +1,10 @@
 """The hot loop of decoding: what is remembered of a stream, one look-up after the other.
 
-Three memories, each used where the one before it has been enough so far:
+Three caches, each used where the one before it has been enough so far:
 
-- *Stretches* are some bytes of atoms and addresses, remembered by the automaton's states.
+- *Transitions* are some bytes of atoms and addresses, kept by the automaton's states.
 - *Packets* of other kinds are handled by their handlers; what a handler recorded is remembered.
-- *Passages* are up to some hundred bytes of both, so that what comes again costs one look-up.
+- *Long transitions* are up to some hundred bytes of both, so that what comes again costs one look-up.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Callable, Container, Hashable, List, Optional, Sequence, Tuple
 
-from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, Entry, State
+from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, DecoderState, Entry
 from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
 from gdb_etm.protocols.armv7.execution import Execution
-from gdb_etm.protocols.armv7.memories import KEY, LONGEST, SHORTEST, Memories, Memory, Passage
+from gdb_etm.protocols.armv7.transition_cache import (
+    KEY,
+    LONGEST,
+    SHORTEST,
+    LongTransition,
+    TransitionCache,
+    TransitionCaches,
+)
 from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
-from gdb_etm.protocols.memory import garbage_uncollected
+from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import NEED_MORE, Form, H, K, PacketStream, feed_pieces
 
@@ -37,8 +44,8 @@ class FollowedStream(PacketStream[H, K]):
     :param kind_of: Tells a packet's kind.
     :param automaton: What is known of the program.
     :param execution: Where the execution stands.
-    :param memories: What is remembered of all streams; None where packets are taken one by one.
-    :param remembered: Kinds of packets to be remembered: state and regime decide what they do.
+    :param caches: What is remembered of all streams; None where packets are taken one by one.
+    :param remembered: Kinds of packets to be remembered: state and packet context decide what they do.
     :param time: The kind of timestamps, and what takes one.
     """
 
@@ -49,7 +56,7 @@ class FollowedStream(PacketStream[H, K]):
         kind_of: Callable[[H, bytes, int], K],
         automaton: Automaton,
         execution: Execution,
-        memories: Optional[Memories],
+        caches: Optional[TransitionCaches],
         remembered: Container[K],
         time: Tuple[K, TakeTime],
     ) -> None:
@@ -57,7 +64,7 @@ class FollowedStream(PacketStream[H, K]):
         self.recorder = execution.recorder
         self._automaton = automaton
         self._execution = execution
-        self._memories = memories
+        self._caches = caches
         # By first byte.
         self._remembered = [header.kind in remembered for header in table]
         self._timed = [header.kind is time[0] for header in table]
@@ -69,51 +76,53 @@ class FollowedStream(PacketStream[H, K]):
         """End the stream and give what was recorded."""
 
     @abstractmethod
-    def _regime(self) -> Hashable:
+    def _packet_context(self) -> Hashable:
         # What decides, beside the state, what remembered packets do.
         ...
 
     @abstractmethod
-    def _resume(self, regime: Any) -> None:
-        # Takes note that remembered packets changed the regime.
+    def _resume(self, packet_context: Any) -> None:
+        # Takes note that remembered packets changed the packet context.
         ...
 
     def _packets(self, data: bytes, at: int, end: int) -> int:
         # Returns where it stopped: at the end, before a packet that is not whole, or where synchronisation was lost.
-        memories = self._memories
-        if memories is None or not self._informed:
+        caches = self._caches
+        if caches is None or not self._informed:
             return self._packet(data, at, end)
-        memory = memories.under(self._regime())
+        cache = caches.under(self._packet_context())
         while at < end:
-            at, after = self._follow(memories, memory, data, at, end)
+            at, after = self._follow(caches, cache, data, at, end)
             del self._execution.below[:-_MOST_BELOW]
-            if after is not memory:
-                self._resume(after.regime)
+            if after is not cache:
+                self._resume(after.packet_context)
             if at == end:
                 break
-            following = self._remember(memories, after, data, at, end)
+            following = self._remember(caches, after, data, at, end)
             if self._hunting or following == at:
                 return following
-            at, memory = following, after
-            regime = self._regime()
-            if regime != memory.regime:
-                memory = memories.under(regime)
+            at, cache = following, after
+            packet_context = self._packet_context()
+            if packet_context != cache.packet_context:
+                cache = caches.under(packet_context)
         return at
 
-    def _follow(self, memories: Memories, memory: Memory, data: bytes, at: int, end: int) -> Tuple[int, Memory]:
+    def _follow(
+        self, caches: TransitionCaches, cache: TransitionCache, data: bytes, at: int, end: int
+    ) -> Tuple[int, TransitionCache]:
         # Goes on by what is remembered up to a packet that has to be handled.
         followed = self._automaton.followed
         going = True
         while going:
-            at, memory = self._pass(memory, data, at, end)
+            at, cache = self._pass(cache, data, at, end)
             if at >= end or not (followed[data[at]] or self._remembered[data[at]]):
                 break
-            at, memory, going = self._window(memories, memory, data, at, end)
+            at, cache, going = self._window(caches, cache, data, at, end)
             going = at < end and (going or self._timed[data[at]])
-        return at, memory
+        return at, cache
 
-    def _pass(self, memory: Memory, data: bytes, at: int, end: int) -> Tuple[int, Memory]:
-        # Goes as far as passages are remembered, and over the timestamps between them.
+    def _pass(self, cache: TransitionCache, data: bytes, at: int, end: int) -> Tuple[int, TransitionCache]:
+        # Goes as far as long transitions are remembered, and over the timestamps between them.
         state, begin, below, base = self._execution.state, at, self._execution.below, self._base
         timed, take, stamp = self._timed, self._time, self._stamp
         numbers: List[int] = []
@@ -128,16 +137,16 @@ class FollowedStream(PacketStream[H, K]):
                     break
                 begin = at = after
                 continue
-            for passage in memory.passages.get((state, data[at : at + KEY]), ()):
-                if data.startswith(passage.data, at):
+            for long_transition in cache.long_transitions.get((state, data[at : at + KEY]), ()):
+                if data.startswith(long_transition.data, at):
                     break
             else:
                 until = data.find(stamp, at, at + SHORTEST)
-                found = memory.before_time.get((state, data[at:until])) if until > at else None
+                found = cache.before_time.get((state, data[at:until])) if until > at else None
                 if found is None:
                     break
-                passage = found
-            passed, run, state, memory, under = passage
+                long_transition = found
+            passed, run, state, cache, under = long_transition
             ran(run)
             at += len(passed)
             if under:
@@ -145,33 +154,33 @@ class FollowedStream(PacketStream[H, K]):
         if numbers:
             extend(numbers, base + begin, base + at)
         self._execution.state = state
-        return at, memory
+        return at, cache
 
     def _window(
-        self, memories: Memories, memory: Memory, data: bytes, at: int, end: int
-    ) -> Tuple[int, Memory, bool]:
-        # Goes on by stretches and remembered packets for as long as a passage may be, and remembers it when it held
+        self, caches: TransitionCaches, cache: TransitionCache, data: bytes, at: int, end: int
+    ) -> Tuple[int, TransitionCache, bool]:
+        # Goes on by transitions and remembered packets up to the length of a long transition, and keeps it when it held
         # nothing new.  False when a packet has to be handled next, or there is nothing more.
-        begin, before, state, under = at, self._execution.state, self._execution.state, memory
+        begin, before, state, under = at, self._execution.state, self._execution.state, cache
         made = self._automaton.made
         numbers: List[int] = []
         going = True
         below: List[Optional[Entry]] = []
         stop = min(end, begin + LONGEST - WINDOW)
         while at < stop:
-            at, state = self._stretches(numbers, below, state, data, at, stop, end)
+            at, state = self._transitions(numbers, below, state, data, at, stop, end)
             if at >= stop:
                 break
             size = self._table[data[at]].length(data, at, end) if self._remembered[data[at]] else 0
-            passage = memory.packets.get((state, data[at : at + size])) if size > 0 else None
-            if passage is None:
+            long_transition = cache.packets.get((state, data[at : at + size])) if size > 0 else None
+            if long_transition is None:
                 going = False
                 break
-            numbers.append(passage.run)
+            numbers.append(long_transition.run)
             at += size
-            state, memory = passage.state, passage.memory
-            below += passage.below
-            # What comes again is met at the same bytes when passages end where synchronisation or the like is.
+            state, cache = long_transition.state, long_transition.cache
+            below += long_transition.below
+            # What comes again is met at the same bytes when long transitions end where synchronisation or the like is.
             if at - begin >= _LONG or not data[at - size]:
                 break
         if numbers:
@@ -180,38 +189,45 @@ class FollowedStream(PacketStream[H, K]):
             self._execution.below += below
             passed = data[begin:at]
             if len(passed) < SHORTEST:
-                if at < end and self._timed[data[at]] and memories.expects_before_time(under, before, passed):
-                    under.before_time[before, passed] = self._chain(passed, numbers, state, memory, below)
-            elif made == self._automaton.made and memories.expects(under, before, passed):
-                memories.add_passage(under, before, self._chain(passed, numbers, state, memory, below))
-        return at, memory, going
+                if at < end and self._timed[data[at]] and caches.expects_before_time(under, before, passed):
+                    under.before_time[before, passed] = self._chain(passed, numbers, state, cache, below)
+            elif made == self._automaton.made and caches.expects(under, before, passed):
+                caches.add_long(under, before, self._chain(passed, numbers, state, cache, below))
+        return at, cache, going
 
     def _chain(
-        self, data: bytes, numbers: List[int], state: State, memory: Memory, below: List[Optional[Entry]]
-    ) -> Passage:
+        self, data: bytes, numbers: List[int], state: DecoderState, cache: TransitionCache, below: List[Optional[Entry]]
+    ) -> LongTransition:
         runs = self._automaton.runs
         run = numbers[0] if len(numbers) == 1 else runs.add(Chain(numbers, runs.runs))
-        return Passage(data, run, state, memory, tuple(below))
+        return LongTransition(data, run, state, cache, tuple(below))
 
-    def _stretches(
-        self, numbers: List[int], below: List[Optional[Entry]], state: State, data: bytes, at: int, stop: int, end: int
-    ) -> Tuple[int, State]:
-        # The innermost loop: from stretch to stretch, up to a packet that is none.
-        make, ran, followed = self._automaton.stretch, numbers.append, self._automaton.followed
+    def _transitions(
+        self,
+        numbers: List[int],
+        below: List[Optional[Entry]],
+        state: DecoderState,
+        data: bytes,
+        at: int,
+        stop: int,
+        end: int,
+    ) -> Tuple[int, DecoderState]:
+        # The innermost loop: from transition to transition, up to a packet that is none.
+        make, ran, followed = self._automaton.transition, numbers.append, self._automaton.followed
         while at < stop:
-            stretch = state.stretches.get(data[at : at + WINDOW])
-            if stretch is None:
-                stretch = make(state, data, at, end) if followed[data[at]] else None
-                if stretch is None:
+            transition = state.transitions.get(data[at : at + WINDOW])
+            if transition is None:
+                transition = make(state, data, at, end) if followed[data[at]] else None
+                if transition is None:
                     break
-            length, run, state, under = stretch
+            length, run, state, under = transition
             ran(run)
             if under:
                 below += under
             at += length
         return at, state
 
-    def _remember(self, memories: Memories, memory: Memory, data: bytes, at: int, end: int) -> int:
+    def _remember(self, caches: TransitionCaches, cache: TransitionCache, data: bytes, at: int, end: int) -> int:
         # Lets a packet be handled, and remembers what was done.
         if not self._remembered[data[at]]:
             return self._packet(data, at, end)
@@ -219,15 +235,15 @@ class FollowedStream(PacketStream[H, K]):
         state, refused = execution.state, execution.refused
         entries, events = len(recorder.order), len(recorder.events)
         following = self._packet(data, at, end)
-        told = recorder.events[events:]
-        if not (self._hunting or following == at or execution.refused != refused or any(map(_is_halt, told))):
+        added = recorder.events[events:]
+        if not (self._hunting or following == at or execution.refused != refused or any(map(_is_halt, added))):
             runs = self._automaton.runs
             legs = [leg for number in recorder.order[entries:] for leg in runs.runs[number].legs]
-            places = [place - entries for place in recorder.event_places[events:]]
-            foreseen = tuple([Foreseen(place, 0, event._replace(offset=0)) for place, event in zip(places, told)])
+            before = [count - entries for count in recorder.event_entries[events:]]
+            foreseen = tuple([Foreseen(count, 0, event._replace(offset=0)) for count, event in zip(before, added)])
             run = runs.add(Run(following - at, [0] * len(legs), legs, foreseen))
-            after = memories.under(self._regime())
-            memories.add_packet(memory, state, Passage(data[at:following], run, execution.state, after, ()))
+            after = caches.under(self._packet_context())
+            caches.add_packet(cache, state, LongTransition(data[at:following], run, execution.state, after, ()))
         return following
 
     def _gap(self, position: int, reason: GapReason, detail: str) -> None:

@@ -1,13 +1,14 @@
 """Going through a stream by what is remembered of it: the hot loop of decoding.
 
-Three memories, each used where the one before it has been enough so far:
+Three caches, each used where the one before it has been enough so far:
 
-- *Stretches* are some ten bytes of atoms and addresses, remembered by the automaton's states (see ``places.py``).
+- *Transitions* are some ten bytes of atoms and addresses, kept by the automaton's states (``program_points.py``).
 - *Packets* of other kinds, exceptions above all, are handled by their handlers; what a handler did is remembered by the
-  state, the packet's bytes and the *regime*, which is the rest of what decides how packets are read.
-- *Passages* are some hundred bytes of both, so that a loop that comes again costs a few look-ups.
+  state, the packet's bytes and the *packet context*, which is the rest of what decides how packets are read.
+- *Long transitions* are some hundred bytes of both, so that a loop that comes again costs a few look-ups.
 
-What happens at a return stack entry from before a passage depends on that entry, so a passage tells which it needs.
+What happens at a return stack entry from before a long transition depends on that entry, so a long transition tells
+which entries it needs.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from gdb_etm.protocols.elements import Event, Exception_, Gap
 from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.exceptions import DEBUG_HALT
 from gdb_etm.protocols.etmv4.execution import Execution
-from gdb_etm.protocols.etmv4.handlers import Handlers, Regime
+from gdb_etm.protocols.etmv4.handlers import Handlers, PacketContext
 from gdb_etm.protocols.etmv4.packets import ASYNC, Header, Kind
-from gdb_etm.protocols.etmv4.places import AFTER_BRANCH, STACK_DEPTH, Entry, State
-from gdb_etm.protocols.etmv4.stretches import FIRST_ADDRESS, FIRST_ATOM, WINDOW, Stretches
+from gdb_etm.protocols.etmv4.program_points import AFTER_BRANCH, STACK_DEPTH, DecoderState, Entry
+from gdb_etm.protocols.etmv4.transitions import FIRST_ADDRESS, FIRST_ATOM, WINDOW, TransitionFinder
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run, RunTable
 
-PASSAGE = 512
-"""Bytes of the stream by which passages are remembered."""
+LONGEST = 512
+"""Bytes of the stream by which long transitions are remembered."""
 Handle = Callable[[bytes, int, int], int]
 """``handle(data, at, end)`` handles one packet and returns the index after it, or ``at`` when it is not whole."""
 _MAX_REMEMBERED = 1 << 16
@@ -47,20 +48,20 @@ _REMEMBERED = frozenset(
         Kind.EXCEPTION_RETURN,
     )
 )
-# Packets whose meaning is decided by the state, the regime and the return stack.
+# Packets whose meaning is decided by the state, the packet context and the return stack.
 
 
-class Passage(NamedTuple):
-    """What a packet, or a series of stretches and packets, does."""
+class LongTransition(NamedTuple):
+    """What a packet, or a series of transitions and packets, does."""
 
     length: int
     """Bytes consumed."""
     run: int
     """Run number."""
-    state: State
+    state: DecoderState
     """The state afterwards."""
-    memory: "Memory"
-    """What is remembered under the regime afterwards."""
+    cache: "TransitionCache"
+    """What is remembered under the packet context afterwards."""
     takes: List[Entry]
     """Entries of the return stack from before that are used up; its top is the last."""
     pushes: List[Entry]
@@ -69,7 +70,7 @@ class Passage(NamedTuple):
     """How many entries were there at most, on top of those from before; a full stack loses its oldest for them."""
 
     def act(self, stack: List[Entry]) -> bool:
-        """Do to a return stack what the passage does; False, and nothing done, when it has not what that takes."""
+        """Do to a return stack what the long transition does; False, and nothing done, where entries are missing."""
         left = len(stack) - len(self.takes)
         if left < 0 or stack[left:] != self.takes:
             return False
@@ -83,23 +84,23 @@ class Passage(NamedTuple):
         return True
 
 
-class Memory:
-    """What is remembered under one regime.
+class TransitionCache:
+    """What is remembered under one packet context.
 
-    :param regime: The regime.
+    :param packet_context: The packet context.
     """
 
-    def __init__(self, regime: Regime) -> None:
-        self.regime = regime
-        self.packets: Dict[Tuple[State, bytes], Passage] = {}
-        self.passages: Dict[Tuple[State, bytes], Passage] = {}
+    def __init__(self, packet_context: PacketContext) -> None:
+        self.packet_context = packet_context
+        self.packets: Dict[Tuple[DecoderState, bytes], LongTransition] = {}
+        self.long_transitions: Dict[Tuple[DecoderState, bytes], LongTransition] = {}
 
 
-class Memories:
-    """What is remembered of streams, by regime."""
+class TransitionCaches:
+    """What is remembered of streams, by packet context."""
 
     def __init__(self) -> None:
-        self._memories: Dict[Regime, Memory] = {}
+        self._caches: Dict[PacketContext, TransitionCache] = {}
         self._async = -1
         self._remembered = 0
 
@@ -109,22 +110,28 @@ class Memories:
             self._async = table.add(Run(len(ASYNC), (), ()))
         return self._async
 
-    def under(self, regime: Regime) -> Memory:
-        """Give what is remembered under a regime."""
-        memory = self._memories.get(regime)
-        if memory is None:
-            memory = self._memories[regime] = Memory(regime)
-        return memory
+    def under(self, packet_context: PacketContext) -> TransitionCache:
+        """Give what is remembered under a packet context."""
+        cache = self._caches.get(packet_context)
+        if cache is None:
+            cache = self._caches[packet_context] = TransitionCache(packet_context)
+        return cache
 
-    def add(self, memory: Dict[Tuple[State, bytes], Passage], state: State, data: bytes, passage: Passage) -> None:
-        """Remember a passage."""
-        memory[state, data] = passage
+    def add(
+        self,
+        cache: Dict[Tuple[DecoderState, bytes], LongTransition],
+        state: DecoderState,
+        data: bytes,
+        long_transition: LongTransition,
+    ) -> None:
+        """Remember a long transition."""
+        cache[state, data] = long_transition
         self._remembered += 1
         if self._remembered > _MAX_REMEMBERED:
             # Bounds memory on trace that does not repeat.
-            for one in self._memories.values():
+            for one in self._caches.values():
                 one.packets.clear()
-                one.passages.clear()
+                one.long_transitions.clear()
             self._remembered = 0
 
 
@@ -154,8 +161,8 @@ class Follower:
     """Follows one stream.
 
     :param automaton: Has the states.
-    :param stretches: Makes stretches.
-    :param memories: What is remembered of all streams.
+    :param transitions: Makes transitions.
+    :param caches: What is remembered of all streams.
     :param execution: Where the stream's execution stands; it is up to date whenever a packet is handled.
     :param handlers: The handlers of the stream.
     :param table: The header table.
@@ -164,23 +171,23 @@ class Follower:
     def __init__(
         self,
         automaton: Automaton,
-        stretches: Stretches,
-        memories: Memories,
+        transitions: TransitionFinder,
+        caches: TransitionCaches,
         execution: Execution,
         handlers: Handlers,
         table: Sequence[Header],
     ) -> None:
         self._automaton = automaton
-        self._stretches = stretches
-        self._memories = memories
+        self._transitions = transitions
+        self._caches = caches
         self._execution = execution
         self._recorder: Recorder = execution.recorder
         self._handlers = handlers
         self._table = table
-        # What is remembered under the regime that the handlers had last, and under the present one.
-        self._told = self._memory = memories.under(handlers.regime())
+        # What is remembered under the packet context that the handlers had last, and under the present one.
+        self._handlers_cache = self._cache = caches.under(handlers.packet_context())
         # The run that is an A-Sync packet.
-        self._async = memories.number_of_async(self._recorder.table)
+        self._async = caches.number_of_async(self._recorder.table)
         # Whether all of the window before was remembered.
         self._warm = False
         self._base = 0
@@ -192,7 +199,7 @@ class Follower:
         :returns: Where it stopped: at the end, or at a packet to be handled.
         """
         self._base = base
-        self._told = self._memory = self._memories.under(self._handlers.regime())
+        self._handlers_cache = self._cache = self._caches.under(self._handlers.packet_context())
         state = self._execution.state
         while at < end or state.pending:
             if self._warm:
@@ -201,28 +208,28 @@ class Follower:
             state = self._execution.state
             if not whole:
                 break
-        if self._told is not self._memory:
-            self._handlers.resume(self._memory.regime)
+        if self._handlers_cache is not self._cache:
+            self._handlers.resume(self._cache.packet_context)
         self._execution.wide = self._execution.state.wide
         return at
 
     def _pass(self, data: bytes, at: int) -> int:
-        # Goes as far as passages are remembered.
-        execution, stack, memory = self._execution, self._execution.stack, self._memory
+        # Goes as far as long transitions are remembered.
+        execution, stack, cache = self._execution, self._execution.stack, self._cache
         state = execution.state
         numbers: List[int] = []
         begin = at
         while True:
-            passage = memory.passages.get((state, data[at : at + PASSAGE]))
-            if passage is None:
+            long_transition = cache.long_transitions.get((state, data[at : at + LONGEST]))
+            if long_transition is None:
                 break
-            length, run, following, after, takes, _, deepest = passage
-            if (takes or deepest) and not passage.act(stack):
+            length, run, following, after, takes, _, deepest = long_transition
+            if (takes or deepest) and not long_transition.act(stack):
                 break
             numbers.append(run)
             at += length
             state = following
-            memory = after
+            cache = after
             if len(numbers) == _ENTRIES_AT_ONCE:
                 self._recorder.extend(numbers, self._base + begin, self._base + at)
                 numbers.clear()
@@ -230,17 +237,17 @@ class Follower:
         if numbers:
             self._recorder.extend(numbers, self._base + begin, self._base + at)
         execution.state = state
-        self._memory = memory
+        self._cache = cache
         return at
 
     def _window(self, data: bytes, at: int, end: int) -> Tuple[int, bool]:
-        # Goes on by stretches and remembered packets for as long as a passage may be, and remembers it when it held
+        # Goes on by transitions and remembered packets up to the length of a long transition, and keeps it when it held
         # nothing new.  False when a packet has to be handled before.
-        execution, warm, made = self._execution, self._warm, self._stretches.made
-        state, memory, begin = execution.state, self._memory, at
-        stop = min(begin + (PASSAGE - WINDOW if warm else _COLD), end)
-        # Loops are met again at the same bytes when passages end behind an exception.
-        enough = begin + PASSAGE // 2 if warm else end
+        execution, warm, made = self._execution, self._warm, self._transitions.made
+        state, cache, begin = execution.state, self._cache, at
+        stop = min(begin + (LONGEST - WINDOW if warm else _COLD), end)
+        # Loops are met again at the same bytes when long transitions end behind an exception.
+        enough = begin + LONGEST // 2 if warm else end
         trail = _Trail()
         at = self._go_on(trail, data, at, stop, enough, end)
         whole = at >= min(stop, enough) and not execution.state.pending
@@ -251,39 +258,40 @@ class Follower:
             whole = True
         if trail.numbers:
             self._recorder.extend(trail.numbers, self._base + begin, self._base + at)
-        self._warm = self._stretches.made == made
-        if whole and warm and self._warm and begin + PASSAGE <= end:
-            self._remember(trail, state, memory, data[begin : begin + PASSAGE], at - begin)
+        self._warm = self._transitions.made == made
+        if whole and warm and self._warm and begin + LONGEST <= end:
+            self._remember(trail, state, cache, data[begin : begin + LONGEST], at - begin)
         return at, whole
 
     def _go_on(self, trail: _Trail, data: bytes, at: int, stop: int, enough: int, end: int) -> int:
-        # The innermost loop: from stretch to stretch, up to ``stop``, or behind a packet of another kind to ``enough``.
+        # The innermost loop: from transition to transition, up to ``stop``, or after a packet of another kind to
+        # ``enough``.
         automaton, stack, ran = self._automaton, self._execution.stack, trail.numbers.append
-        state, memory = self._execution.state, self._memory
+        state, cache = self._execution.state, self._cache
         while at < stop or state.pending:
-            stretch = state.stretches.get(data[at : at + state.window])
-            if stretch is None:
+            transition = state.transitions.get(data[at : at + state.window])
+            if transition is None:
                 if not state.pending and data[at] < FIRST_ADDRESS:
-                    packet = _known(memory, state, data, at)
+                    packet = _known(cache, state, data, at)
                     if packet is None or packet.takes and packet.takes != stack[-1:]:
                         break
                     if packet.takes:
                         trail.popped(stack.pop())
                     ran(packet.run)
-                    at, state, memory = at + packet.length, packet.state, packet.memory
+                    at, state, cache = at + packet.length, packet.state, packet.cache
                     if at >= enough:
                         break
                     continue
-                if state.place is AFTER_BRANCH and stack and (state.pending or data[at] >= FIRST_ATOM):
+                if state.point is AFTER_BRANCH and stack and (state.pending or data[at] >= FIRST_ATOM):
                     entry = stack.pop()
                     trail.popped(entry)
-                    place = automaton.place(entry.address, entry.isa)
-                    state = automaton.enter(place, state.registers, (state.wide, state.quiet, False, state.pending))
+                    point = automaton.point(entry.address, entry.isa)
+                    state = automaton.enter(point, state.registers, (state.wide, state.quiet, False, state.pending))
                     continue
-                stretch = self._stretches.make(state, data, at, end)
-                if stretch is None:
+                transition = self._transitions.make(state, data, at, end)
+                if transition is None:
                     break
-            length, run, state, pushes, deepest = stretch
+            length, run, state, pushes, deepest = transition
             ran(run)
             if deepest:
                 trail.pushed(len(pushes), deepest)
@@ -291,10 +299,10 @@ class Follower:
                 del stack[: max(0, len(stack) + deepest - STACK_DEPTH)]
                 stack.extend(pushes)
             at += length
-        self._execution.state, self._memory = state, memory
+        self._execution.state, self._cache = state, cache
         return at
 
-    def _remember(self, trail: _Trail, state: State, memory: Memory, data: bytes, length: int) -> None:
+    def _remember(self, trail: _Trail, state: DecoderState, cache: TransitionCache, data: bytes, length: int) -> None:
         stack = self._execution.stack
         pushed = trail.depth + len(trail.takes)
         if not length or pushed > len(stack):
@@ -302,8 +310,10 @@ class Follower:
         table = self._recorder.table
         run = table.add(Chain(trail.numbers, table.runs))
         pushes = stack[len(stack) - pushed :]
-        passage = Passage(length, run, self._execution.state, self._memory, trail.takes, pushes, trail.deepest)
-        self._memories.add(memory.passages, state, data, passage)
+        long_transition = LongTransition(
+            length, run, self._execution.state, self._cache, trail.takes, pushes, trail.deepest
+        )
+        self._caches.add(cache.long_transitions, state, data, long_transition)
 
     def _size(self, data: bytes, at: int, end: int) -> int:
         # The size of the packet at ``at``; 0 when it is not whole, or not of a kind that is remembered.
@@ -323,29 +333,29 @@ class Follower:
         if size <= 0:
             return handle(data, at, end)
         execution, recorder = self._execution, self._recorder
-        state, memory, stack = execution.state, self._memory, list(execution.stack)
+        state, cache, stack = execution.state, self._cache, list(execution.stack)
         entries, events = len(recorder.order), len(recorder.events)
         following = handle(data, at, end)
         left = execution.stack == stack, execution.stack == stack[:-1]
-        told = recorder.events[events:]
-        if following == at + size and any(left) and not any(map(_interrupts, told)):
+        added = recorder.events[events:]
+        if following == at + size and any(left) and not any(map(_interrupts, added)):
             runs = recorder.table.runs
             legs = [leg for number in recorder.order[entries:] for leg in runs[number].legs]
-            places = [place - entries for place in recorder.event_places[events:]]
-            foreseen = tuple(Foreseen(place, 0, event) for place, event in zip(places, told))
+            before = [count - entries for count in recorder.event_entries[events:]]
+            foreseen = tuple(Foreseen(count, 0, event) for count, event in zip(before, added))
             run = recorder.table.add(Run(size, [0] * len(legs), legs, foreseen))
-            after = self._memories.under(self._handlers.regime())
-            passage = Passage(size, run, execution.state, after, [] if left[0] else stack[-1:], [], 0)
-            self._memories.add(memory.packets, state, data[at:following], passage)
+            after = self._caches.under(self._handlers.packet_context())
+            long_transition = LongTransition(size, run, execution.state, after, [] if left[0] else stack[-1:], [], 0)
+            self._caches.add(cache.packets, state, data[at:following], long_transition)
             if size not in state.sizes:
                 state.sizes += (size,)
         return following
 
 
-def _known(memory: Memory, state: State, data: bytes, at: int) -> Optional[Passage]:
+def _known(cache: TransitionCache, state: DecoderState, data: bytes, at: int) -> Optional[LongTransition]:
     # What is remembered of the packet at ``at``; packets that have come in one state are mostly of one size.
     for size in state.sizes:
-        packet = memory.packets.get((state, data[at : at + size]))
+        packet = cache.packets.get((state, data[at : at + size]))
         if packet is not None:
             return packet
     return None

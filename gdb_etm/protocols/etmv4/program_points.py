@@ -1,11 +1,11 @@
-"""The automaton behind the decoder: places in the program, and decoder states with their memory.
+"""The automaton behind the decoder: program points, decoder states, and transitions.
 
-A *place* is where the execution stands.  A *state* is a place plus everything else that decides how the next
-bytes are read: the address registers, the instruction set width, whether the return stack is quiet, whether an
-address packet has told the place.
-Each state remembers, by the next bytes of the stream, what the whole packets in them do: a *stretch*.
-Loops in a program make loops in its trace, so nearly all bytes are met as remembered stretches.
-The contents of the return stack decide the path too.  So a stretch ends where an entry from before it is needed,
+A *program point* is where the execution stands.  A *state* is a program point and everything else that decides how
+the next bytes are read: the address registers, the instruction set width, whether the return stack is quiet, whether an
+address packet gave the address.
+Each state remembers, by the next bytes of the stream, what the whole packets in them do: a *transition*.
+Loops in a program make loops in its trace, so nearly all bytes are found among the kept transitions.
+The contents of the return stack decide the path too.  So a transition ends where an entry from before it is needed,
 if need be within an Atom packet: the atoms left over are then part of the state.
 """
 
@@ -30,10 +30,10 @@ class Entry(NamedTuple):
     isa: Isa
 
 
-class Place:
+class ProgramPoint:
     """Where the execution stands, when that is known."""
 
-    __slots__ = ("address", "isa", "block", "count", "taken", "skipped", "steps", "ways")
+    __slots__ = ("address", "isa", "block", "count", "taken", "skipped", "steps", "successors")
 
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
@@ -42,18 +42,18 @@ class Place:
         self.count = 0
         """Instructions in the block: -1 where that is not all there is to know, for the return stack or a branch
         future; 0 before anybody asked."""
-        self.taken: Optional[Place] = None
+        self.taken: Optional[ProgramPoint] = None
         """Where the branch at the end of the block leads, once that was asked."""
-        self.skipped: Optional[Place] = None
-        """The place after that branch, once that was asked."""
+        self.skipped: Optional[ProgramPoint] = None
+        """The program point after that branch, once that was asked."""
         self.steps: Dict[int, Step] = {}
         """What an Atom packet does here, by its header, when blocks are all there is to know."""
-        self.ways: Optional[Dict[Tuple[bool, ...], Optional[Way]]] = None
+        self.successors: Optional[Dict[Tuple[bool, ...], Optional[Successor]]] = None
         """What atoms do here, by the atoms of a packet; None where they cannot be followed."""
 
 
-class FuturePlace(Place):
-    """A place from where the program runs into the branch point of a branch future instruction (5.2.5)."""
+class FuturePoint(ProgramPoint):
+    """A program point from where the program runs into the branch point of a branch future instruction (5.2.5)."""
 
     __slots__ = ("future",)
 
@@ -62,7 +62,7 @@ class FuturePlace(Place):
         self.future = future
 
 
-class Unplaced(Place):
+class UnknownPoint(ProgramPoint):
     """The execution stands somewhere unknown until an address packet tells."""
 
     __slots__ = ()
@@ -72,30 +72,30 @@ class Unplaced(Place):
         self.count = -1
 
 
-AFTER_BRANCH = Unplaced()
+AFTER_BRANCH = UnknownPoint()
 """An indirect branch was taken: an address follows, or the return stack has it."""
-EXPECTED = Unplaced()
+EXPECTED = UnknownPoint()
 """An address packet has to come before anything else that executes, as after an exception."""
-UNDIRECTED = Unplaced()
+UNDIRECTED = UnknownPoint()
 """A Q element ended with a branch: an address packet has to come, and tells which way that went."""
-LOST = Unplaced()
+LOST = UnknownPoint()
 """A gap has been told; what is traced until the next address packet cannot be followed."""
 
-RESERVED = Unplaced()
+RESERVED = UnknownPoint()
 """An address packet named an instruction set that does not exist in the context's state."""
-IMPOSSIBLE = Unplaced()
+IMPOSSIBLE = UnknownPoint()
 """A branch that is always taken was told as not taken; no state has it, a gap is told instead."""
 
 
-Step = Tuple[int, Place]
+Step = Tuple[int, ProgramPoint]
 """How many instructions an Atom packet executes, and where it leads."""
 
 
-class Way(NamedTuple):
-    """Where atoms lead from a place."""
+class Successor(NamedTuple):
+    """Where atoms lead from a program point."""
 
     leg: Leg
-    place: Place
+    point: ProgramPoint
     pushes: Tuple[Entry, ...]
     """Entries put on the return stack, the top last."""
     deepest: int
@@ -110,27 +110,33 @@ Registers = Tuple[int, int, int]
 """The address registers as numbers, see :func:`gdb_etm.protocols.etmv4.packets.pack_address`."""
 
 
-class State:
+class DecoderState:
     """Everything that decides how the next bytes are read, but the contents of the return stack."""
 
-    __slots__ = ("place", "registers", "wide", "quiet", "told", "pending", "window", "stretches", "sizes")
+    __slots__ = ("point", "registers", "wide", "quiet", "address_given", "pending", "window", "transitions", "sizes")
 
     def __init__(
-        self, place: Place, registers: Registers, wide: bool, quiet: bool, told: bool, pending: Tuple[bool, ...]
+        self,
+        point: ProgramPoint,
+        registers: Registers,
+        wide: bool,
+        quiet: bool,
+        address_given: bool,
+        pending: Tuple[bool, ...],
     ) -> None:
-        self.place = place
+        self.point = point
         self.registers = registers
         self.wide = wide
         """The context's SF bit: IS0 means A64."""
         self.quiet = quiet
         """No pushes: between a Trace Info and the address after it the unit does not push either (5.3)."""
-        self.told = told
-        """Nothing was executed since an address packet told the place: a further one corrects it (5.2.9)."""
+        self.address_given = address_given
+        """Nothing was executed since an address packet gave the address: a further one corrects it (5.2.9)."""
         self.pending = pending
         """Atoms of the last packet that are still to be followed."""
         self.window = 0
-        """By how many bytes of the stream its stretches are remembered: as many as the first one had."""
-        self.stretches: Dict[bytes, Stretch] = {}
+        """By how many bytes of the stream its transitions are remembered: as many as the first one had."""
+        self.transitions: Dict[bytes, Transition] = {}
         self.sizes: Tuple[int, ...] = ()
         """The sizes in bytes of packets of other kinds that have come here."""
 
@@ -147,14 +153,14 @@ def pack_addresses(addresses: Addresses) -> Registers:
     return pack_address(first), pack_address(second), pack_address(third)
 
 
-class Stretch(NamedTuple):
+class Transition(NamedTuple):
     """What the whole packets in the next bytes do."""
 
     length: int
     """Bytes consumed."""
     run: int
     """Run number."""
-    state: State
+    state: DecoderState
     """The state afterwards."""
     pushes: Tuple[Entry, ...]
     """Entries put on the return stack, the top last."""

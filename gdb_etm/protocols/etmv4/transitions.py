@@ -1,6 +1,6 @@
-"""Working out what the next bytes of a stream do, and remembering it: stretches.
+"""Working out what the next bytes of a stream do, and remembering it: transitions.
 
-A stretch ends after an address packet where it can, so that ways through a program that come together are
+A transition ends after an address packet where it can, so that ways through a program that come together are
 remembered together from there on.
 """
 
@@ -18,32 +18,32 @@ from gdb_etm.protocols.etmv4.packets import (
     read_address,
     read_packed_address,
 )
-from gdb_etm.protocols.etmv4.places import (
+from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     LOST,
     STACK_DEPTH,
     UNDIRECTED,
+    DecoderState,
     Entry,
-    FuturePlace,
-    Place,
-    State,
-    Stretch,
-    Unplaced,
-    Way,
+    FuturePoint,
+    ProgramPoint,
+    Successor,
+    Transition,
+    UnknownPoint,
 )
 from gdb_etm.protocols.recorder import Leg, Run
 
 WINDOW = 32
-"""Bytes of the stream in a stretch at most."""
+"""Bytes of the stream in a transition at most."""
 _ENOUGH = 8
-# Bytes after which a stretch ends at the next address packet.
+# Bytes after which a transition ends at the next address packet.
 FIRST_ATOM = 0xC0
 """Every header from here on is an Atom packet's (6.4.13)."""
 FIRST_ADDRESS = 0x90
 """No header before this one is an Atom's or an address's (6.4.12)."""
 _ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
 _LONGEST = 9
-# Bytes of the longest packet in a stretch.
+# Bytes of the longest packet in a transition.
 _MAX_REMEMBERED = 1 << 19
 
 
@@ -51,48 +51,48 @@ _new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
 
 
-def _is_wrong(place: Place, there: Place) -> bool:
+def _is_wrong(point: ProgramPoint, there: ProgramPoint) -> bool:
     # Whether the program goes on elsewhere than an address packet says, or that says more than where.
-    return there is not place and (place is UNDIRECTED or not isinstance(place, Unplaced))
+    return there is not point and (point is UNDIRECTED or not isinstance(point, UnknownPoint))
 
 
-class Stretches:
-    """Makes the stretches of an automaton.
+class TransitionFinder:
+    """Makes the transitions of an automaton.
 
-    :param automaton: Has the places and the states.
+    :param automaton: Has the program points and the states.
     :param table: The header table.
     """
 
     def __init__(self, automaton: Automaton, table: Sequence[Header]) -> None:
         self.made = 0
-        """How many stretches were made so far."""
+        """How many transitions were made so far."""
         self._automaton = automaton
         self._table = table
 
-    def make(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+    def make(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
         """Work out what the whole packets in the next bytes do, and remember it.
 
         :param state: The state before them.
         :returns: None when the first packet is not one that can be remembered.
         """
         plain = not (self._automaton.return_stack or state.pending)
-        stretch = self._make_plain(state, data, at, end) if plain else None
-        if stretch is None:
-            stretch = self._make_any(state, data, at, end)
-        if stretch is None:
+        transition = self._make_plain(state, data, at, end) if plain else None
+        if transition is None:
+            transition = self._make_any(state, data, at, end)
+        if transition is None:
             if not 0 < state.window < _LONGEST or at + state.window >= end:
                 return None
             # The next packet may be longer than what came here first.
             state.window = _LONGEST
-            state.stretches.clear()
+            state.transitions.clear()
             return self.make(state, data, at, end)
         self.made += 1
         if not self.made % _MAX_REMEMBERED:
             self._automaton.forget()
-        return stretch
+        return transition
 
-    def legs(self, state: State, data: bytes) -> Tuple[List[int], List[Leg]]:
-        """List the legs of a stretch once more, with the places of their packets.
+    def legs(self, state: DecoderState, data: bytes) -> Tuple[List[int], List[Leg]]:
+        """List the legs of a transition once more, with the positions of their packets.
 
         :param state: The state before it.
         :param data: Its bytes.
@@ -101,24 +101,24 @@ class Stretches:
         self._packets(walk, data, 0, len(data), len(data))
         return walk.positions, walk.legs
 
-    def _make_plain(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
-        # Where atoms and addresses meet only plain places, as nearly all do without a return stack.
-        automaton, wide, place, registers = self._automaton, state.wide, state.place, state.registers
-        places = automaton.named[wide]
+    def _make_plain(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
+        # Where atoms and addresses meet only plain program points, as nearly all do without a return stack.
+        automaton, wide, point, registers = self._automaton, state.wide, state.point, state.registers
+        points = automaton.named[wide]
         window = state.window
         limit = min(at + (window or WINDOW), end)
         enough = limit if window else at + _ENOUGH
         # Where an address packet ended last: nothing was executed since, when that is here.
-        told = at if state.told else -1
+        address_given = at if state.address_given else -1
         count = 0
         index = at
         while index < limit:
             header = data[index]
             if header >= 0xC0:
-                step = place.steps.get(header) or automaton.step(place, header)
+                step = point.steps.get(header) or automaton.step(point, header)
                 if step is None:
                     break
-                ran, place = step
+                ran, point = step
                 count += ran
                 index += 1
                 continue
@@ -133,12 +133,12 @@ class Stretches:
                     break
             else:
                 break
-            there = places.get(address) or automaton.name(address, wide)
-            if place is not AFTER_BRANCH and told != index and _is_wrong(place, there):
+            there = points.get(address) or automaton.name(address, wide)
+            if point is not AFTER_BRANCH and address_given != index and _is_wrong(point, there):
                 break
             registers = address, registers[0], registers[1]
-            place = there
-            told = index = after
+            point = there
+            address_given = index = after
             if index >= enough:
                 break
         length = index - at
@@ -146,13 +146,13 @@ class Stretches:
             return None
         window = state.window = window or length
         key = data[at : at + window]
-        run = _StretchRun(self, state, key if len(key) == length else data[at:index], count)
+        run = _TransitionRun(self, state, key if len(key) == length else data[at:index], count)
         quiet = state.quiet and registers is state.registers
-        following = automaton.enter(place, registers, (wide, quiet, told == index, ()))
-        stretch = state.stretches[key] = _new(Stretch, (length, automaton.runs.add(run), following, (), 0))
-        return stretch
+        following = automaton.enter(point, registers, (wide, quiet, address_given == index, ()))
+        transition = state.transitions[key] = _new(Transition, (length, automaton.runs.add(run), following, (), 0))
+        return transition
 
-    def _make_any(self, state: State, data: bytes, at: int, end: int) -> Optional[Stretch]:
+    def _make_any(self, state: DecoderState, data: bytes, at: int, end: int) -> Optional[Transition]:
         # With the return stack, and with atoms that do not come to an end.
         automaton = self._automaton
         walk = _Walk(automaton, state)
@@ -165,10 +165,12 @@ class Stretches:
         if not state.window:
             state.window = index - at
         run = automaton.runs.add(Run(index - at, walk.positions, walk.legs))
-        following = automaton.state(walk.place, walk.addresses, state.wide, walk.quiet, walk.told, walk.pending)
-        stretch = Stretch(index - at, run, following, walk.pushes, walk.deepest)
-        state.stretches[data[at : at + state.window]] = stretch
-        return stretch
+        following = automaton.state(
+            walk.point, walk.addresses, state.wide, walk.quiet, walk.address_given, walk.pending
+        )
+        transition = Transition(index - at, run, following, walk.pushes, walk.deepest)
+        state.transitions[data[at : at + state.window]] = transition
+        return transition
 
     def _packets(self, walk: "_Walk", data: bytes, at: int, limit: int, enough: int) -> int:
         # Follows whole packets up to the first that cannot be remembered; returns the index of that one.
@@ -190,41 +192,41 @@ class Stretches:
         return index
 
 
-class _StretchRun(Run):
-    # The run of a stretch, which knows its legs when they are asked for.
+class _TransitionRun(Run):
+    # The run of a transition, which knows its legs when they are asked for.
 
-    __slots__ = ("_stretches", "_state", "_data")
+    __slots__ = ("_transitions", "_state", "_data")
 
-    def __init__(self, stretches: Stretches, state: State, data: bytes, instructions: int) -> None:
+    def __init__(self, transitions: TransitionFinder, state: DecoderState, data: bytes, instructions: int) -> None:
         self.length = len(data)
         self.foreseen = ()
         self._instructions = instructions
-        self._stretches = stretches
+        self._transitions = transitions
         self._state = state
         self._data = data
 
     @property
     def positions(self) -> List[int]:
-        return self._stretches.legs(self._state, self._data)[0]
+        return self._transitions.legs(self._state, self._data)[0]
 
     @property
     def legs(self) -> List[Leg]:
-        return self._stretches.legs(self._state, self._data)[1]
+        return self._transitions.legs(self._state, self._data)[1]
 
     def placed_legs(self) -> Iterable[Tuple[int, Leg]]:
-        return zip(*self._stretches.legs(self._state, self._data))
+        return zip(*self._transitions.legs(self._state, self._data))
 
 
 class _Walk:
-    # The execution of a stretch while it is being worked out, the return stack included.
+    # The execution of a transition while it is being worked out, the return stack included.
 
     __slots__ = (
         "_automaton",
         "_wide",
-        "place",
+        "point",
         "addresses",
         "quiet",
-        "told",
+        "address_given",
         "pending",
         "positions",
         "legs",
@@ -232,13 +234,13 @@ class _Walk:
         "deepest",
     )
 
-    def __init__(self, automaton: Automaton, state: State) -> None:
+    def __init__(self, automaton: Automaton, state: DecoderState) -> None:
         self._automaton = automaton
         self._wide = state.wide
-        self.place = state.place
+        self.point = state.point
         self.addresses = state.addresses
         self.quiet = state.quiet
-        self.told = state.told
+        self.address_given = state.address_given
         self.pending = state.pending
         self.positions: List[int] = []
         self.legs: List[Leg] = []
@@ -246,51 +248,55 @@ class _Walk:
         self.deepest = 0
 
     def follow(self, atoms: Tuple[bool, ...], position: int) -> bool:
-        # Follows atoms up to the first that needs a return stack entry from before the stretch; the rest is then
+        # Follows atoms up to the first that needs a return stack entry from before the transition; the rest is then
         # pending.  False, and nothing done, when one of them cannot be followed or when that is the first.
-        place, pushes, deepest, legs, left = self.place, self.pushes, self.deepest, len(self.legs), atoms
+        point, pushes, deepest, legs, left = self.point, self.pushes, self.deepest, len(self.legs), atoms
         while left:
-            here = self.place
+            here = self.point
             if here is AFTER_BRANCH and self.pushes:
                 entry = self.pushes[-1]
                 self.pushes = self.pushes[:-1]
-                here = self._automaton.place(entry.address, entry.isa)
+                here = self._automaton.point(entry.address, entry.isa)
             elif here is AFTER_BRANCH and left is not atoms:
                 break
             elif here is LOST:
                 left = ()
                 break
-            way = None if isinstance(here, Unplaced) else self._automaton.way(here, left[:1] if self.quiet else left)
-            if way is None:
-                self.place, self.pushes, self.deepest = place, pushes, deepest
+            successor = (
+                None
+                if isinstance(here, UnknownPoint)
+                else self._automaton.successor(here, left[:1] if self.quiet else left)
+            )
+            if successor is None:
+                self.point, self.pushes, self.deepest = point, pushes, deepest
                 del self.positions[legs:], self.legs[legs:]
                 return False
             self.positions.append(position)
-            self.legs.append(way.leg)
-            self.place = way.place
-            if way.deepest and not self.quiet:
-                self._push(way)
-            left = left[way.atoms :]
+            self.legs.append(successor.leg)
+            self.point = successor.point
+            if successor.deepest and not self.quiet:
+                self._push(successor)
+            left = left[successor.atoms :]
         if len(self.legs) > legs:
-            self.told = False
+            self.address_given = False
         self.pending = left
         return True
 
-    def _push(self, way: Way) -> None:
-        kept = min(len(self.pushes), STACK_DEPTH - way.deepest)
-        self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + way.deepest))
-        self.pushes = self.pushes[len(self.pushes) - kept :] + way.pushes
+    def _push(self, successor: Successor) -> None:
+        kept = min(len(self.pushes), STACK_DEPTH - successor.deepest)
+        self.deepest = max(self.deepest, min(STACK_DEPTH, len(self.pushes) + successor.deepest))
+        self.pushes = self.pushes[len(self.pushes) - kept :] + successor.pushes
 
     def address(self, address: Address) -> bool:
         # False when the address contradicts the program, and the caller then tells a gap; or in the reach of a branch
         # future or after a Q element, which are too rare to be remembered.
-        if isinstance(self.place, FuturePlace) or self.place is UNDIRECTED:
+        if isinstance(self.point, FuturePoint) or self.point is UNDIRECTED:
             return False
-        place = self._automaton.place_of(address, self._wide)
-        if place is not self.place and not self.told and not isinstance(self.place, Unplaced):
+        point = self._automaton.point_of(address, self._wide)
+        if point is not self.point and not self.address_given and not isinstance(self.point, UnknownPoint):
             return False
-        self.place = place
-        self.told = True
+        self.point = point
+        self.address_given = True
         self.addresses = push_address(self.addresses, address)
         self.quiet = False
         return True

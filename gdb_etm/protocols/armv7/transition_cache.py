@@ -1,0 +1,111 @@
+"""What is remembered of streams: packets that were handled, and long transitions of transitions and packets.
+
+What a packet does is decided by its bytes, by the automaton's state, and by the *packet context*: all else that decides
+how packets are read, as the processor's context is.  It changes seldom.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Hashable, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.protocols.armv7.automaton import DecoderState, Stack
+
+LONGEST = 512
+"""Bytes of a long transition at most."""
+SHORTEST = 12
+"""Bytes of a long transition at least, unless a timestamp follows it."""
+KEY = 12
+"""Bytes by which long transitions are looked for."""
+_ALTERNATIVES = 4
+# Long transitions at most that begin with the same bytes.
+_MAX_REMEMBERED = 1 << 16
+
+
+class LongTransition(NamedTuple):
+    """What a packet, or a series of transitions and packets, does."""
+
+    data: bytes
+    """All its bytes."""
+    run: int
+    """Run number."""
+    state: DecoderState
+    """The state afterwards."""
+    cache: "TransitionCache"
+    """What is remembered under the packet context afterwards."""
+    below: Stack
+    """What goes below in the return stack."""
+
+
+class TransitionCache:
+    """What is remembered under one packet context.
+
+    :param packet_context: The packet context.
+    """
+
+    def __init__(self, packet_context: Hashable) -> None:
+        self.packet_context = packet_context
+        self.packets: Dict[Tuple[DecoderState, bytes], LongTransition] = {}
+        """By the state before and the packet's bytes."""
+        self.long_transitions: Dict[Tuple[DecoderState, bytes], List[LongTransition]] = {}
+        """By the state before and the first bytes; without any where a long transition might begin."""
+        self.before_time: Dict[Tuple[DecoderState, bytes], Optional[LongTransition]] = {}
+        """Those that a timestamp cut short, by the state before and all bytes; None after the first time."""
+
+
+class TransitionCaches:
+    """What is remembered of streams, by packet context."""
+
+    def __init__(self) -> None:
+        self._caches: Dict[Hashable, TransitionCache] = {}
+        self._remembered = 0
+
+    def under(self, packet_context: Hashable) -> TransitionCache:
+        """Give what is remembered under a packet context."""
+        cache = self._caches.get(packet_context)
+        if cache is None:
+            self._count()
+            cache = self._caches[packet_context] = TransitionCache(packet_context)
+        return cache
+
+    def add_packet(self, cache: TransitionCache, state: DecoderState, long_transition: LongTransition) -> None:
+        """Remember what a packet did."""
+        cache.packets[state, long_transition.data] = long_transition
+        self._count()
+
+    def expects(self, cache: TransitionCache, state: DecoderState, data: bytes) -> bool:
+        """Tell whether to remember a long transition: it is long enough, and one that began like it was met before."""
+        if len(data) < SHORTEST:
+            return False
+        key = (state, data[:KEY])
+        if key in cache.long_transitions:
+            return True
+        cache.long_transitions[key] = []
+        self._count()
+        return False
+
+    def expects_before_time(self, cache: TransitionCache, state: DecoderState, data: bytes) -> bool:
+        """Tell whether to keep a long transition that a timestamp cut short: it is the second of its kind."""
+        key = (state, data)
+        if key in cache.before_time:
+            return cache.before_time[key] is None
+        cache.before_time[key] = None
+        self._count()
+        return False
+
+    def add_long(self, cache: TransitionCache, state: DecoderState, long_transition: LongTransition) -> None:
+        """Remember what a long transition did."""
+        alike = cache.long_transitions.setdefault((state, long_transition.data[:KEY]), [])
+        alike.insert(0, long_transition)
+        del alike[_ALTERNATIVES:]
+        self._count()
+
+    def _count(self) -> None:
+        # Bounds memory on trace that does not repeat.
+        self._remembered += 1
+        if self._remembered > _MAX_REMEMBERED:
+            for cache in self._caches.values():
+                cache.packets.clear()
+                cache.long_transitions.clear()
+                cache.before_time.clear()
+            self._caches.clear()
+            self._remembered = 0
