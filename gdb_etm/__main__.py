@@ -16,11 +16,11 @@ from gdb_etm.errors import CommandError, EtmError
 
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.
-    from gdb_etm.commands.progress import Meter
-    from gdb_etm.commands.ranges import Window
     from gdb_etm.history.build import SourceStream
     from gdb_etm.history.store import History
     from gdb_etm.protocols.packet import Packet
+    from gdb_etm.session.progress import Meter
+    from gdb_etm.session.ranges import Window
     from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
@@ -28,8 +28,8 @@ _LINES_AT_ONCE = 4096
 
 def _captures(arguments: argparse.Namespace) -> List[Capture]:
     # The snapshot's buffers that can be decoded; any other one when there is none, so that decoding says why not.
-    from gdb_etm.commands.programs import with_programs
     from gdb_etm.protocols.registry import LANGUAGES
+    from gdb_etm.session.programs import with_programs
     from gdb_etm.snapshot.reader import read_snapshot
 
     captures = with_programs(read_snapshot(arguments.snapshot, arguments.buffer), arguments.elf)
@@ -65,14 +65,14 @@ def _check_id(wanted: Optional[int], found: Iterable[int]) -> None:
 
 
 def _meter() -> Meter:
-    from gdb_etm.commands.progress import Meter, TerminalLine
+    from gdb_etm.session.progress import Meter, TerminalLine
 
     return Meter(TerminalLine(sys.stderr))
 
 
 def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, History]:
-    from gdb_etm.commands.decoding import decode_capture
     from gdb_etm.history.build import streams
+    from gdb_etm.session.decoding import decode_capture
 
     histories = decode_capture(capture, _meter(), trace_id=arguments.id)
     if not histories:
@@ -81,8 +81,8 @@ def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, His
 
 
 def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
-    from gdb_etm.commands.decoding import taking_apart
     from gdb_etm.history.build import all_streams
+    from gdb_etm.session.decoding import taking_apart
 
     capture: Capture = arguments.capture
     with taking_apart(capture, _meter()) as taken:
@@ -93,7 +93,7 @@ def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
 
 def _window(arguments: argparse.Namespace, length: int, what: str) -> Window:
     # The numbers that objects are wanted of.
-    from gdb_etm.commands.ranges import Window, window
+    from gdb_etm.session.ranges import Window, window
 
     if not arguments.words:
         return Window(1, length)
@@ -103,7 +103,7 @@ def _window(arguments: argparse.Namespace, length: int, what: str) -> Window:
 
 
 def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.commands.listing import packets_of
+    from gdb_etm.session.packet_listing import packets_of
     from gdb_etm.views.elements import packet_object
 
     found: Iterable[Tuple[int, Packet]] = packets_of(_streams(arguments))
@@ -116,7 +116,7 @@ def _packet_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _packets(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.commands.listing import packets_of
+    from gdb_etm.session.packet_listing import packets_of
     from gdb_etm.views.packets import packet_lines
 
     if arguments.words:
@@ -165,8 +165,8 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.commands.symbols import load_symbols
     from gdb_etm.history.store import Instruction, Owned
+    from gdb_etm.offline.symbols import load_symbols
     from gdb_etm.views.elements import element_object, instruction_object
 
     symbols = load_symbols(arguments.elf)
@@ -191,11 +191,11 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
 def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     # GDB's command of the same name, on a snapshot in the place of a target; it lists everything unless told.
-    from gdb_etm.commands.locations import ElfLocations
-    from gdb_etm.commands.offline import OfflineDebugger
     from gdb_etm.commands.parse import parse, words_of
     from gdb_etm.commands.registry import COMMANDS
-    from gdb_etm.commands.session import Session
+    from gdb_etm.offline.debugger import OfflineDebugger
+    from gdb_etm.offline.locations import ElfLocations
+    from gdb_etm.session.session import Session
 
     debugger = OfflineDebugger(arguments.elf)
     session = Session(debugger, _meter())
@@ -304,15 +304,15 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["install"]:
-        from gdb_etm.commands import install
+        from gdb_etm.offline import install
 
         return install.main(words[1:])
     if words[:1] == ["serve"]:
-        from gdb_etm.commands import beside
+        from gdb_etm.beside import process as beside
 
         return beside.main(words[1:])
     if words[:1] in (["replay"], ["proxy"]):
-        from gdb_etm.commands import remote
+        from gdb_etm.beside import shell as remote
 
         return (remote.main_replay if words[0] == "replay" else remote.main_proxy)(words[1:])
     arguments = _arguments(words)

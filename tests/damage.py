@@ -15,18 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Callable, Dict, Iterator
 
-from gdb_etm.commands.decoding import decode_capture
-from gdb_etm.commands.offline import load_lines
-from gdb_etm.commands.programs import with_programs
-from gdb_etm.commands.progress import Meter
-from gdb_etm.commands.symbols import load_symbols, load_variables
 from gdb_etm.errors import CaptureError, EtmError
+from gdb_etm.offline.debugger import load_lines
+from gdb_etm.offline.symbols import load_symbols, load_variables
 from gdb_etm.profiles.library import load, own_lines
 from gdb_etm.profiles.profile import PartId
 from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import load_constants, load_elf
 from gdb_etm.program.ram import load_writable
+from gdb_etm.session.decoding import decode_capture
+from gdb_etm.session.programs import with_programs
+from gdb_etm.session.progress import Meter
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
 from tests.firmware.build import elf

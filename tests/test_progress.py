@@ -10,13 +10,13 @@ from typing import Dict, Iterator, List
 
 import pytest
 
-from gdb_etm.commands.crew import processors
+from gdb_etm.session.decode_pool import processors
 from tests.commands.captures import repeated
 from tests.gdb_session import ROOT, SCRIPT, gdb_program
 from tests.shared import capture_folder
 from tests.terminal import Terminal, are_gone, children
 
-AT_ONCE = "import gdb_etm.commands.progress as progress; progress._PATIENCE = progress._BETWEEN = 0"
+AT_ONCE = "import gdb_etm.session.progress as progress; progress._PATIENCE = progress._BETWEEN = 0"
 INTERRUPTED = r"while decoding \d+(\.\d+)? MiB of trace, at \d+%"
 
 

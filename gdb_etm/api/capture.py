@@ -8,14 +8,14 @@ from typing import Dict, List, Optional, Union
 from gdb_etm import capture as waist
 from gdb_etm.api.history import History
 from gdb_etm.api.inside import commands_session, is_inside
+from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.api.words import Files, words
 from gdb_etm.commands.captures import FORCE, LOAD, SAVE
 from gdb_etm.commands.parse import parse
-from gdb_etm.commands.records import Decoded, Record
-from gdb_etm.commands.recovered import Recovered, recovered
-from gdb_etm.commands.script import ScriptDebugger
-from gdb_etm.commands.session import Session
 from gdb_etm.history.build import DecoderCache
+from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.recovered import Recovered, recovered
+from gdb_etm.session.session import Session
 
 
 class Capture:

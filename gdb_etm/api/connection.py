@@ -6,13 +6,13 @@ from typing import Any, Dict, Optional, Sequence, Union
 
 from gdb_etm.api.inside import commands_session, gdb_runner, is_inside
 from gdb_etm.api.session import Session
+from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.api.words import Files, words
-from gdb_etm.commands import session as commands
 from gdb_etm.commands.connect import CONNECT
-from gdb_etm.commands.locations import ElfLocations
 from gdb_etm.commands.parse import parse
-from gdb_etm.commands.script import ScriptDebugger
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.session import session as commands
 
 
 def connect(

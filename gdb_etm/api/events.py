@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.commands.event_set import Events
-from gdb_etm.commands.session import Session
+from gdb_etm.session.events import Events
+from gdb_etm.session.session import Session
 from gdb_etm.traceunit.events import Counter
 
 

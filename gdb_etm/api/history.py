@@ -6,9 +6,6 @@ from enum import Enum
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.commands.debugger import Debugger
-from gdb_etm.commands.records import Decoded
-from gdb_etm.commands.recovered import Recovered
 from gdb_etm.commands.values import CORE, register_name
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
@@ -17,6 +14,9 @@ from gdb_etm.history.clock import Time, Timed
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event
 from gdb_etm.recovery.values import Finding, Step, Value, Written
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.recovered import Recovered
 from gdb_etm.views.text import exception_text, gap_text
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from gdb_etm.commands.script import Runner
-from gdb_etm.commands.session import Session
+from gdb_etm.api.target import Runner
+from gdb_etm.session.session import Session
 
 
 def is_inside() -> bool:

@@ -9,18 +9,19 @@ from gdb_etm.api.capture import Capture
 from gdb_etm.api.events import Asked, Own, with_asked
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
-from gdb_etm.api.words import Range, is_range, words
-from gdb_etm.commands import session as commands
-from gdb_etm.commands.declare import Values
-from gdb_etm.commands.live import Live
+from gdb_etm.api.target import Runner
+from gdb_etm.api.words import is_range
 from gdb_etm.commands.parse import parse, split
-from gdb_etm.commands.places import Locations
-from gdb_etm.commands.registers import PLAN
 from gdb_etm.commands.registry import COMMANDS
-from gdb_etm.commands.script import Runner
-from gdb_etm.commands.trace import START, options_of
 from gdb_etm.coresight.components import Component
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session import session as commands
+from gdb_etm.session.connection import Live
+from gdb_etm.session.places import Locations
+from gdb_etm.session.planning import options_of, start
+from gdb_etm.session.register_lines import plan_lines
+from gdb_etm.session.request import Range, TraceRequest
+from gdb_etm.traceunit.bench import Bench
 from gdb_etm.traceunit.events import Counter
 
 Location = Union[int, str]
@@ -53,7 +54,7 @@ class Session:
     def __init__(self, session: commands.Session, runner: Runner) -> None:
         self._session = session
         self._runner = runner
-        self._configured: List[str] = []
+        self._request = TraceRequest()
         self._own = Own()
 
     def __enter__(self) -> Session:
@@ -170,38 +171,38 @@ class Session:
         :param trigger_position: Percent of the buffer that is filled after a trigger; None: as ``etm trigger`` says.
         :raises EtmError: A location is unknown, or a value makes no sense whatever the unit.
         """
-        found = words(START, {
-            "include": self._ranges(include),
-            "exclude": self._ranges(exclude),
-            "start_at": self._addresses(start_at),
-            "stop_at": self._addresses(stop_at),
-            "cycles": cycles,
-            "timestamps": timestamps,
-            "branch_broadcast": branch_broadcast,
-            "broadcast_range": self._ranges(broadcast_range),
-            "no_return_stack": no_return_stack,
-            "context": context,
-            "sync_period": sync_period,
-            "stall": stall,
-            "stall_level": stall_level,
-            "overflow_prevention": overflow_prevention,
-            "data": data,
-            "data_range": self._variables(data_range),
-            "data_exclude": self._variables(data_exclude),
-            "conditional": conditional,
-            "q_elements": q_elements,
-        })
+        request = TraceRequest(
+            include=self._ranges(include),
+            exclude=self._ranges(exclude),
+            start_at=self._addresses(start_at),
+            stop_at=self._addresses(stop_at),
+            cycles=cycles,
+            timestamps=timestamps,
+            branch_broadcast=branch_broadcast,
+            broadcast_range=self._ranges(broadcast_range),
+            no_return_stack=no_return_stack,
+            context=context,
+            sync_period=sync_period,
+            stall=stall,
+            stall_level=stall_level,
+            overflow_prevention=overflow_prevention,
+            data=data,
+            data_range=self._variables(data_range),
+            data_exclude=self._variables(data_exclude),
+            conditional=conditional,
+            q_elements=q_elements,
+        )
         session, before = self._session, self._session.events.now
         events, own = with_asked(session, self._own, Asked(on, counters, first_state, trigger_position))
         kept, numbers = session.filters.with_texts(filters, session.locations, self._own.filters)
         session.events.now, undo = events, session.filters.keep(kept)
         try:
-            options_of(session, parse(START, found))
+            options_of(session, request)
         except EtmError:
             undo()
             session.events.now = before
             raise
-        self._configured, self._own = found, own._replace(filters=numbers)
+        self._request, self._own = request, own._replace(filters=numbers)
 
     def plan(self) -> TracePlan:
         """Plan what :meth:`start` would write, without writing anything.
@@ -209,9 +210,9 @@ class Session:
         :raises UnsupportedError: The unit lacks what was asked for; the error names the identification field.
         :raises EtmError: Not connected, or without a trace unit.
         """
-        options = options_of(self._session, self._values)
-        plan = self._live.session().plan_start(options)[0]
-        lines = tuple(PLAN.run(self._session, parse(PLAN, self._configured)))
+        hardware = self._live.session()
+        plan, planned = Bench(hardware).plan(options_of(self._session, self._request))
+        lines = (*plan_lines(planned, hardware.unit.version, False), *("note: " + note for note in plan.notes))
         return TracePlan(tuple(plan.writes), plan.sync_bytes, plan.notes, lines)
 
     def apply(self) -> None:
@@ -223,7 +224,7 @@ class Session:
         """
         live = self._live
         self._check_halted()
-        live.program(options_of(self._session, self._values))
+        live.program(options_of(self._session, self._request))
 
     def start(self) -> List[str]:
         """Program the unit and trace into an empty buffer; from now on every halt gives a capture.
@@ -233,7 +234,7 @@ class Session:
         :raises CaptureError: The hardware does not do as it should; tracing is off.
         :raises CommandError: Not connected, or the core runs.
         """
-        return list(START.run(self._session, self._values))
+        return start(self._session, self._request)
 
     def stop(self) -> Optional[Capture]:
         """Trace no more.
@@ -339,10 +340,6 @@ class Session:
             raise CommandError("nothing here finds locations by name; give addresses")
         return self._session.locations
 
-    @property
-    def _values(self) -> Values:
-        return parse(START, self._configured)
-
     def _check_halted(self) -> None:
         if self._session.debugger.is_running():
             raise CommandError("the core runs; halt() halts it")
@@ -359,26 +356,26 @@ class Session:
         function = self._session.debugger.function_at(address)
         return Stop(address, function.name if function is not None else "", timed_out)
 
-    def _ranges(self, places: Places) -> List[Range]:
+    def _ranges(self, places: Places) -> Tuple[Range, ...]:
         found: List[Range] = []
         for place in _several(places):
             if isinstance(place, tuple):
                 found.append(place)
             else:
                 found += self._locations.code("*%d" % place if isinstance(place, int) else place)
-        return found
+        return tuple(found)
 
-    def _variables(self, places: Variables) -> List[Range]:
+    def _variables(self, places: Variables) -> Tuple[Range, ...]:
         found: List[Range] = []
         for place in _several(places):
             found += [place] if isinstance(place, tuple) else self._locations.data(place)
-        return found
+        return tuple(found)
 
-    def _addresses(self, places: Union[Location, Sequence[Location]]) -> List[int]:
+    def _addresses(self, places: Union[Location, Sequence[Location]]) -> Tuple[int, ...]:
         found: List[int] = []
         for place in _several(places):
             found += [place & ~1] if isinstance(place, int) else self._locations.entries(place)
-        return found
+        return tuple(found)
 
 
 class Breakpoint:

@@ -1,1 +1,1 @@
-"""What a user can type, declared as data and free of GDB, and the session that the commands share."""
+"""What a user can type, declared as data and free of GDB: declarations, parsing, and a file a command."""

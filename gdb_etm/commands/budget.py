@@ -6,11 +6,11 @@ from typing import Iterator, Optional
 
 from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.packets import TRACE_ID
-from gdb_etm.commands.records import no_such_id
-from gdb_etm.commands.session import Session
 from gdb_etm.history.budget import STACK_DEPTHS, StreamBudget, count_branches, spend, worths
 from gdb_etm.history.build import data_trace_id
 from gdb_etm.history.store import History
+from gdb_etm.session.captures import no_such_id
+from gdb_etm.session.session import Session
 from gdb_etm.views.budget import rate_line, stream_lines, worth_lines
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import Iterable
 
-from gdb_etm.commands.anchors import ram_in_use, with_anchored
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.parse import count, on
-from gdb_etm.commands.programs import differences_of, named_files, with_programs
-from gdb_etm.commands.records import with_images
-from gdb_etm.commands.session import KEPT, Session
+from gdb_etm.commands.parse import on
 from gdb_etm.errors import CommandError
+from gdb_etm.session.captures import with_images
+from gdb_etm.session.halt_states import ram_in_use, with_anchored
+from gdb_etm.session.numbers import count
+from gdb_etm.session.programs import differences_of, named_files, with_programs
+from gdb_etm.session.session import KEPT, Session
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
 

@@ -7,18 +7,19 @@ import re
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.parse import count, hertz, on, one_of, size
-from gdb_etm.commands.programs import named_files
-from gdb_etm.commands.session import Session
+from gdb_etm.commands.parse import on, one_of
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.profiles.library import load, own_lines, profiles
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.image import load_elf
+from gdb_etm.session.numbers import count, hertz, size
+from gdb_etm.session.programs import named_files
+from gdb_etm.session.session import Session
 
 if TYPE_CHECKING:
-    from gdb_etm.commands.live import Live, Wishes
     from gdb_etm.coresight.topology import Choice
+    from gdb_etm.session.connection import Live, Wishes
 
 _BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
 _WITH_A_FULLER_UNIT = "board:m4"
@@ -82,8 +83,8 @@ OPTION = Argument("--option", str, "a pyOCD session option; may be given more th
 
 def run_connect(session: Session, values: Values) -> Iterator[str]:
     """Connect, find trace unit and buffer, and describe them."""
-    from gdb_etm.commands.live import CONNECTED, over_debugger, over_process
     from gdb_etm.coresight.topology import Choice
+    from gdb_etm.session.connection import CONNECTED, over_debugger, over_process
 
     if session.live is not None:
         raise CommandError('connected to %s already. "etm disconnect" first' % session.live.name)
@@ -203,7 +204,7 @@ def _check_board(where: str, values: Values) -> None:
 
 def _wishes(where: str, values: Values, files: List[str], reverse: bool) -> Wishes:
     from gdb_etm.access.client import server_arguments
-    from gdb_etm.commands.live import Wishes
+    from gdb_etm.session.connection import Wishes
 
     found = _ADDRESS.match(where) if where not in _BOARDS else None
     board: List[str] = []

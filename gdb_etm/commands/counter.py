@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.event_set import Events
-from gdb_etm.commands.parse import count, on, one_of
+from gdb_etm.commands.parse import on, one_of
 from gdb_etm.commands.reprogram import change_events
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+from gdb_etm.session.events import Events
+from gdb_etm.session.numbers import count
+from gdb_etm.session.session import Session
 from gdb_etm.traceunit.events import Action, Count, Counter, FirstState, NextState, Reload
 from gdb_etm.views.events import CounterLine, counter_lines, step_lines
 

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar
 
 if TYPE_CHECKING:
-    from gdb_etm.commands.session import Session
+    from gdb_etm.session.session import Session
 
 T = TypeVar("T")
 

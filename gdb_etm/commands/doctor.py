@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Opti
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.overview import standing
 from gdb_etm.commands.parse import on
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
+from gdb_etm.session.session import Session
 from gdb_etm.views.doctor import CheckRow, conclusion, verdict_lines
 
 if TYPE_CHECKING:
     # At run time only when the command is used: the rooms behind them take a while to import.
-    from gdb_etm.commands.live import Live
-    from gdb_etm.commands.records import Record
+    from gdb_etm.session.captures import Record
+    from gdb_etm.session.connection import Live
     from gdb_etm.traceunit.doctor.findings import Finding
 
 FIX = Argument("--fix", on, "set right what can be set right from here, and say what", flag=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator
 
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import EtmError
 from gdb_etm.program.image import Program
 from gdb_etm.program.points import doubt_of
+from gdb_etm.session.session import Session
 
 
 def point_notes(session: Session, addresses: Iterable[int]) -> Iterator[str]:

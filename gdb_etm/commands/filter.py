@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Sequ
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.doubts import point_notes
-from gdb_etm.commands.filter_set import CONTEXT, DATA_PLACES, KINDS, LEVEL, PLACES, STATES, Filter
-from gdb_etm.commands.parse import count, one_of
+from gdb_etm.commands.parse import one_of
 from gdb_etm.commands.reprogram import carry_over, planned
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session.filters import CONTEXT, DATA_PLACES, KINDS, LEVEL, PLACES, STATES, Filter
+from gdb_etm.session.numbers import count
+from gdb_etm.session.session import Session
 from gdb_etm.views.filters import FilterRow, filter_lines, place_text
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Callable, Iterable, List, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.evaluation import arguments, moment
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.walk import Arguments, walk
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session.evaluation import arguments, moment
+from gdb_etm.session.numbers import count
+from gdb_etm.session.session import Session
+from gdb_etm.session.walk import Arguments, walk
 
 LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
 LEVELS = Argument("COUNT", count, "how many frames; 1 when absent")
@@ -36,7 +36,7 @@ def _arguments(session: Session) -> Tuple[List[Arguments], List[str]]:
     if decoded.recovered is not None and decoded.recovered.is_refused:
         return [], []
     try:
-        at = moment(session, Values())
+        at = moment(session, None)
         return arguments(at), at.news()
     except EtmError:
         return [], []

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.commands.debugger import Debugger, SourceLine
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.disassembler import ItBlocks, symbol_text
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.ranges import Window, check, window
-from gdb_etm.commands.records import Decoded
-from gdb_etm.commands.session import Session
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
 from gdb_etm.history.clock import Time, Timed
 from gdb_etm.history.store import Instruction, Span
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
 from gdb_etm.protocols.registry import LANGUAGES
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.debugger import Debugger, SourceLine
+from gdb_etm.session.disassembler import ItBlocks, symbol_text
+from gdb_etm.session.numbers import count
+from gdb_etm.session.ranges import Window, check, window
+from gdb_etm.session.session import Session
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import (
     DataTrace,

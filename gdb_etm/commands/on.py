@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, 
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.doubts import point_notes
-from gdb_etm.commands.event_set import Reaction
-from gdb_etm.commands.event_words import ACTIONS, CODE, EVENTS
-from gdb_etm.commands.parse import count
 from gdb_etm.commands.reprogram import change_events, planned
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session.event_words import ACTIONS, CODE, EVENTS
+from gdb_etm.session.events import Reaction
+from gdb_etm.session.numbers import count
+from gdb_etm.session.session import Session
 from gdb_etm.traceunit.events import Accessed, Committed, Event, Executed, ExecutedIn, members
 from gdb_etm.views.events import EventLine, event_lines
 from gdb_etm.views.filters import place_text

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Setting, Values
-from gdb_etm.commands.filter_set import Range, ranges_of
-from gdb_etm.commands.parse import count, on, one_of, size
+from gdb_etm.commands.parse import on, one_of
 from gdb_etm.errors import CommandError
-
-if TYPE_CHECKING:
-    from gdb_etm.commands.session import Session
-
+from gdb_etm.session.numbers import count, size
+from gdb_etm.session.request import CONDITIONAL_CHOICES, CONTEXT_CHOICES, DATA_CHOICES, Q_CHOICES, TraceRequest
+from gdb_etm.session.trace_settings import (
+    DEFAULTS,
+    RETURN_STACK,
+    SWITCH,
+    broadcast,
+    cycle_count,
+    level,
+    stall,
+    sync_period,
+)
 
 T = TypeVar("T")
 
@@ -37,20 +44,6 @@ def _named(kind: str, make: Callable[[str], T]) -> Callable[[str], T]:
 
     return convert
 
-
-def _level(text: str) -> int:
-    level = count(text)
-    if level > 15:
-        raise CommandError("levels are 0 to 15, not %s" % text)
-    return level
-
-
-DATA_CHOICES = ("off", "addresses", "values", "both")
-CONTEXT_CHOICES = ("off", "id", "vmid", "both")
-CONDITIONAL_CHOICES = ("off", "loads", "stores", "both", "all")
-Q_CHOICES = ("off", "counts", "on")
-_SWITCH = ("off", "on")
-_STACK: Dict[str, Optional[bool]] = {"auto": None, "on": True, "off": False}
 
 INCLUDE = Argument(
     "--include",
@@ -90,7 +83,7 @@ CONTEXT = Argument(
 )
 SYNC_PERIOD = Argument("--sync-period", size, "bytes of trace between two synchronisation points", "BYTES")
 STALL = Argument("--stall", on, "stall the processor rather than lose trace", flag=True)
-STALL_LEVEL = Argument("--stall-level", _level, "the same, from 0 (stalls least) to 15 (loses least)", "N")
+STALL_LEVEL = Argument("--stall-level", level, "the same, from 0 (stalls least) to 15 (loses least)", "N")
 PREVENT = Argument(
     "--overflow-prevention", on, "have the unit do all it can so that it never loses trace", flag=True
 )
@@ -129,68 +122,45 @@ OPTIONS: Tuple[Argument[Any], ...] = (
 """What can be asked of the trace unit."""
 
 
-def _cycle_count(text: str) -> Optional[int]:
-    if text == "off":
-        return None
-    cycles = count(text)
-    if not cycles:
-        raise CommandError("cycle counts are at least 1 cycle apart; off is without any")
-    return cycles
-
-
-def _sync_period(text: str) -> Optional[int]:
-    return None if text == "auto" else size(text)
-
-
-def _stall(text: str) -> Tuple[bool, Optional[int]]:
-    return (text == "on", None) if text in _SWITCH else (True, _level(text))
-
-
-def _broadcast(text: str) -> str:
-    if not text.strip():
-        raise CommandError("off, on, or a location: a function, FILE:LINE or FIRST-LAST")
-    return text.strip()
-
-
 OPTION_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "cycle-count",
         'cycle counts that "etm start" asks for',
         "off, or the least number of processor cycles between two counts; an ETMv3 or a PTM counts each, so 1.\n"
         "TRCIDR3.CCITMIN is the least that an ETMv4 takes.",
-        "off",
+        DEFAULTS["cycle-count"],
         ("off",),
-        _cycle_count,
+        cycle_count,
     ),
     Setting(
         "timestamps",
         'whether "etm start" asks for timestamps',
         "The chip's time, in ticks of its timestamp generator; all are 0 where nobody switched that on.\n"
         "With data trace they are on anyway.",
-        "off",
-        _SWITCH,
+        DEFAULTS["timestamps"],
+        SWITCH,
     ),
     Setting(
         "return-stack",
         "whether return addresses are left out that can be worked out",
         "auto: if the unit can.  on: refused if it cannot.  off: every return takes its address in the trace.",
-        "auto",
-        tuple(_STACK),
+        DEFAULTS["return-stack"],
+        tuple(RETURN_STACK),
     ),
     Setting(
         "branch-broadcast",
         "whether the target of every taken branch is traced",
         "off, on, or the locations of the branches: a function, FILE:LINE, FIRST-LAST, more of them after a comma.\n"
         "Locations need a pair of address comparators each, which only an ETMv4 has for it.",
-        "off",
-        _SWITCH,
-        _broadcast,
+        DEFAULTS["branch-broadcast"],
+        SWITCH,
+        broadcast,
     ),
     Setting(
         "context",
         "whether it is traced which program runs",
         "id: the Context ID that its operating system gave it.  vmid: the virtual machine's.  A Cortex-M has neither.",
-        "off",
+        DEFAULTS["context"],
         CONTEXT_CHOICES,
     ),
     Setting(
@@ -198,95 +168,70 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
         "number of bytes of trace between two synchronisation points",
         "auto: to suit the buffer, or a power of two, such as 512 or 1K.  When the buffer has wrapped, up to so many\n"
         "of its oldest bytes cannot be decoded.  Many units have a fixed period.",
-        "auto",
+        DEFAULTS["sync-period"],
         ("auto",),
-        _sync_period,
+        sync_period,
     ),
     Setting(
         "stall",
         "whether the processor is stalled rather than trace lost",
         "off, on, or how soon: from 0, which stalls least, to 15, which loses least.",
-        "off",
-        _SWITCH,
-        _stall,
+        DEFAULTS["stall"],
+        SWITCH,
+        stall,
     ),
     Setting(
         "overflow-prevention",
         "whether the unit does all it can so that it never loses trace",
         "An ETMv4 with TRCIDR3.NOOVERFLOW only; the program may become much slower.",
-        "off",
-        _SWITCH,
+        DEFAULTS["overflow-prevention"],
+        SWITCH,
     ),
     Setting(
         "data",
         'data trace that "etm start" asks for',
         "addresses, values or both, where the trace unit can; such trace fills the buffer many times faster.",
-        "off",
+        DEFAULTS["data"],
         DATA_CHOICES,
     ),
     Setting(
         "conditional",
         "of which conditional instructions the trace tells whether their condition held",
         "loads, stores, both, or all instructions; of branches the trace always tells.",
-        "off",
+        DEFAULTS["conditional"],
         CONDITIONAL_CHOICES,
     ),
     Setting(
         "q-elements",
         "whether the unit may leave out which way the program went",
         "counts: it then tells how many instructions ran.  on: or not even that.  Trace becomes small, and has gaps.",
-        "off",
+        DEFAULTS["q-elements"],
         Q_CHOICES,
     ),
 )
 """What is asked for where ``etm start`` has no option that says so."""
 
-_DEFAULTS = {setting.name: setting.default for setting in OPTION_SETTINGS}
 
-
-def chosen_ranges(session: Session, values: Values) -> Dict[str, List[Range]]:
-    """List the ranges of addresses that were typed or set, by the names of the trace unit's options."""
-    broadcast = values.all(BROADCAST_RANGE)
-    text = _setting(session, "branch-broadcast")
-    if text not in _SWITCH and not broadcast and values.get(BROADCAST) is None:
-        broadcast = ranges_of(text, session.locations)
-    return {
-        "include": values.all(INCLUDE),
-        "exclude": values.all(EXCLUDE),
-        "data_include": values.all(DATA_RANGE),
-        "data_exclude": values.all(DATA_EXCLUDE),
-        "broadcast_ranges": broadcast,
-    }
-
-
-def chosen(session: Session, values: Values) -> Dict[str, Any]:
-    """Give all else that was typed or set, in the words of the trace unit's options."""
-
-    def setting(name: str) -> str:
-        return _setting(session, name)
-
-    stalls, level = _stall(setting("stall"))
-    if values.get(STALL) is not None or values.get(STALL_LEVEL) is not None:
-        stalls, level = True, values.get(STALL_LEVEL)
-    context = values.get(CONTEXT) or setting("context")
-    cycles, sync = values.get(CYCLES), values.get(SYNC_PERIOD)
-    broadcasts = values.get(BROADCAST) is not None or bool(values.all(BROADCAST_RANGE))
-    return {
-        "cycle_count": _cycle_count(setting("cycle-count")) if cycles is None else cycles,
-        "timestamps": values.get(TIMESTAMPS) is not None or setting("timestamps") == "on",
-        "branch_broadcast": broadcasts or setting("branch-broadcast") != "off",
-        "return_stack": _STACK[setting("return-stack")] if values.get(NO_STACK) is None else False,
-        "context_id": context in ("id", "both"),
-        "vmid": context in ("vmid", "both"),
-        "sync_bytes": _sync_period(setting("sync-period")) if sync is None else sync,
-        "stall": stalls,
-        "stall_level": level,
-        "overflow_prevention": values.get(PREVENT) is not None or setting("overflow-prevention") == "on",
-        "data": values.get(DATA) or setting("data"),
-        "conditional": values.get(CONDITIONAL) or setting("conditional"),
-        "q_elements": values.get(Q_ELEMENTS) or setting("q-elements"),
-    }
-
-
-def _setting(session: Session, name: str) -> str:
-    return session.settings.get(name, _DEFAULTS[name])
+def request_of(values: Values) -> TraceRequest:
+    """Put what was typed of :data:`OPTIONS` together."""
+    return TraceRequest(
+        include=tuple(values.all(INCLUDE)),
+        exclude=tuple(values.all(EXCLUDE)),
+        start_at=tuple(values.all(START_AT)),
+        stop_at=tuple(values.all(STOP_AT)),
+        cycles=values.get(CYCLES),
+        timestamps=values.get(TIMESTAMPS) is not None,
+        branch_broadcast=values.get(BROADCAST) is not None,
+        broadcast_range=tuple(values.all(BROADCAST_RANGE)),
+        no_return_stack=values.get(NO_STACK) is not None,
+        context=values.get(CONTEXT),
+        sync_period=values.get(SYNC_PERIOD),
+        stall=values.get(STALL) is not None,
+        stall_level=values.get(STALL_LEVEL),
+        overflow_prevention=values.get(PREVENT) is not None,
+        data=values.get(DATA),
+        data_range=tuple(values.all(DATA_RANGE)),
+        data_exclude=tuple(values.all(DATA_EXCLUDE)),
+        conditional=values.get(CONDITIONAL),
+        q_elements=values.get(Q_ELEMENTS),
+    )

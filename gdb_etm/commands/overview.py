@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, List, Sequence
+from typing import Iterator, Sequence
 
 from gdb_etm.commands.declare import Command
-
-if TYPE_CHECKING:
-    from gdb_etm.commands.session import Session
+from gdb_etm.session.session import Session
 
 INTRODUCTION = """Arm trace: what really ran, from the chip's own trace buffer.
 
@@ -19,11 +17,15 @@ Usual steps:
   etm history /s       the instructions that ran, with source"""
 
 
-def overview(commands: Sequence[Command]) -> List[str]:
-    """List the commands with their summaries."""
+def overview(session: Session, commands: Sequence[Command]) -> Iterator[str]:
+    """Say how things stand, and list the commands with their summaries."""
+    yield standing(session)
+    yield ""
     width = max(len(command.name) for command in commands)
-    lines = ["etm %-*s  %s" % (width, command.name, command.summary.rstrip(".")) for command in commands]
-    return lines + ["", '"help etm COMMAND" tells more about each.']
+    for command in commands:
+        yield "etm %-*s  %s" % (width, command.name, command.summary.rstrip("."))
+    yield ""
+    yield '"help etm COMMAND" tells more about each.'
 
 
 def standing(session: Session) -> str:

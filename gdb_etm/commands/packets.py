@@ -6,9 +6,9 @@ from typing import Iterable
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.history import RANGE
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.ranges import window
-from gdb_etm.commands.session import Session
+from gdb_etm.session.numbers import count
+from gdb_etm.session.ranges import window
+from gdb_etm.session.session import Session
 from gdb_etm.views.packets import packet_lines
 
 TRACE_ID = Argument("--id", count, "only the stream with this trace ID, numbered by itself", "ID")

@@ -11,7 +11,7 @@ from gdb_etm.commands.declare import Argument, Command, Completion, Values, usag
 from gdb_etm.errors import CommandError
 
 if TYPE_CHECKING:
-    from gdb_etm.commands.session import Session
+    from gdb_etm.session.session import Session
 
 
 _FORMAT = re.compile(r"(-?[0-9]+)?[a-z]*\Z")
@@ -124,29 +124,6 @@ def file_names(word: str) -> List[str]:
 def on(text: str) -> bool:
     """Give the value of a flag that was typed."""
     return True
-
-
-def count(text: str) -> int:
-    """Convert a number that is not negative, decimal or 0x."""
-    try:
-        value = int(text, 0)
-    except ValueError:
-        raise CommandError('"%s" is not a number' % text)
-    if value < 0:
-        raise CommandError("%s is negative" % text)
-    return value
-
-
-def size(text: str) -> int:
-    """Convert a number of bytes, or of something per second: ``4096``, ``4K``, ``10M``."""
-    scale = {"k": 10, "m": 20}.get(text[-1:].lower(), 0)
-    return count(text[:-1] if scale else text) << scale
-
-
-def hertz(text: str) -> int:
-    """Convert a frequency: ``4000000``, ``4M``, ``400k``."""
-    scale = {"k": 1000, "m": 1000000}.get(text[-1:].lower(), 1)
-    return count(text[:-1] if scale > 1 else text) * scale
 
 
 def one_of(*words: str) -> Callable[[str], str]:

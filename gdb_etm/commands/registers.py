@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.options import OPTIONS
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.trace import options_of
+from gdb_etm.commands.options import OPTIONS, request_of
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session.numbers import count
+from gdb_etm.session.planning import options_of
+from gdb_etm.session.session import Session
 
 if TYPE_CHECKING:
     from gdb_etm.registers.page import Register
@@ -25,10 +25,10 @@ _BESIDE = "also: %s; \"etm reg %s\" lists one of them"
 
 def run_plan(session: Session, values: Values) -> Iterator[str]:
     """Print what a start would write; write nothing."""
-    from gdb_etm.commands.register_lines import plan_lines
+    from gdb_etm.session.register_lines import plan_lines
 
     hardware = session.connected().session()
-    plan, planned = _bench(session).plan(options_of(session, values))
+    plan, planned = _bench(session).plan(options_of(session, request_of(values)))
     yield from plan_lines(planned, hardware.unit.version, "f" in values.modifiers)
     for note in plan.notes:
         yield "note: " + note
@@ -36,18 +36,18 @@ def run_plan(session: Session, values: Values) -> Iterator[str]:
 
 def run_diff(session: Session, values: Values) -> Iterable[str]:
     """Compare a plan with what the registers hold; only read."""
-    from gdb_etm.commands.register_lines import comparison_lines
+    from gdb_etm.session.register_lines import comparison_lines
     from gdb_etm.traceunit.parts import compare
 
     options = session.connected().session().options
     if options is None or any(values.all(argument) for argument in OPTIONS):
-        options = options_of(session, values)
+        options = options_of(session, request_of(values))
     return comparison_lines(compare(_bench(session).plan(options)[1]))
 
 
 def run_reg(session: Session, values: Values) -> Iterator[str]:
     """List, read or write registers."""
-    from gdb_etm.commands.register_lines import part_lines, register_lines, written_lines
+    from gdb_etm.session.register_lines import part_lines, register_lines, written_lines
 
     live = session.connected()
     hardware, bench = live.session(), _bench(session)

@@ -6,12 +6,12 @@ import re
 from typing import AbstractSet, Callable, Iterable, Iterator, List, Optional
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.walk import Walk, walk
 from gdb_etm.errors import CommandError
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.steps import FrameId, Reason, Steps, Stop
+from gdb_etm.session.numbers import count
+from gdb_etm.session.session import Session
+from gdb_etm.session.walk import Walk, walk
 
 COUNT = Argument("COUNT", count, "how many times; 1 when absent")
 PLACE = Argument(

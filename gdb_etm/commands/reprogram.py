@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Optional
 
-from gdb_etm.commands.declare import Values
-from gdb_etm.commands.event_set import Events
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.trace import options_of
 from gdb_etm.errors import EtmError
+from gdb_etm.session.events import Events
+from gdb_etm.session.planning import options_of
+from gdb_etm.session.request import TraceRequest
+from gdb_etm.session.session import Session
 
 if TYPE_CHECKING:
     from gdb_etm.traceunit.plan import Plan
@@ -31,10 +31,10 @@ def carry_over(session: Session, undo: Callable[[], None]) -> str:
         return '; from the next "etm start" on'
     if not live.has_core:
         return '; from the next "etm start" on: the core may be running'
-    wanted = session.asked
+    request = session.request
 
     def restart() -> None:
-        live.start(options_of(session, wanted))
+        live.start(options_of(session, request))
 
     return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
 
@@ -59,7 +59,7 @@ def planned(session: Session) -> Optional[Plan]:
     :raises EtmError: It cannot do what the session says.
     """
     is_on = session.live is not None and session.live.is_tracing
-    options = options_of(session, session.asked if is_on else Values())
+    options = options_of(session, session.request if is_on else TraceRequest())
     if session.live is None or session.live.trace is None:
         return None
     return session.live.trace.plan_start(options)[0]

@@ -10,19 +10,19 @@ from typing import Iterator, List, Tuple
 
 from gdb_etm.commands.captures import BUFFER, ELF
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.interpreter import interpreter
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.programs import named_files
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import ConnectError
 from gdb_etm.replay.reliance import RELIED_ON
+from gdb_etm.session.interpreter import interpreter
+from gdb_etm.session.numbers import count
+from gdb_etm.session.programs import named_files
+from gdb_etm.session.session import Session
 
 SNAPSHOT = Argument("SNAPSHOT", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
 TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snapshot has several", "N")
 
 # Neither the working directory nor GDB's own Python decides what the process imports.
-_BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gdb_etm.commands import remote; "
-_BOOT += "sys.exit(remote.main_replay(sys.argv[1:]))"
+_BOOT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from gdb_etm.beside import shell; "
+_BOOT += "sys.exit(shell.main_replay(sys.argv[1:]))"
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _LISTENS = re.compile(r"target remote (\S.*)$")
 

@@ -7,10 +7,10 @@ from typing import Iterable, Iterator, List, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Setting, Values
 from gdb_etm.commands.options import OPTION_SETTINGS
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.recovered import RECOVERY_SETTINGS
-from gdb_etm.commands.session import Session
+from gdb_etm.commands.recovery_settings import RECOVERY_SETTINGS
 from gdb_etm.errors import CommandError
+from gdb_etm.session.numbers import count
+from gdb_etm.session.session import Session
 from gdb_etm.views.text import align
 
 SETTINGS: Tuple[Setting, ...] = (

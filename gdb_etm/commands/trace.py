@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Iterator
+from typing import Iterable, Iterator
 
 from gdb_etm.commands.declare import Command, Values
-from gdb_etm.commands.event_set import asked_of, asks_for_time
-from gdb_etm.commands.filter_set import asked
-from gdb_etm.commands.options import OPTIONS, START_AT, STOP_AT, chosen, chosen_ranges
+from gdb_etm.commands.options import OPTIONS, request_of
 from gdb_etm.commands.overview import standing
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
-
-if TYPE_CHECKING:
-    from gdb_etm.traceunit.options import TraceOptions  # commands are declared before anything of it is needed
-
-
-def options_of(session: Session, values: Values) -> TraceOptions:
-    """Put what was typed of :data:`OPTIONS`, the session's filters and the settings in the trace unit's terms.
-
-    :raises EtmError: It makes no sense.
-    """
-    from gdb_etm.commands.live import options_from
-
-    session.filters.renew(session.locations)
-    filters = asked(session.filters.filters, lambda first, end: _is_padding(session, first, end))
-    ranges, more = chosen_ranges(session, values), chosen(session, values)
-    for name in ranges:
-        found = filters.pop(name, [])
-        # Filters of loads and stores wait until these are traced.
-        ranges[name] = ranges[name] + (found if more["data"] != "off" or not name.startswith("data") else [])
-    session.events.renew(session.locations)
-    events = session.events.now
-    more["timestamps"] = more["timestamps"] or asks_for_time(events)
-    return options_from(
-        ranges,
-        start_at=tuple(values.all(START_AT) + filters.pop("start_at")),
-        stop_at=tuple(values.all(STOP_AT) + filters.pop("stop_at")),
-        **more,
-        **filters,
-        **asked_of(events),
-    )
-
-
-def _is_padding(session: Session, first: int, end: int) -> bool:
-    return all(session.debugger.function_at(address) is None for address in range(first, end))
+from gdb_etm.session.planning import start
+from gdb_etm.session.session import Session
 
 
 def run_start(session: Session, values: Values) -> Iterable[str]:
     """Program the unit and enable it."""
-    live = session.connected()
-    if session.debugger.is_running():
-        raise CommandError("the target runs; halt it first (Ctrl-C)")
-    if live.in_the_past:
-        # Afterwards GDB goes back to the live end, of which the emptied buffer would tell nothing.
-        raise CommandError('GDB looks at the past; "continue" to the live end first')
-    lines = live.start(options_of(session, values))
-    session.asked = values
-    session.on_trace_start()
-    return lines
+    return start(session, request_of(values))
 
 
 def run_stop(session: Session, values: Values) -> Iterator[str]:

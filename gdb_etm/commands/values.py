@@ -6,15 +6,26 @@ from typing import Iterable, Iterator, List
 
 from gdb_etm.commands.connect import run_info
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.evaluation import AT, Moment, marks, moment, printed
 from gdb_etm.commands.history import TRACE_ID
-from gdb_etm.commands.recovered import named
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import Tier, Value
+from gdb_etm.session.evaluation import Moment, marks, moment, printed
+from gdb_etm.session.numbers import count
+from gdb_etm.session.recovered import named
+from gdb_etm.session.session import Session
 from gdb_etm.views.text import align
 from gdb_etm.views.values import RegisterRow, register_cells
+
+AT = Argument("--at", count, "before this instruction instead of at the position", "N")
+
+
+def moment_of(session: Session, values: Values, needs_position: bool = True) -> Moment:
+    """Give the moment that a command is about: where the cursor is, or what ``--at`` says.
+
+    :raises CommandError: There is none.
+    """
+    return moment(session, values.get(AT), values.get(TRACE_ID), needs_position)
 
 
 def _expressions(session: Session, before: List[str], word: str) -> Iterable[str]:
@@ -38,7 +49,7 @@ _TOPICS = ("registers", "locals", "args")
 def run_print(session: Session, values: Values) -> Iterator[str]:
     """Print an expression."""
     text = values.get(EXPRESSION) or ""
-    at = moment(session, values)
+    at = moment_of(session, values)
     yield from at.news()
     lines = printed(at, "print -- %s %s" % (_format(values), text))
     for index, line in enumerate(marks(lines)):
@@ -47,7 +58,7 @@ def run_print(session: Session, values: Values) -> Iterator[str]:
 
 def run_x(session: Session, values: Values) -> Iterator[str]:
     """Print memory."""
-    at = moment(session, values)
+    at = moment_of(session, values)
     yield from at.news()
     yield from marks(printed(at, "x%s %s" % (_format(values), values.get(ADDRESS))))
 
@@ -68,7 +79,7 @@ def run_about(session: Session, values: Values) -> Iterator[str]:
     if topic != "registers" and names:
         raise CommandError("etm info %s takes no names: etm print %s" % (topic, names[0]))
     chosen = [register_name(name) for name in names]
-    at = moment(session, values)
+    at = moment_of(session, values)
     yield from at.news()
     if topic == "registers" and at.level:
         wanted = [name for name in chosen or CORE if name != "xpsr" or is_m_profile(at.decoded.history.source.core)]

@@ -7,17 +7,17 @@ from itertools import dropwhile
 from typing import Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.evaluation import AT, Moment, moment, printed
 from gdb_etm.commands.history import TRACE_ID
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.recovered import named
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.values import CORE, EXPRESSION, register_at, register_name
+from gdb_etm.commands.values import AT, CORE, EXPRESSION, moment_of, register_at, register_name
 from gdb_etm.errors import CommandError
 from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import Span
 from gdb_etm.protocols.elements import Exception_, Gap
 from gdb_etm.recovery.values import Step, Tier, Write
+from gdb_etm.session.evaluation import Moment, printed
+from gdb_etm.session.numbers import count
+from gdb_etm.session.recovered import named
+from gdb_etm.session.session import Session
 from gdb_etm.views.text import align, end_text, exception_text, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text
 
@@ -58,7 +58,7 @@ def run_why(session: Session, values: Values) -> Iterator[str]:
         if not 1 <= number <= last:
             raise CommandError("%d is outside the history: the instructions are numbered 1 to %d" % (number, last))
         values.add(AT, number)
-    at = moment(session, values)
+    at = moment_of(session, values)
     yield from at.news()
     value = register_at(at, name)
     part = "" if value.value is not None else flags_text(value) if name == "xpsr" else partial_text(value)
@@ -114,7 +114,7 @@ def _numbered(number: int) -> str:
 def run_writes(session: Session, values: Values) -> Iterator[str]:
     """List the stores that wrote an object."""
     text = values.get(EXPRESSION) or ""
-    at = moment(session, values, needs_position=False)
+    at = moment_of(session, values, needs_position=False)
     address, size = _object(at, text)
     if not 0 < size <= _LONGEST or address + size > _SPACE:
         raise CommandError("%s: of 1 to %d bytes in 32 bits of address space" % (text, _LONGEST))

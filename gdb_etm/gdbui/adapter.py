@@ -7,11 +7,11 @@ from typing import Callable, Iterable, List, Optional, Sequence
 import gdb
 
 from gdb_etm.commands.declare import Command, Setting, help_text
-from gdb_etm.commands.overview import INTRODUCTION
+from gdb_etm.commands.overview import INTRODUCTION, overview
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
-from gdb_etm.commands.session import Session
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError
+from gdb_etm.session.session import Session
 
 _PREFIX = "etm"
 
@@ -33,7 +33,7 @@ class PrefixCommand(gdb.Command):
         """Print the overview; GDB comes here for unknown subcommands too."""
         if text.strip():
             raise gdb.GdbError('"etm %s" is no command. Try "help etm".' % text.split()[0])
-        _show(self.__session, lambda: self.__session.overview(self.__commands))
+        _show(self.__session, lambda: overview(self.__session, self.__commands))
 
 
 class _GdbCommand(gdb.Command):

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Dict, List, Optional, Sequence, Tuple
 import gdb
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.commands.debugger import SourceLine, read_source
-from gdb_etm.commands.disassembler import Disassembler
-from gdb_etm.commands.symbols import SymbolTable, load_symbols
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
 from gdb_etm.gdbui.memory_port import GdbMemoryPort
 from gdb_etm.gdbui.there import There, full_name, minimal_symbol
 from gdb_etm.history.frames import Function
+from gdb_etm.offline.symbols import SymbolTable, load_symbols
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
+from gdb_etm.session.debugger import SourceLine, read_source
+from gdb_etm.session.disassembler import Disassembler
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
@@ -35,7 +35,7 @@ _OPERAND = re.compile(r"0x([0-9a-f]+) <.+>\Z")
 
 
 class GdbDebugger:
-    """The :class:`~gdb_etm.commands.debugger.Debugger` that GDB is.
+    """The :class:`~gdb_etm.session.debugger.Debugger` that GDB is.
 
     What is learnt from symbols is kept until :meth:`forget` is called.
     """

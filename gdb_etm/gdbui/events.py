@@ -6,10 +6,10 @@ from typing import Any, Callable, Iterable, Optional
 
 import gdb
 
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.places import GdbPlaces, publish
+from gdb_etm.session.session import Session
 
 
 class Events:

@@ -7,12 +7,6 @@ from typing import AbstractSet, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import gdb
 
-from gdb_etm.commands.debugger import read_source
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.places import SymbolFile
-from gdb_etm.commands.recovered import VARIABLES
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.walk import walk
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
@@ -23,12 +17,18 @@ from gdb_etm.gdbui.version import VERSION
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, InlinedKey, Line
 from gdb_etm.history.reader import Entered
+from gdb_etm.session.debugger import read_source
+from gdb_etm.session.numbers import count
+from gdb_etm.session.places import SymbolFile
+from gdb_etm.session.recovered import VARIABLES
+from gdb_etm.session.session import Session
+from gdb_etm.session.walk import walk
 
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 
 
 class GdbPlaces:
-    """The :class:`~gdb_etm.commands.places.ReplayPlaces` that GDB is.
+    """The :class:`~gdb_etm.session.places.ReplayPlaces` that GDB is.
 
     What is learnt from symbols is kept until :meth:`forget` is called.
 

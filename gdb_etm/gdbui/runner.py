@@ -11,7 +11,7 @@ from gdb_etm.gdbui.version import VERSION
 
 
 class GdbRunner:
-    """The :class:`~gdb_etm.commands.script.Runner` that GDB is."""
+    """The :class:`~gdb_etm.api.target.Runner` that GDB is."""
 
     def __init__(self) -> None:
         self._breakpoints: Dict[int, gdb.Breakpoint] = {}

@@ -6,9 +6,7 @@ from typing import Optional
 
 import gdb
 
-from gdb_etm.commands.progress import Meter
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
-from gdb_etm.commands.session import Session
 from gdb_etm.gdbui import debug_adapter
 from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_settings
 from gdb_etm.gdbui.debugger import GdbDebugger
@@ -16,6 +14,8 @@ from gdb_etm.gdbui.events import Events
 from gdb_etm.gdbui.places import Calls, GdbPlaces
 from gdb_etm.gdbui.terminal import Terminal
 from gdb_etm.gdbui.unwinder import register as register_unwinder
+from gdb_etm.session.progress import Meter
+from gdb_etm.session.session import Session
 
 _session: Optional[Session] = None
 

@@ -9,9 +9,9 @@ from typing import Dict, List
 
 import gdb
 
-from gdb_etm.commands.places import SymbolFile
 from gdb_etm.errors import ConnectError, ImageError
 from gdb_etm.program.elf import open_elf
+from gdb_etm.session.places import SymbolFile
 
 _SECTION = re.compile(r"\s*0x([0-9a-f]+) - 0x[0-9a-f]+ is (\S+)(?: in (.+))?$")
 _SELF = "/proc/self/exe"

@@ -7,7 +7,7 @@ import sys
 
 import gdb
 
-from gdb_etm.commands.progress import TerminalLine
+from gdb_etm.session.progress import TerminalLine
 
 
 class Terminal:

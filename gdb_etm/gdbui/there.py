@@ -13,12 +13,12 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple, TypeVar
 
 import gdb
 
-from gdb_etm.commands.debugger import SourceLine
-from gdb_etm.commands.lines import Entry, LineTable, load_lines
 from gdb_etm.errors import EtmError
+from gdb_etm.offline.lines import Entry, LineTable, load_lines
 from gdb_etm.program.dropped import dropped_end
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import Loaded, is_name_of
+from gdb_etm.session.debugger import SourceLine
 
 _Answer = TypeVar("_Answer")
 _MINIMAL = re.compile(r"(.+?)(?: \+ (\d+))? in section ")

@@ -12,7 +12,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FIRMWARE = os.path.join(ROOT, "gdb_etm", "board", "firmware", "demo", "demo.elf")
-MODULES = ("gdb_etm.access.server", "gdb_etm.commands.beside")
+MODULES = ("gdb_etm.access.server", "gdb_etm.beside.process")
 PACKETS = (("memory reads", b"m20000000,4"), ("single steps", b"vCont;s:1"))
 
 

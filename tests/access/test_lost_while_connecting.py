@@ -10,9 +10,9 @@ from typing import Any, Iterator
 import pytest
 
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
+from gdb_etm.beside.process import Front
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.wire import Wire
-from gdb_etm.commands.beside import Front
 from tests.access.processes import DEMO
 
 SECONDS = 60

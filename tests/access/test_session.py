@@ -13,8 +13,8 @@ from gdb_etm.access.client import Client
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import NO_CORE
-from gdb_etm.commands.live import Live
 from gdb_etm.errors import ConnectError
+from gdb_etm.session.connection import Live
 from gdb_etm.sockets import peers
 from tests.access.processes import CPUID, write_forever
 

@@ -7,11 +7,11 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchored_of, ram_in_use, with_anchored
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.errors import AccessError
 from gdb_etm.history.store import History
+from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
+from gdb_etm.session.halt_states import Anchor, Anchored, Anchors, anchored_of, ram_in_use, with_anchored
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf
 from tests.history.executed import Taken, history_of

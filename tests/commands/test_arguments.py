@@ -9,13 +9,14 @@ import pytest
 from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.options import DATA_RANGE, EXCLUDE, INCLUDE, START_AT, STOP_AT
-from gdb_etm.commands.parse import complete, count, hertz, on, one_of, parse, size, split
-from gdb_etm.commands.ranges import Window, check, window
+from gdb_etm.commands.parse import complete, on, one_of, parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.numbers import count, hertz, size
+from gdb_etm.session.ranges import Window, check, window
+from gdb_etm.session.session import Session
 
 SESSION = Session(OfflineDebugger())
 

@@ -8,10 +8,10 @@ import shutil
 import pytest
 
 from gdb_etm.commands.captures import LOAD
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.parse import parse
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import SnapshotError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.session import Session
 from tests.gdb_session import run_gdb
 from tests.shared import capture_folder
 from tests.test_main import refused, run, well

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdb_etm.commands.event_words import ACTIONS, EVENTS, action_of, event_of
-from gdb_etm.commands.locations import ElfLocations
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.errors import CommandError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.session.event_words import ACTIONS, EVENTS, action_of, event_of
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
     ALWAYS,

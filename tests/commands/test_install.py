@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gdb_etm.commands.install import gdbinit_paths, installed, main, removed, script_folder
+from gdb_etm.offline.install import gdbinit_paths, installed, main, removed, script_folder
 from tests.gdb_session import gdb_program
 
 USERS = "set history save on\nset print pretty on\n"

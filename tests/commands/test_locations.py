@@ -7,9 +7,9 @@ from typing import List, Tuple
 
 import pytest
 
-from gdb_etm.commands.locations import ElfLocations
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.errors import CommandError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.locations import ElfLocations
 from tests.access.processes import DEMO
 from tests.gdb_session import run_gdb
 

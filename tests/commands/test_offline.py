@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from gdb_etm.commands.debugger import SourceLine
-from gdb_etm.commands.disassembler import ItBlocks
-from gdb_etm.commands.offline import OfflineDebugger
-from gdb_etm.commands.symbols import SymbolTable, load_symbols
 from gdb_etm.errors import ConnectError, ImageError
 from gdb_etm.history.frames import Function
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.symbols import SymbolTable, load_symbols
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import Isa
+from gdb_etm.session.debugger import SourceLine
+from gdb_etm.session.disassembler import ItBlocks
 from tests.firmware.cortex_a import build as cortex_a
 from tests.gdb_session import ROOT, run_gdb
 

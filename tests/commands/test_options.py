@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, Sequence
 
 import pytest
 
-from gdb_etm.api.words import words
-from gdb_etm.commands.locations import ElfLocations
-from gdb_etm.commands.offline import OfflineDebugger
-from gdb_etm.commands.options import OPTION_SETTINGS, OPTIONS
+from gdb_etm.commands.options import OPTION_SETTINGS, OPTIONS, request_of
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.trace import START, options_of
+from gdb_etm.commands.trace import START
 from gdb_etm.errors import CaptureError, CommandError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.session.planning import options_of
+from gdb_etm.session.request import TraceRequest
+from gdb_etm.session.session import Session
 from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Level, QElements, TraceOptions
 
 RANGE = (AddressRange(0x100, 0x1FF),)
@@ -32,7 +34,7 @@ def asked(*lines: str) -> TraceOptions:
         else:
             command = next(each for each in COMMANDS if each.name == name)
             list(command.run(session, parse(command, rest)))
-    return options_of(session, parse(START, start))
+    return options_of(session, request_of(parse(START, start)))
 
 
 @pytest.mark.parametrize("line, expected", [
@@ -92,12 +94,21 @@ def test_filters_of_data_wait_for_data() -> None:
         data=DataTrace.BOTH, data_include=RANGE, data_exclude=(AddressRange(0x120, 0x120),))
 
 
-def test_every_setting_has_an_option_and_a_keyword() -> None:
+def test_every_setting_has_an_option() -> None:
     names = {argument.name[2:] for argument in OPTIONS}
     others = {"cycle-count": "cycles", "return-stack": "no-return-stack"}
     assert all(others.get(setting.name, setting.name) in names for setting in OPTION_SETTINGS)
-    given = {"context": "id", "stall_level": 4, "sync_period": 512, "overflow_prevention": True, "conditional": "all",
-             "q_elements": "on", "broadcast_range": [(0x100, 0x1FF)], "data_exclude": [(1, 2)]}
-    assert set(split(" ".join(words(START, given)))) == {
-        "--context=id", "--stall-level=4", "--sync-period=512", "--overflow-prevention", "--conditional=all",
-        "--q-elements=on", "--broadcast-range=0x100-0x1ff", "--data-exclude=0x1-0x2"}
+
+
+def test_every_option_is_part_of_the_request() -> None:
+    names = {argument.name[2:].replace("-", "_") for argument in OPTIONS}
+    assert names == {field.name for field in fields(TraceRequest)}
+
+
+@pytest.mark.parametrize("wished, message", [
+    (dict(context="pid"), "context: 'pid' is none of: off, id"), (dict(cycles=-1), "cycles: -1 is negative"),
+    (dict(stall_level=16), "levels are 0 to 15, not 16"), (dict(data="all"), "data: 'all' is none of: off, addresses"),
+])
+def test_requests_that_make_no_sense(wished: Any, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
+        TraceRequest(**wished)

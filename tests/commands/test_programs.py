@@ -9,9 +9,9 @@ from typing import List, Tuple
 import pytest
 
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.commands.programs import differences_of, with_programs
 from gdb_etm.errors import ImageError
 from gdb_etm.program.image import load_elf
+from gdb_etm.session.programs import differences_of, with_programs
 from tests.firmware.build import elf
 from tests.gdb_session import run_gdb
 from tests.test_main import refused, run, well

@@ -8,12 +8,13 @@ from typing import List
 
 import pytest
 
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.commands.options import OPTION_SETTINGS
+from gdb_etm.commands.overview import overview
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
-from gdb_etm.commands.session import KEPT, Session
 from gdb_etm.errors import CaptureError, CommandError, EtmError, SnapshotError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.session import KEPT, Session
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 
@@ -152,7 +153,7 @@ def test_wrong_connections(session: Session, line: str, message: str) -> None:
 
 def test_status_and_overview(session: Session) -> None:
     assert run(session, "status") == ["Not connected; no captures."]
-    lines = list(session.overview(COMMANDS))
+    lines = list(overview(session, COMMANDS))
     assert lines[0] == "Not connected; no captures." and len(lines) == len(COMMANDS) + 4
 
 

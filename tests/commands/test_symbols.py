@@ -14,12 +14,12 @@ from typing import Dict, List, Optional, Tuple
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from gdb_etm.commands.locations import ElfLocations
-from gdb_etm.commands.offline import OfflineDebugger
-from gdb_etm.commands.symbols import load_symbols
 from gdb_etm.errors import CommandError
 from gdb_etm.history.calls import Segment, call_history
 from gdb_etm.history.exits import Exits
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.offline.symbols import load_symbols
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.dropped import dropped_end, without_dropped
 from tests.firmware.build import elf, size, symbol

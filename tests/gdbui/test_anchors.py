@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from gdb_etm.commands.anchors import anchored_of
+from gdb_etm.session.halt_states import anchored_of
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.firmware.build import symbol
 from tests.firmware.recovery.build import elf

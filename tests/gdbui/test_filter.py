@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import List
 
-from gdb_etm.commands.filter_set import Filter, asked, commas
+from gdb_etm.session.filters import Filter, asked, commas
 from tests.access.processes import FOREVER_TICK, write_forever
 from tests.firmware.build import elf
 from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gdb_etm.commands.session import KEPT
+from gdb_etm.session.session import KEPT
 from tests.access.processes import FOREVER_TICK, write_forever
 from tests.gdb_session import run_gdb
 

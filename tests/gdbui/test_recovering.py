@@ -20,7 +20,7 @@ NAMES = ["r%d" % number for number in range(13)] + ["sp", "lr"]
 TELL = """python
 import json
 from gdb_etm.api.inside import commands_session
-from gdb_etm.commands.recovering import recovery_of
+from gdb_etm.session.recovery_inputs import recovery_of
 session = commands_session()
 record = session.current
 decoded = session.decode(record)
@@ -164,7 +164,7 @@ def test_what_data_trace_says_is_known_and_true(board: str, tmp_path: Path) -> N
 CORRUPTED = """python
 import json
 from gdb_etm.api.inside import commands_session
-from gdb_etm.commands.recovering import recovery_of
+from gdb_etm.session.recovery_inputs import recovery_of
 session = commands_session()
 decoded = session.decode(session.current)
 recovery = recovery_of(session.current, decoded, session.debugger.program_files())

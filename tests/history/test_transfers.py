@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from gdb_etm.__main__ import main
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.commands.listing import packets_of
 from gdb_etm.history.build import DecoderCache, build, decode_part, parts, streams
 from gdb_etm.history.errand import read_result, run_errand, write_errand
 from gdb_etm.history.store import History
 from gdb_etm.program.transfers import Role
 from gdb_etm.protocols.elements import DataGap, Exception_, ExceptionReturn, Gap, GapReason, Transfer
+from gdb_etm.session.packet_listing import packets_of
 from gdb_etm.snapshot.writer import write_snapshot
 from gdb_etm.views.instructions import event_text
 from tests.history.frames import frames

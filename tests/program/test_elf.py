@@ -18,10 +18,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from gdb_etm.board.loader import load_elf as load_into_board
-from gdb_etm.commands.offline import load_lines
-from gdb_etm.commands.symbols import load_symbols, load_variables
 from gdb_etm.errors import ImageError
 from gdb_etm.files import open_regular, size_of
+from gdb_etm.offline.debugger import load_lines
+from gdb_etm.offline.symbols import load_symbols, load_variables
 from gdb_etm.program import elf as opener
 from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.cfi import load_frames

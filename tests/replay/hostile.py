@@ -20,8 +20,8 @@ from gdb_etm.access.client import Client, server_arguments, start
 from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
-from gdb_etm.commands.beside import Front
-from gdb_etm.commands.remote import load_replay
+from gdb_etm.beside.process import Front
+from gdb_etm.beside.shell import load_replay
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.between import pass_on, serve
 from gdb_etm.replay.ends import ServerLink
@@ -255,7 +255,7 @@ def check_desk(lines: Sequence[str]) -> None:
 @lru_cache(maxsize=None)
 def _process() -> Client:
     arguments = server_arguments(probe="board:m33", connect_mode="under-reset", options=("board.elf=%s" % ELF,))
-    return start(sys.executable, arguments, module="gdb_etm.commands.beside")
+    return start(sys.executable, arguments, module="gdb_etm.beside.process")
 
 
 def end_process() -> None:

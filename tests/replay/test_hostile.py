@@ -85,7 +85,7 @@ MALFORMED = [
 
 
 def test_a_malformed_message_is_told_and_the_next_is_served() -> None:
-    client = start(sys.executable, server_arguments(probe="board:m33"), module="gdb_etm.commands.beside")
+    client = start(sys.executable, server_arguments(probe="board:m33"), module="gdb_etm.beside.process")
     try:
         for fields, why in MALFORMED:
             with pytest.raises(EtmError) as caught:

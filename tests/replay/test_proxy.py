@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from gdb_etm.commands.anchors import Anchored
-from gdb_etm.commands.proxying import Histories
+from gdb_etm.beside.histories import Histories
 from gdb_etm.errors import CaptureError
 from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.layout import Layout, described, m_profile
 from gdb_etm.replay.packets import Item, Kind, frame
 from gdb_etm.replay.proxy import Proxy
 from gdb_etm.replay.target import Replay
+from gdb_etm.session.halt_states import Anchored
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.gdb_session import ROOT
 from tests.replay.boards import ELF, PROXY, pyocd_server, run

@@ -10,13 +10,15 @@ from typing import Dict, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.commands.locations import ElfLocations
-from gdb_etm.commands.offline import OfflineDebugger
+from gdb_etm.commands.options import request_of
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.trace import START, options_of
+from gdb_etm.commands.trace import START
 from gdb_etm.errors import EtmError, UnsupportedError
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.session.planning import options_of
+from gdb_etm.session.session import Session
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.plan import Plan
@@ -39,7 +41,7 @@ def planned(unit: Capabilities, *lines: str) -> Plan:
             continue
         command = next(each for each in COMMANDS if each.name == name)
         list(command.run(session, parse(command, words)))
-    return plan_program(options_of(session, parse(START, start)), unit, 4 * KIB)
+    return plan_program(options_of(session, request_of(parse(START, start))), unit, 4 * KIB)
 
 
 def registers(plan: Plan, names: Sequence[str]) -> Dict[str, int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.places import Locations
 from gdb_etm.errors import CommandError
+from gdb_etm.session.numbers import count
+from gdb_etm.session.places import Locations
+from gdb_etm.session.request import Range
 
-Range = Tuple[int, int]
-"""First and last address."""
 PLACES = ("include", "exclude", "start", "stop")
 """Kinds that take locations."""
 DATA_PLACES = ("data-include", "data-exclude")
@@ -135,30 +134,52 @@ class FilterSet:
         self._stale = False
 
 
-def asked(filters: Sequence[Filter], is_padding: Callable[[int, int], bool]) -> Dict[str, Any]:
-    """Put filters in the terms of :class:`~gdb_etm.traceunit.options.TraceOptions`, ranges as pairs of addresses.
+class Wanted(NamedTuple):
+    """What filters ask of a trace unit."""
+
+    include: List[Range]
+    exclude: List[Range]
+    start_at: List[int]
+    stop_at: List[int]
+    data_include: List[Range]
+    data_exclude: List[Range]
+    levels: Tuple[Tuple[int, bool], ...]
+    """Exception levels, each with whether it is Non-secure."""
+    contexts: Tuple[int, ...]
+    exceptions: str
+    """A value of :class:`~gdb_etm.traceunit.options.Exceptions`."""
+    secure: bool
+    nonsecure: bool
+
+
+def wanted_of(filters: Sequence[Filter], is_padding: Callable[[int, int], bool]) -> Wanted:
+    """Put filters together, by what they ask of a trace unit.
 
     :param is_padding: Tells whether nothing runs from one address up to, without it, another.
     """
+
     def of(kind: str) -> List[Filter]:
         return [each for each in filters if each.kind == kind]
+
+    def ranges(kind: str) -> List[Range]:
+        return [pair for each in of(kind) for pair in each.ranges]
 
     def word(kind: str, default: str) -> str:
         return next((each.text for each in of(kind)), default)
 
-    return {
-        "include": _bridged([pair for each in of("include") for pair in each.ranges], is_padding),
-        "exclude": _bridged([pair for each in of("exclude") for pair in each.ranges], is_padding),
-        "start_at": [address for each in of("start") for address in each.points],
-        "stop_at": [address for each in of("stop") for address in each.points],
-        "data_include": [pair for each in of("data-include") for pair in each.ranges],
-        "data_exclude": [pair for each in of("data-exclude") for pair in each.ranges],
-        "levels": tuple(level for each in of(LEVEL) for level in each.levels),
-        "contexts": tuple(context for each in of(CONTEXT) for context in each.contexts),
-        "exceptions": word("exceptions", "as others"),
-        "secure": word("secure", "on") == "on",
-        "nonsecure": word("nonsecure", "on") == "on",
-    }
+    return Wanted(
+        _bridged(ranges("include"), is_padding),
+        _bridged(ranges("exclude"), is_padding),
+        [address for each in of("start") for address in each.points],
+        [address for each in of("stop") for address in each.points],
+        ranges("data-include"),
+        ranges("data-exclude"),
+        tuple(level for each in of(LEVEL) for level in each.levels),
+        tuple(context for each in of(CONTEXT) for context in each.contexts),
+        word("exceptions", "as others"),
+        word("secure", "on") == "on",
+        word("nonsecure", "on") == "on",
+    )
 
 
 def commas(text: str) -> List[str]:

@@ -6,8 +6,6 @@ import re
 from typing import List, Optional, Sequence
 
 from gdb_etm.capture import Core
-from gdb_etm.commands.anchors import STACK_POINTERS, Anchored
-from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.errors import ImageError
 from gdb_etm.program.cfi import CallFrames, load_frames
 from gdb_etm.program.ram import Piece, load_writable, regions
@@ -15,6 +13,8 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.replay.reliance import Reliance
+from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.halt_states import STACK_POINTERS, Anchored
 
 _BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)
 

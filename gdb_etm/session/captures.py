@@ -5,11 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage, TraceSource
-from gdb_etm.commands.anchors import Anchored
-from gdb_etm.commands.decoding import decode_capture, taking_apart
-from gdb_etm.commands.listing import Packets
-from gdb_etm.commands.progress import Meter
-from gdb_etm.commands.ranges import Window
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
 from gdb_etm.history.calls import CallHistory, call_history
@@ -18,11 +13,16 @@ from gdb_etm.history.exits import Exits
 from gdb_etm.history.reader import Resolver
 from gdb_etm.history.store import History, Span
 from gdb_etm.program.image import Program
+from gdb_etm.session.decoding import decode_capture, taking_apart
+from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.packet_listing import Packets
+from gdb_etm.session.progress import Meter
+from gdb_etm.session.ranges import Window
 from gdb_etm.views.text import plural
 
 if TYPE_CHECKING:
-    from gdb_etm.commands.recovered import Recovered  # these need this module
-    from gdb_etm.commands.walk import Walk
+    from gdb_etm.session.recovered import Recovered  # these need this module
+    from gdb_etm.session.walk import Walk
 
 ReadMemory = Callable[[int, int], bytes]
 """Reads the target's memory: address, size in bytes."""
@@ -59,9 +59,9 @@ class Decoded:
         self.functions_shown: Optional[Window] = None
         """What ``etm functions`` showed last."""
         self.walk: Optional[Walk] = None
-        """The user's walk through it, see :mod:`gdb_etm.commands.walk`."""
+        """The user's walk through it, see :mod:`gdb_etm.session.walk`."""
         self.recovered: Optional[Recovered] = None
-        """Its registers and memory as they were asked for last, see :mod:`gdb_etm.commands.recovered`."""
+        """Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.recovered`."""
         self._calls: Optional[CallHistory] = None
         self._clock: Optional[Clock] = None
         self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None

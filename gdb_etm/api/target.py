@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Dict, Mapping, Optional, Protocol, Sequence
 
-from gdb_etm.commands.offline import OfflineDebugger
 from gdb_etm.errors import AccessError, ConnectError
+from gdb_etm.offline.debugger import OfflineDebugger
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
@@ -58,7 +58,7 @@ class Runner(Protocol):
 
 
 class ScriptDebugger(OfflineDebugger):
-    """The :class:`~gdb_etm.commands.debugger.Debugger` of a script outside GDB: ELF files, and the core beside us.
+    """The :class:`~gdb_etm.session.debugger.Debugger` of a script outside GDB: ELF files, and the core beside us.
 
     :param paths: ELF files with symbols; may be empty.
     :raises ImageError: A file cannot be read.

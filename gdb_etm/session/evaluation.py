@@ -5,14 +5,6 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Sequence
 
-from gdb_etm.commands.declare import Argument, Values
-from gdb_etm.commands.history import TRACE_ID
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.records import Decoded, Record
-from gdb_etm.commands.recovered import THIS_GDB, Recovered, recovered
-from gdb_etm.commands.session import Session
-from gdb_etm.commands.shadow import Answer, Shadow
-from gdb_etm.commands.walk import Arguments
 from gdb_etm.errors import CommandError
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
@@ -24,9 +16,12 @@ from gdb_etm.replay.layout import Layout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.target import Replay
 from gdb_etm.replay.view import Sight, View
+from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.recovered import THIS_GDB, Recovered, recovered
+from gdb_etm.session.second_gdb import Answer, Shadow
+from gdb_etm.session.session import Session
+from gdb_etm.session.walk import Arguments
 from gdb_etm.views.values import mark
-
-AT = Argument("--at", count, "before this instruction instead of at the position", "N")
 
 _ROUNDS = 200
 # Each finds more memory that is not known; a list whose links are not known ends at the first.
@@ -68,15 +63,16 @@ class Moment(NamedTuple):
         return self.known.news(self.session.debugger)
 
 
-def moment(session: Session, values: Values, needs_position: bool = True) -> Moment:
-    """Give the moment that a command is about: where the cursor is, or what ``--at`` says; what leads to it is solved.
+def moment(session: Session, at: Optional[int], trace_id: Optional[int] = None, needs_position: bool = True) -> Moment:
+    """Give a moment of the newest capture, with what leads to it solved.
 
+    :param at: The number of an instruction, the moment before it; None: where the cursor is.
+    :param trace_id: Of the core; None: the one that was looked at last.
     :param needs_position: Whether the end will not do where there is no cursor.
-    :raises CommandError: There is none.
+    :raises CommandError: There is no such moment.
     """
     record = session.look()
-    decoded = session.decode(record, values.get(TRACE_ID))
-    at = values.get(AT)
+    decoded = session.decode(record, trace_id)
     known = recovered(session, record, decoded)
     if at is None and session.places is None and needs_position:
         raise CommandError("without GDB there is no position: say before which instruction")

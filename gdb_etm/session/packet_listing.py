@@ -7,10 +7,10 @@ from heapq import merge
 from itertools import islice
 from typing import ContextManager, Deque, Iterator, List, Optional, Sequence, Tuple
 
-from gdb_etm.commands.progress import Meter, Task
-from gdb_etm.commands.ranges import Window
 from gdb_etm.history.build import SourceStream
 from gdb_etm.protocols.packet import Packet
+from gdb_etm.session.progress import Meter, Task
+from gdb_etm.session.ranges import Window
 from gdb_etm.views.text import about_text, plural
 
 _KEPT = 1 << 15

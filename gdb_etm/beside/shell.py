@@ -139,8 +139,8 @@ def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Opt
 
 
 def _source(arguments: argparse.Namespace, name: str) -> Source:
-    from gdb_etm.commands.programs import with_programs
-    from gdb_etm.commands.proxying import Histories, SnapshotSource, TracingSource
+    from gdb_etm.beside.histories import Histories, SnapshotSource, TracingSource
+    from gdb_etm.session.programs import with_programs
     from gdb_etm.snapshot.reader import read_snapshot
 
     histories = Histories(arguments.elf)
@@ -247,10 +247,10 @@ def load_replay(
     :param tell: Takes what the user should know of it, a line at a time.
     :raises EtmError: There is nothing to replay.
     """
-    from gdb_etm.commands.offline import OfflineDebugger
-    from gdb_etm.commands.programs import with_programs
-    from gdb_etm.commands.replaying import make_replay
-    from gdb_etm.commands.session import Session
+    from gdb_etm.beside.replays import make_replay
+    from gdb_etm.offline.debugger import OfflineDebugger
+    from gdb_etm.session.programs import with_programs
+    from gdb_etm.session.session import Session
     from gdb_etm.snapshot.reader import read_snapshot
 
     debugger = OfflineDebugger(files)

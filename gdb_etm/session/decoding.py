@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ContextManager, Dict, Optional
 
 from gdb_etm.capture import Capture
-from gdb_etm.commands.crew import decode_together, processors
-from gdb_etm.commands.interpreter import interpreter
-from gdb_etm.commands.progress import Meter, Task
 from gdb_etm.history.build import DecoderCache, decode_parts, histories, parts
 from gdb_etm.history.store import History
+from gdb_etm.session.decode_pool import decode_together, processors
+from gdb_etm.session.interpreter import interpreter
+from gdb_etm.session.progress import Meter, Task
 from gdb_etm.views.text import about_text
 
 _LARGE = 1 << 22

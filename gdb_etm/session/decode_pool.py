@@ -13,14 +13,14 @@ import subprocess
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
-from gdb_etm.commands.worker import MESSAGE, PROGRESS, RESULT
 from gdb_etm.history.build import DecoderCache, Part, Progress, decode_part
 from gdb_etm.history.columns import ColumnError
 from gdb_etm.history.errand import read_result, write_errand
 from gdb_etm.protocols.recorder import Recorder
+from gdb_etm.session.decode_worker import MESSAGE, PROGRESS, RESULT
 
 # Neither the working directory nor the environment decides what the process imports.
-_BOOT = "import sys; sys.path.append(sys.argv[1]); from gdb_etm.commands.worker import main; sys.exit(main())"
+_BOOT = "import sys; sys.path.append(sys.argv[1]); from gdb_etm.session.decode_worker import main; sys.exit(main())"
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _PIECE = 1 << 20
 _LARGEST_RESULT = 1 << 10

@@ -18,7 +18,6 @@ from typing import (
 )
 
 from gdb_etm.capture import Beginning, BufferEnd, Capture, MemoryImage
-from gdb_etm.commands.debugger import Debugger
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.history.store import History
 from gdb_etm.program.blocks import Blocks
@@ -27,6 +26,7 @@ from gdb_etm.program.ram import Piece, in_use, load_writable
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.values import State
+from gdb_etm.session.debugger import Debugger
 from gdb_etm.traceunit.options import TraceOptions
 
 if TYPE_CHECKING:

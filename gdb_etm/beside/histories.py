@@ -5,20 +5,20 @@ from __future__ import annotations
 import gc
 from typing import Callable, List, Optional, Sequence
 
+from gdb_etm.beside.replays import make_replay
+from gdb_etm.beside.server_port import ServerPort
 from gdb_etm.capture import Capture
-from gdb_etm.commands.anchors import Anchor, Anchored, anchored_of
-from gdb_etm.commands.live import Live, over_port
-from gdb_etm.commands.offline import OfflineDebugger
-from gdb_etm.commands.records import with_images
-from gdb_etm.commands.replaying import make_replay
-from gdb_etm.commands.server_port import ServerPort
-from gdb_etm.commands.session import Session
 from gdb_etm.coresight.topology import Choice
 from gdb_etm.errors import CaptureError, EtmError
+from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay
+from gdb_etm.session.captures import with_images
+from gdb_etm.session.connection import Live, over_port
+from gdb_etm.session.halt_states import Anchor, Anchored, anchored_of
+from gdb_etm.session.session import Session
 from gdb_etm.traceunit.options import TraceOptions
 
 LIVE_END = "[the live end: here the target is halted; the next command runs it]"

@@ -7,9 +7,9 @@ import re
 from bisect import bisect_right
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.commands.debugger import SourceLine
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import Loaded, is_name_of
+from gdb_etm.session.debugger import SourceLine
 
 _SET_ADDRESS = 2
 _ASSEMBLER = 0x8001  # DW_LANG_Mips_Assembler

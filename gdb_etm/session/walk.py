@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.commands.places import ReplayPlaces
-from gdb_etm.commands.records import Decoded
-from gdb_etm.commands.recovered import Variables
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.stack import Level
 from gdb_etm.history.steps import FrameId, Reason, Stop
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.places import ReplayPlaces
+from gdb_etm.session.recovered import Variables
+from gdb_etm.session.session import Session
 from gdb_etm.views.stops import NO_MORE, FrameRow, frame_text, level_text, source_text
 from gdb_etm.views.text import end_text, gap_text
 

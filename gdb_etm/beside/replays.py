@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from typing import Optional, Sequence
 
-from gdb_etm.commands.anchors import Anchored
-from gdb_etm.commands.records import Decoded
-from gdb_etm.commands.recovering import rules_of
 from gdb_etm.errors import CaptureError
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
@@ -21,6 +18,9 @@ from gdb_etm.replay.layout import Layout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import RecoveredPast
 from gdb_etm.replay.target import Replay
+from gdb_etm.session.captures import Decoded
+from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.recovery_inputs import rules_of
 from gdb_etm.views.text import end_text
 
 CAPTURE_ENDS = "[the capture ends here: nothing can be added to it]"

@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeV
 
 from gdb_etm.access.wire import Message
 from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
-from gdb_etm.commands.anchors import Anchor, Anchored
 from gdb_etm.replay.reliance import Reliance, reliance_of
+from gdb_etm.session.halt_states import Anchor, Anchored
 
 _PIECE = 1 << 19
 # Bytes of a buffer in one message.

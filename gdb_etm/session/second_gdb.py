@@ -16,7 +16,6 @@ from contextlib import closing
 from itertools import count
 from typing import IO, Iterator, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.commands.places import SymbolFile
 from gdb_etm.errors import CommandError, ConnectError
 from gdb_etm.program.dropped import without_dropped
 from gdb_etm.replay.ends import Host
@@ -24,6 +23,7 @@ from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.target import Reply
 from gdb_etm.replay.view import View
 from gdb_etm.replay.wires import Wire, over_socket, wait
+from gdb_etm.session.places import SymbolFile
 from gdb_etm.sockets.door import Door
 from gdb_etm.sockets.listener import listen_privately
 

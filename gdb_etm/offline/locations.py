@@ -6,17 +6,17 @@ import re
 from difflib import get_close_matches
 from typing import List, Sequence, Tuple
 
-from gdb_etm.commands.offline import OfflineDebugger
-from gdb_etm.commands.parse import count
 from gdb_etm.errors import CommandError
 from gdb_etm.history.frames import Function
+from gdb_etm.offline.debugger import OfflineDebugger
+from gdb_etm.session.numbers import count
 
 _LINE = re.compile(r"(.+):([0-9]+)\Z")
 _SHOWN = 8
 
 
 class ElfLocations:
-    """The :class:`~gdb_etm.commands.places.Locations` of a program by the symbols and line tables of its ELF files.
+    """The :class:`~gdb_etm.session.places.Locations` of a program by the symbols and line tables of its ELF files.
 
     :param debugger: The ELF files.
     """

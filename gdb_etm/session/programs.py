@@ -7,9 +7,9 @@ from itertools import chain
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage
-from gdb_etm.commands.records import with_images
 from gdb_etm.errors import CommandError, ImageError
 from gdb_etm.program.image import Program, load_constants, load_elf
+from gdb_etm.session.captures import with_images
 
 _FEW = 16
 """Less than one byte in so many may differ: breakpoints, and what a kernel patches in its own code."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.commands.debugger import SourceLine, read_source
-from gdb_etm.commands.disassembler import Disassembler, symbol_text
-from gdb_etm.commands.lines import LineTable, load_lines
-from gdb_etm.commands.symbols import SymbolTable, load_symbols, load_variables
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.history.frames import Function
+from gdb_etm.offline.lines import LineTable, load_lines
+from gdb_etm.offline.symbols import SymbolTable, load_symbols, load_variables
 from gdb_etm.program.isa import Isa
+from gdb_etm.session.debugger import SourceLine, read_source
+from gdb_etm.session.disassembler import Disassembler, symbol_text
 
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
 
 
 class OfflineDebugger:
-    """The :class:`~gdb_etm.commands.debugger.Debugger` of the shell: files, and no target.
+    """The :class:`~gdb_etm.session.debugger.Debugger` of the shell: files, and no target.
 
     :param paths: ELF files with symbols; may be empty.
     :raises ImageError: A file cannot be read.

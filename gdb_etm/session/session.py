@@ -7,27 +7,26 @@ from collections import deque
 from typing import TYPE_CHECKING, Callable, Collection, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from gdb_etm.capture import Capture, MemoryImage
-from gdb_etm.commands.anchors import Anchor, Anchored, Anchors, anchored_of, leaves_nothing_out
-from gdb_etm.commands.debugger import Debugger
-from gdb_etm.commands.declare import Command, Values
-from gdb_etm.commands.event_set import EventSet
-from gdb_etm.commands.filter_set import FilterSet
-from gdb_etm.commands.overview import overview, standing
-from gdb_etm.commands.places import Locations, ReplayPlaces
-from gdb_etm.commands.progress import Meter
-from gdb_etm.commands.records import Decoded, Record
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import History
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
+from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.events import EventSet
+from gdb_etm.session.filters import FilterSet
+from gdb_etm.session.halt_states import Anchor, Anchored, Anchors, anchored_of, leaves_nothing_out
+from gdb_etm.session.places import Locations, ReplayPlaces
+from gdb_etm.session.progress import Meter
+from gdb_etm.session.request import TraceRequest
 from gdb_etm.views.captures import counts_text, size_text
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from gdb_etm.commands.live import Live  # imported when connecting: it takes a while
-    from gdb_etm.commands.shadow import Shadow  # imported when it is started
+    from gdb_etm.session.connection import Live  # imported when connecting: it takes a while
+    from gdb_etm.session.second_gdb import Shadow  # imported when it is started
 
 KEPT = 16
 """Captures that stay at hand."""
@@ -71,8 +70,8 @@ class Session:
         """What of the program is traced."""
         self.events = EventSet()
         """What the trace unit does when events happen."""
-        self.asked = Values()
-        """What was typed at the last ``etm start``."""
+        self.request = TraceRequest()
+        """What was wished at the last ``etm start``."""
         self.replays: Optional[str] = None
         """The debugger's connection to a snapshot that is replayed, as it describes it; None without one."""
         self.replayer: Optional[Popen[str]] = None
@@ -413,9 +412,3 @@ class Session:
 
     def _next_name(self) -> str:
         return "capture %d" % (self._taken + 1)
-
-    def overview(self, commands: Sequence[Command]) -> Iterator[str]:
-        """Say how things stand and which commands there are."""
-        yield standing(self)
-        yield ""
-        yield from overview(commands)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.client import SERVER, Client, attach, start
 from gdb_etm.access.port import AccessPort
 from gdb_etm.access.wire import NO_CORE, Message, describe
 from gdb_etm.capture import Capture, Core, MemoryImage
-from gdb_etm.commands.anchors import Anchored
-from gdb_etm.commands.debugger import Debugger
-from gdb_etm.commands.describe import core_type, info_lines, path_line, start_line, status_lines
-from gdb_etm.commands.handing import capture_messages
-from gdb_etm.commands.interpreter import interpreter
-from gdb_etm.commands.records import with_images
 from gdb_etm.coresight.components import Component, product, read_identity
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
@@ -26,13 +20,19 @@ from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.registers import cortex_m
-from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, Level, QElements, TraceOptions
+from gdb_etm.session.captures import with_images
+from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.description import core_type, info_lines, path_line, start_line, status_lines
+from gdb_etm.session.halt_states import Anchored
+from gdb_etm.session.interpreter import interpreter
+from gdb_etm.session.messages import capture_messages
+from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
 
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
 """What is told when a second connection would take GDB's own."""
-_BESIDE = "gdb_etm.commands.beside"
+_BESIDE = "gdb_etm.beside.process"
 _RELY_SECONDS = 60.0
 # Values of many instructions may be to be worked out.
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
@@ -456,23 +456,6 @@ def path_with(
     path = find_path(components, location, choice)
     inputs = {**profile.funnel_inputs(path.source.address), **choice.inputs}
     return find_path(components, location, choice._replace(inputs=inputs))
-
-
-def options_from(ranges: Mapping[str, Sequence[Tuple[int, int]]], **more: Any) -> TraceOptions:
-    """Put what a user typed in the trace unit's terms.
-
-    :param ranges: Pairs of addresses by the name of the option.
-    :param more: Other options by their names, where the option is an enumeration or has exception levels as words.
-    :raises CaptureError: It makes no sense.
-    """
-    pairs: Dict[str, Any] = {name: tuple(AddressRange(*pair) for pair in given) for name, given in ranges.items()}
-    kinds = {"data": DataTrace, "conditional": Conditionals, "q_elements": QElements, "exceptions": Exceptions}
-    for name, kind in kinds.items():
-        more[name] = kind(more[name])
-    try:
-        return TraceOptions(levels=tuple(Level(*each) for each in more.pop("levels")), **pairs, **more)
-    except ValueError as error:
-        raise CaptureError(str(error))
 
 
 def _spaces(client: Client, first: Optional[int] = None) -> List[Space]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Mapping, Optional, Sequence
 
-from gdb_etm.commands.filter_set import Range, commas, range_of
-from gdb_etm.commands.parse import count
-from gdb_etm.commands.places import Locations
 from gdb_etm.errors import CommandError
+from gdb_etm.session.filters import commas, range_of
+from gdb_etm.session.numbers import count
+from gdb_etm.session.places import Locations
+from gdb_etm.session.request import Range
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
     ALWAYS,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.commands.event_words import action_of, event_of
-from gdb_etm.commands.places import Locations
 from gdb_etm.errors import CommandError
+from gdb_etm.session.event_words import action_of, event_of
+from gdb_etm.session.places import Locations
 from gdb_etm.traceunit.events import Action, Counter, Event, Rule, Timestamp
 
 _POSITION = 50
@@ -91,14 +91,9 @@ class EventSet:
         self._stale = False
 
 
-def asked_of(events: Events) -> Dict[str, Any]:
-    """Put events in the terms of :class:`~gdb_etm.traceunit.options.TraceOptions`."""
-    return {
-        "rules": tuple(Rule(each.when, each.do, each.event) for each in events.reactions),
-        "counters": tuple(events.counters),
-        "first_state": events.first_state,
-        "trigger_position": events.position,
-    }
+def rules_of(events: Events) -> Tuple[Rule, ...]:
+    """Put reactions in the terms of :class:`~gdb_etm.traceunit.options.TraceOptions`."""
+    return tuple(Rule(each.when, each.do, each.event) for each in events.reactions)
 
 
 def asks_for_time(events: Events) -> bool:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from contextlib import contextmanager
-from typing import Dict, Iterator, List, Mapping, Optional, Set, Tuple
+from typing import Dict, Iterator, List, Mapping, Optional, Set
 
-from gdb_etm.commands.debugger import Debugger
-from gdb_etm.commands.declare import Setting
-from gdb_etm.commands.progress import Interrupted, Meter, Task
-from gdb_etm.commands.records import Decoded, Record
-from gdb_etm.commands.recovering import recovery_of
-from gdb_etm.commands.session import Session
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Finding, Tier, Written
-from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, regions, reliance_of
+from gdb_etm.replay.reliance import reliance_of
+from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.progress import Interrupted, Meter, Task
+from gdb_etm.session.recovery_inputs import recovery_of
+from gdb_etm.session.session import Session
 from gdb_etm.views.text import plural
 
 _PARTS = 1000
@@ -30,56 +28,8 @@ VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 
 
-def _check_regions(text: str) -> None:
-    try:
-        regions(text)
-    except ValueError as error:
-        raise CommandError(str(error)) from None
-
-
 THIS_GDB = "auto"
-
-
-def _check_path(text: str) -> None:
-    if not os.access(text, os.X_OK) or not os.path.isfile(text):
-        raise CommandError('"%s" is no program; a path such as /usr/bin/gdb-multiarch is, or %s' % (text, THIS_GDB))
-
-
-RECOVERY_SETTINGS: Tuple[Setting, ...] = (
-    Setting(
-        "recovery",
-        "how far the past's registers and memory are worked out",
-        "exact: what follows from the trace, the program and the halted core.\n"
-        "assumed: also what holds if calls and handlers keep SP and r4 to r11, and call frame information is right.\n"
-        "likely: also what holds if stores to addresses of which nothing is known wrote somewhere else.\n"
-        "off: nothing.  What is not exact is marked, but by GDB's own commands in the past.",
-        "assumed",
-        tuple(LIMITS),
-    ),
-    Setting(
-        "recovery-limit",
-        "instructions before the end whose values are worked out",
-        "a number; unlimited or 0: all.  The newest 50,000 are worked out at the first look, and older ones when they\n"
-        "are asked for, which takes a second for each 10,000.",
-        str(MOST),
-    ),
-    Setting(
-        "volatile",
-        "memory that others write too",
-        "none, or ADDRESS,SIZE of each piece, such as 0x20000400,64: what DMA or another core writes cannot be told.",
-        NO_REGIONS,
-        (NO_REGIONS,),
-        _check_regions,
-    ),
-    Setting(
-        "gdb",
-        "the GDB that prints values of the past",
-        "auto: this one's own program, started a second time.  Or the path of another.",
-        THIS_GDB,
-        (THIS_GDB,),
-        _check_path,
-    ),
-)
+"""The setting ``gdb`` that asks for this GDB's own program, started a second time."""
 
 
 class Recovered:

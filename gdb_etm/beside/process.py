@@ -12,12 +12,12 @@ from typing import Callable, List, Mapping, Optional, Sequence
 
 from gdb_etm.access import server
 from gdb_etm.access.wire import Message
+from gdb_etm.beside.histories import HandedSource
 from gdb_etm.capture import MemoryImage
-from gdb_etm.commands.handing import anchored_from, capture_of, files_from, number_of, reliance_from
-from gdb_etm.commands.proxying import HandedSource
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.packets import Item, Kind
 from gdb_etm.replay.proxy import Proxy
+from gdb_etm.session.messages import anchored_from, capture_of, files_from, number_of, reliance_from
 
 _LARGEST = 1 << 26
 _MOST_IMAGES = 1 << 12

@@ -1,0 +1,8 @@
+"""Processes beside GDB: reverse execution between GDB and a server, and in the place of one.
+
+- ``process.py``: the process that ``etm connect`` starts; it owns the probe.
+- ``shell.py``: ``gdb-etm replay`` and ``gdb-etm proxy``.
+- ``histories.py``: where their history comes from: a trace unit, a snapshot, or the captures of GDB's plug-in.
+- ``replays.py``: a history as GDB's remote target.
+- ``server_port.py``: registers through the memory packets of any GDB server.
+"""
