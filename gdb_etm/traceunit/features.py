@@ -176,17 +176,7 @@ def _armv7(unit: Armv7Capabilities) -> Iterator[Feature]:
         ),
         ("ETMCCR.AddrPairs", "ETMCCR.StartStop", "ETMCCER.WatchStartStop", "ETMCCR.CIDComps", "ETMIDR.Security"),
     )
-    counters = _several(min(field("ETMCCR.Counters"), 4), "counter of 16 bits", "", "counters of 16 bits")
-    if counters and field("ETMCCER.ReducedCounter"):
-        counters += "; counter 0 only counts cycles"
-    yield Feature("counters", counters or "none", ("ETMCCR.Counters", "ETMCCER.ReducedCounter"))
-    yield Feature("sequencer", "3 states" if field("ETMCCR.Sequencer") else "none", ("ETMCCR.Sequencer",))
-    external = _listed(
-        _several(field("ETMCCR.ExtIn"), "input"),
-        _several(field("ETMCCR.ExtOut"), "output"),
-        _several(field("ETMCCER.ExtInSel"), "selected input", " of a bus of %d" % field("ETMCCER.ExtInBus")),
-    )
-    yield Feature("external", external, ("ETMCCR.ExtIn", "ETMCCR.ExtOut", "ETMCCER.ExtInSel", "ETMCCER.ExtInBus"))
+    yield from _armv7_resources(unit)
     own = ("ETMCR.DataAddress", "ETMCR.DataValue") if has_data else ("ETMCCER.ReturnStack",)
     yield Feature(
         "options",
@@ -203,6 +193,21 @@ def _armv7(unit: Armv7Capabilities) -> Iterator[Feature]:
     yield Feature(
         "synchronisation", "as wanted" if fixed is None else "every %d bytes, fixed" % fixed, ("ETMSYNCFR.Frequency",)
     )
+
+
+def _armv7_resources(unit: Armv7Capabilities) -> Iterator[Feature]:
+    field = unit.field
+    counters = _several(min(field("ETMCCR.Counters"), 4), "counter of 16 bits", "", "counters of 16 bits")
+    if counters and field("ETMCCER.ReducedCounter"):
+        counters += "; counter 0 only counts cycles"
+    yield Feature("counters", counters or "none", ("ETMCCR.Counters", "ETMCCER.ReducedCounter"))
+    yield Feature("sequencer", "3 states" if field("ETMCCR.Sequencer") else "none", ("ETMCCR.Sequencer",))
+    external = _listed(
+        _several(field("ETMCCR.ExtIn"), "input"),
+        _several(field("ETMCCR.ExtOut"), "output"),
+        _several(field("ETMCCER.ExtInSel"), "selected input", " of a bus of %d" % field("ETMCCER.ExtInBus")),
+    )
+    yield Feature("external", external, ("ETMCCR.ExtIn", "ETMCCR.ExtOut", "ETMCCER.ExtInSel", "ETMCCER.ExtInBus"))
 
 
 def _several(count: int, noun: str, more: str = "", nouns: str = "") -> str:
