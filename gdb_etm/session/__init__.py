@@ -6,13 +6,13 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``debugger.py``, ``places.py``: what is needed of a debugger, as protocols; GDB and ELF files fulfil them.
 - ``connection.py``: how the target's registers are reached; ``interpreter.py``, which Python does so;
   ``description.py``, the trace hardware in words.
-- ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to trace;
-  ``planning.py`` makes the trace unit's options of all that, and starts.
+- ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to
+  trace; ``planning.py`` makes the trace unit's options of all that, and starts.
 - ``captures.py``: captures at hand, decoded when somebody looks; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
 - ``halt_states.py``: the state of the core at the halt and before the run, from which the past is worked out.
 - ``recovery_inputs.py``, ``recovered.py``: registers and memory of the past.
 - ``walk.py``: the cursor in a history; ``evaluation.py`` and ``second_gdb.py`` print values at it.
 - ``messages.py``: captures on their way to the process beside GDB.
-- ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``disassembler.py``: small things that many use.
+- ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``disassembler.py``: small things for many.
 """

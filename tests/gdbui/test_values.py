@@ -23,11 +23,11 @@ DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 _PUSHED = """python
 from gdb_etm.api.inside import commands_session
 from gdb_etm.commands.declare import Values
-from gdb_etm.commands.evaluation import moment
+from gdb_etm.commands.values import moment_of
 from gdb_etm.history.path import Path
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.view import Sight
-at = moment(commands_session(), Values())
+at = moment_of(commands_session(), Values())
 sight = Sight(at.recovery, Path(at.decoded.history))
 stack = at.recovery.register(at.number, "sp").value
 for tier in (Tier.EXACT, Tier.ASSUMED):
