@@ -14,7 +14,8 @@ from gdb_etm.commands.captures import FORCE, LOAD, SAVE
 from gdb_etm.commands.parse import parse
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.session.captures import Decoded, Record
-from gdb_etm.session.recovered import Recovered, recovered
+from gdb_etm.session.past import recovered
+from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.session import Session
 
 

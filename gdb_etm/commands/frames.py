@@ -8,8 +8,9 @@ from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.evaluation import arguments, moment
 from gdb_etm.session.numbers import count
+from gdb_etm.session.past import walk
 from gdb_etm.session.session import Session
-from gdb_etm.session.walk import Arguments, walk
+from gdb_etm.session.walk import Arguments
 
 LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
 LEVELS = Argument("COUNT", count, "how many frames; 1 when absent")

@@ -10,8 +10,9 @@ from gdb_etm.errors import CommandError
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.steps import FrameId, Reason, Steps, Stop
 from gdb_etm.session.numbers import count
+from gdb_etm.session.past import walk
 from gdb_etm.session.session import Session
-from gdb_etm.session.walk import Walk, walk
+from gdb_etm.session.walk import Walk
 
 COUNT = Argument("COUNT", count, "how many times; 1 when absent")
 PLACE = Argument(

@@ -19,10 +19,9 @@ from gdb_etm.history.lines import Inlined, InlinedKey, Line
 from gdb_etm.history.reader import Entered
 from gdb_etm.session.debugger import read_source
 from gdb_etm.session.numbers import count
+from gdb_etm.session.past import VARIABLES, walk
 from gdb_etm.session.places import SymbolFile
-from gdb_etm.session.recovered import VARIABLES
 from gdb_etm.session.session import Session
-from gdb_etm.session.walk import walk
 
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 

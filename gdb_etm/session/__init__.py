@@ -11,8 +11,9 @@ Commands and the Python interface are two ways to the same things here; neither 
 - ``captures.py``: captures at hand, decoded when somebody looks; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
 - ``halt_states.py``: the state of the core at the halt and before the run, from which the past is worked out.
-- ``recovery_inputs.py``, ``recovered.py``: registers and memory of the past.
-- ``walk.py``: the cursor in a history; ``evaluation.py`` and ``second_gdb.py`` print values at it.
+- ``walk.py``: the cursor in a history; ``recovered.py``: the recovery of its registers and memory, from what
+  ``recovery_inputs.py`` finds; ``past.py`` makes both for a capture and keeps them.
+- ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``messages.py``: captures on their way to the process beside GDB.
 - ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``disassembler.py``: small things for many.
 """

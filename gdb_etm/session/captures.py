@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.capture import Capture, MemoryImage, TraceSource
 from gdb_etm.errors import AccessError, CaptureError, CommandError
@@ -18,11 +18,9 @@ from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.packet_listing import Packets
 from gdb_etm.session.progress import Meter
 from gdb_etm.session.ranges import Window
+from gdb_etm.session.recovered import Recovered
+from gdb_etm.session.walk import Walk
 from gdb_etm.views.text import plural
-
-if TYPE_CHECKING:
-    from gdb_etm.session.recovered import Recovered  # these need this module
-    from gdb_etm.session.walk import Walk
 
 ReadMemory = Callable[[int, int], bytes]
 """Reads the target's memory: address, size in bytes."""
@@ -59,9 +57,9 @@ class Decoded:
         self.functions_shown: Optional[Window] = None
         """What ``etm functions`` showed last."""
         self.walk: Optional[Walk] = None
-        """The user's walk through it, see :mod:`gdb_etm.session.walk`."""
+        """The user's walk through it, see :mod:`gdb_etm.session.past`."""
         self.recovered: Optional[Recovered] = None
-        """Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.recovered`."""
+        """Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.past`."""
         self._calls: Optional[CallHistory] = None
         self._clock: Optional[Clock] = None
         self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None

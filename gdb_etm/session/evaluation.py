@@ -17,7 +17,8 @@ from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.target import Replay
 from gdb_etm.replay.view import Sight, View
 from gdb_etm.session.captures import Decoded, Record
-from gdb_etm.session.recovered import THIS_GDB, Recovered, recovered
+from gdb_etm.session.past import recovered
+from gdb_etm.session.recovered import THIS_GDB, Recovered
 from gdb_etm.session.second_gdb import Answer, Shadow
 from gdb_etm.session.session import Session
 from gdb_etm.session.walk import Arguments

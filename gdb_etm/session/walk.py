@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 from gdb_etm.errors import CommandError
+from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.stack import Level
 from gdb_etm.history.steps import FrameId, Reason, Stop
-from gdb_etm.session.captures import Decoded
+from gdb_etm.history.store import History
 from gdb_etm.session.places import ReplayPlaces
-from gdb_etm.session.recovered import Variables
-from gdb_etm.session.session import Session
 from gdb_etm.views.stops import NO_MORE, FrameRow, frame_text, level_text, source_text
 from gdb_etm.views.text import end_text, gap_text
 
@@ -29,21 +28,39 @@ class Arguments(NamedTuple):
     """What they rest on, where that is not everything exact."""
 
 
+class Variables(Protocol):
+    """The registers at a position, for convenience variables."""
+
+    def at(self, number: int) -> Dict[str, Optional[int]]:
+        """Give them before an instruction, by the variables' names; what is not known is None."""
+
+    def news(self) -> List[str]:
+        """Tell what the user should know of how they were worked out."""
+
+
 class Walk:
     """A cursor with the debugger's view of where it is.
 
-    :param decoded: The history.
+    :param history: The history.
+    :param calls: Gives its calls.
     :param places: The debugger's symbols.
     :param is_live: Whether the end of the history is where the target is halted.
     :param variables: Gives the registers at a position.
     """
 
-    def __init__(self, decoded: Decoded, places: ReplayPlaces, is_live: bool, variables: Variables) -> None:
+    def __init__(
+        self,
+        history: History,
+        calls: Callable[[], CallHistory],
+        places: ReplayPlaces,
+        is_live: bool,
+        variables: Variables,
+    ) -> None:
         self.places = places
-        self.cursor = Cursor(decoded.history, lambda: decoded.calls(places.function_at), places)
+        self.cursor = Cursor(history, calls, places)
         self.listed: Optional[Tuple[str, int]] = None
         """File and line of the last source line that ``etm list`` showed since the last move."""
-        self._decoded = decoded
+        self._history = history
         self._is_live = is_live
         self._variables = variables
 
@@ -179,24 +196,7 @@ class Walk:
         if stop.position.number == self.cursor.end:
             yield self._end()
         else:
-            yield end_text(self._decoded.history.end_reason)
+            yield end_text(self._history.end_reason)
 
     def _end(self) -> str:
         return LIVE_END if self._is_live else CAPTURE_END
-
-
-def walk(session: Session) -> Walk:
-    """Give the walk through the current capture, begun at its end.
-
-    :raises CommandError: There is no capture, or nothing in it.
-    """
-    record = session.look()
-    decoded = session.decode(record)
-    if session.places is None:
-        raise CommandError("this needs a debugger's symbols")
-    if not len(decoded.history):
-        raise CommandError("the history holds no instructions")
-    if decoded.walk is None:
-        is_halted = record.is_live and record.anchored.end is not None
-        decoded.walk = Walk(decoded, session.places, is_halted, Variables(session, record, decoded))
-    return decoded.walk

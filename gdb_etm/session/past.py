@@ -1,0 +1,107 @@
+"""The past of a capture: the walk through it, and its registers and memory, made at the first look and kept with it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Dict, List, Mapping, Optional
+
+from gdb_etm.errors import CommandError
+from gdb_etm.recovery.values import Tier
+from gdb_etm.replay.reliance import reliance_of
+from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.progress import Interrupted
+from gdb_etm.session.recovered import Recovered, Watch
+from gdb_etm.session.recovery_inputs import recovery_of
+from gdb_etm.session.session import Session
+from gdb_etm.session.walk import Walk
+
+_KEPT = 3
+"""Histories whose values are kept."""
+_REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
+VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
+"""The convenience variables for registers, void."""
+
+
+def walk(session: Session) -> Walk:
+    """Give the walk through the current capture, begun at its end.
+
+    :raises CommandError: There is no capture, or nothing in it.
+    """
+    record = session.look()
+    decoded = session.decode(record)
+    if session.places is None:
+        raise CommandError("this needs a debugger's symbols")
+    if not len(decoded.history):
+        raise CommandError("the history holds no instructions")
+    if decoded.walk is None:
+        is_halted = record.is_live and record.anchored.end is not None
+        calls = partial(decoded.calls, session.places.function_at)
+        variables = RecoveredVariables(session, record, decoded)
+        decoded.walk = Walk(decoded.history, calls, session.places, is_halted, variables)
+    return decoded.walk
+
+
+def recovered(session: Session, record: Record, decoded: Decoded) -> Recovered:
+    """Give the recovery of a history; it works when it is asked.
+
+    :raises CommandError: It is off, or there is nothing in the history.
+    """
+    reliance = reliance_of(session.settings)
+    if reliance.limit is Tier.UNKNOWN:
+        raise CommandError('the past\'s registers and memory are not worked out: "set etm recovery assumed" has them')
+    if not len(decoded.history):
+        raise CommandError("the history holds no instructions")
+    files = tuple(session.debugger.program_files())
+    asked = reliance, files
+    known = decoded.recovered
+    if known is None or known.asked != asked:
+        watch = Watch()
+        recovery = recovery_of(record, decoded, files, reliance, watch)
+        decoded.recovered = known = Recovered(recovery, asked, watch)
+        _drop_old(session.worked_out, decoded)
+    return known
+
+
+def _drop_old(worked_out: List[Decoded], decoded: Decoded) -> None:
+    # A recovery takes up to a hundred megabytes; it can be made again.
+    worked_out[:] = [one for one in worked_out if one is not decoded] + [decoded]
+    for old in worked_out[:-_KEPT]:
+        old.recovered = None
+    del worked_out[:-_KEPT]
+
+
+class RecoveredVariables:
+    """The registers at a walk's position, for convenience variables.
+
+    :param session: Its settings say how far to go.
+    :param record: The capture.
+    :param decoded: The history of the walk.
+    """
+
+    def __init__(self, session: Session, record: Record, decoded: Decoded) -> None:
+        self._session = session
+        self._record = record
+        self._decoded = decoded
+
+    def at(self, number: int) -> Dict[str, Optional[int]]:
+        """Give them before an instruction; what is not known is None, and so is all that would take long."""
+        values: Dict[str, Optional[int]] = dict(VARIABLES)
+        history = self._decoded.history
+        if number > len(history):
+            end = self._record.anchored.after(history)
+            values.update({"etm_" + name: end.registers.get(name) for name in _REGISTERS} if end is not None else {})
+            return values
+        try:
+            found = recovered(self._session, self._record, self._decoded)
+            if found.is_long(number) or found.is_refused and found.recovery.pending(number):
+                return values
+            found.solve(number, self._session.meter)
+        except (CommandError, Interrupted):
+            return values
+        values.update({"etm_" + name: found.recovery.register(number, name).value for name in _REGISTERS})
+        return values
+
+    def news(self) -> List[str]:
+        """Tell what the user should know of how they were worked out."""
+        found = self._decoded.recovered
+        return found.news(self._session.debugger) if found is not None else []
