@@ -6,13 +6,12 @@ import os
 from typing import Dict, List, Optional, Union
 
 from gdb_etm import capture as waist
+from gdb_etm.api.files import Files, paths
 from gdb_etm.api.history import History
 from gdb_etm.api.inside import commands_session, is_inside
 from gdb_etm.api.target import ScriptDebugger
-from gdb_etm.api.words import Files, words
-from gdb_etm.commands.captures import FORCE, LOAD, SAVE
-from gdb_etm.commands.parse import parse
 from gdb_etm.history.build import DecoderCache
+from gdb_etm.session import snapshots
 from gdb_etm.session.captures import Decoded, Record
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
@@ -90,11 +89,7 @@ class Capture:
         :raises CommandError: The folder holds something else.
         :raises SnapshotError: It cannot be written.
         """
-        shown, self._session.current = self._session.current, self._record
-        try:
-            list(SAVE.run(self._session, parse(SAVE, [FORCE.name] * replace + [os.fspath(folder)])))
-        finally:
-            self._session.current = shown
+        snapshots.save(self._session, self._record, os.fspath(folder), replace)
 
 
 def load(
@@ -113,6 +108,5 @@ def load(
     :raises CommandError: An ELF file is not there.
     """
     session = commands_session() if is_inside() else Session(ScriptDebugger())
-    known = {id(record) for record in session.records}
-    list(LOAD.run(session, parse(LOAD, [os.fspath(snapshot), *words(LOAD, {"elf": elf, "buffer": buffer})])))
-    return [Capture(session, record) for record in session.records if id(record) not in known]
+    loaded = snapshots.load(session, os.fspath(snapshot), paths(elf), buffer)
+    return [Capture(session, record) for record in loaded.records]

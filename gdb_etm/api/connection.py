@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Sequence, Union
+import os
+from typing import Optional, Sequence, Union
 
+from gdb_etm.api.files import Files, paths
 from gdb_etm.api.inside import commands_session, gdb_runner, is_inside
 from gdb_etm.api.session import Session
 from gdb_etm.api.target import ScriptDebugger
-from gdb_etm.api.words import Files, words
-from gdb_etm.commands.connect import CONNECT
-from gdb_etm.commands.parse import parse
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.offline.locations import ElfLocations
+from gdb_etm.session import connecting
 from gdb_etm.session import session as commands
+from gdb_etm.session.connecting import ConnectRequest
 
 
 def connect(
@@ -28,7 +29,7 @@ def connect(
     unit: Optional[int] = None,
     buffer: Optional[int] = None,
     etb_size: Optional[int] = None,
-    truth: Union[str, None] = None,
+    truth: Optional[str] = None,
     registers: bool = False,
     data_trace: bool = False,
     option: Union[str, Sequence[str]] = (),
@@ -61,25 +62,25 @@ def connect(
     :raises TopologyError: No trace unit leads to a trace buffer.
     :raises EtmError: Trace unit or buffer cannot be used, or a file cannot be read.
     """
-    given: Dict[str, Any] = {
-        "elf": elf,
-        "probe": probe,
-        "target": target,
-        "frequency": frequency,
-        "mode": mode,
-        "dap_only": dap_only,
-        "profile": profile,
-        "unit": unit,
-        "buffer": buffer,
-        "etb_size": etb_size,
-        "truth": truth,
-        "registers": registers,
-        "data_trace": data_trace,
-        "option": option,
-    }
-    values = parse(CONNECT, ([where] if where else []) + words(CONNECT, given))
+    request = ConnectRequest(
+        where=where,
+        elf=paths(elf),
+        probe=probe,
+        target=target,
+        frequency=frequency,
+        mode=mode,
+        dap_only=dap_only,
+        profile=profile,
+        unit=unit,
+        buffer=buffer,
+        etb_size=etb_size,
+        truth=None if truth is None else os.path.expanduser(truth),
+        registers=registers,
+        data_trace=data_trace,
+        option=(option,) if isinstance(option, str) else tuple(option),
+    )
     if is_inside():
-        list(CONNECT.run(commands_session(), values))
+        list(connecting.connect(commands_session(), request))
         return current()
     debugger = ScriptDebugger()
     session = commands.Session(debugger)
@@ -87,7 +88,7 @@ def connect(
     # There is no GDB that could walk back, and so nothing that would tell the proxy for it of runs.
     session.settings["reverse"] = "off"
     try:
-        list(CONNECT.run(session, values))
+        list(connecting.connect(session, request))
     except (EtmError, KeyboardInterrupt):
         if session.live is not None:
             session.live.close()

@@ -6,7 +6,6 @@ from enum import Enum
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.commands.values import CORE, register_name
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
 from gdb_etm.history.calls import Break, Entry, Interrupt
@@ -17,6 +16,7 @@ from gdb_etm.recovery.values import Finding, Step, Value, Written
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.recovered import Recovered
+from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.views.text import exception_text, gap_text
 
 

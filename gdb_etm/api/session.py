@@ -6,13 +6,11 @@ from types import TracebackType
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from gdb_etm.api.capture import Capture
+from gdb_etm.api.command_line import run_line
 from gdb_etm.api.events import Asked, Own, with_asked
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.target import Runner
-from gdb_etm.api.words import is_range
-from gdb_etm.commands.parse import parse, split
-from gdb_etm.commands.registry import COMMANDS
 from gdb_etm.coresight.components import Component
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session import session as commands
@@ -324,11 +322,7 @@ class Session:
         :returns: The lines that it prints.
         :raises EtmError: There is no such command, or it fails.
         """
-        name, *rest = split(line) or [""]
-        for command in COMMANDS:
-            if command.name == name:
-                return list(command.run(self._session, parse(command, rest)))
-        raise CommandError('"%s" is no command; there are: %s' % (name, ", ".join(one.name for one in COMMANDS)))
+        return run_line(self._session, line)
 
     @property
     def _live(self) -> Live:
@@ -412,6 +406,11 @@ class Breakpoint:
 
 def _several(places: Any) -> Sequence[Any]:
     # One place or several; a pair of addresses is one.
-    if isinstance(places, (int, str)) or is_range(places):
+    if isinstance(places, (int, str)) or _is_range(places):
         return [places]
     return list(places)
+
+
+def _is_range(value: Any) -> bool:
+    """Tell whether a value is a pair of addresses."""
+    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(end, int) for end in value)

@@ -8,11 +8,9 @@ from typing import Iterable
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import on
 from gdb_etm.errors import CommandError
-from gdb_etm.session.captures import with_images
-from gdb_etm.session.halt_states import ram_in_use, with_anchored
 from gdb_etm.session.numbers import count
-from gdb_etm.session.programs import differences_of, named_files, with_programs
 from gdb_etm.session.session import KEPT, Session
+from gdb_etm.session.snapshots import load, save
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
 
@@ -51,46 +49,24 @@ def run_captures(session: Session, values: Values) -> Iterable[str]:
 
 def run_save(session: Session, values: Values) -> Iterable[str]:
     """Write the current capture as a snapshot folder."""
-    from gdb_etm.snapshot.writer import write_snapshot
-
     path = values.get(DIRECTORY)
     assert path is not None
     record = session.look()
-    if os.path.isdir(path) and os.listdir(path) and not os.path.isfile(os.path.join(path, "snapshot.ini")):
-        raise CommandError("%s is not empty and no snapshot; name a new folder" % path)
-    images = session.images_for(record)
-    capture = with_images(record.capture, images)
-    end = record.anchored.end
-    if record.is_live:
-        if end is not None:
-            with session.meter.task("reading the RAM that the program uses"):
-                end.keep(ram_in_use(session.images(), end.registers))
-        capture = with_anchored(capture, record.anchored)
-    written = write_snapshot(capture, path, replace=values.get(FORCE) is not None)
+    written = save(session, record, path, replace=values.get(FORCE) is not None)
     return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
 
 
 def run_load(session: Session, values: Values) -> Iterable[str]:
     """Read a snapshot folder as new captures."""
-    from gdb_etm.snapshot.reader import read_snapshot
-
     path = values.get(DIRECTORY)
     assert path is not None
-    files = named_files(values.all(ELF))
-    captures = read_snapshot(path, values.get(BUFFER))
-    mine = [name for name in session.debugger.program_files() if name not in files]
-    filled = with_programs(captures, files)
-    yield from session.debugger.load_files(files)
-    left = [name for name in session.debugger.program_files() if name in mine]
-    doubts = [difference for difference in differences_of(captures[0], left) if difference.path in left]
-    captures = filled
-    records = [session.add(capture, "loaded from " + path, is_live=False) for capture in captures]
-    session.current = records[0]
-    for record in records:
+    loaded = load(session, path, values.all(ELF), values.get(BUFFER))
+    yield from loaded.lines
+    for record in loaded.records:
         names = ", ".join("%s (%s)" % (source.name, source.protocol) for source in record.capture.sources)
         size = plural(len(record.capture.buffer), "byte")
         yield "capture %d: %s of %s" % (record.number, size, names or "no source")
-    for note in [*captures[0].notes, *map(str, doubts)]:
+    for note in loaded.notes:
         yield "note: " + note
 
 

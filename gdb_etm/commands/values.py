@@ -13,6 +13,7 @@ from gdb_etm.recovery.values import Tier, Value
 from gdb_etm.session.evaluation import Moment, marks, moment, printed
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import named
+from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.session.session import Session
 from gdb_etm.views.text import align
 from gdb_etm.views.values import RegisterRow, register_cells
@@ -37,12 +38,8 @@ ADDRESS = Argument(
     "ADDRESS", str, "an expression for the address, as for GDB's x", required=True, suggest=_expressions
 )
 
-CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
-NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
-_REGISTERS = "r0 to r12, sp, lr, %s, s0 to s31, fpscr" % ", ".join(NAMES[15:24])
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 # Where the status register has them.
-_ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", "ip": "r12"}
 _TOPICS = ("registers", "locals", "args")
 
 
@@ -95,18 +92,6 @@ def _topic(text: str) -> str:
     if len(found) != 1:
         raise CommandError('"%s" is none of: %s' % (text, ", ".join(_TOPICS)))
     return found[0]
-
-
-def register_name(text: str) -> str:
-    """Give a register's name as a recovery knows it: ``$R3`` is r3, r13 is sp.
-
-    :raises CommandError: There is no such register.
-    """
-    name = text.lstrip("$").lower()
-    name = _ALIASES.get(name, name)
-    if name not in NAMES:
-        raise CommandError('no register "%s"; there are %s' % (text, _REGISTERS))
-    return name
 
 
 def registers(at: Moment, names: List[str]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.history import TRACE_ID
-from gdb_etm.commands.values import AT, CORE, EXPRESSION, moment_of, register_at, register_name
+from gdb_etm.commands.values import AT, EXPRESSION, moment_of, register_at
 from gdb_etm.errors import CommandError
 from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import Span
@@ -17,6 +17,7 @@ from gdb_etm.recovery.values import Step, Tier, Write
 from gdb_etm.session.evaluation import Moment, printed
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import named
+from gdb_etm.session.register_names import CORE, register_name
 from gdb_etm.session.session import Session
 from gdb_etm.views.text import align, end_text, exception_text, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text

@@ -59,11 +59,24 @@ class TraceRequest:
         _check_choice("data", self.data, DATA_CHOICES)
         _check_choice("conditional", self.conditional, CONDITIONAL_CHOICES)
         _check_choice("q_elements", self.q_elements, Q_CHOICES)
-        for name, value in (("cycles", self.cycles), ("sync_period", self.sync_period)):
-            if value is not None and value < 0:
-                raise CommandError("%s: %d is negative" % (name, value))
-        if self.stall_level is not None and not 0 <= self.stall_level <= 15:
+        for name, value in (
+            ("cycles", self.cycles),
+            ("sync_period", self.sync_period),
+            ("stall_level", self.stall_level),
+            *(("start_at", address) for address in self.start_at),
+            *(("stop_at", address) for address in self.stop_at),
+        ):
+            _check_number(name, value)
+        if self.stall_level is not None and self.stall_level > 15:
             raise CommandError("levels are 0 to 15, not %d" % self.stall_level)
+
+
+def _check_number(name: str, value: object) -> None:
+    # Scripts are not checked for types before they run.
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+        raise CommandError("%s: %r is not a number" % (name, value))
+    if value is not None and value < 0:
+        raise CommandError("%s: %d is negative" % (name, value))
 
 
 def _check_choice(name: str, value: Optional[str], choices: Tuple[str, ...]) -> None:

@@ -1,0 +1,213 @@
+"""Connecting to a target with trace: what is wished, checked, carried out, and told line by line."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.profiles.library import load, own_lines
+from gdb_etm.profiles.profile import Profile
+from gdb_etm.program.attributes import profile_of
+from gdb_etm.program.image import load_elf
+from gdb_etm.session.programs import named_files
+from gdb_etm.session.session import Session
+
+if TYPE_CHECKING:
+    from gdb_etm.coresight.topology import Choice
+    from gdb_etm.session.connection import Live, Wishes
+
+BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
+_WITH_A_FULLER_UNIT = "board:m4"
+OWN = "target"
+MODES = ("attach", "halt", "pre-reset", "under-reset")
+_NO_PROFILE = Profile("none", "", ())
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
+
+
+@dataclass(frozen=True)
+class ConnectRequest:
+    """What is wished of a connection; what is None, False or empty is left to whoever connects.
+
+    :raises CommandError: The mode is none of :data:`MODES`.
+    """
+
+    where: str = ""
+    """One of :data:`BOARDS`, HOST:PORT, :data:`OWN`; empty: a debug probe."""
+    elf: Tuple[str, ...] = ()
+    """Paths of ELF files with the program."""
+    probe: Optional[str] = None
+    """The probe's unique id, or part of it."""
+    target: Optional[str] = None
+    """pyOCD's name of the chip."""
+    frequency: Optional[int] = None
+    """Wire clock, in Hz."""
+    mode: Optional[str] = None
+    dap_only: bool = False
+    """Reach the trace hardware alone."""
+    profile: Optional[str] = None
+    """A profile's name, a file, or none."""
+    unit: Optional[int] = None
+    """Which trace unit, from 0."""
+    buffer: Optional[int] = None
+    """Which trace buffer, from 0."""
+    etb_size: Optional[int] = None
+    """Bytes of the simulated board's trace buffer."""
+    truth: Optional[str] = None
+    """File in which the simulated board writes what ran."""
+    registers: bool = False
+    """The registers after every instruction, too."""
+    data_trace: bool = False
+    """A fuller trace unit of the simulated board m4."""
+    option: Tuple[str, ...] = ()
+    """pyOCD session options, each NAME=VALUE."""
+
+    def __post_init__(self) -> None:
+        if self.mode is not None and self.mode not in MODES:
+            raise CommandError('mode: "%s" is none of: %s' % (self.mode, ", ".join(MODES)))
+
+
+def connect(session: Session, request: ConnectRequest) -> Iterator[str]:
+    """Connect, find trace unit and buffer, and describe them.
+
+    :raises CommandError: There is a connection already, or the request makes no sense.
+    :raises ConnectError: No probe, no target, no pyOCD; or what listens there is another program.
+    :raises TopologyError: No trace unit leads to a trace buffer.
+    :raises EtmError: Trace unit or buffer cannot be used, or a file cannot be read.
+    """
+    from gdb_etm.coresight.topology import Choice
+    from gdb_etm.session.connection import CONNECTED, over_debugger, over_process
+
+    if session.live is not None:
+        raise CommandError('connected to %s already. "etm disconnect" first' % session.live.name)
+    session.tidy()
+    where, alone = request.where, request.dap_only
+    _check(request)
+    files = named_files(request.elf)
+    for name in files:
+        load_elf(name)  # GDB takes the program of another processor, and then no target of ours
+    yield from session.debugger.load_files(files)
+    images = session.images()
+    connection = session.debugger.connection()
+    choice = Choice(unit=request.unit, sink=request.buffer)
+    profile = None
+    if request.profile is not None:
+        profile = _NO_PROFILE if request.profile == "none" else load(request.profile)
+    if where == OWN or (not where and connection is not None and not alone):
+        if not where:
+            yield "GDB is connected already: using its connection"
+        live = over_debugger(session.debugger)
+    else:
+        # A server that was started by hand tells only then whether it has a core for GDB.
+        if connection is not None and not alone and not _ADDRESS.match(where):
+            raise CommandError(CONNECTED % connection)
+        reverse = session.settings.get("reverse") != "off"
+        live = over_process(session.debugger, _wishes(request, files, reverse), session.progress)
+    session.live = live
+    yield live.title
+    yield from _find(session, live, choice, profile)
+    yield from live.greeting()
+    if live.has_core:
+        yield from _wrong_programs(session.debugger.program_files(), live.name)
+    if where in BOARDS and not alone and not files and not request.option:
+        yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
+    if where in BOARDS and alone:
+        yield from _alone_hints(files, request.option)
+    if not images:
+        yield 'no program yet: "file PROGRAM" lets the trace be decoded'
+
+
+def _find(session: Session, live: Live, choice: Choice, profile: Optional[Profile]) -> Iterator[str]:
+    # Own profiles are told of all the more where one of them is what is missing.
+    failure: Optional[EtmError] = None
+    try:
+        live.find(choice, profile)
+    except EtmError as error:
+        failure = error
+    session.events.inputs = {} if live.profile is None else live.profile.inputs
+    yield from own_lines(live.part_ids)
+    if failure is not None:
+        raise failure
+
+
+def _alone_hints(files: Sequence[str], options: Sequence[str]) -> Iterator[str]:
+    # Nobody controls the core of a board that is reached by its access ports alone.
+    if not files:
+        yield "the board's memory is blank: --elf PROGRAM goes into it at power-up"
+    elif not any(option.startswith("board.hold=") for option in options):
+        yield 'the board\'s core runs from power-up on; "--option board.hold=1" keeps it until "etm start"'
+
+
+def _wrong_programs(files: Iterable[str], name: str) -> Iterator[str]:
+    # GDB controls no other core than an M profile's, and that has Thumb alone.
+    for path in files:
+        profile = profile_of(path)
+        if profile in ("A", "R"):
+            yield "%s is built for a Cortex-%s: a %s does not run it" % (os.path.basename(path), profile, name)
+
+
+def _check(request: ConnectRequest) -> None:
+    # What belongs to one way of connecting means nothing to another.
+    where = request.where
+    address = _ADDRESS.match(where)
+    if where and where not in (*BOARDS, OWN) and not address:
+        raise CommandError('"%s" is none of: %s, HOST:PORT, %s' % (where, ", ".join(BOARDS), OWN))
+    if address and not 0 < int(address.group(2)) < 65536:
+        raise CommandError("%s: ports are numbered 1 to 65535" % where)
+    _check_board(request)
+    probe = (("probe", request.probe), ("target", request.target), ("frequency", request.frequency))
+    mode = () if where in BOARDS else (("mode", request.mode),)
+    for name, value in (*probe, *mode) if where else ():
+        if value is not None:
+            raise CommandError("--%s is for a debug probe: etm connect without %s" % (name, where))
+    if request.dap_only:
+        if where not in ("", *BOARDS):
+            raise CommandError("--dap-only is for pyOCD started here: etm connect without %s" % where)
+        if request.mode not in (None, "attach"):
+            raise CommandError("--mode %s: --dap-only leaves the core as it is" % request.mode)
+    if request.option and where not in ("", *BOARDS):
+        raise CommandError("--option is for pyOCD started here: etm connect without %s" % where)
+
+
+def _check_board(request: ConnectRequest) -> None:
+    board = (("etb-size", request.etb_size), ("truth", request.truth), ("registers", request.registers or None))
+    for name, value in board if request.where not in BOARDS else ():
+        if value is not None:
+            raise CommandError("--%s is for the simulated board: etm connect %s" % (name, BOARDS[0]))
+    if request.registers and request.truth is None:
+        raise CommandError("--registers goes with --truth FILE")
+    if request.data_trace and request.where != _WITH_A_FULLER_UNIT:
+        raise CommandError("--data-trace is for the simulated board: etm connect %s" % _WITH_A_FULLER_UNIT)
+
+
+def _wishes(request: ConnectRequest, files: List[str], reverse: bool) -> Wishes:
+    from gdb_etm.access.client import server_arguments
+    from gdb_etm.session.connection import Wishes
+
+    where, alone = request.where, request.dap_only
+    found = _ADDRESS.match(where) if where not in BOARDS else None
+    board: List[str] = []
+    if where in BOARDS:
+        choices = (
+            ("elf", files[0] if files else None),
+            ("etb_size", request.etb_size),
+            ("truth", request.truth),
+            ("truth_registers", 1 if request.registers else None),
+            ("data_trace", 1 if request.data_trace else None),
+        )
+        board = ["board.%s=%s" % (name, value) for name, value in choices if value is not None]
+    return Wishes(
+        server=(found.group(1).strip("[]") or "localhost", int(found.group(2))) if found else None,
+        arguments=server_arguments(
+            probe=where if where in BOARDS else request.probe,
+            target=request.target,
+            frequency=None if request.frequency is None else str(request.frequency),
+            # A simulated board has just been switched on; nothing runs yet that could be attached to.
+            connect_mode=None if alone else request.mode or ("under-reset" if where in BOARDS else None),
+            options=board + list(request.option),
+            dap_only=alone,
+        ),
+        reverse=reverse,
+    )

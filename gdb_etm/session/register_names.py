@@ -1,0 +1,24 @@
+"""The names of the registers whose past values are worked out."""
+
+from __future__ import annotations
+
+from gdb_etm.errors import CommandError
+
+CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
+"""The core's registers."""
+NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
+"""All of them; n, z, c and v are the flags in xpsr."""
+_REGISTERS = "r0 to r12, sp, lr, %s, s0 to s31, fpscr" % ", ".join(NAMES[15:24])
+_ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", "ip": "r12"}
+
+
+def register_name(text: str) -> str:
+    """Give a register's name as a recovery knows it: ``$R3`` is r3, r13 is sp.
+
+    :raises CommandError: There is no such register.
+    """
+    name = text.lstrip("$").lower()
+    name = _ALIASES.get(name, name)
+    if name not in NAMES:
+        raise CommandError('no register "%s"; there are %s' % (text, _REGISTERS))
+    return name
