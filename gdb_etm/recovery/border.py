@@ -9,9 +9,9 @@ from typing import Callable, Dict, FrozenSet, Mapping, NamedTuple, Optional, Seq
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.distrust import Distrust
-from gdb_etm.recovery.features import Features
-from gdb_etm.recovery.operations import MASK
-from gdb_etm.recovery.threads import Later
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.ssa.features import Features
+from gdb_etm.recovery.threads.threads import Later
 from gdb_etm.recovery.values import Tier
 
 Byte = Optional[Tuple[int, Tier]]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Callable, FrozenSet, Iterable, NamedTuple, Set, Tuple
 
-from gdb_etm.recovery.assumptions import Assumptions, Fallen
-from gdb_etm.recovery.calls import ALIGNED, ARGUMENT, CALL, CONSTANT, FRAME, PRIVATE, Assumption
-from gdb_etm.recovery.operations import SP
+from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, CALL, CONSTANT, FRAME, PRIVATE, Assumption
+from gdb_etm.recovery.lift.operations import SP
+from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 
 _ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, FRAME, ALIGNED)
 # Kinds of assumptions that say something of the code, whenever that runs.

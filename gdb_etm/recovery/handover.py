@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.recovery.answers import Answers
 from gdb_etm.recovery.border import Border, Byte, Known, Reader, Unplaced
-from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.values import State, Tier
 
 _PLACES = 64
@@ -15,7 +15,7 @@ _MOST = 400
 # Stores to unknown addresses that one byte is held against.
 
 
-def border_of(answers: Answers, number: int) -> Border:
+def border_of(answers: Queries, number: int) -> Border:
     """Tell what is known before an instruction.
 
     :param answers: Of the piece that it is in.
@@ -41,14 +41,14 @@ def border_of(answers: Answers, number: int) -> Border:
     )
 
 
-def _frame(answers: Answers, variable: int) -> Optional[int]:
+def _frame(answers: Queries, variable: int) -> Optional[int]:
     # Where a frame was, if that is known and no guess.
     domain = answers.solution.line.domain
     is_known = domain.mask[variable] == MASK and answers.tier(variable) <= Tier.ASSUMED
     return domain.bits[variable] if is_known else None
 
 
-def _places(answers: Answers, number: int) -> Dict[int, Known]:
+def _places(answers: Queries, number: int) -> Dict[int, Known]:
     domain = answers.solution.line.domain
     found: Dict[int, Known] = {}
     for place in range(_PLACES):
@@ -58,7 +58,7 @@ def _places(answers: Answers, number: int) -> Dict[int, Known]:
     return found
 
 
-def _words(answers: Answers, number: int) -> Dict[int, Tuple[Byte, ...]]:
+def _words(answers: Queries, number: int) -> Dict[int, Tuple[Byte, ...]]:
     found: Dict[int, Tuple[Byte, ...]] = {}
     for word in answers.solution.solver.memory.cells.words:
         values = answers.memory(number, word, 4)
@@ -66,7 +66,7 @@ def _words(answers: Answers, number: int) -> Dict[int, Tuple[Byte, ...]]:
     return found
 
 
-def _unplaced(answers: Answers, first: int) -> Optional[List[Unplaced]]:
+def _unplaced(answers: Queries, first: int) -> Optional[List[Unplaced]]:
     # What may have written, from an access on, words that no access is known to touch.
     line, barriers = answers.solution.line, answers.solution.solver.memory.barriers
     numbers = barriers.unplaced[bisect_left(barriers.unplaced, first) :]
@@ -81,7 +81,7 @@ def _unplaced(answers: Answers, first: int) -> Optional[List[Unplaced]]:
     return found
 
 
-def _later(answers: Answers) -> Reader:
+def _later(answers: Queries) -> Reader:
     # Memory where the piece ends.
     solution = answers.solution
     if solution.border is not None:

@@ -11,11 +11,11 @@ from collections import OrderedDict
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.store import History, Span
-from gdb_etm.recovery.answers import Answers
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.handover import border_of
+from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.stretches import Stretch
+from gdb_etm.recovery.ssa.segments import Stretch
 from gdb_etm.recovery.values import Finding
 
 _KEPT = 4
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
     last: int
 
 
-Work = Callable[[Piece, Optional[Border]], Answers]
+Work = Callable[[Piece, Optional[Border]], Queries]
 """Works a piece out; the border is where the next newer one begins, None at the end of the stretch."""
 
 
@@ -61,7 +61,7 @@ class Pieces:
         # Newest first.
         self._borders: List[Optional[Border]] = [None]
         # Where each of them ends.
-        self._kept: "OrderedDict[int, Answers]" = OrderedDict()
+        self._kept: "OrderedDict[int, Queries]" = OrderedDict()
 
     def index(self, number: int) -> int:
         """Tell which piece an instruction is in, from 0 for the newest."""
@@ -81,14 +81,14 @@ class Pieces:
         # Of what was worked out and is not kept its own piece alone.
         return [self._cut[at] for at in range(min(index, done), index + 1) if at not in self._kept]
 
-    def answers(self, index: int) -> Answers:
+    def answers(self, index: int) -> Queries:
         """Work a piece out, and newer ones where that was not done yet."""
         while len(self._borders) <= index:
             at = len(self._borders) - 1
             self._borders.append(border_of(self._solved(at), self._cut[at].since))
         return self._solved(index)
 
-    def _solved(self, index: int) -> Answers:
+    def _solved(self, index: int) -> Queries:
         if index not in self._kept:
             answers = self._work(self._cut[index], self._borders[index])
             self.findings[index] = tuple(answers.solution.findings)

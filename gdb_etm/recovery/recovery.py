@@ -6,13 +6,13 @@ from bisect import bisect_right
 from typing import Callable, Iterable, List, Optional, Tuple
 
 from gdb_etm.history.store import History
-from gdb_etm.recovery.answers import Answers
 from gdb_etm.recovery.border import Border
-from gdb_etm.recovery.doubts import ROUNDS, Doubts
 from gdb_etm.recovery.pieces import Piece, Pieces
+from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.stretch import StretchSolution
-from gdb_etm.recovery.stretches import stretches
+from gdb_etm.recovery.segment import Solution
+from gdb_etm.recovery.solve.doubts import ROUNDS, Doubts
+from gdb_etm.recovery.ssa.segments import stretches
 from gdb_etm.recovery.values import Fact, Finding, State, Step, Tier, Touched, Value, Written
 
 Progress = Callable[[float], None]
@@ -148,7 +148,7 @@ class Recovery:
         pieces = self._stretch(number)
         return None if pieces is None or number < pieces.first else pieces
 
-    def _at(self, number: int) -> Optional[Answers]:
+    def _at(self, number: int) -> Optional[Queries]:
         # What is worked out about the piece of an instruction.
         pieces = self._pieces(number)
         if pieces is None:
@@ -160,13 +160,13 @@ class Recovery:
         due = [] if pieces is None else pieces.pending(number)
         self._due, self._done = sum(_size(piece) for piece in due), 0
 
-    def _work(self, piece: Piece, border: Optional[Border]) -> Answers:
+    def _work(self, piece: Piece, border: Optional[Border]) -> Queries:
         is_first = piece.first == 1
         is_last = border is None and piece.last == len(self.history)
         end = self._end if is_last else None
         doubts = Doubts()
         for _ in range(ROUNDS):
-            solution = StretchSolution(
+            solution = Solution(
                 self.history,
                 piece.first,
                 piece.last,
@@ -184,7 +184,7 @@ class Recovery:
         if solution.contradiction is not None:
             solution.give_up()
         self._done += _size(piece)
-        return Answers(solution)
+        return Queries(solution)
 
     def _tell(self, share: float, size: int) -> None:
         if self._progress is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Callable, Mapping, NamedTuple, Optional, Tuple
 
-from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.lift.operations import MASK
 
 
 class State(NamedTuple):

@@ -48,7 +48,7 @@ Reply = Optional[bytes]
 
 
 class Target:
-    """Answers GDB from a history.
+    """Queries GDB from a history.
 
     :param replay: The history.
     :param thread: How the live server named the thread; empty without one.

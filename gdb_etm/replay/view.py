@@ -181,7 +181,7 @@ class Sight:
 
 
 class View(Target):
-    """Answers GDB's questions about one moment; nothing runs, nothing can be written.
+    """Queries GDB's questions about one moment; nothing runs, nothing can be written.
 
     :param replay: The history.
     :param sight: Its past.

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional
 
 from gdb_etm.program.isa import Isa, decode_a32, decode_t16, decode_t32, is_wide
-from gdb_etm.recovery.lift import lift
-from gdb_etm.recovery.operations import HANDLER, MASK, MEANT, MSP, PSP, SP, Lifted
+from gdb_etm.recovery.lift.instruction import lift
+from gdb_etm.recovery.lift.operations import HANDLER, MASK, MEANT, MSP, PSP, SP, Lifted
 from tests.recovery.interpreter import Result, Write, run
 from tests.recovery.processor import Processor, State, Step, random_state
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.recovery.evaluate import compute
-from gdb_etm.recovery.operations import MASK, TEMPORARY, Const, Lifted, Op, Operand, Operation, Place
+from gdb_etm.recovery.lift.evaluate import compute
+from gdb_etm.recovery.lift.operations import MASK, TEMPORARY, Const, Lifted, Op, Operand, Operation, Place
 
 Value = Optional[int]
 """None is unknown."""

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
 
-from gdb_etm.recovery.operations import (
+from gdb_etm.recovery.lift.operations import (
     BASEPRI,
     CONTROL,
     FAULTMASK,

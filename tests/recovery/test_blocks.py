@@ -12,13 +12,13 @@ import pytest
 from gdb_etm.capture import Core
 from gdb_etm.history.store import History
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.blocks import NOTHING, Period, Pointers, decide
-from gdb_etm.recovery.line import Line
-from gdb_etm.recovery.pushed import Word
+from gdb_etm.recovery.lift.template import Templates
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.switches import CHAINED, ENTERED, LEFT, Part, Switch, Switches
-from gdb_etm.recovery.template import Templates
+from gdb_etm.recovery.ssa.exception_frames import Word
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, Part, Switch, Switches
+from gdb_etm.recovery.threads.control_blocks import NOTHING, Period, Pointers, decide
 from gdb_etm.recovery.values import State, Tier
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.score import in_mid_run
@@ -179,7 +179,7 @@ BEGINNING, CHOICE, REST = (0x02, 0x1C), (0x2C, 0x3A), (0x1C, 0x2C)
 def _handled(*ranges: Tuple[int, int]) -> Tuple[Switches, List[Part]]:
     # What a scheduler of a usual form does, and what works it out.
     history: History = history_of(built(RTOS), [CODE])
-    line = Line(Rules(), history.program)
+    line = TraceSsa(Rules(), history.program)
     templates = Templates(history.program, line.constant, True)
     parts: List[Part] = [templates.of_range(CODE + start, CODE + end, Isa.T32, 0)[0] for start, end in ranges]
     return Switches(line.domain.bits.__getitem__, lambda address: line.read_constant(address, 4)), parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdb_etm.recovery.cells import within
+from gdb_etm.recovery.memory.cells import within
 
 WORD = 0x20000010
 

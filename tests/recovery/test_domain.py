@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gdb_etm.recovery.domain import Contradiction, Domain
-from gdb_etm.recovery.operations import MASK
+from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.lift.operations import MASK
 
 
 def test_bits_add_up_and_exclude_each_other() -> None:

@@ -12,14 +12,14 @@ from gdb_etm.capture import Core
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import Program
 from gdb_etm.program.ram import load_writable
-from gdb_etm.recovery.domain import Contradiction
-from gdb_etm.recovery.doubts import Doubts
-from gdb_etm.recovery.graph import INPUT
-from gdb_etm.recovery.line import Line
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.constraints.graph import INPUT
 from gdb_etm.recovery.recovery import Recovery
-from gdb_etm.recovery.relations import Kind
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.solver import HANDLERS
+from gdb_etm.recovery.solve.doubts import Doubts
+from gdb_etm.recovery.solve.solver import PROPAGATORS
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import Fact, State, Tier
 from tests.firmware.recovery.build import board_of
 from tests.history.executed import history_of
@@ -113,7 +113,7 @@ def test_a_frame_that_leads_elsewhere_than_the_program_went() -> None:
 
 def doubts_of(doubts: Doubts) -> Doubts:
     """What is doubted when a variable is 1 by one relation of instruction 3 and 2 by another one."""
-    line = Line(Rules(), Program(()))
+    line = TraceSsa(Rules(), Program(()))
     doubts.withhold(line)
     line.number = 3
     variable = line.new(INPUT)
@@ -121,7 +121,7 @@ def doubts_of(doubts: Doubts) -> Doubts:
         line.relate((Kind.EQUAL, line.constant(value), variable))
     try:
         for line.domain.cause, relation in enumerate(line.relations):
-            HANDLERS[relation[0]](line.domain, relation)
+            PROPAGATORS[relation[0]](line.domain, relation)
     except Contradiction as contradiction:
         return doubts.more(line, contradiction)
     return doubts

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdb_etm.recovery.evaluate import IMPURE, apply, compute
-from gdb_etm.recovery.operations import MASK, Const, Op, Operation
+from gdb_etm.recovery.lift.evaluate import IMPURE, apply, compute
+from gdb_etm.recovery.lift.operations import MASK, Const, Op, Operation
 
 WORDS = st.integers(0, MASK) | st.sampled_from((0, 1, 0x7FFFFFFF, 0x80000000, MASK))
 BITS = st.integers(0, 1)

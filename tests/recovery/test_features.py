@@ -9,7 +9,7 @@ import pytest
 from gdb_etm.capture import Core, MemoryImage
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.features import changes_security_state, features_of, has_no_security, uses_floats
+from gdb_etm.recovery.ssa.features import changes_security_state, features_of, has_no_security, uses_floats
 from gdb_etm.recovery.values import State, no_memory
 
 START = 0x100

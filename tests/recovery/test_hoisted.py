@@ -9,11 +9,11 @@ import pytest
 
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.calls import CONSTANT, Calls
-from gdb_etm.recovery.line import Line
-from gdb_etm.recovery.origins import Origin
+from gdb_etm.recovery.functions.calls import CONSTANT, Calls
+from gdb_etm.recovery.functions.origins import Origin
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import State, Tier, no_memory
 from tests.history.executed import history_of
 from tests.recovery.small import CODE, STACK, Ran, built, run
@@ -133,7 +133,7 @@ def test_words_of_a_frame() -> None:
 
 
 def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
-    line = Line(Rules(), Program([]))
+    line = TraceSsa(Rules(), Program([]))
     current = [line.new(-1) for _ in range(64)]
     for returned, expected in ((False, 1), (True, 0)):
         calls = Calls(line)

@@ -11,8 +11,8 @@ import pytest
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.lift import execution_condition, lift
-from gdb_etm.recovery.operations import (
+from gdb_etm.recovery.lift.instruction import execution_condition, lift
+from gdb_etm.recovery.lift.operations import (
     BASEPRI,
     CONTROL,
     FP_MODE,

@@ -16,8 +16,8 @@ from capstone import arm
 from elftools.elf.elffile import ELFFile
 
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.lift import lift
-from gdb_etm.recovery.operations import LR, S0, SP, Lifted, N, Place, Z
+from gdb_etm.recovery.lift.instruction import lift
+from gdb_etm.recovery.lift.operations import LR, S0, SP, Lifted, N, Place, Z
 
 TESTS = Path(__file__).resolve().parents[1]
 DEMO = TESTS.parent / "gdb_etm/board/firmware/demo/demo.elf"

@@ -9,10 +9,10 @@ import pytest
 from gdb_etm.capture import Core
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.limits import limits_of
+from gdb_etm.recovery.lift.template import CHECKED, MAIN_LIMIT, PROCESS_LIMIT, Templates
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.template import CHECKED, MAIN_LIMIT, PROCESS_LIMIT, Templates
+from gdb_etm.recovery.ssa.stack_limits import limits_of
 from gdb_etm.recovery.values import State, Tier, no_memory
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.small import CODE, RAM, built

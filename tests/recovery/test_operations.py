@@ -8,8 +8,7 @@ import pytest
 
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.features import uses_floats, uses_process_stack
-from gdb_etm.recovery.operations import (
+from gdb_etm.recovery.lift.operations import (
     CONTROL,
     FP_MODE,
     FPCA,
@@ -26,6 +25,7 @@ from gdb_etm.recovery.operations import (
     Z,
     told,
 )
+from gdb_etm.recovery.ssa.features import uses_floats, uses_process_stack
 
 
 def program(*halves: int) -> Program:

@@ -8,11 +8,11 @@ from typing import List, Tuple
 
 import pytest
 
-from gdb_etm.recovery.domain import Domain
-from gdb_etm.recovery.operations import MASK
-from gdb_etm.recovery.overlaps import wide
-from gdb_etm.recovery.relations import Kind
-from gdb_etm.recovery.relations_choice import moved
+from gdb_etm.recovery.constraints.choice import moved
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.overlaps import wide
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import DEVICE, RAM, STACK, run, wrong

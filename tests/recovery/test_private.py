@@ -8,11 +8,11 @@ import pytest
 
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.calls import Calls
-from gdb_etm.recovery.line import Line
-from gdb_etm.recovery.private import Owned, Owner
+from gdb_etm.recovery.functions.calls import Calls
+from gdb_etm.recovery.functions.escape import Owned, Owner
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import Tier
 from tests.recovery.small import CODE, DEVICE, RAM, STACK, Ran, run, wrong
 
@@ -98,7 +98,7 @@ def test_somebody_writes_the_frame_after_all() -> None:
 
 
 def test_frames_of_a_thread_fall_with_it() -> None:
-    line = Line(Rules(), Program([]))
+    line = TraceSsa(Rules(), Program([]))
     calls = Calls(line)
     owned = Owned(line, calls)
     frame = line.constant(STACK)
@@ -126,7 +126,7 @@ def test_frames_of_a_thread_fall_with_it() -> None:
 
 
 def test_what_is_not_below_the_frame_address_is_the_callers() -> None:
-    line = Line(Rules(), Program([]))
+    line = TraceSsa(Rules(), Program([]))
     owned = Owned(line)
     for distance in (-4, -4, 0, 0):
         line.store(line.constant(STACK + distance), line.new(-1), 4, line.one)

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from gdb_etm.recovery.domain import Domain
-from gdb_etm.recovery.products import Products
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.constraints.remainders import Remainders
 
 LAST = 0xFFFFFFFF
 
@@ -17,7 +17,7 @@ def divisor(factor: int, shift: int, times: int) -> int:
     domain = Domain()
     x, high, quotient, product = (domain.new() for _ in range(4))
     constants = domain.constant(factor), domain.constant(times)
-    products = Products(domain, [0, 0, 0, 0, 1, 1])
+    products = Remainders(domain, [0, 0, 0, 0, 1, 1])
     products.high(high, x, constants[0])
     products.shift(quotient, high, (0, shift, 32 - shift))
     products.multiply(product, quotient, constants[1])

@@ -7,11 +7,11 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.recovery.domain import Contradiction, Domain
-from gdb_etm.recovery.evaluate import apply
-from gdb_etm.recovery.operations import MASK, Op
-from gdb_etm.recovery.relations import Kind, Relation
-from gdb_etm.recovery.solver import HANDLERS
+from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.lift.evaluate import apply
+from gdb_etm.recovery.lift.operations import MASK, Op
+from gdb_etm.recovery.solve.solver import PROPAGATORS
 
 TOP = 0x80000000
 Part = Tuple[int, int]
@@ -27,12 +27,12 @@ def refined(kind: Kind, parts: Sequence[Part], *rest: int) -> List[Part]:
     return [(domain.mask[number], domain.bits[number]) for number in numbers]
 
 
-def settle(domain: Domain, relation: Relation) -> None:
+def settle(domain: Domain, relation: Constraint) -> None:
     """Refine a relation until nothing more follows."""
     seen = -1
     while seen != len(domain.log.variable):
         seen = len(domain.log.variable)
-        HANDLERS[relation[0]](domain, relation)
+        PROPAGATORS[relation[0]](domain, relation)
 
 
 def known(value: int) -> Part:

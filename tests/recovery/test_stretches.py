@@ -7,7 +7,7 @@ from typing import List, Sequence
 import pytest
 
 from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason
-from gdb_etm.recovery.stretches import Stretch, stretches, within
+from gdb_etm.recovery.ssa.segments import Stretch, stretches, within
 from tests.history.executed import Item, Taken, history_of
 from tests.recovery.small import CODE, built
 

@@ -1,0 +1,164 @@
+"""Relations of what may be one thing or another: selections, wrapped indices, remainders."""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Constraint, Kind, equal
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.lift.operations import MASK
+
+
+def select(domain: Domain, relation: Constraint) -> None:
+    """Refine d = b if a is 1, else c."""
+    _, d, a, b, c = relation
+    mask, bits = domain.mask, domain.bits
+    if mask[a] == MASK:
+        equal(domain, (Kind.EQUAL, b if bits[a] else c, d))
+        return
+    if b == c:
+        equal(domain, (Kind.EQUAL, b, d))
+        return
+    known = mask[b] & mask[c] & ~(bits[b] ^ bits[c])
+    if known & ~mask[d]:
+        domain.learn(d, known, bits[b] & known)
+    if (bits[d] ^ bits[b]) & mask[d] & mask[b] or _apart(domain, d, b):
+        domain.learn(a, 1, 0)
+    elif (bits[d] ^ bits[c]) & mask[d] & mask[c] or _apart(domain, d, c):
+        domain.learn(a, 1, 1)
+    else:
+        _hull(domain, d, b, c)
+
+
+def choose(domain: Domain, relation: Constraint) -> None:
+    """Refine SELECT where the condition compares: each of the two is meant only where the comparison allows it."""
+    _, d, a, b, c, x, y, bias, sense = relation
+    select(domain, (Kind.SELECT, d, a, b, c))
+    if domain.mask[a] == MASK or domain.mask[d] == MASK:
+        return
+    first = implied(domain, b, x, y, bias, sense == 1)
+    second = implied(domain, c, x, y, bias, sense == 0)
+    if first is None or second is None:
+        if first is not second:
+            domain.learn(a, 1, int(second is None))
+        return
+    low, high = min(first[0], second[0]), max(first[1], second[1])
+    domain.narrow(d, low, high - low)
+
+
+def implied(domain: Domain, v: int, x: int, y: int, bias: int, holds: bool) -> Optional[Tuple[int, int]]:
+    """Give the bounds of a variable if x + bias >= y + bias, or if it is not; None when that cannot be."""
+    low_x, high_x = domain.bounds(x, bias)
+    low_y, high_y = domain.bounds(y, bias)
+    if holds:
+        low_x, high_y = max(low_x, low_y), min(high_y, high_x)
+    else:
+        high_x, low_y = min(high_x, high_y - 1), max(low_y, low_x + 1)
+    if low_x > high_x or low_y > high_y:
+        return None
+    low, high = domain.bounds(v)
+    if domain.mask[v] == MASK:
+        return low, high
+    for one, start, end in ((x, low_x, high_x), (y, low_y, high_y)):
+        if domain.mask[one] != MASK and domain.root[one] == domain.root[v]:
+            start = (start - bias + domain.offset[v] - domain.offset[one]) & MASK
+            end = start + end - (low_x if one == x else low_y)
+            if end <= MASK:
+                low, high = max(low, start), min(high, end)
+    return (low, high) if low <= high else None
+
+
+def remainder(domain: Domain, relation: Constraint) -> None:
+    """Refine d = a modulo a constant."""
+    _, d, a, k = relation
+    low, high = domain.bounds(a)
+    if high < k:
+        domain.merge(a, d, 0)
+    elif low // k == high // k:
+        domain.merge(a, d, -(low - low % k))
+    elif high - low < k and domain.mask[d] == MASK:
+        domain.learn(a, MASK, low + (domain.bits[d] - low) % k)
+    else:
+        domain.narrow(d, 0, k - 1)
+
+
+def left(domain: Domain, relation: Constraint) -> None:
+    """Refine d = a where none of some stores hit (LEFT): none did if each would have left something else."""
+    count, d, a = relation[1:4]
+    wanted, shift = relation[4 + count : 6 + count]
+    value = moved(domain.bits[a], shift) & wanted
+    known = moved(domain.mask[a], shift) & wanted
+    if not known and not domain.mask[d] & wanted:
+        return
+    missed = True
+    above = covered = 0
+    # Bits that newer stores may have written, without and with those of the one that is looked at.
+    newer = -1
+    for place, data in enumerate(relation[4 : 4 + count]):
+        part, distance, store = relation[6 + count + 3 * place : 9 + count + 3 * place]
+        if store != newer:
+            newer, above = store, covered
+        if is_refuted(domain, relation, data, part, distance, above):
+            continue
+        missed = False
+        covered |= part
+        known &= ~part | moved(domain.mask[data], distance) & ~(moved(domain.bits[data], distance) ^ value)
+    if missed and wanted == MASK and not shift:
+        equal(domain, (Kind.EQUAL, a, d))
+        return
+    if known & ~domain.mask[d]:
+        domain.learn(d, known, value & known)
+    rest = wanted & ~covered
+    domain.learn(a, moved(domain.mask[d] & rest, -shift), moved(domain.bits[d] & rest, -shift))
+
+
+def is_refuted(domain: Domain, relation: Constraint, data: int, part: int, distance: int, above: int) -> bool:
+    """Tell whether what a store would have left (LEFT) was not found, or is what was there before.
+
+    :param data: What it stores.
+    :param part: The bits that it would have written.
+    :param distance: How far its data is shifted to the left.
+    :param above: Bits that newer stores may have written over it.
+    """
+    count, d, a = relation[1:4]
+    wanted, shift = relation[4 + count : 6 + count]
+    mask, bits = domain.mask, domain.bits
+    if (moved(bits[data], distance) ^ bits[d]) & moved(mask[data], distance) & mask[d] & part & ~above:
+        return True
+    same = domain.root[data] == domain.root[a] and domain.offset[data] == domain.offset[a]
+    if part == wanted and distance == shift:
+        return same or not above and part == MASK and not shift and _apart(domain, d, data)
+    return bool(relation[-3]) and _is_torn(domain, relation, part, distance if same else shift)
+
+
+def _is_torn(domain: Domain, relation: Constraint, part: int, distance: int) -> bool:
+    # Whether what a store has not hit cannot be the source's, or contradicts what it has left of the same data.
+    count, d, a = relation[1:4]
+    wanted, shift = relation[4 + count : 6 + count]
+    known, bits = domain.mask[d], domain.bits[d]
+    rest = known & wanted & ~part
+    if (moved(domain.bits[a], shift) ^ bits) & moved(domain.mask[a], shift) & rest:
+        return True
+    both = moved(rest, -shift) & moved(known & part, -distance)
+    return distance != shift and bool((moved(bits & rest, -shift) ^ moved(bits & part, -distance)) & both)
+
+
+def moved(bits: int, shift: int) -> int:
+    """Shift bits to the left, or to the right by a negative number."""
+    return bits << shift & MASK if shift >= 0 else bits >> -shift
+
+
+def _apart(domain: Domain, one: int, other: int) -> bool:
+    # Whether two variables certainly differ, by their class or their intervals.
+    if domain.root[one] == domain.root[other] and domain.mask[one] != MASK != domain.mask[other]:
+        return domain.offset[one] != domain.offset[other]
+    low, span = domain.interval(one)
+    start, width = domain.interval(other)
+    return (start - low) & MASK > span and (low - start) & MASK > width
+
+
+def _hull(domain: Domain, d: int, b: int, c: int) -> None:
+    low, high = domain.bounds(b)
+    start, end = domain.bounds(c)
+    if max(high, end) - min(low, start) < MASK:
+        domain.narrow(d, min(low, start), max(high, end) - min(low, start))

@@ -1,0 +1,362 @@
+"""Relations between variables: each refines whichever of its variables the others tell something about.
+
+A relation is a tuple: its kind, its variables, and what else it needs.  One piece of code works in every direction.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Callable, Dict, Tuple
+
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.lift.operations import MASK
+
+Constraint = Tuple[int, ...]
+Handler = Callable[[Domain, Constraint], None]
+
+_TOP = 0x80000000
+
+
+class Kind(IntEnum):
+    """What a relation says of its variables."""
+
+    FACT = 0
+    """(variable, text): known from outside; text is an index of :data:`FACTS`"""
+    EQUAL = 1
+    """(a, b): b = a"""
+    SUM = 2
+    """(s, x, y, k): s = x + y + k for a constant k"""
+    SUM_CARRY = 3
+    """(s, x, y, c): s = x + y + c for a bit c"""
+    AND = 4
+    """(d, a, b)"""
+    OR = 5
+    """(d, a, b)"""
+    XOR = 6
+    """(d, a, b)"""
+    FIELD = 7
+    """(d, a, p, q, n): bits p to p+n-1 of d are bits q to q+n-1 of a"""
+    BITS = 8
+    """(d, b, a, p, q, n): d = b with bits p to p+n-1 replaced by bits q to q+n-1 of a"""
+    SIGN = 9
+    """(d, a, n)"""
+    ZERO = 10
+    """(d, a): the bit d tells whether a = 0"""
+    SELECT = 11
+    """(d, a, b, c): d = b if the bit a is 1, else c"""
+    COMPARE = 12
+    """(d, a, b, bias): the bit d tells whether a + bias >= b + bias"""
+    CARRY = 13
+    """(d, a, b, c, inverted): the bit d is the carry out of a + b + c, with NOT b when inverted is 1"""
+    OVERFLOW = 14
+    """(d, a, b, c, inverted): the bit d is the signed overflow of the same"""
+    SHIFT = 15
+    """(d, a, b, op): d = a shifted by the low 8 bits of b"""
+    SHIFT_CARRY = 16
+    """(d, a, b, c, op)"""
+    MULTIPLY = 17
+    """(d, a, b): the low word"""
+    DIVIDE = 18
+    """(d, a, b): unsigned"""
+    COMPUTE = 19
+    """(d, op, a, b, c): forwards only; b and c may be missing"""
+    ACCESS = 20
+    """(address, condition, number): an access to memory, whose condition is a bit"""
+    KEPT = 21
+    """(a, b, distance, assumption): b = a + distance if an assumption holds"""
+    REVERSE = 22
+    """(d, a): bits in reverse order"""
+    GUESS = 23
+    """(d, a, p, q, n, older, later): LINK, if stores to unknown addresses miss"""
+    ALIGNED = 24
+    """(a, bits, assumption): bits of a are 0 if an assumption holds"""
+    CHOOSE = 25
+    """(d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias"""
+    LINK = 27
+    """(d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory"""
+    LIMIT = 28
+    """(d, a, b, 0): COMPARE, where d is 1, a is SP and b its limit"""
+    OWNED = 29
+    """(d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame"""
+    REMAINDER = 26
+    """(d, a, k): d = a modulo k, unsigned"""
+    LEFT = 31
+    """(n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
+    shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and so
+    on, the newest store first; ``one`` tells whether it is but one store"""
+
+
+VARIABLES: Dict[int, slice] = {
+    Kind.FACT: slice(1, 2),
+    Kind.EQUAL: slice(1, 3),
+    Kind.SUM: slice(1, 4),
+    Kind.SUM_CARRY: slice(1, 5),
+    Kind.AND: slice(1, 4),
+    Kind.OR: slice(1, 4),
+    Kind.XOR: slice(1, 4),
+    Kind.FIELD: slice(1, 3),
+    Kind.BITS: slice(1, 4),
+    Kind.SIGN: slice(1, 3),
+    Kind.ZERO: slice(1, 3),
+    Kind.SELECT: slice(1, 5),
+    Kind.COMPARE: slice(1, 4),
+    Kind.CARRY: slice(1, 5),
+    Kind.OVERFLOW: slice(1, 5),
+    Kind.SHIFT: slice(1, 4),
+    Kind.SHIFT_CARRY: slice(1, 5),
+    Kind.MULTIPLY: slice(1, 4),
+    Kind.DIVIDE: slice(1, 4),
+    Kind.ACCESS: slice(1, 3),
+    Kind.KEPT: slice(1, 3),
+    Kind.REVERSE: slice(1, 3),
+    Kind.GUESS: slice(1, 3),
+    Kind.LINK: slice(1, 3),
+    Kind.OWNED: slice(1, 3),
+    Kind.ALIGNED: slice(1, 2),
+    Kind.CHOOSE: slice(1, 7),
+    Kind.REMAINDER: slice(1, 3),
+    Kind.LIMIT: slice(1, 4),
+}
+"""Where a relation's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`."""
+
+
+def variables(relation: Constraint) -> Tuple[int, ...]:
+    """List the variables of a relation, the one that it computes first."""
+    if relation[0] == Kind.COMPUTE:
+        return (relation[1],) + relation[3:]
+    if relation[0] == Kind.LEFT:
+        return relation[2 : 4 + relation[1]]
+    return relation[VARIABLES[relation[0]]]
+
+
+def equal(domain: Domain, relation: Constraint) -> None:
+    """Refine b = a (EQUAL)."""
+    _, a, b = relation[:3]
+    mask, bits = domain.mask, domain.bits
+    domain.merge(a, b, 0)
+    if mask[a] & ~mask[b]:
+        domain.learn(b, mask[a], bits[a])
+    if mask[b] & ~mask[a]:
+        domain.learn(a, mask[b], bits[b])
+
+
+def aligned(domain: Domain, relation: Constraint) -> None:
+    """Refine that bits of a are 0 (ALIGNED)."""
+    domain.learn(relation[1], relation[2], 0)
+
+
+def kept(domain: Domain, relation: Constraint) -> None:
+    """Refine b = a + distance (KEPT)."""
+    _, a, b, distance, _ = relation
+    if distance:
+        domain.merge(a, b, distance)
+    else:
+        equal(domain, relation)
+
+
+def both(domain: Domain, relation: Constraint) -> None:
+    """Refine d = a AND b."""
+    _, d, a, b = relation
+    mask, bits = domain.mask, domain.bits
+    ma, mb, md = mask[a], mask[b], mask[d]
+    va, vb, vd = bits[a], bits[b], bits[d]
+    ones = va & vb
+    known = ones | ma & ~va | mb & ~vb
+    if known & (~md | (ones ^ vd)):
+        domain.learn(d, known, ones)
+    if md:
+        zeros = md & ~vd
+        known = vd | zeros & vb
+        if known & (~ma | (va ^ vd)):
+            domain.learn(a, known, vd)
+        known = vd | zeros & bits[a]
+        if known & (~mb | (vb ^ vd)):
+            domain.learn(b, known, vd)
+    if ma == MASK:
+        _same_under(domain, d, b, va)
+    elif mb == MASK:
+        _same_under(domain, d, a, vb)
+
+
+def _same_under(domain: Domain, d: int, a: int, kept: int) -> None:
+    # d = a AND kept: they are equal when a has no ones elsewhere.
+    ma = domain.mask[a]
+    if ma != MASK and not (~kept & MASK) & ~(ma & ~domain.bits[a]):
+        domain.merge(a, d, 0)
+
+
+def either(domain: Domain, relation: Constraint) -> None:
+    """Refine d = a OR b."""
+    _, d, a, b = relation
+    mask, bits = domain.mask, domain.bits
+    ma, mb, md = mask[a], mask[b], mask[d]
+    va, vb, vd = bits[a], bits[b], bits[d]
+    zeros = ma & ~va & mb & ~vb
+    known = zeros | va | vb
+    if known & (~md | ((va | vb) ^ vd)):
+        domain.learn(d, known, va | vb)
+    if md:
+        known = md & ~vd | vd & mb & ~vb
+        if known & (~ma | va ^ vd):
+            domain.learn(a, known, vd & known)
+        ma, va = mask[a], bits[a]
+        known = md & ~vd | vd & ma & ~va
+        if known & (~mb | vb ^ vd):
+            domain.learn(b, known, vd & known)
+    if mb == MASK and not vb & ~(ma & va) and ma != MASK:
+        domain.merge(a, d, 0)
+    elif ma == MASK and not va & ~(mb & vb) and mb != MASK:
+        domain.merge(b, d, 0)
+
+
+def differ(domain: Domain, relation: Constraint) -> None:
+    """Refine d = a XOR b."""
+    _, d, a, b = relation
+    mask, bits = domain.mask, domain.bits
+    ma, mb, md = mask[a], mask[b], mask[d]
+    known = ma & mb
+    if known:
+        domain.learn(d, known, (bits[a] ^ bits[b]) & known)
+    known = ma & md
+    if known:
+        domain.learn(b, known, (bits[a] ^ bits[d]) & known)
+    known = mb & md
+    if known:
+        domain.learn(a, known, (bits[b] ^ bits[d]) & known)
+    if ma == MASK and not bits[a]:
+        domain.merge(b, d, 0)
+    elif mb == MASK and not bits[b]:
+        domain.merge(a, d, 0)
+
+
+def field(domain: Domain, relation: Constraint) -> None:
+    """Refine that a field of d is a field of a (FIELD, LINK, GUESS, OWNED)."""
+    _, d, a, p, q, n = relation[:6]
+    mask, bits = domain.mask, domain.bits
+    if n == 32:
+        equal(domain, (Kind.EQUAL, a, d))
+        return
+    window = ((1 << n) - 1) << q
+    known = mask[a] & window
+    if known:
+        value = bits[a] & window
+        domain.learn(d, known >> q << p, value >> q << p)
+    window = ((1 << n) - 1) << p
+    known = mask[d] & window
+    if known:
+        value = bits[d] & window
+        domain.learn(a, known >> p << q, value >> p << q)
+
+
+def replaced(domain: Domain, relation: Constraint) -> None:
+    """Refine d = b with a field replaced by one of a."""
+    _, d, b, a, p, q, n = relation
+    mask, bits = domain.mask, domain.bits
+    window = ((1 << n) - 1) << p
+    rest = MASK & ~window
+    known = mask[a] >> q << p & window | mask[b] & rest
+    value = bits[a] >> q << p & window | bits[b] & rest
+    md = mask[d]
+    if known & (~md | value ^ bits[d]):
+        domain.learn(d, known, value)
+    if md:
+        known = (md & window) >> p << q
+        if known & ~mask[a]:
+            domain.learn(a, known, (bits[d] & window) >> p << q)
+        known = md & rest
+        if known & ~mask[b]:
+            domain.learn(b, known, bits[d] & rest)
+    if mask[d] != MASK:
+        _same_after(domain, relation, window, rest)
+
+
+def _same_after(domain: Domain, relation: Constraint, window: int, rest: int) -> None:
+    # When the field is all that is not zero, or replaces what is there already; else the interval of a shift.
+    _, d, b, a, p, q, n = relation
+    mask, bits = domain.mask, domain.bits
+    if p == q and mask[b] & rest == rest == rest & mask[a] and not (bits[b] ^ bits[a]) & rest:
+        domain.merge(a, d, 0)
+    elif mask[b] & mask[d] & window == window and not (bits[b] ^ bits[d]) & window:
+        domain.merge(b, d, 0)
+    elif mask[b] & rest == rest and not bits[b] & rest:
+        low, high = domain.bounds(a)
+        if p + n == 32 and not q and high << p <= MASK:
+            domain.narrow(d, low << p, (high - low) << p)
+        elif not p and q + n == 32:
+            domain.narrow(d, low >> q, (high >> q) - (low >> q))
+        elif not p and not q and high < 1 << n:
+            domain.merge(a, d, 0)
+
+
+def extended(domain: Domain, relation: Constraint) -> None:
+    """Refine d = the low n bits of a, sign-extended."""
+    _, d, a, n = relation
+    mask, bits = domain.mask, domain.bits
+    low = (1 << n) - 1
+    upper = MASK & ~(low >> 1)
+    known = mask[a] & low
+    value = bits[a] & low
+    if known >> (n - 1):
+        known |= upper
+        value |= upper if value >> (n - 1) else 0
+    if known:
+        domain.learn(d, known, value)
+    md, vd = mask[d], bits[d]
+    if md & upper and md & upper != upper:
+        domain.learn(d, upper, upper if vd & upper else 0)
+        md, vd = mask[d], bits[d]
+    if md & low:
+        domain.learn(a, md & low, vd & low)
+    ma, va = mask[a], bits[a]
+    if ma & upper == upper and (va & upper) in (0, upper):
+        domain.merge(a, d, 0)
+
+
+def zero(domain: Domain, relation: Constraint) -> None:
+    """Refine that the bit d tells whether a is 0."""
+    _, d, a = relation
+    mask, bits = domain.mask, domain.bits
+    if bits[a]:
+        domain.learn(d, 1, 0)
+    elif mask[a] == MASK:
+        domain.learn(d, 1, 1)
+    elif mask[d] == MASK:
+        if bits[d]:
+            domain.learn(a, MASK, 0)
+        else:
+            _not_zero(domain, a)
+    else:
+        low, span = domain.interval(a)
+        if low and low + span <= MASK:
+            domain.learn(d, 1, 0)
+
+
+def _not_zero(domain: Domain, a: int) -> None:
+    free = MASK & ~domain.mask[a]
+    if not free & (free - 1):
+        domain.learn(a, free, free)
+        return
+    low, span = domain.interval(a)
+    if span == MASK:
+        domain.narrow(a, 1, MASK - 1)
+    elif not low:
+        domain.narrow(a, 1, span - 1)
+    elif low + span == MASK + 1:
+        domain.narrow(a, low, span - 1)
+
+
+def reverse(domain: Domain, relation: Constraint) -> None:
+    """Refine d = a with its bits in reverse order."""
+    _, d, a = relation
+    for one, other in ((a, d), (d, a)):
+        known = domain.mask[one]
+        if known:
+            domain.learn(other, _mirrored(known), _mirrored(domain.bits[one]))
+
+
+def _mirrored(value: int) -> int:
+    return int("{:032b}".format(value)[::-1], 2)
+
+
+def fact(domain: Domain, relation: Constraint) -> None:
+    """Refine nothing: what a fact says was learnt when it was told."""

@@ -1,0 +1,315 @@
+"""What is known of each variable: bits, how it differs from others, and an interval; and why.
+
+A variable is one value of one register, or of one step within an instruction.  Each has a mask of known bits, is in a
+class of variables that differ from each other by constants, and each class has one interval modulo 2**32.  Knowledge
+only grows.  Every growth is logged with its cause, so that the proof of a value can be told.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from typing import Deque, Dict, List, Optional, Tuple
+
+from gdb_etm.recovery.lift.operations import MASK
+
+NONE = -1
+_TOP = 0x80000000
+_SMALL = 16
+# Members of a class that are told of its interval.
+_NARROWINGS = 24
+# Times that one class's interval is narrowed; an endless loop's counter would go step by step.
+
+
+class Contradiction(Exception):
+    """Two facts about one variable exclude each other.
+
+    :param variable: The variable.
+    :param cause: The relation that brought the second fact.
+    """
+
+    def __init__(self, variable: int, cause: int) -> None:
+        super().__init__("variable %d, relation %d" % (variable, cause))
+        self.variable = variable
+        self.cause = cause
+
+
+class Log:
+    """Why what is known is known: an entry for each growth, in the order in which it happened."""
+
+    def __init__(self) -> None:
+        self.variable = array("i")
+        self.cause = array("i")
+        """A relation's number, or ~variable when that member of the class became known."""
+        self.before = array("i")
+        """The variable's entry before it, or NONE."""
+        self.last: Dict[int, int] = {}
+        """The newest entry of each variable."""
+        self.merged: List[Tuple[int, int, int, int]] = []
+        """Pairs of variables that made two classes one: both, the cause, and the entries made until then."""
+        self._joined: Optional[Tuple[int, Dict[int, List[Tuple[int, int]]]]] = None
+
+    def add(self, variable: int, cause: int) -> None:
+        """Note that something was learnt."""
+        number = len(self.variable)
+        self.variable.append(variable)
+        self.cause.append(cause)
+        self.before.append(self.last.get(variable, NONE))
+        self.last[variable] = number
+
+    def newest(self, variable: int, entry: int) -> int:
+        """Give a variable's newest entry before another entry, or NONE."""
+        found = self.last.get(variable, NONE)
+        while found >= entry:
+            found = self.before[found]
+        return found
+
+    def joined(self) -> Dict[int, List[Tuple[int, int]]]:
+        """Give for each variable those that it was merged with, and the causes."""
+        if self._joined is None or self._joined[0] != len(self.merged):
+            found: Dict[int, List[Tuple[int, int]]] = {}
+            for one, other, cause, _ in self.merged:
+                found.setdefault(one, []).append((other, cause))
+                found.setdefault(other, []).append((one, cause))
+            self._joined = (len(self.merged), found)
+        return self._joined[1]
+
+    def cut(self, entries: int, merged: int) -> None:
+        """Forget all but the oldest entries."""
+        for number in range(len(self.variable) - 1, entries - 1, -1):
+            self.last[self.variable[number]] = self.before[number]
+        del self.variable[entries:], self.cause[entries:], self.before[entries:], self.merged[merged:]
+        self._joined = None
+
+
+class Domain:
+    """All variables of one line of instructions, and the relations that wait for news of them."""
+
+    def __init__(self) -> None:
+        self.mask: List[int] = []
+        self.bits: List[int] = []
+        self.root: List[int] = []
+        self.offset: List[int] = []
+        self.low: List[int] = []
+        self.span: List[int] = []
+        self.members: Dict[int, List[int]] = {}
+        self.watchers: List[Optional[List[int]]] = []
+        self.queue: Deque[int] = deque()
+        self.queued = bytearray()
+        self.log = Log()
+        self.cause = NONE
+        self.narrowings: Dict[int, int] = {}
+        self._constants: Dict[int, int] = {}
+
+    def new(self, known: int = 0, bits: int = 0) -> int:
+        """Make a variable.
+
+        :param known: Mask of bits that are known from the start.
+        :param bits: Their values.
+        """
+        number = len(self.mask)
+        self.mask.append(known)
+        self.bits.append(bits)
+        self.root.append(number)
+        self.offset.append(0)
+        self.low.append(0)
+        self.span.append(MASK)
+        self.watchers.append(None)
+        if known & _TOP and known != MASK:
+            self.low[number], self.span[number] = bits, MASK & ~known
+        return number
+
+    def constant(self, value: int) -> int:
+        """Give the variable that is a constant."""
+        found = self._constants.get(value)
+        if found is None:
+            found = self._constants[value] = self.new(MASK, value)
+        return found
+
+    def watch(self, variable: int, relation: int) -> None:
+        """Let a relation be evaluated when more is known of a variable."""
+        if self.mask[variable] != MASK:
+            waiting = self.watchers[variable]
+            if waiting is None:
+                self.watchers[variable] = [relation]
+            else:
+                waiting.append(relation)
+
+    def wake(self, variable: int) -> None:
+        """Queue the relations that wait for news of a variable."""
+        waiting = self.watchers[variable]
+        if waiting:
+            queued, queue = self.queued, self.queue
+            for relation in waiting:
+                if not queued[relation]:
+                    queued[relation] = 1
+                    queue.append(relation)
+
+    def learn(self, variable: int, known: int, bits: int) -> None:
+        """Take it that the bits in ``known`` of a variable are those in ``bits``.
+
+        :raises Contradiction: Others are known.
+        """
+        old = self.mask[variable]
+        had = self.bits[variable]
+        if (had ^ bits) & old & known:
+            raise Contradiction(variable, self.cause)
+        fresh = known & ~old
+        if not fresh:
+            return
+        now = self.mask[variable] = old | fresh
+        had = self.bits[variable] = had | bits & fresh
+        self.log.add(variable, self.cause)
+        self.wake(variable)
+        if now == MASK:
+            self._resolve(variable, had)
+        elif now & _TOP:
+            self.narrow(variable, had, MASK & ~now)
+
+    def _resolve(self, variable: int, value: int) -> None:
+        # One member of a class is known, so all are.
+        root = self.root[variable]
+        if self.span[root] != MASK and (value - self.offset[variable] - self.low[root]) & MASK > self.span[root]:
+            raise Contradiction(variable, self.cause)
+        members = self.members.pop(root, None)
+        if members is None:
+            return
+        mask, bits, offset, log = self.mask, self.bits, self.offset, self.log
+        start = value - offset[variable]
+        for member in members:
+            if member == variable:
+                continue
+            known = mask[member]
+            other = (start + offset[member]) & MASK
+            if (bits[member] ^ other) & known:
+                raise Contradiction(member, self.cause)
+            if known != MASK:
+                mask[member] = MASK
+                bits[member] = other
+                log.add(member, ~variable)
+                self.wake(member)
+
+    def merge(self, one: int, other: int, distance: int) -> None:
+        """Take it that ``other = one + distance``.
+
+        :raises Contradiction: They differ by something else.
+        """
+        mask, bits = self.mask, self.bits
+        if mask[one] == MASK:
+            self.learn(other, MASK, (bits[one] + distance) & MASK)
+            return
+        if mask[other] == MASK:
+            self.learn(one, MASK, (bits[other] - distance) & MASK)
+            return
+        root, offset = self.root, self.offset
+        kept, gone = root[one], root[other]
+        if kept == gone:
+            if (offset[other] - offset[one] - distance) & MASK:
+                raise Contradiction(other, self.cause)
+            return
+        shift = offset[one] + distance - offset[other]
+        members = self.members
+        if len(members.get(kept, ())) < len(members.get(gone, ())):
+            kept, gone, shift = gone, kept, -shift
+        moved = members.pop(gone, None) or [gone]
+        for member in moved:
+            root[member] = kept
+            offset[member] = (offset[member] + shift) & MASK
+        stay = members.get(kept)
+        if stay is None:
+            stay = members[kept] = [kept]
+        stay += moved
+        self.log.merged.append((one, other, self.cause, len(self.log.variable)))
+        self._join(gone, kept, shift, moved, stay)
+
+    def _join(self, gone: int, kept: int, shift: int, moved: List[int], stay: List[int]) -> None:
+        # The intervals of two classes that became one; those who can compute with the new distance are told.
+        for member in moved if len(moved) <= _SMALL else moved[:1]:
+            self.wake(member)
+        if len(stay) <= _SMALL:
+            for member in stay:
+                self.wake(member)
+        if self.span[gone] != MASK:
+            self.narrow(kept, (self.low[gone] - shift) & MASK, self.span[gone])
+
+    def narrow(self, variable: int, low: int, span: int) -> None:
+        """Take it that a variable is one of ``low`` to ``low + span``, modulo 2**32.
+
+        :raises Contradiction: It is none of them.
+        """
+        if span == MASK:
+            return
+        if self.mask[variable] == MASK:
+            if (self.bits[variable] - low) & MASK > span:
+                raise Contradiction(variable, self.cause)
+            return
+        root = self.root[variable]
+        start = (low - self.offset[variable]) & MASK
+        had, wide = self.low[root], self.span[root]
+        found = (start, span) if wide == MASK else _meet(had, wide, start, span)
+        if found is None:
+            raise Contradiction(variable, self.cause)
+        if found[1] >= wide:
+            return
+        count = self.narrowings.get(root, 0)
+        if count >= _NARROWINGS and found[1]:
+            return
+        self.narrowings[root] = count + 1
+        self.low[root], self.span[root] = found
+        self.log.add(variable, self.cause)
+        self._tell(variable, root)
+
+    def _tell(self, variable: int, root: int) -> None:
+        # A class's interval has become narrower.
+        low, span = (self.low[root] + self.offset[variable]) & MASK, self.span[root]
+        members = self.members.get(root)
+        if span and members is not None and len(members) <= _SMALL:
+            for member in members:
+                self.wake(member)
+        else:
+            self.wake(variable)
+        differ = low ^ (low + span)
+        if differ <= MASK:
+            prefix = MASK & ~((1 << differ.bit_length()) - 1)
+            if prefix & ~self.mask[variable]:
+                self.learn(variable, prefix, low & prefix)
+
+    def interval(self, variable: int) -> Tuple[int, int]:
+        """Give the lowest value that a variable may have and the distance of the highest, modulo 2**32."""
+        if self.mask[variable] == MASK:
+            return self.bits[variable], 0
+        root = self.root[variable]
+        return (self.low[root] + self.offset[variable]) & MASK, self.span[root]
+
+    def bounds(self, variable: int, bias: int = 0) -> Tuple[int, int]:
+        """Give the lowest and the highest value of a variable, unsigned.
+
+        :param bias: Added to it before, modulo 2**32; 0x80000000 makes signed order unsigned.
+        """
+        if self.mask[variable] == MASK:
+            value = (self.bits[variable] + bias) & MASK
+            return value, value
+        root = self.root[variable]
+        span = self.span[root]
+        low = (self.low[root] + self.offset[variable] + bias) & MASK
+        if low + span > MASK:
+            low, span = 0, MASK
+        if not bias:
+            bits = self.bits[variable]
+            return max(low, bits), min(low + span, bits | MASK & ~self.mask[variable])
+        return low, low + span
+
+
+def _meet(low: int, span: int, start: int, width: int) -> Optional[Tuple[int, int]]:
+    # What two intervals have in common; the smaller of them when that is two pieces, None when it is nothing.
+    ahead = (start - low) & MASK
+    if ahead <= span:
+        if ahead + width <= span:
+            return start, width
+        if ahead + width <= MASK:
+            return start, span - ahead
+        return (start, width) if width < span else (low, span)
+    end = ahead + width - MASK - 1
+    if end < 0:
+        return None
+    return (low, min(end, span))

@@ -1,0 +1,243 @@
+"""Variables and the relations between them, as they are made: one variable for each value, and none twice."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Collection, Dict, List, NamedTuple, Sequence, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Constraint, Kind, variables
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.constraints.remainders import Remainders
+from gdb_etm.recovery.lift.operations import MASK
+
+START, UNMODELLED, INPUT, DEAD, OPEN = -1, -2, -3, -4, -5
+"""What made a variable, when no relation did: it is from before; an instruction without a model; a load or what else
+comes from outside; an exception or a return from one, which leaves it open.  DEAD stands for a flag that nobody
+reads."""
+ABOVE_BIT = MASK & ~1
+"""All bits but the lowest: they are 0 in a variable of one bit."""
+
+
+class Fact:
+    """Why something is known that no instruction computes; the text of a step of a proof."""
+
+    HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
+    OUTCOME, MODE, DATA, MEMORY, GUESSED, PLACE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
+    OWNED_STORED, OWNED_LOADED = range(17, 19)
+    TEXTS = (
+        "read at the halt",
+        "read when the run began",
+        "told",
+        "this branch was taken",
+        "this branch was not taken",
+        "the next instruction's address",
+        "an address that must be aligned",
+        "the trace tells whether this ran",
+        "so by the architecture",
+        "traced data",
+        "in memory when the run began",
+        "in memory when the run began, if stores to unknown addresses missed it",
+        "the only place where memory later held what was stored there",
+        "still in RAM at the halt",
+        "still in RAM at the halt",
+        "still in RAM at the halt if stores to unknown addresses missed it",
+        "still in RAM at the halt if stores to unknown addresses missed it",
+        "still in RAM at the halt, in a frame that only its function writes",
+        "still in RAM at the halt, in a frame that only its function writes",
+    )
+
+
+class Withheld(NamedTuple):
+    """A fact that nothing exact is to rest on."""
+
+    variable: int
+    known: int
+    bits: int
+    why: int
+    """One of :class:`Fact`."""
+    number: int
+    """The instruction's."""
+
+
+class ConstraintGraph:
+    """Variables and relations."""
+
+    def __init__(self) -> None:
+        self.domain = Domain()
+        self.doubted: Collection[Tuple[int, int, int]] = ()
+        """Facts that are withheld: why they are known, the instruction's number, the variable."""
+        self.void: Collection[int] = ()
+        """Instructions, by their numbers, of which no relation is taken."""
+        self.withheld: List[Withheld] = []
+        self.fixed = bytearray()
+        """Of each variable, whether it is a constant."""
+        self.relations: List[Constraint] = []
+        self.numbers = array("I")
+        """The instruction that each relation comes from; 0 for none."""
+        self.made = array("i")
+        """The relation that computes each variable; ~access number - 16 for a load; or why there is none."""
+        self.number = 0
+        """The instruction that is being added."""
+        self.products = Remainders(self.domain, self.fixed)
+        self._compares: Dict[int, Tuple[int, int, int]] = {}
+        # Of bits that compare: what, and the bias.
+        self._derived: Dict[Tuple[int, int], int] = {}
+        self._base: Dict[int, Tuple[int, int]] = {}
+        self._inverse: Dict[int, int] = {}
+        self.one = self.constant(1)
+
+    def constant(self, value: int) -> int:
+        """Give the variable of a constant."""
+        number = self.domain.constant(value)
+        if number == len(self.made):
+            self.made.append(START)
+            self.fixed.append(1)
+        return number
+
+    def new(self, maker: int, known: int = 0, bits: int = 0) -> int:
+        """Make a variable.
+
+        :param maker: As in :attr:`made`.
+        """
+        self.made.append(maker)
+        self.fixed.append(0)
+        return self.domain.new(known, bits)
+
+    def relate(self, relation: Constraint) -> int:
+        """Add a relation and give its number."""
+        number = len(self.relations)
+        if self.void and self.number in self.void and relation[0] != Kind.ACCESS:
+            one = variables(relation)[0]
+            relation = (Kind.EQUAL, one, one)
+        self.relations.append(relation)
+        self.numbers.append(self.number)
+        domain = self.domain
+        domain.queued.append(0)
+        for variable in variables(relation):
+            domain.watch(variable, number)
+        return number
+
+    def add(self, relation: Constraint) -> None:
+        """Add a relation that is to be evaluated."""
+        number = self.relate(relation)
+        self.domain.queued[number] = 1
+        self.domain.queue.append(number)
+
+    def make(self, kind: int, *inputs: int) -> int:
+        """Make the variable that a relation computes."""
+        made = self.new(len(self.relations))
+        self.relate((kind, made) + inputs)
+        return made
+
+    def make_bit(self, kind: int, *inputs: int) -> int:
+        """Make the variable of one bit that a relation computes."""
+        made = self.new(len(self.relations), ABOVE_BIT)
+        self.relate((kind, made) + inputs)
+        return made
+
+    def learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...] = ()) -> None:
+        """Take bits of a variable as a fact.
+
+        :param why: One of :class:`Fact`.
+        :param pair: Of a guess, the accesses that it links.
+        """
+        if self.doubted and (why, self.number, variable) in self.doubted:
+            self.withheld.append(Withheld(variable, known, bits, why, self.number))
+            return
+        self._learn(variable, known, bits, why, pair)
+
+    def accept(self, fact: Withheld) -> None:
+        """Take a fact that was withheld."""
+        self.number = fact.number
+        self._learn(fact.variable, fact.known, fact.bits, fact.why, ())
+
+    def _learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...]) -> None:
+        domain = self.domain
+        if known & (~domain.mask[variable] | (domain.bits[variable] ^ bits)):
+            domain.cause = len(self.relations)
+            self.relations.append((Kind.FACT, variable, why) + pair)
+            self.numbers.append(self.number)
+            domain.queued.append(0)
+            domain.learn(variable, known, bits)
+
+    def offset(self, variable: int, distance: int) -> int:
+        """Give the variable that is another one plus a constant."""
+        base, already = self._base.get(variable, (variable, 0))
+        distance = (already + distance) & MASK
+        if not distance:
+            return base
+        found = self._derived.get((base, distance))
+        if found is None:
+            domain = self.domain
+            if self.fixed[base]:
+                return self.constant((domain.bits[base] + distance) & MASK)
+            found = self._derived[base, distance] = self.new(len(self.relations))
+            self._base[found] = (base, distance)
+            domain.cause = self.relate((Kind.SUM, found, base, self.constant(distance), 0))
+            if self.number not in self.void:
+                domain.merge(base, found, distance)
+        return found
+
+    def base(self, variable: int) -> int:
+        """Give the variable that another one was made of by adding a constant, or that one itself."""
+        return self._base.get(variable, (variable, 0))[0]
+
+    def base_and_distance(self, variable: int) -> Tuple[int, int]:
+        """Give the same, and the constant, signed."""
+        base, distance = self._base.get(variable, (variable, 0))
+        return base, distance - (distance >> 31 << 32)
+
+    def select(self, condition: int, one: int, other: int) -> int:
+        """Make a variable that is ``one`` if a bit is 1, else ``other``."""
+        if self.fixed[condition]:
+            return one if self.domain.bits[condition] else other
+        if one == other:
+            return one
+        mask, bits = self.domain.mask, self.domain.bits
+        if mask[one] & mask[other] & ABOVE_BIT == ABOVE_BIT and not (bits[one] | bits[other]) & ABOVE_BIT:
+            return self.make_bit(Kind.SELECT, condition, one, other)
+        for sense, bit in ((1, condition), (0, self._inverse.get(condition))):
+            compared = self._compares.get(bit) if bit is not None else None
+            if compared is not None:
+                return self.make(Kind.CHOOSE, condition, one, other, *compared, sense)
+        return self.make(Kind.SELECT, condition, one, other)
+
+    def invert(self, bit: int) -> int:
+        """Make the opposite of a bit."""
+        found = self._inverse.get(bit)
+        if found is None:
+            if self.fixed[bit]:
+                return self.constant(self.domain.bits[bit] ^ 1)
+            found = self._inverse[bit] = self.make_bit(Kind.XOR, bit, self.one)
+            self._inverse[found] = bit
+        return found
+
+    def exclusive(self, one: int, other: int) -> int:
+        """Make the exclusive or of two variables."""
+        if self.fixed[one] and self.fixed[other]:
+            return self.constant(self.domain.bits[one] ^ self.domain.bits[other])
+        if one == other:
+            return self.constant(0)
+        if other == self.one and self.is_bit(one):
+            return self.invert(one)
+        return self.logic(Kind.XOR, (one, other))
+
+    def is_bit(self, variable: int) -> bool:
+        """Tell whether a variable has one bit."""
+        return self.domain.mask[variable] & ABOVE_BIT == ABOVE_BIT and not self.domain.bits[variable] & ABOVE_BIT
+
+    def logic(self, kind: int, inputs: Sequence[int]) -> int:
+        """Make the variable that AND, OR or XOR computes."""
+        if self.is_bit(inputs[0]) and self.is_bit(inputs[1]):
+            return self.make_bit(kind, inputs[0], inputs[1])
+        if inputs[0] == inputs[1]:
+            return inputs[0]
+        made = self.make(kind, inputs[0], inputs[1])
+        if kind == Kind.AND and self.fixed[inputs[1]]:
+            self.products.mask(made, inputs[0], self.domain.bits[inputs[1]])
+        return made
+
+    def compare(self, bit: int, one: int, other: int, bias: int) -> None:
+        """Take it that a bit tells whether ``one >= other``, as in COMPARE."""
+        self.relate((Kind.COMPARE, bit, one, other, bias))
+        self._compares.setdefault(bit, (one, other, bias))

@@ -1,0 +1,438 @@
+"""What the core does by itself when it takes an exception and when it returns from one.
+
+Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, ExceptionTaken, PopStack and ExceptionReturn; Armv7-M
+(DDI 0403), B1.5.6 to B1.5.8.  Of A-profile's banked registers nothing is said.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.protocols.elements import Exception_
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.graph import INPUT, OPEN, UNMODELLED, Fact
+from gdb_etm.recovery.execution.stacking import Stacking
+from gdb_etm.recovery.functions.calls import ALIGNED
+from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
+from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls, Entry
+from gdb_etm.recovery.lift.operations import (
+    CONTROL,
+    FAULTMASK,
+    FP_MODE,
+    FPCA,
+    FPSCR,
+    GE,
+    HANDLER,
+    LR,
+    MSP,
+    PSP,
+    S0,
+    SP,
+    TEMPORARY,
+    C,
+    N,
+    Op,
+    V,
+    Z,
+)
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.ssa.exception_frames import Waiting
+from gdb_etm.recovery.ssa.features import Features
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.saved_contexts import Match, Wait
+
+_BIT = 0xFFFFFFFE
+_FLAGS = ((31, N), (30, Z), (29, C), (28, V))
+_BASIC, _EXTENDED = 0x20, 0x68
+_SPSEL = 1
+_FTYPE, _MODE, _STACK = 4, 3, 2
+# EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
+_FIXED, _OF_STATE = 0xFFFFFF82, 0x61
+# Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
+
+
+_PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
+_PUSHED_FLOATS = (FPSCR, FP_MODE) + tuple(range(S0, S0 + 16))
+_NO_MODE = 0xFFFFFFE0
+_FIRST_ASYNCHRONOUS, _FIRST_UNASKED = 14, 15
+# PendSV; SysTick.
+
+
+def is_asynchronous(event: Exception_) -> bool:
+    """Tell whether an exception is none that an instruction makes: PendSV, SysTick or an interrupt."""
+    return event.vector is not None and event.vector >= _FIRST_ASYNCHRONOUS
+
+
+def is_request(event: Exception_) -> bool:
+    """Tell whether code may have asked for an exception, so that the handler may leave results in its frame.
+
+    That is SVC, and PendSV: one that an interrupt's handler asks for follows that without a return in between.
+    """
+    return event.vector is None or event.vector < _FIRST_UNASKED
+
+
+class Resumption(NamedTuple):
+    """What an exception return loads."""
+
+    address: int
+    """Variable of the next instruction's address."""
+    thumb: int
+    """Variable of the T bit."""
+    frame: int
+    """Variable of the frame's address."""
+    floats: Dict[int, int]
+    """By place, variables of the floating-point registers that are in the frame, if it has any."""
+
+
+class _Entry(NamedTuple):
+    number: int
+    address: Optional[int]
+    """Where the interrupted code goes on, if known."""
+    keeps_all: bool
+    """Whether what it pushes is popped again as it was."""
+    kept: Tuple[int, ...]
+    stack: List[Call]
+    frame: int
+    activation: int
+    function: int
+    entries: List[Entry]
+
+
+def _rest(entry: _Entry) -> Tuple[int, int, List[Call], int]:
+    # SP is the first of the places that are kept.
+    return entry.number, entry.activation, entry.stack, entry.kept[0]
+
+
+class _Pushed(NamedTuple):
+    # What is told of a thread that was left.
+    entry: _Entry
+    frame: int
+    """Variable of the frame's address."""
+    words: Tuple[int, ...]
+    """Variables of its words, the return address left out."""
+    returns: int
+    """Variable of EXC_RETURN."""
+    process: int
+    """Variable of the bit that tells whether it is on PSP."""
+
+
+class Exceptions:
+    """Exceptions of one line.
+
+    :param line: The line that is being made.
+    :param calls: Of the same line.
+    :param features: What is known of the core.
+    """
+
+    def __init__(self, line: TraceSsa, calls: Calls, features: Features) -> None:
+        self._line = line
+        self._calls = calls
+        self._features = features
+        self._fpu = fpu = features.fpu
+        self._psp = features.psp
+        self._pushed = _PUSHED + _PUSHED_FLOATS if fpu else _PUSHED
+        self._security: Optional[int] = None
+        self._open: List[Optional[_Entry]] = []
+        self._left: Dict[int, _Pushed] = {}
+        # Threads that were left, by the index of the exception.
+
+    def switch(self) -> None:
+        """Note that PSP was written: a handler that does so may return to another thread."""
+        self._open = [None for _ in self._open]
+
+    def interrupted(self) -> List[Tuple[int, int, List[Call], int]]:
+        """List what goes on when the active exceptions return: of each last instruction, activation, calls, and SP."""
+        return [_rest(entry) for entry in self._open if entry is not None]
+
+    def enter(
+        self,
+        event: Exception_,
+        current: List[int],
+        m_profile: bool,
+        index: int,
+        interrupted: Optional[Template] = None,
+        stacking: Stacking = Stacking(),
+    ) -> None:
+        """Take an exception.
+
+        :param index: By which it is told when threads go on.
+        :param interrupted: The instruction that it returns to.
+        :param stacking: What is known of its frame.
+        """
+        line = self._line
+        calls = self._calls
+        if m_profile:
+            calls.align_frame()
+        kept = self._values(current)
+        now = (calls.stack, calls.frame, calls.activation, calls.function, calls.entries)
+        entry = _Entry(line.number, event.return_address, not is_request(event), kept, *now)
+        calls.enter()
+        calls.entries = []
+        self._open.append(entry)
+        calls.stack, calls.frame = [], NO_FRAME
+        if interrupted is not None:
+            # Of several loads some may be done already (EPSR.ICI; DDI 0553, B3.5; DDI 0403, B1.4.2 and B1.5.10).
+            places = [step[1][0] for step in interrupted.steps if step[0] == Op.LOAD]
+            self._forget(current, tuple([place for place in places if place < TEMPORARY]) if len(places) > 1 else ())
+        if m_profile:
+            self._left[index] = self._push(event, current, entry, stacking)
+        else:
+            self._forget(current, (SP, LR))
+        for place in range(64):
+            line.put(place, current[place])
+
+    def leave(
+        self,
+        target: Optional[int],
+        current: List[int],
+        m_profile: bool,
+        goes_on: Optional[int] = None,
+        left: Optional[int] = None,
+    ) -> Optional[Resumption]:
+        """Return from an exception.
+
+        :param target: Variable of EXC_RETURN, if known.
+        :param goes_on: Address of the next instruction, if known.
+        :param left: Index of the exception that left the thread that goes on, if that is another one.
+        :returns: What it loads; None on A-profile.
+        """
+        line = self._line
+        entry, kind = self._open.pop() if self._open else None, OF_HANDLER
+        if entry is None and left is not None:
+            entry, kind = self._left[left].entry, THREAD
+        if entry is not None and None not in (entry.address, goes_on) and entry.address != goes_on:
+            # Its frame was changed, or it is another one.
+            entry = None
+        resumption = None
+        if m_profile:
+            resumption = self._pop(target, current, kind == THREAD, entry is None or kind == THREAD)
+        else:
+            self._forget(current, (SP, LR, N, Z, C, V))
+        calls = self._calls
+        calls.stack, calls.frame, calls.entered = [], NO_FRAME, entry is None or kind == THREAD
+        calls.enter()
+        calls.entries = []
+        if entry is not None:
+            calls.stack, calls.frame = entry.stack, entry.frame
+            calls.activation = entry.activation
+            calls.function, calls.entries = entry.function, entry.entries
+            if kind == THREAD:
+                # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
+                calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
+                calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
+            places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
+            popped = list(current)
+            for place, variable in resumption.floats.items() if resumption is not None else ():
+                # Where the frame has none, they are what the handlers have left.
+                popped[place] = variable
+            calls.assume(entry.number, places, entry.kept, popped, kind)
+        for place in range(64):
+            line.put(place, current[place])
+        return resumption
+
+    def match(self, left: int, places: Tuple[int, ...]) -> Match:
+        """Tell of a thread that went on where memory has frames that fit it."""
+        pushed = self._left[left]
+        return Match(pushed.entry.number, pushed.entry.kept[0], places)
+
+    def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
+        """Assume that a thread waits at the end with a frame that is in memory then.
+
+        :param left: Index of the exception that left it.
+        """
+        pushed = self._left.get(left)
+        if pushed is None:
+            return None
+        known = [(pushed.process, 1), (pushed.frame, frame.address)]
+        if pushed.entry.keeps_all:
+            known += zip(pushed.words, frame.words)
+        if frame.returns is not None:
+            known.append((pushed.returns, frame.returns))
+        for variable, value in known:
+            self._believe(variable, self._line.constant(value), pushed.entry.number, WAITING)
+        return Wait(pushed.entry.number, pushed.frame, frame.address)
+
+    def left(self, index: int) -> Tuple[int, int, List[Call], int]:
+        """Tell of a thread that was left, as :meth:`interrupted` does.
+
+        :param index: Of the exception that left it.
+        """
+        return _rest(self._left[index].entry)
+
+    def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
+        # Assume that a variable is a constant.
+        if variable != constant:
+            here = self._line.number
+            self._calls.assumptions.append(Assumption(kind, PSP, constant, variable, number, here))
+
+    def _values(self, current: List[int]) -> Tuple[int, ...]:
+        return self._calls.values(current) + tuple([current[place] for place in self._pushed])
+
+    def chain(self, event: Exception_, target: Optional[int], current: List[int], m_profile: bool) -> None:
+        """Take an exception where another one's handler returns (Armv8-M ARM, TailChain): the frame stays.
+
+        A fault may be that of the return itself, which had no legal EXC_RETURN (ExceptionReturn, INVPC).
+
+        :param target: Variable of EXC_RETURN, if known.
+        """
+        line = self._line
+        self._calls.stack, self._calls.frame = [], NO_FRAME
+        self._calls.enter()
+        self._calls.entries = []
+        if not m_profile:
+            self._forget(current, (SP, LR))
+        else:
+            self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
+            current[CONTROL] = self._op(Op.BITS, line.constant(0), current[CONTROL], detail=(1, 0, 1))
+            current[FPCA] = line.constant(0)
+            value = line.new(INPUT) if target is None else target
+            if is_asynchronous(event):
+                self._returns_with(value)
+                current[LR] = self._exc_return(*[self._bit(value, place) for place in (_FTYPE, _MODE, _STACK)])
+            else:
+                current[LR] = line.new(INPUT)
+                line.relate((Kind.FIELD, current[LR], value, _STACK, _STACK, _FTYPE - _STACK + 1))
+        for place in range(64):
+            line.put(place, current[place])
+
+    def _returns_with(self, value: int) -> None:
+        # What every EXC_RETURN has in common.
+        line = self._line
+        line.learn(value, 0xFFFFFF80, 0xFFFFFF80, Fact.MODE)
+        if not self._psp:
+            line.learn(value, 1 << _STACK, 0, Fact.MODE)
+        security = self._security_bits()
+        if security is not None:
+            for place in (0, 5, 6):
+                line.relate((Kind.FIELD, value, security, place, place, 1))
+
+    def _security_bits(self) -> Optional[int]:
+        # One variable for the bits that are the same all the time, if the security state is.
+        if not self._features.one_state:
+            return None
+        if self._security is None:
+            self._security = self._line.new(INPUT)
+            if self._features.security is not None:
+                self._line.learn(self._security, _OF_STATE, self._features.security, Fact.MODE)
+        return self._security
+
+    def _forget(self, current: List[int], places: Tuple[int, ...]) -> None:
+        for place in places:
+            current[place] = self._line.new(OPEN, _BIT if N <= place <= V else 0)
+
+    def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
+        # Compute something as an instruction would.
+        place = [0] * 4
+        for index, variable in enumerate(inputs):
+            place[index] = variable
+        self._line.run(((int(op), (3,), tuple(range(len(inputs))), detail),), place, self._line.one)
+        return place[3]
+
+    def _bit(self, variable: int, number: int) -> int:
+        return self._op(Op.BIT, variable, detail=(number,))
+
+    def _process(self, current: List[int]) -> int:
+        # Whether r13 is PSP.
+        line = self._line
+        if not self._psp:
+            return line.constant(0)
+        return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
+
+    def _push(self, event: Exception_, current: List[int], entry: _Entry, stacking: Stacking) -> _Pushed:
+        line = self._line
+        zero = line.constant(0)
+        before = current[SP]
+        process = self._process(current)
+        thread = line.invert(current[HANDLER])
+        basic = line.invert(current[FPCA]) if self._fpu else line.one
+        lowered = line.select(basic, line.offset(before, -_BASIC), line.offset(before, -_EXTENDED))
+        frame = self._op(Op.BITS, zero, lowered, detail=(2, 0, 1))
+        line.learn(frame, 7, 0, Fact.MODE)
+        xpsr = self._status(current, before, stacking.thumb)
+        address = event.return_address
+        returns = line.new(INPUT) if address is None else line.constant(address)
+        words = tuple([current[place] for place in (0, 1, 2, 3, 12, LR)])
+        for index, variable in enumerate(words + (returns, xpsr)):
+            stored = variable if stacking.stored else line.new(UNMODELLED)
+            line.store(line.offset(frame, 4 * index), stored, 4, line.one)
+        if self._fpu:
+            self._push_floats(frame, basic)
+        pointer = frame if stacking.limit is None else line.select(self._fresh_bit(), stacking.limit, frame)
+        current[MSP] = line.select(process, current[MSP], pointer)
+        current[PSP] = line.select(process, pointer, current[PSP])
+        current[SP] = current[MSP]
+        self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
+        current[LR] = self._exc_return(basic, thread, process)
+        current[HANDLER] = line.one
+        current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 1))
+        current[FPCA] = zero
+        return _Pushed(entry, frame, words + (xpsr,), current[LR], process)
+
+    def _fresh_bit(self) -> int:
+        return self._line.new(INPUT, _BIT)
+
+    def _status(self, current: List[int], before: int, thumb: Optional[int]) -> int:
+        # The xPSR that is pushed: flags, T, and in bit 9 whether the frame was aligned.
+        line = self._line
+        xpsr = line.new(INPUT)
+        if thumb is None:
+            line.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
+        else:
+            line.relate((Kind.FIELD, xpsr, thumb, 24, 0, 1))
+        for place, flag in _FLAGS:
+            line.relate((Kind.FIELD, xpsr, current[flag], place, 0, 1))
+        line.relate((Kind.FIELD, xpsr, before, 9, 2, 1))
+        return xpsr
+
+    def _push_floats(self, frame: int, basic: int) -> None:
+        # Lazily or not at all (DDI 0553, B3.22): what is there afterwards is not known.
+        line = self._line
+        extended = line.invert(basic)
+        if line.fixed[extended] and not line.domain.bits[extended]:
+            return
+        for index in range(8, 26):
+            line.store(line.offset(frame, 4 * index), line.new(UNMODELLED), 4, extended)
+
+    def _exc_return(self, basic: int, thread: int, process: int) -> int:
+        line = self._line
+        security = self._security_bits()
+        value = line.new(INPUT)
+        line.learn(value, _FIXED, _FIXED & ~2, Fact.MODE)
+        for place, bit in ((_FTYPE, basic), (_MODE, thread), (_STACK, process)):
+            line.relate((Kind.FIELD, value, bit, place, 0, 1))
+        if security is not None:
+            for place in (0, 5, 6):
+                line.relate((Kind.FIELD, value, security, place, place, 1))
+        return value
+
+    def _pop(self, target: Optional[int], current: List[int], is_thread: bool, is_other: bool) -> Resumption:
+        # With another frame than that of the exception; with one of a thread.
+        line = self._line
+        value = line.new(INPUT) if target is None else target
+        self._returns_with(value)
+        thread = self._bit(value, _MODE)
+        process = self._op(Op.AND, self._bit(value, _STACK), thread) if self._psp else line.constant(0)
+        basic = self._bit(value, _FTYPE) if self._fpu else line.one
+        frame = line.select(process, current[PSP], current[SP])
+        if is_thread:
+            self._believe(process, line.one, line.number)
+        if is_other:
+            self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, line.number, line.number, 7))
+        loaded = [line.load(line.offset(frame, 4 * index), 4, line.one) for index in range(8)]
+        for place, variable in zip((0, 1, 2, 3, 12, LR), loaded):
+            current[place] = variable
+        for place, flag in _FLAGS:
+            current[flag] = self._bit(loaded[7], place)
+        self._forget(current, (GE, FAULTMASK))
+        raised = line.select(basic, line.offset(frame, _BASIC), line.offset(frame, _EXTENDED))
+        current[MSP] = current[SP]
+        padding = self._op(Op.BITS, loaded[7], line.constant(0), detail=(2, 9, 1))
+        current[SP] = self._op(Op.OR, raised, padding)
+        current[HANDLER] = line.invert(thread)
+        current[CONTROL] = self._op(Op.BITS, process, current[CONTROL], detail=(1, 0, 1))
+        current[FPCA] = line.invert(basic)
+        floats: Dict[int, int] = {}
+        for place in _PUSHED_FLOATS if self._fpu else ():
+            floats[place] = line.new(UNMODELLED, _NO_MODE if place == FP_MODE else 0)
+            current[place] = line.select(basic, current[place], floats[place])
+        return Resumption(loaded[6], self._bit(loaded[7], 24), frame, floats)

@@ -1,0 +1,246 @@
+"""Why a value is known, in one line and as a chain of facts; and why it is not."""
+
+from __future__ import annotations
+
+from typing import List, Optional, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Kind, variables
+from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Fact
+from gdb_etm.recovery.functions.calls import ARGUMENT, BLOCK, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.lift.operations import MASK, PLACES, SP
+from gdb_etm.recovery.segment import Solution
+from gdb_etm.recovery.values import Step
+
+_NAMES = {place: name for name, place in PLACES.items()}
+_STEPS = 40
+# Facts that a chain tells at most.
+_DEEP = 400
+_LOADS = -16
+_MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
+# Where M-profile's memory map has code, and RAM outside of the chip (Armv8-M ARM, B8.1).
+
+
+class Explanations:
+    """Tells about the variables of a stretch.
+
+    :param solution: The stretch.
+    """
+
+    def __init__(self, solution: Solution) -> None:
+        self._solution = solution
+        self._line = solution.line
+        self._domain = solution.line.domain
+        self._solver = solution.solver
+
+    def known(self, variable: int) -> str:
+        """Tell why a variable is known, or as far as it is."""
+        entry = self._domain.log.last.get(variable, -1)
+        return self._entry(entry) if entry >= 0 else self._made(variable)
+
+    def _made(self, variable: int) -> str:
+        if self._line.fixed[variable]:
+            return "a constant of the program"
+        made = self._line.made[variable]
+        return "computed at #{:,}".format(self._line.numbers[made]) if made >= 0 else "as every such value"
+
+    def _entry(self, entry: int) -> str:
+        log = self._domain.log
+        cause = log.cause[entry]
+        for _ in range(_DEEP):
+            if cause >= 0:
+                break
+            entry = log.newest(~cause, entry)
+            if entry < 0:
+                return self._made(~cause)
+            cause = log.cause[entry]
+        return self.cause(cause, log.variable[entry])
+
+    def cause(self, cause: int, variable: int) -> str:
+        """Tell what a relation says of one of its variables."""
+        relation = self._line.relations[cause]
+        kind, number = relation[0], self._line.numbers[cause]
+        if kind == Kind.FACT:
+            return self._fact(relation[2], number)
+        if kind == Kind.KEPT:
+            return self._kept(self._solution.flow.calls.assumptions[relation[-1]], number)
+        if kind == Kind.ALIGNED:
+            what = "the frame address" if relation[2] == 7 else "what SP is set to"
+            return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
+        if kind in (Kind.LINK, Kind.GUESS, Kind.OWNED):
+            return self._link(relation)
+        if kind == Kind.LEFT:
+            return self._left(relation)
+        if kind == Kind.LIMIT:
+            low, _ = self._domain.interval(relation[3])
+            return "SP is at least {} {:#x} (#{:,})".format(self._solution.limits.name(relation[3]), low, number)
+        if self._line.made[variable] == cause:
+            return "computed at #{:,}".format(number)
+        return "follows from what #{:,} computed".format(number)
+
+    def _kept(self, one: Assumption, number: int) -> str:
+        # What is assumed of calls, threads and functions.
+        if one.kind == THREAD:
+            return "the thread left at #{:,} went on at #{:,} with its registers".format(one.number, number + 1)
+        border = self._solution.border
+        if one.kind == WAITING and border is not None:
+            told = "the thread left at #{:,} waits still at #{:,}, and where its frame is is known from later"
+            return told.format(one.number, border.number)
+        if one.kind == WAITING:
+            return "the thread left at #{:,} waits at the end, its frame is in RAM".format(one.number)
+        if one.kind == BLOCK:
+            return "the scheduler went from block to block as RAM at the halt links them"
+        if one.kind == CONSTANT:
+            where = self._solution.address(max(number, self._solution.first))
+            what = "a word of its frame" if one.place == SP else _NAMES[one.place]
+            return "whichever way the function came to %#x, it has set %s so" % (where, what)
+        if one.kind == ARGUMENT:
+            where = self._solution.address(max(number, self._solution.first))
+            return "the call before %#x has left that in %s" % (where, _NAMES[one.place])
+        if one.kind == FRAME:
+            return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
+        what = "exception after" if one.kind == HANDLER else "call at"
+        return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
+
+    def _fact(self, why: int, number: int) -> str:
+        told, border = self._told(why, number), self._solution.border
+        if border is None:
+            return told
+        when = "before #{:,}".format(border.number)
+        return told.replace("read at the halt", "known " + when).replace("at the halt", when)
+
+    def _told(self, why: int, number: int) -> str:
+        if why == Fact.HALT:
+            return "read at the halt, not written since"
+        if why == Fact.BEGIN:
+            return "read when the run began, not written until then"
+        if why in (Fact.TAKEN, Fact.NOT_TAKEN):
+            return "the branch at #{:,} was {}taken".format(number, "not " if why == Fact.NOT_TAKEN else "")
+        if why >= Fact.STORED:
+            verb = "stored" if why in (Fact.STORED, Fact.GUESSED_STORED, Fact.OWNED_STORED) else "loaded"
+            return "{} at #{:,}, {}".format(verb, number, Fact.TEXTS[why])
+        if why in (Fact.MEMORY, Fact.GUESSED):
+            return "loaded at #{:,}: {}".format(number, Fact.TEXTS[why])
+        if why == Fact.TARGET:
+            return "the branch at #{:,} went there".format(number)
+        return "{} (#{:,})".format(Fact.TEXTS[why], number) if number else Fact.TEXTS[why]
+
+    def _link(self, relation: Tuple[int, ...]) -> str:
+        # A load's bytes are those of another access.
+        accesses = self._line.accesses
+        older, later = accesses[relation[6]], accesses[relation[7]]
+        verb = "stored" if older.store else "loaded"
+        guessed = ", if stores to unknown addresses in between missed it" if relation[0] == Kind.GUESS else ""
+        if relation[0] == Kind.OWNED:
+            guessed = ", in a frame that only its function writes"
+        return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
+
+    def _left(self, relation: Tuple[int, ...]) -> str:
+        # What was found behind stores of which the address is not known.
+        line, count = self._line, relation[1]
+        older, later = line.accesses[relation[-2]], relation[-1]
+        stored = "{} at #{:,}".format("stored" if older.store else "loaded", older.number)
+        at_end = later == len(line.accesses)
+        found = "still there at the end" if at_end else "loaded at #{:,}".format(line.accesses[later].number)
+        told = "{}, {}".format(stored, found)
+        if all(self._domain.mask[one] == MASK for one in relation[4 : 4 + count]):
+            return told + ": stores to unknown addresses in between wrote something else"
+        return told + ", or what stores to unknown addresses in between wrote"
+
+    def chain(self, variable: int) -> List[Step]:
+        """List the facts that a variable's value rests on, nearest first."""
+        found: List[Step] = []
+        log = self._domain.log
+        todo = [log.last.get(variable, -1)]
+        seen: Set[int] = set()
+        told: Set[str] = set()
+        while todo and len(found) < _STEPS:
+            entry = todo.pop(0)
+            if entry < 0 or entry in seen:
+                continue
+            seen.add(entry)
+            cause = log.cause[entry]
+            tier = self._solver.tier(entry)
+            causes = [cause] if cause >= 0 else self._solver.proofs.path(~cause, log.variable[entry])
+            for one in causes[:8]:
+                of = log.variable[entry] if cause >= 0 else variables(self._line.relations[one])[0]
+                step = Step(self.cause(one, of), self._line.numbers[one] or None, tier)
+                if step.text not in told:
+                    told.add(step.text)
+                    found.append(step)
+            todo += self._solver.proofs.premises(entry, set(), _nothing)
+            if self._domain.mask[log.variable[entry]] != MASK:
+                todo.append(log.before[entry])
+        return found or [Step(self.known(variable), None, self._solver.tier(-1))]
+
+    def unknown(self, variable: int) -> str:
+        """Tell why a variable is not known: what is missing at the root of it."""
+        line = self._line
+        seen: Set[int] = set()
+        for _ in range(_DEEP):
+            seen.add(variable)
+            made = line.made[variable]
+            if made <= _LOADS:
+                told, following = self._load(~(made + 16))
+                if following is None:
+                    return told
+            elif made < 0:
+                return self._root(variable, made)
+            else:
+                following = self._operand(made, seen)
+                if following is None:
+                    return "cannot be told from what #{:,} computed".format(line.numbers[made])
+            if following in seen:
+                break
+            variable = following
+        return "cannot be told"
+
+    def _root(self, variable: int, made: int) -> str:
+        if made == START:
+            return "before the window" if self._solution.first > 1 else "before the trace begins"
+        if made == UNMODELLED:
+            return "no model of the instruction that wrote it"
+        if made == OPEN:
+            return "left open by an exception"
+        return "from outside" if made == INPUT else "not worked out"
+
+    def _operand(self, made: int, seen: Set[int]) -> Optional[int]:
+        # The first operand that is not known.
+        mask = self._domain.mask
+        for variable in variables(self._line.relations[made]):
+            if mask[variable] != MASK and variable not in seen:
+                return variable
+        return None
+
+    def _load(self, number: int) -> Tuple[str, Optional[int]]:
+        # Why a load is not known, or the variable that would have to be.
+        line, domain = self._line, self._domain
+        access = line.accesses[number]
+        memory = self._solver.memory
+        if domain.mask[access.address] != MASK:
+            return "", access.address
+        address = domain.bits[access.address]
+        if not line.is_ram(address, access.size):
+            if any(low <= address < high for low, high in _MEMORY) and self._solution.is_m_profile:
+                return "memory at %#x that is neither RAM nor in the program" % address, None
+            return "input/output at %#x" % address, None
+        if line.is_volatile(address, access.size):
+            return "memory that others write, at %#x" % address, None
+        barrier = memory.blocked.get(number)
+        if barrier is not None and not memory.placed[barrier]:
+            where = self._solution.address(line.accesses[barrier].number)
+            return "behind the store at %#x, whose address is unknown" % where, None
+        source = memory.source_of(number)
+        if source is None:
+            return "in memory at %#x from before, overwritten since" % address, None
+        if not line.accesses[source].store:
+            return self._load(source) if source != number else ("in memory at %#x" % address, None)
+        return "", line.accesses[source].data
+
+
+def _nothing(relation: Tuple[int, ...]) -> bool:
+    return False
+
+
+def name_of(place: int) -> Optional[str]:
+    """Give the lower-case name of a register."""
+    return _NAMES.get(place)

@@ -1,0 +1,9 @@
+"""Facts about functions: calls, frames, and what they hold at every point.
+
+- ``calls.py``: the calling convention (AAPCS32, 6.1) as assumptions.
+- ``frames.py``: call frame information (DWARF 5, 6.4).
+- ``branches.py``: the control flow graph of a function; ``entry_values.py``: forward dataflow over it, in terms of
+  the function's entry (``origins.py``).
+- ``escape.py``: frames of which no address escapes.
+- ``functions.py``: all of that, asked at one moment.
+"""

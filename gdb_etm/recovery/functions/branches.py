@@ -1,0 +1,94 @@
+"""Where a function's code goes on behind each of its instructions, without looking at what ran."""
+
+from __future__ import annotations
+
+from typing import Callable, List, Optional, Tuple
+
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Kind, is_wide
+from gdb_etm.recovery.lift.operations import LR, SP
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.ssa.exception_frames import goes_on
+
+LONG = 1 << 13
+"""Bytes of a function that are looked at."""
+_ENTRIES = 256
+# Of a table of branches that are looked at.
+
+
+class Branches:
+    """Follows a function's code.
+
+    :param information: Call frame information of the program.
+    :param program: The program that ran.
+    """
+
+    def __init__(self, information: FrameInformation, program: Program) -> None:
+        self._information = information
+        self._program = program
+
+    def after(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
+        """List where a function goes on behind an instruction; None when that is not known.
+
+        :param bounds: Where the function begins and ends.
+        """
+        behind = template.address + template.size
+        conditional = template.condition != ALWAYS
+        if template.asks:
+            return self._answered(behind)
+        if template.call or template.kind not in (Kind.INDIRECT, Kind.DIRECT):
+            return [behind]
+        if template.kind is Kind.DIRECT:
+            conditional = conditional or template.taken is not None
+            return [template.goes_to, behind] if conditional else [template.goes_to]
+        if template.target == LR or SP in template.writes:
+            return [behind] if conditional else []
+        table = self._table(template, bounds)
+        if table is not None:
+            return table
+        row = self._information.row(template.address)
+        # With nothing of its frame left on the stack it goes on in another function.
+        leaves = row is not None and row.register == SP and row.offset == 0
+        return ([behind] if conditional else []) if leaves else None
+
+    def _answered(self, behind: int) -> List[int]:
+        # A handler may let the code that has asked for it go on behind an instruction or two.
+        found = [behind]
+        for place in goes_on(behind, True)[1:]:
+            half = self._program.read(found[-1], 2)
+            if len(half) == 2 and found[-1] + (4 if is_wide(half[0] | half[1] << 8) else 2) == place:
+                found.append(place)
+        return found
+
+    def _table(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
+        # Where a branch leads by the table behind it: TBB, TBH, or LDR PC, [Rn, Rm, LSL #2] with ADR Rn before it.
+        code = self._program.read(template.address, template.size)
+        if len(code) < 4:
+            return None
+        base = template.address + 4
+        if code[:2] == b"\xdf\xe8" and code[3] == 0xF0 and not code[2] & 0xE0:
+            size = 2 if code[2] & 0x10 else 1
+            return self._entries(base, size, bounds[1], lambda entry: base + 2 * entry)
+        before = self._program.read(template.address - 2, 2)
+        if code[0] & 0xF0 == 0x50 and code[1] == 0xF8 and code[3] == 0xF0 and code[2] & 0xF0 == 0x20:
+            if len(before) == 2 and before[1] == 0xA0 | code[0] & 0xF:
+                start = (template.address + 2 & ~3) + 4 * before[0]
+                return self._entries(start, 4, bounds[1], lambda entry: entry & ~1)
+        return None
+
+    def _entries(self, base: int, size: int, end: int, target: Callable[[int], int]) -> List[int]:
+        # A table ends where the first of its branches leads.
+        found: List[int] = []
+        stop = end
+        for index in range(_ENTRIES):
+            at = base + size * index
+            entry = self._program.read(at, size)
+            if at + size > stop or len(entry) < size:
+                break
+            to = target(int.from_bytes(entry, "little"))
+            if base < to < end:
+                found.append(to)
+                stop = min(stop, to)
+        return found

@@ -1,0 +1,215 @@
+"""The calling convention as assumptions: what a call or a handler found in SP and r4 to r11 it leaves there.
+
+Calls and returns are matched by a stack of return addresses of our own (AAPCS32, 6.1.1 and 6.3).
+"""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.recovery.functions.frames import Place
+from gdb_etm.recovery.functions.origins import FRAME as OF_FRAME
+from gdb_etm.recovery.functions.origins import Origin
+from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+NO_FRAME = -1
+_DEEP = 4
+# Calls that one return may leave at once, by tail calls that are not told from calls.
+
+
+CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE, BLOCK = range(10)
+"""What assumptions are about."""
+
+
+class Assumption(NamedTuple):
+    """That one register is the same before a call and after it, or something like that."""
+
+    kind: int
+    """CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
+    frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
+    CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
+    what it was called with; PRIVATE: the function at ``distance``
+    alone writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from."""
+    place: int
+    before: int
+    """Variable."""
+    after: int
+    """Variable."""
+    number: int
+    """The call's, or that of the instruction before the exception; of an ARGUMENT, that before which it was found."""
+    returned: int
+    """The first instruction after it."""
+    distance: int = 0
+
+
+class Call(NamedTuple):
+    """A call that has not returned."""
+
+    returns_to: int
+    number: int
+    kept: Tuple[int, ...]
+    frame: int
+    """Variable of the caller's canonical frame address, or NO_FRAME."""
+    activation: int
+    """The caller's."""
+
+
+class Entry(NamedTuple):
+    """Something of a function that is known by what a register held at its entry."""
+
+    variable: int
+    register: int
+    distance: int
+    """From what the register held."""
+    function: int
+    """Where the function begins."""
+    activation: int
+    """The function's."""
+    number: int
+    """Of the instruction before which it is known."""
+
+
+class Calls:
+    """Matches calls with returns.
+
+    :param line: The line that is being made.
+    """
+
+    def __init__(self, line: TraceSsa) -> None:
+        self._line = line
+        self._places = (SP,) + line.rules.calls_keep
+        self.frame = NO_FRAME
+        """Variable of the canonical frame address of the function that runs."""
+        self.activation = 0
+        """A number of its own for each time that a function is called, as far as calls and returns are matched."""
+        self._activations = 0
+        self.function = 0
+        """Where the function begins that went on last of which nothing was seen before."""
+        self.entered = True
+        """Whether a function goes on of which nothing was seen before."""
+        self.stack: List[Call] = []
+        """Calls that have not returned."""
+        self.ties: Dict[int, List[Tuple[int, Tuple[int, int]]]] = {}
+        """For activations how many accesses there were when their thread went on, and of what assumption that is: the
+        instructions before it was left and before it went on."""
+        self.entries: List[Entry] = []
+        """What is known by the entry of the function that runs, if its beginning was not seen."""
+        self.left: Tuple[int, List[Entry]] = (0, [])
+        """Where the function begins that was left last of which the beginning was not seen, and its entries."""
+        self.assumptions: List[Assumption] = []
+
+    @property
+    def places(self) -> Tuple[int, ...]:
+        """The places that a call keeps."""
+        return self._places
+
+    def values(self, current: Sequence[int]) -> Tuple[int, ...]:
+        """Give the variables of the places that a call keeps."""
+        return tuple([current[place] for place in self._places])
+
+    def call(self, number: int, returns_to: int, current: Sequence[int]) -> None:
+        """Note a call."""
+        self.stack.append(Call(returns_to, number, self.values(current), self.frame, self.activation))
+        self.frame = current[SP]
+        self.enter()
+
+    def enter(self) -> None:
+        """Note that something runs that has a frame of its own, or that it is not known what."""
+        self._activations += 1
+        self.activation = self._activations
+
+    def tie(self, number: int, activations: Sequence[int]) -> None:
+        """Note that activations are what they were before only if it is their thread that goes on.
+
+        :param number: Of the instruction before it was left.
+        """
+        for activation in activations:
+            self.ties.setdefault(activation, []).append((len(self._line.accesses), (number, self._line.number)))
+
+    def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
+        """Take an indirect branch that is no call, to see whether it is a return.
+
+        :param within: Whether it stays in a function.
+        """
+        stack = self.stack
+        for deep in range(1, min(len(stack), _DEEP) + 1):
+            if stack[-deep].returns_to == address:
+                call = stack[-deep]
+                del stack[-deep:]
+                self.frame, self.activation = call.frame, call.activation
+                self.assume(call.number, self._places, call.kept, current, CALL)
+                return
+        if not within:
+            own = [one for one in self.entries if one.activation == self.activation and not stack]
+            self.left = (own[0].function if own else 0, own)
+            self.entries = []
+            self.frame = NO_FRAME
+            self.entered = True
+            self.enter()
+
+    def believe(self, kind: int, place: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
+        """Assume what a register, or a word of the frame, holds; or note what it does in terms of the entry.
+
+        :param kind: CONSTANT or ARGUMENT.
+        :param since: As for :meth:`differ`.
+        """
+        line = self._line
+        if origin.base >= 0:
+            number = line.number if since is None else since
+            known = (self.function, self.activation, number)
+            self.entries.append(Entry(variable, origin.base, origin.distance, *known))
+            return
+        base, distance = line.constant(origin.distance), 0
+        if origin.base == OF_FRAME:
+            if self.frame == NO_FRAME:
+                return
+            base, distance = self.frame, origin.distance
+        self.differ(kind, place, base, variable, distance, since)
+
+    def differ(
+        self, kind: int, place: int, one: int, other: int, distance: int, since: Optional[int] = None
+    ) -> None:
+        """Assume that ``other = one + distance``, where that is not known.
+
+        :param kind: CONSTANT or ARGUMENT.
+        :param since: The instruction before which ``other`` was found; None for the one that comes now.
+        """
+        number = self._line.number
+        if self._line.offset(one, distance) != other:
+            since = number if since is None else since
+            self.assumptions.append(Assumption(kind, place, one, other, since, number, distance & MASK))
+
+    def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
+        """Take what call frame information tells of the moment before an instruction."""
+        line = self._line
+        for register, distance in places:
+            variable = current[register]
+            if self.frame == NO_FRAME:
+                self.frame = line.offset(variable, -distance)
+            elif line.offset(self.frame, distance) != variable:
+                known = Assumption(FRAME, register, self.frame, variable, line.number, line.number, distance & MASK)
+                self.assumptions.append(known)
+
+    def assume(
+        self, number: int, places: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int
+    ) -> None:
+        """Assume that registers have the values that they had.
+
+        :param kept: The variables of the places then.
+        """
+        for place, before in zip(places, kept):
+            after = current[place]
+            if before != after:
+                self.assumptions.append(Assumption(kind, place, before, after, number, self._line.number))
+
+    def align(self, variable: int) -> None:
+        """Assume that what SP is set to is a multiple of 4; the core ignores the other bits (Armv8-M ARM, B3.8)."""
+        number = self._line.number
+        self.assumptions.append(Assumption(ALIGNED, SP, variable, variable, number, number, 3))
+
+    def align_frame(self) -> None:
+        """Assume that the canonical frame address is a multiple of 8, as SP is at each call (AAPCS32, 6.2.1.2)."""
+        if self.frame != NO_FRAME:
+            number = self._line.number
+            self.assumptions.append(Assumption(ALIGNED, SP, self.frame, self.frame, number, number, 7))

@@ -1,0 +1,312 @@
+"""What a function has in its registers and in its frame wherever it came from: constants, addresses in its frame, what
+it was called with, and how these differ from one another.
+
+Where a function goes on of which the beginning was not seen, its code tells what it must have set them to: values are
+propagated from its entry along all branches.  What is not computed from others is a value of its own, named by where
+it comes from: an instruction, or the place where two ways meet that do not agree.  What a function was called with is
+told by the code before the call, as soon as it has returned there.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.recovery.functions.branches import LONG, Branches
+from gdb_etm.recovery.functions.escape import Escape
+from gdb_etm.recovery.functions.origins import CONSTANT, FIRST_OTHER, FRAME, Origin
+from gdb_etm.recovery.lift.evaluate import IMPURE, apply
+from gdb_etm.recovery.lift.operations import LR, MASK, SP, TEMPORARY, Op
+from gdb_etm.recovery.lift.template import Step, Template
+from gdb_etm.recovery.rules import FrameInformation
+
+_REGISTERS = (*range(13), LR)
+_KEPT = (*range(4, 12), SP)
+_SLOTS = 1 << 10
+# A word of the frame is the place with this number less its distance from the canonical frame address.
+_WORD = 4
+_MADE, _FOUND, _OLD = range(3)
+# What an instruction makes, what it finds where ways meet, and what it has made before.
+_ENTRY = -1
+_VISITS = 8
+# Times that an instruction is looked at, on the average of all bytes.
+_LAST_ARGUMENT = 3
+# Of the registers, that a function is called with; what others hold it only keeps.
+
+
+class Held(NamedTuple):
+    """What a register or a word of the frame holds."""
+
+    place: int
+    """The register; that of the frame's words is SP."""
+    slot: int
+    """For a word of the frame, its distance from the canonical frame address, which is negative; 0 for a register."""
+    origin: Origin
+
+
+Known = Dict[int, Origin]
+"""Values by place."""
+
+
+class EntryValues:
+    """Finds such registers and words.
+
+    :param information: Tells where functions begin and end.
+    :param branches: Of the same program.
+    :param private: Tells which functions' frames only they themselves write.
+    :param template: Gives the instruction at an address, of the instruction set of another one.
+    :param value: Gives the value of the variable of a constant.
+    :param read: Reads memory that does not change.
+    """
+
+    def __init__(
+        self,
+        information: FrameInformation,
+        branches: Branches,
+        private: Escape,
+        template: Callable[[int, Template], Optional[Template]],
+        value: Callable[[int], int],
+        read: Callable[[int, int], Optional[int]],
+    ) -> None:
+        self._information = information
+        self._branches = branches
+        self._private = private
+        self._template = template
+        self._value = value
+        self._read = read
+        self._known: Dict[int, Dict[int, Known]] = {}
+        self._loaded: Dict[int, Set[int]] = {}
+        self._lost: Dict[int, Set[int]] = {}
+        # By function the registers that it writes, though nothing tells that it saves them.
+        self._names: Dict[Tuple[int, int, int], int] = {}
+        self._from: Dict[int, Tuple[int, int]] = {}
+        # Of each base the instruction that it is named by.
+        # By function the words of its frame that it loads: the others may be what it passes to those that it calls.
+
+    def at(self, template: Template) -> List[Held]:
+        """Tell what is known before an instruction runs; of what is not known by itself, what shares a base."""
+        known = self._before(template.address, template)
+        places = self._told(template.address, known)
+        bases = [known[place].base for place in places]
+        shared = {base for base in bases if base < 0 or bases.count(base) > 1 or base < FIRST_OTHER}
+        kept = [
+            place
+            for place in places
+            if known[place].base in shared and (place < _SLOTS or _is_useful(known[place].base, bases))
+        ]
+        return [_held(place, known[place]) for place in kept]
+
+    def _told(self, address: int, known: Known) -> List[int]:
+        # Registers, and words that the function loads.
+        bounds = self._information.function(address)
+        loaded = self._loaded.get(bounds[0], set()) if bounds is not None else set()
+        return [place for place in sorted(known) if place in loaded or place in _REGISTERS]
+
+    def passed(self, template: Template, function: int) -> Optional[Known]:
+        """Tell what registers held when a function was called that has returned to an instruction.
+
+        :param function: Where it begins; None is given when it is not what the call enters.
+        """
+        for size in (4, 2):
+            call = self._template(template.address - size, template)
+            if call is None or not call.call or call.size != size or call.target is not None:
+                continue
+            if call.goes_to == function:
+                return self._before(call.address, call)
+        return None
+
+    def survivor(self, template: Template, known: Known, base: int, function: int) -> Optional[Held]:
+        """Find a place with a base that a call has kept.
+
+        :param template: The instruction behind the call.
+        :param known: What was known before the call.
+        :param function: Where the function begins that was called.
+        """
+        lost = self._loses(function, template)
+        for place in self._told(template.address, known):
+            if known[place].base == base and (place in _KEPT or place > _SLOTS) and place not in lost:
+                return _held(place, known[place])
+        return None
+
+    def _before(self, address: int, like: Template) -> Known:
+        bounds = self._information.function(address)
+        if bounds is None or bounds[1] - bounds[0] > LONG:
+            return {}
+        function = self._known.get(bounds[0])
+        if function is None:
+            function = self._known[bounds[0]] = self._propagate(bounds, like)
+        known = function.get(address, {})
+        row = self._information.row(address)
+        pointer = known.get(SP)
+        if row is not None and row.register == SP and pointer not in (None, Origin(FRAME, -row.offset & MASK)):
+            return {}
+        return known
+
+    def _propagate(self, bounds: Tuple[int, int], like: Template) -> Dict[int, Known]:
+        # What is known before each instruction that is reached.
+        row = self._information.row(bounds[0])
+        entry = {place: Origin(place, 0) for place in _REGISTERS}
+        if row is not None and row.register == SP and not row.offset:
+            entry[SP] = Origin(FRAME, 0)
+        found: Dict[int, Known] = {bounds[0]: entry}
+        ways: Dict[int, Dict[int, Known]] = {bounds[0]: {_ENTRY: entry}}
+        loaded = self._loaded[bounds[0]] = set()
+        slots = self._private.keeps(bounds, like)
+        todo = [bounds[0]]
+        left = _VISITS * (bounds[1] - bounds[0])
+        while todo:
+            at = todo.pop()
+            left -= 1
+            template = self._template(at, like)
+            after = self._branches.after(template, bounds) if template is not None else None
+            if template is None or after is None or not left:
+                return {}
+            known = dict(found[at])
+            self._execute(template, known, slots, loaded)
+            for address in after:
+                if bounds[0] <= address < bounds[1]:
+                    ways.setdefault(address, {})[at] = known
+                    met = self._meet(address, list(ways[address].values()))
+                    if met != found.get(address):
+                        found[address] = met
+                        todo.append(address)
+        return found
+
+    def _meet(self, address: int, ways: List[Known]) -> Known:
+        # What is known where ways meet.
+        if len(ways) == 1:
+            return ways[0]
+        met: Known = {}
+        for place in ways[0]:
+            values = {way.get(place) for way in ways}
+            if None in values:
+                continue
+            own = self._name(address, place, _FOUND)
+            values.discard(own)
+            value = values.pop() if len(values) == 1 else own
+            met[place] = own if value is None or self._from.get(value.base) == (address, _FOUND) else value
+        return met
+
+    def _name(self, address: int, place: int, kind: int) -> Origin:
+        # A value that comes from somewhere, with a base of its own.
+        key = (address, place, kind)
+        base = self._names.setdefault(key, FIRST_OTHER + len(self._names))
+        self._from[base] = address, kind
+        return Origin(base, 0)
+
+    def _execute(self, template: Template, known: Known, slots: bool, loaded: Set[int]) -> None:
+        always = template.condition == ALWAYS
+        self._rename(template.address, known)
+        for step in template.steps:
+            op, outputs, inputs, detail = step
+            read = [known.get(place) if place >= 0 else Origin(CONSTANT, self._value(~place)) for place in inputs]
+            if op == Op.STORE:
+                _store(known, read[0], read[1] if always and slots else None, detail[0])
+                continue
+            result: Optional[Origin] = None
+            slot = _slot(read[0].distance) if op == Op.LOAD and read[0] is not None and read[0].base == FRAME else 0
+            loaded.add(slot)
+            if always or all(place >= TEMPORARY for place in outputs):
+                # The address of a store that may have run is one that may have been written.
+                result = self._load(known, read[0], detail[0]) if op == Op.LOAD else _result(step, read)
+            for place in outputs:
+                known[place] = result or self._name(template.address, place, _MADE)
+                if slot > _SLOTS and always and slots and detail[0] == _WORD:
+                    known[slot] = known[place]
+        self._leave(template, known)
+
+    def _rename(self, address: int, known: Known) -> None:
+        # What the same instruction has made before is another value than what it makes now.
+        for place, value in list(known.items()):
+            where, kind = self._from.get(value.base, (0, _FOUND))
+            if where == address and kind != _FOUND:
+                known[place] = self._name(address, place, _OLD)
+
+    def _loses(self, function: int, like: Template) -> Set[int]:
+        # What a function writes, though nothing tells that it saves that.
+        bounds = self._information.function(function)
+        if bounds is None or bounds[0] != function or bounds[1] - bounds[0] > LONG:
+            return set()
+        if function in self._lost:
+            return self._lost[function]
+        written: Set[int] = set()
+        saved: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [function]
+        while todo:
+            at = todo.pop()
+            template = self._template(at, like) if at not in seen and bounds[0] <= at < bounds[1] else None
+            if template is None:
+                continue
+            seen.add(at)
+            row = self._information.row(at)
+            saved.update(() if row is None else row.saved)
+            written.update(template.writes)
+            todo += self._branches.after(template, bounds) or ()
+        self._lost[function] = written - saved - {SP}
+        return self._lost[function]
+
+    def _leave(self, template: Template, known: Known) -> None:
+        # Drop what lives within one instruction, what a call or an SVC's handler does not keep, and what an exception
+        # may overwrite.
+        pointer = known.get(SP)
+        lowest = _slot(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
+        direct = template.call and template.target is None
+        lost = self._loses(template.goes_to, template) if direct else set()
+        for place in list(known):
+            if place > max(lowest, _SLOTS) or place < _SLOTS and place not in _REGISTERS and place != SP:
+                del known[place]
+            elif (template.call or template.asks) and place < _SLOTS and (place not in _KEPT or place in lost):
+                known[place] = self._name(template.address, place, _MADE)
+
+    def _load(self, known: Known, address: Optional[Origin], size: int) -> Optional[Origin]:
+        if address is None:
+            return None
+        if address.base == CONSTANT:
+            value = self._read(address.distance, size)
+            return None if value is None else Origin(CONSTANT, value)
+        return known.get(_slot(address.distance)) if address.base == FRAME and size == _WORD else None
+
+
+def _held(place: int, origin: Origin) -> Held:
+    return Held(SP, _SLOTS - place, origin) if place > _SLOTS else Held(place, 0, origin)
+
+
+def _is_useful(base: int, bases: List[int]) -> bool:
+    # Whether it pays to look at a word of the frame: what it only keeps for others is of no use.
+    return base < 0 or base <= _LAST_ARGUMENT or base >= FIRST_OTHER and bases.count(base) > 1
+
+
+def _slot(distance: int) -> int:
+    return _SLOTS - (distance - (distance >> 31 << 32))
+
+
+def _store(known: Known, address: Optional[Origin], value: Optional[Origin], size: int) -> None:
+    # Words of the frame that are not known to be elsewhere lose what they held.
+    if address is None or address.base != FRAME:
+        return
+    place = _slot(address.distance)
+    for other in [one for one in known if one > _SLOTS and place - size < one < place + _WORD]:
+        del known[other]
+    if value is not None and size == _WORD and place > _SLOTS:
+        known[place] = value
+
+
+def _result(step: Step, read: List[Optional[Origin]]) -> Optional[Origin]:
+    # Copies, constants, and additions of these.
+    op, _, _, detail = step
+    values = [one for one in read if one is not None]
+    if len(values) < len(read) or op in IMPURE:
+        return None
+    if op == Op.COPY:
+        return values[0]
+    if all(one.base == CONSTANT for one in values):
+        return Origin(CONSTANT, apply(Op(op), detail, [one.distance for one in values]))
+    if op == Op.ADD and [one.base for one in values].count(CONSTANT) == 2 and values[2].base == CONSTANT:
+        base = max(one.base for one in values[:2]) if values[0].base >= 0 or values[1].base >= 0 else FRAME
+        return Origin(base, sum(one.distance for one in values) & MASK)
+    if op == Op.SUB and values[1].base == CONSTANT == values[2].base:
+        return Origin(values[0].base, (values[0].distance + ~values[1].distance + values[2].distance) & MASK)
+    # What SP is set to loses bits that are 0.
+    is_aligned = op == Op.BITS and detail == (2, 2, 30) and values[0].base == FRAME and not values[0].distance & 3
+    return values[0] if is_aligned and values[1] == Origin(CONSTANT, 0) else None

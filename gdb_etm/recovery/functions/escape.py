@@ -1,0 +1,185 @@
+"""Frames that only their own function can reach: it makes no address of anything in them.
+
+A compiler that has no room in registers keeps values on the stack, and relies on finding them there as much as on the
+registers that calls keep: nobody else knows where they are.  So a store to an unknown address is assumed to miss what
+a function has left in such a frame while it runs.  Code is followed from a function's beginning along all branches; if
+it copies the stack pointer or a frame pointer to any other register or to memory, or if not all of it is found,
+nothing is assumed of its frames.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, FrozenSet, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.recovery.functions.branches import LONG, Branches
+from gdb_etm.recovery.functions.calls import NO_FRAME, PRIVATE, Assumption, Calls
+from gdb_etm.recovery.lift.operations import MASK, SP, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+_FLAGS = (N, Z, C, V)
+
+
+class Escape:
+    """Tells by address which instructions access such a frame.
+
+    :param information: Of the program.
+    :param branches: Of the same.
+    :param template: Gives the instruction at an address, of the instruction set of another one.
+    """
+
+    def __init__(
+        self,
+        information: FrameInformation,
+        branches: Branches,
+        template: Callable[[int, Template], Optional[Template]],
+    ) -> None:
+        self._information = information
+        self._branches = branches
+        self._template = template
+        self._known: Dict[int, Optional[FrozenSet[int]]] = {}
+
+    def function(self, template: Template) -> Optional[int]:
+        """Give where the function begins that an instruction is in, if it accesses that one's frame alone and only
+        the function can reach that; None otherwise."""
+        bounds = self._information.function(template.address)
+        if bounds is None or bounds[1] - bounds[0] > LONG:
+            return None
+        found = self._known[bounds[0]] if self.keeps(bounds, template) else None
+        return bounds[0] if found is not None and template.address in found else None
+
+    def keeps(self, bounds: Tuple[int, int], like: Template) -> bool:
+        """Tell whether a function makes no address of its frame.
+
+        :param bounds: Where it begins and ends.
+        :param like: An instruction of it.
+        """
+        if bounds[0] not in self._known:
+            self._known[bounds[0]] = self._follow(bounds, like)
+        return self._known[bounds[0]] is not None
+
+    def _follow(self, bounds: Tuple[int, int], like: Template) -> Optional[FrozenSet[int]]:
+        # The instructions that access the frame; None when an address of it may be made.
+        found: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [bounds[0]]
+        while todo:
+            at = todo.pop()
+            if at in seen or not bounds[0] <= at < bounds[1]:
+                continue
+            seen.add(at)
+            template = self._template(at, like)
+            after = self._branches.after(template, bounds) if template is not None else None
+            own = self._accesses(template) if template is not None else None
+            if after is None or own is None:
+                return None
+            if own:
+                found.add(at)
+            todo += after
+        return frozenset(found)
+
+    def _accesses(self, template: Template) -> Optional[bool]:
+        # Whether an instruction accesses the frame and nothing else; None when it may copy an address of it.
+        row = self._information.row(template.address)
+        if row is None:
+            return None
+        after = self._information.row(template.address + template.size)
+        pointers = {SP, row.register}
+        allowed = {SP} if after is None else {SP, after.register}
+        own = other = False
+        for op, outputs, inputs, _ in template.steps:
+            points = not pointers.isdisjoint(inputs)
+            if op in (Op.LOAD, Op.STORE):
+                own, other = own or inputs[0] in pointers, other or inputs[0] not in pointers
+                if op == Op.STORE and inputs[1] in pointers:
+                    return None
+                points = False
+            other |= op == Op.CLOBBER
+            pointers = pointers.union(outputs) if points else pointers.difference(outputs)
+        copied = {place for place in pointers.intersection(template.writes) if place < TEMPORARY}
+        return None if copied.difference(allowed, _FLAGS) else own and not other
+
+
+class Owner(NamedTuple):
+    """Which frame an access is to, if it is one of these."""
+
+    activation: int
+    """Of the function."""
+    function: int
+    """Where it begins."""
+    frame: int
+    """Variable of the canonical frame address, below which the frame is."""
+
+
+class Owned:
+    """The accesses of a line to frames that only their own function can reach.
+
+    :param line: With its accesses.
+    :param calls: Of the same line.
+    """
+
+    def __init__(self, line: TraceSsa, calls: Optional[Calls] = None) -> None:
+        self._line = line
+        self._ties = {} if calls is None else calls.ties
+        self.others: Set[Tuple[int, int]] = set()
+        """Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`."""
+        self._owners: Dict[int, Owner] = {}
+        self.strange: Set[int] = set()
+        """Functions that do not keep their frames to themselves."""
+        self.active: Dict[Tuple[int, int], int] = {}
+        """Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
+        below which nothing is theirs any more."""
+
+    def note(self, first: int, owner: Owner) -> None:
+        """Take it that all accesses from one on are to a frame."""
+        if owner.frame != NO_FRAME:
+            for number in range(first, len(self._line.accesses)):
+                self._owners[number] = owner
+
+    def keeps(self, older: int, later: int) -> bool:
+        """Tell whether nothing but the function itself can have written in between what two accesses are to.
+
+        :param later: As many as there are accesses for the end.
+        """
+        one, other = self._owners.get(older), self._owners.get(later)
+        if one is None or one.function in self.strange or not self._is_below(older, one.frame):
+            return False
+        if self.others and not self._is_thread(one.activation, older, later):
+            return False
+        if later == len(self._line.accesses):
+            lowest = self.active.get((one.activation, one.function))
+            return lowest is not None and self._is_above(older, lowest)
+        return other is not None and one[:2] == other[:2] and self._is_below(later, other.frame)
+
+    def _is_thread(self, activation: int, older: int, later: int) -> bool:
+        # Whether all threads that went on between two accesses are what they are taken to be.
+        ties = self._ties.get(activation, [])
+        return not any(older < at <= later and thread in self.others for at, thread in ties)
+
+    def is_same(self, older: int, later: int) -> bool:
+        """Tell whether two accesses are to the same frame, each as the function itself makes it."""
+        one, other = self._owners.get(older), self._owners.get(later)
+        return one is not None and other is not None and one[:2] == other[:2]
+
+    def disown(self, number: int) -> Optional[Assumption]:
+        """Take it that others write the frames of a function after all; give the assumption that falls.
+
+        :param number: Of an access to such a frame.
+        """
+        owner, line = self._owners[number], self._line
+        if owner.function in self.strange:
+            return None
+        self.strange.add(owner.function)
+        at = line.accesses[number].number
+        return Assumption(PRIVATE, SP, owner.frame, owner.frame, at, at, owner.function)
+
+    def _is_above(self, number: int, lowest: int) -> bool:
+        domain, access = self._line.domain, self._line.accesses[number]
+        return domain.mask[lowest] == MASK and domain.bits[access.address] >= domain.bits[lowest]
+
+    def _is_below(self, number: int, frame: int) -> bool:
+        domain, access = self._line.domain, self._line.accesses[number]
+        if domain.mask[frame] & domain.mask[access.address] != MASK:
+            return False
+        return domain.bits[access.address] + access.size <= domain.bits[frame]

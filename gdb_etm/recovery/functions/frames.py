@@ -1,0 +1,91 @@
+"""Where call frame information says that frames are, and the stack pointer of functions that have a frame pointer.
+
+In such a function the frame is told by the frame pointer alone.  The stack pointer is where it was when the frame
+pointer was set, if nothing in the function moves it.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from gdb_etm.program.cfi import FrameRow
+from gdb_etm.recovery.lift.operations import SP
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.rules import FrameInformation
+
+_LONG = 1 << 14
+# Bytes of a function that are looked at.
+
+
+class Place(NamedTuple):
+    """A register and its distance from the canonical frame address."""
+
+    register: int
+    distance: int
+
+
+class Frames:
+    """Tells by address which registers are where.
+
+    :param information: Of the program.
+    :param template: Gives the T32 or A32 instruction at an address, the instruction set of another one.
+    """
+
+    def __init__(self, information: FrameInformation, template: Callable[[int, Template], Optional[Template]]) -> None:
+        self._information = information
+        self._template = template
+        self._known: Dict[int, Tuple[Place, ...]] = {}
+        self._bodies: Dict[int, Tuple[int, Optional[int]]] = {}
+
+    def at(self, template: Template) -> Tuple[Place, ...]:
+        """Give the registers that are known before an instruction runs; none where nothing is told."""
+        found = self._known.get(template.address)
+        if found is None:
+            found = self._known[template.address] = self._find(template)
+        return found
+
+    def _find(self, template: Template) -> Tuple[Place, ...]:
+        row = self._information.row(template.address)
+        if row is None:
+            return ()
+        places: List[Place] = [Place(row.register, -row.offset)]
+        if row.register != SP:
+            distance = self._stack_pointer(template, row)
+            if distance is not None:
+                places.append(Place(SP, distance))
+        return tuple(places)
+
+    def _stack_pointer(self, template: Template, row: FrameRow) -> Optional[int]:
+        # Back to where the frame pointer was set, and from there on to here or further.
+        start = template.address
+        while template.address - start < _LONG:
+            before = self._information.row(start - 2)
+            if before is None:
+                return None
+            if before.register != row.register:
+                break
+            start -= 2
+        else:
+            return None
+        if before.register != SP:
+            return None
+        if start not in self._bodies:
+            self._bodies[start] = self._body(start, template, row.register)
+        end, distance = self._bodies[start]
+        return distance if distance is not None and template.address < end else None
+
+    def _body(self, start: int, like: Template, register: int) -> Tuple[int, Optional[int]]:
+        # Where the part that begins with a frame pointer ends, and the stack pointer's distance in it, if it is fixed.
+        before = self._information.row(start - 2)
+        assert before is not None
+        at = start
+        while at - start < _LONG:
+            template = self._template(at, like)
+            row = self._information.row(at)
+            if template is None or row is None or row.register != register:
+                return at, -before.offset
+            following = self._information.row(at + template.size)
+            if SP in template.writes and following is not None and following.register == register:
+                return at, None
+            at += template.size
+        return at, None

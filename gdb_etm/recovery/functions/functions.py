@@ -1,0 +1,143 @@
+"""What call frame information and the code of a function tell of the moment at which it goes on."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Sequence, Tuple
+
+from gdb_etm.program.isa import Isa
+from gdb_etm.recovery.functions.branches import Branches
+from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, Call, Calls
+from gdb_etm.recovery.functions.entry_values import EntryValues, Held
+from gdb_etm.recovery.functions.escape import Escape, Owned, Owner
+from gdb_etm.recovery.functions.frames import Frames
+from gdb_etm.recovery.functions.origins import CONSTANT as NOTHING
+from gdb_etm.recovery.functions.origins import FIRST_OTHER, Origin
+from gdb_etm.recovery.lift.operations import LR, MASK
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.rules import FrameInformation
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+
+class Functions:
+    """Assumes what follows for a line.
+
+    :param line: The line that is being made.
+    :param calls: Of the same line.
+    :param information: Of the program.
+    :param template: Gives the instruction at an address, of the instruction set of another one.
+    """
+
+    def __init__(
+        self,
+        line: TraceSsa,
+        calls: Calls,
+        information: FrameInformation,
+        template: Callable[[int, Template], Optional[Template]],
+    ) -> None:
+        self._line = line
+        self._calls = calls
+        self._information = information
+        branches = Branches(information, line.program)
+        value = line.domain.bits.__getitem__
+        self._frames = Frames(information, template)
+        self._private = Escape(information, branches, template)
+        self._hoisted = EntryValues(information, branches, self._private, template, value, line.read_constant)
+        self.owned = Owned(line, calls)
+        """Accesses to frames that nobody else can reach."""
+
+    def arrive(self, template: Template, current: Sequence[int]) -> None:
+        """Take what is told of the moment before an instruction, where SP or a frame pointer has changed.
+
+        :param current: The variable of each place.
+        """
+        calls = self._calls
+        calls.locate(self._frames.at(template), current)
+        bounds = self._information.function(template.address)
+        if calls.entered and bounds is not None:
+            calls.function = bounds[0]
+            if template.address > bounds[0]:
+                self._look_back(template, current)
+            self._settle(template, current)
+        calls.left = (0, [])
+        calls.entered = False
+
+    def _settle(self, template: Template, current: Sequence[int]) -> None:
+        # What the function's code tells: of values with one base, how they differ from the first.
+        calls = self._calls
+        groups: Dict[int, Tuple[int, int]] = {}
+        for held in self._hoisted.at(template):
+            variable = self._variable(held, current)
+            base, distance = held.origin
+            if variable is None:
+                continue
+            if base in groups:
+                one, at = groups[base]
+                calls.differ(CONSTANT, held.place, one, variable, distance - at)
+                continue
+            if base >= 0:
+                groups[base] = variable, distance
+            if base < FIRST_OTHER:
+                calls.believe(CONSTANT, held.place, variable, held.origin)
+
+    def _variable(self, held: Held, current: Sequence[int]) -> Optional[int]:
+        # A word of the frame is read, as it were.
+        calls, line = self._calls, self._line
+        if not held.slot:
+            return current[held.place]
+        if calls.frame == NO_FRAME:
+            return None
+        first = len(line.accesses)
+        variable = line.load(line.offset(calls.frame, held.slot), 4, line.one)
+        self.owned.note(first, Owner(calls.activation, calls.function, calls.frame))
+        return variable
+
+    def _look_back(self, template: Template, current: Sequence[int]) -> None:
+        # What a function was called with that has returned to where a function goes on.
+        function, entries = self._calls.left
+        passed = self._hoisted.passed(template, function) if entries else None
+        for variable, register, distance, _, _, since in entries:
+            origin = None if passed is None else passed.get(register)
+            if register == LR:
+                origin = Origin(NOTHING, template.address | int(template.isa is Isa.T32))
+            if origin is None:
+                continue
+            held: Optional[Held] = None
+            if passed is not None and origin.base >= 0:
+                held = self._hoisted.survivor(template, passed, origin.base, function)
+            one = self._variable(held, current) if held is not None else None
+            if held is not None and one is not None:
+                apart = origin.distance + distance - held.origin.distance
+                self._calls.differ(ARGUMENT, register, one, variable, apart, since)
+            elif origin.base < FIRST_OTHER:
+                origin = Origin(origin.base, (origin.distance + distance) & MASK)
+                self._calls.believe(ARGUMENT, register, variable, origin, since)
+
+    def access(self, template: Template, first: int) -> None:
+        """Take the accesses of an instruction.
+
+        :param first: Number of the first of them.
+        """
+        function = self._private.function(template)
+        if function is not None:
+            self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame))
+
+    def stays(self, start: int, address: int) -> bool:
+        """Tell whether a branch from one address leads into the midst of the function that it is in."""
+        bounds = self._information.function(address)
+        return bounds is not None and bounds[0] < address and bounds[0] <= start < bounds[1]
+
+    def finish(
+        self, at: int, activation: int, stack: Sequence[Call], pointer: int, address: Callable[[int], int]
+    ) -> None:
+        """Take it that a function has not returned at the end, nor have those that called it.
+
+        :param at: Number of the last instruction in it.
+        :param stack: Its calls.
+        :param pointer: Variable of SP as it was left.
+        :param address: Gives the address of an instruction by its number.
+        """
+        running: List[Tuple[int, int]] = [(call.number, call.activation) for call in stack]
+        for number, one in running + [(at, activation)]:
+            bounds = self._information.function(address(number))
+            if bounds is not None:
+                self.owned.active[one, bounds[0]] = pointer

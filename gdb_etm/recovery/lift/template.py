@@ -1,0 +1,259 @@
+"""What an instruction of the program does, prepared for being put into a line of instructions many times."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.program.blocks import Blocks
+from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
+from gdb_etm.program.image import Program
+from gdb_etm.program.isa import Isa, Kind, is_wide
+from gdb_etm.recovery.lift.instruction import execution_condition, lift
+from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N, Op, Operand, V, Z
+
+FLAGS = (N, Z, C, V)
+ALL_FLAGS = 15
+
+Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
+"""Operation, output places, inputs (places, or ~variable of a constant), detail."""
+
+
+CHECKED, MAIN_LIMIT, PROCESS_LIMIT = range(3)
+"""What an instruction of Armv8-M does with a stack's limit: it may not lower SP below, or it sets one."""
+
+Needed = Tuple[Tuple[Step, ...], Tuple[int, ...], Tuple[int, ...]]
+"""Steps, the places that they write, and the flags that nobody reads."""
+
+
+class Template(NamedTuple):
+    """One instruction of the program."""
+
+    address: int
+    size: int
+    isa: Isa
+    condition: int
+    """That decides whether it does anything: 0 to 13, or ALWAYS."""
+    steps: Tuple[Step, ...]
+    reads: int
+    """Flags that it reads: bit 0 for N, 1 for Z, 2 for C, 3 for V."""
+    kills: int
+    """Flags that it writes."""
+    writes: Tuple[int, ...]
+    """Places that it writes, without those of one instruction."""
+    kind: Kind
+    goes_to: int
+    """Target of a direct branch."""
+    taken: Optional[int]
+    target: Optional[int]
+    interworks: bool
+    aligned: Tuple[int, ...]
+    call: bool
+    rounds: Optional[int]
+    """The place of which SP gets all but bits 1:0."""
+    moves: bool
+    """Whether it writes SP or what may be a frame pointer."""
+    stack: Optional[Tuple[int, int]]
+    """CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others."""
+    asks: bool
+    """Whether an exception may be taken behind it that the code before it has asked for: whose handler may change what
+    is popped."""
+    variants: Dict[int, Needed]
+    """What is needed when only some flags are read later on, by these flags."""
+
+    def needed(self, flags: int) -> Needed:
+        """Give the steps that anybody reads.
+
+        :param flags: Those that are read later on, as in :attr:`reads`.
+        """
+        flags &= self.kills
+        found = self.variants.get(flags)
+        if found is None:
+            found = self.variants[flags] = _needed(self, flags)
+        return found
+
+
+def _needed(template: Template, flags: int) -> Needed:
+    wanted: Set[int] = {place for place in (template.taken, template.target) if place is not None}
+    live = {place for bit, place in enumerate(FLAGS) if flags >> bit & 1}
+    wanted.update(template.aligned, live)
+    kept: List[Step] = []
+    for step in reversed(template.steps):
+        _, outputs, inputs, _ = step
+        plain = [place for place in outputs if place < TEMPORARY and place not in FLAGS]
+        if outputs and not plain and not wanted.intersection(outputs):
+            continue
+        wanted.difference_update(outputs)
+        wanted.update(inputs)
+        kept.append(step)
+    dead = tuple([place for place in template.writes if place in FLAGS and place not in live])
+    written = tuple([place for place in template.writes if place not in dead])
+    return tuple(reversed(kept)), written, dead
+
+
+class Templates:
+    """All templates of a program, made when they are first asked for.
+
+    :param program: The program that ran.
+    :param constant: Gives the variable of a constant.
+    :param m_profile: Whether T32 code runs on an M-profile core.
+    """
+
+    def __init__(self, program: Program, constant: Callable[[int], int], m_profile: bool) -> None:
+        self._program = program
+        self._blocks = Blocks(program)
+        self._constant = constant
+        self._m_profile = m_profile
+        self._known: Dict[Tuple[int, Isa, int], Tuple[Template, int]] = {}
+        self._ranges: Dict[Tuple[int, int, Isa, int], Tuple[List[Template], int]] = {}
+
+    def of_range(self, start: int, end: int, isa: Isa, it_state: int) -> Tuple[List[Template], int]:
+        """Give the templates of the instructions from ``start`` to ``end``, and ITSTATE behind them.
+
+        :param it_state: ITSTATE as the first of them runs.
+        """
+        key = (start, end, isa, it_state)
+        found = self._ranges.get(key)
+        if found is None:
+            templates = []
+            for address in self._blocks.addresses(start, end, isa):
+                template, it_state = self._at(address, isa, it_state)
+                templates.append(template)
+            found = self._ranges[key] = (templates, it_state)
+        return found
+
+    def it_state(self, address: int, isa: Isa) -> int:
+        """Give ITSTATE where execution goes on in the middle of what may be an IT block."""
+        for back in range(2, 18, 2) if isa is Isa.T32 else ():
+            code = self._program.read(address - back, 2)
+            if len(code) < 2 or not enters_it_block(code[0] | code[1] << 8):
+                continue
+            at, state = address - back + 2, code[0]
+            while at < address and state:
+                half = self._program.read(at, 2)
+                at += 4 if is_wide(half[0] | half[1] << 8) else 2
+                state = next_it_state(state)
+            if at == address and state:
+                return state
+        return 0
+
+    def like(self, address: int, other: Template) -> Optional[Template]:
+        """Give the instruction at an address, of the instruction set of another one."""
+        if len(self._program.read(address, 4)) < 4:
+            return None
+        return self._at(address, other.isa, self.it_state(address, other.isa))[0]
+
+    def _at(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
+        key = (address, isa, it_state)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._make(address, isa, it_state)
+        return found
+
+    def _make(self, address: int, isa: Isa, it_state: int) -> Tuple[Template, int]:
+        code = self._program.read(address, 4)
+        half = code[0] | code[1] << 8
+        enters = isa is Isa.T32 and not is_wide(half) and enters_it_block(half)
+        after = half & 0xFF if enters else next_it_state(it_state)
+        lifted = lift(code, address, isa, bool(it_state), self._m_profile)
+        condition = ALWAYS if enters else execution_condition(code, isa, it_state)
+        insn = self._blocks.instruction(address, isa)
+        assert insn is not None
+        return self._template(lifted, address, isa, condition, insn.kind, insn.target), after
+
+    def _template(
+        self, lifted: Lifted, address: int, isa: Isa, condition: int, kind: Kind, goes_to: int
+    ) -> Template:
+        steps = []
+        reads = kills = 0
+        writes: List[int] = []
+        for operation in lifted.operations:
+            inputs = operation.inputs
+            if operation.op is Op.CONDITION:
+                inputs = _tested(operation.detail[0], inputs)
+            for operand in inputs:
+                if operand in FLAGS and not kills >> FLAGS.index(operand) & 1:
+                    reads |= 1 << FLAGS.index(operand)
+            for place in operation.outputs:
+                if place in FLAGS:
+                    kills |= 1 << FLAGS.index(place)
+                if place < TEMPORARY and place not in writes:
+                    writes.append(place)
+            steps.append((int(operation.op), operation.outputs, self._all(operation.inputs), operation.detail))
+        if condition != ALWAYS:
+            reads |= _needs(condition)
+        if lifted.taken in FLAGS and not kills >> FLAGS.index(lifted.taken) & 1:
+            reads |= 1 << FLAGS.index(lifted.taken)
+        return Template(
+            address,
+            lifted.size,
+            isa,
+            condition,
+            tuple(steps),
+            reads,
+            kills,
+            tuple(writes),
+            kind,
+            goes_to,
+            lifted.taken,
+            None if lifted.target is None else self._input(lifted.target),
+            lifted.interworks,
+            self._all(lifted.aligned),
+            lifted.call,
+            _rounded(lifted) if condition == ALWAYS else None,
+            any(place in writes for place in (SP, 7, 11)),
+            _stack(self._program.read(address, 4)) if isa is Isa.T32 and self._m_profile else None,
+            _asks(self._program.read(address, 8), lifted.size, isa),
+            {},
+        )
+
+    def _all(self, operands: Sequence[Operand]) -> Tuple[int, ...]:
+        return tuple([self._input(operand) for operand in operands])
+
+    def _input(self, operand: Operand) -> int:
+        return ~self._constant(operand.value) if isinstance(operand, Const) else operand
+
+
+def _asks(code: bytes, size: int, isa: Isa) -> bool:
+    # SVC; and barriers and what is before them: behind a write that sets PendSV (DDI 0553, C2.4; DDI 0487, F5.1).
+    if isa is not Isa.T32:
+        return code[3] & 0xF == 0xF and code[3] < 0xF0
+    return code[1] == 0xDF or _is_barrier(code) or _is_barrier(code[size:])
+
+
+def _is_barrier(code: bytes) -> bool:
+    # DSB, DMB and ISB of T32.
+    return code[:2] == b"\xbf\xf3" and 0x40 <= code[2] < 0x70 and code[3] == 0x8F
+
+
+def _stack(code: bytes) -> Optional[Tuple[int, int]]:
+    # By the encodings: PUSH, SUB from SP, MOV to SP; STMDB, STR and VSTMDB with SP written back; MSR.
+    half = code[0] | code[1] << 8
+    if not is_wide(half):
+        lowers = half & 0xFE00 == 0xB400 or half & 0xFF80 == 0xB080 or half & 0xFF87 == 0x4685
+        return (CHECKED, 0) if lowers else None
+    second = code[2] | code[3] << 8
+    if half & 0xFFF0 == 0xF380 and second in (0x880A, 0x880B):
+        return (PROCESS_LIMIT if second & 1 else MAIN_LIMIT), half & 15
+    subtracts = half & 0xFBFF in (0xF1AD, 0xF2AD) or half & 0xFFEF == 0xEBAD
+    lowers = half == 0xE92D or half == 0xF84D and second & 0xF00 == 0xD00
+    lowers = lowers or subtracts and second & 0xF00 == 0xD00 or half & 0xFFBF == 0xED2D and second & 0xE00 == 0xA00
+    return (CHECKED, 0) if lowers else None
+
+
+def _needs(condition: int) -> int:
+    # FLAGS_NEEDED has N in bit 3.
+    needed = FLAGS_NEEDED[condition]
+    return needed >> 3 & 1 | needed >> 1 & 2 | needed << 1 & 4 | needed << 3 & 8
+
+
+def _tested(condition: int, flags: Sequence[Operand]) -> Tuple[Operand, ...]:
+    needed = _needs(condition)
+    return tuple([flag for bit, flag in enumerate(flags) if needed >> bit & 1])
+
+
+def _rounded(lifted: Lifted) -> Optional[int]:
+    for operation in lifted.operations:
+        if operation.op is Op.BITS and operation.outputs == (SP,) and operation.detail == (2, 2, 30):
+            source = operation.inputs[0]
+            return None if isinstance(source, Const) or source == SP else source
+    return None

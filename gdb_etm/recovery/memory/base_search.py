@@ -1,0 +1,297 @@
+"""Where a stack is whose address is unknown, by what is in memory there later.
+
+Addresses that differ by constants are a class, and where one of them is, all are.  For each place that the class may
+be at, what was stored last at each offset is held against what memory had there later: a load at a known address, a
+load by offset, or RAM at the end.  Where the two differ, a store to an unknown address of another class must have
+written that byte in between, and must have left what was found; if none can have, the class is not at that place.
+Nor is it if there are more such bytes than those stores can have written: all of a class are moved together, so a
+class accounts for no more of them than it would at the one place that suits it best.  A place that is left alone is
+where the stack is.
+
+A stack is taken to be in RAM that nobody else writes, and that can be read: from its limit to where RAM ends, as
+nothing can be read from there on.  Words that others write too tell nothing.  Where nothing is known of the lowest
+address, or too many places are possible, nothing is tried.  A class that is no stack's may be anywhere, so it is tried
+only if the bits that are known leave it few places.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.store_forwarding import Memory
+from gdb_etm.recovery.memory.traces import Store, Trace, Traces
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+_NEWEST = 6
+# Classes of stacks that are tried.
+_FEW, _LARGE = 8, 8
+# Values that another class may have to be tried, and accesses that it must have.
+_WORDS = 4096
+# Words of a stack that are looked at.
+_BESIDE, _APART, _ROUND = 4096, 256, 1024
+# Bytes behind a stack that must not be readable, at what distances that is tried, and what RAM's end is a multiple of:
+# elsewhere it is memory that was not read in time.
+_FEWEST = 4
+# Bytes that must tell something of a stack.
+_LEFT = 48
+# Places that are looked at more closely.
+_NEAR, _FAR = 64, 400
+# Stores to unknown addresses that one byte is held against, at first and when few places are left.
+_EFFORT = 150000
+# Such stores that are looked at for one line.
+
+
+class Options(NamedTuple):
+    """Where a class of addresses may be."""
+
+    variable: int
+    """The address of its newest access."""
+    number: int
+    """The instruction of that."""
+    values: Tuple[int, ...]
+    """What the variable may be."""
+
+
+class _Change(NamedTuple):
+    # A byte that is not what it was: between which accesses, and what is known of it then.
+    since: int
+    until: int
+    mask: int
+    bits: int
+
+
+class _Conflicts:
+    # Changes, and where classes would have to be to account for them.
+    def __init__(self) -> None:
+        self._count = 0
+        self._votes: Dict[Tuple[int, int], int] = {}
+        self._best: Dict[int, int] = {}
+        # How many of them each class accounts for at most, wherever it is.
+        self._most = 0
+
+    def add(self, told: Set[Tuple[int, int]]) -> bool:
+        """Add a change, and the classes and their places that account for it; tell whether all can be accounted for."""
+        self._count += 1
+        for one in told:
+            count = self._votes[one] = self._votes.get(one, 0) + 1
+            if count > self._best.get(one[0], 0):
+                self._best[one[0]] = count
+                self._most += 1
+        return self._count <= self._most
+
+
+class Places:
+    """Finds out where classes of addresses are.
+
+    :param line: With its accesses.
+    """
+
+    def __init__(self, line: TraceSsa) -> None:
+        self._line = line
+        self._tried: Dict[int, int] = {}
+        # By class, how many stores to unknown addresses there were.
+        self._effort = _EFFORT
+
+    def options(self, memory: Memory, stacks: Set[int]) -> Optional[Options]:
+        """Give the places that are left for the newest class that has few and was not looked at; None at the end.
+
+        A class is looked at again when there are fewer stores to unknown addresses, or more.
+
+        :param memory: Of the line.
+        :param stacks: The classes that stack pointers are in.
+        """
+        unplaced = memory.barriers.unplaced
+        for root, numbers in self._classes(stacks) if not self._line.rules.bit_band else ():
+            if self._tried.get(root) == len(unplaced) or self._effort < 0:
+                continue
+            self._tried[root] = len(unplaced)
+            search = _Search(self._line, memory, Traces(self._line, numbers, unplaced), root in stacks)
+            values = search.left(self)
+            if values:
+                access = self._line.accesses[numbers[-1]]
+                offset = self._line.domain.offset[access.address]
+                moved = tuple([(value + offset) & MASK for value in values])
+                return Options(access.address, access.number, moved)
+        return None
+
+    def spend(self, count: int) -> bool:
+        """Take note of an effort; tell whether there is any left."""
+        self._effort -= count
+        return self._effort >= 0
+
+    def _classes(self, stacks: Set[int]) -> List[Tuple[int, List[int]]]:
+        # The classes to try, with their accesses.
+        domain, accesses = self._line.domain, self._line.accesses
+        found: Dict[int, List[int]] = {}
+        for number, access in enumerate(accesses):
+            if access.size and domain.mask[access.address] != MASK:
+                found.setdefault(domain.root[access.address], []).append(number)
+        newest = sorted(found.items(), key=lambda one: -one[1][-1])
+        of_stacks = [one for one in newest if one[0] in stacks]
+        others = [one for one in newest if one[0] not in stacks and len(one[1]) >= _LARGE]
+        return of_stacks[:_NEWEST] + [one for one in others if _values(domain, accesses[one[1][-1]].address)]
+
+
+def _values(domain: Domain, variable: int) -> List[int]:
+    # The values of a variable that its known bits and its interval allow, if these are few.
+    free = MASK & ~domain.mask[variable]
+    low, span = domain.interval(variable)
+    values = [domain.bits[variable]]
+    while free and len(values) <= _FEW:
+        bit = free & -free
+        values += [value | bit for value in values]
+        free ^= bit
+    if free or len(values) > _FEW:
+        values = [(low + distance) & MASK for distance in range(span + 1)] if span < _FEW else []
+    return [value for value in values if (value - low) & MASK <= span]
+
+
+class _Search:
+    # Looks for the places of one class.
+    def __init__(self, line: TraceSsa, memory: Memory, own: Traces, is_stack: bool) -> None:
+        self._line = line
+        self._domain = line.domain
+        self._memory = memory
+        self._cells = memory.cells
+        self._own = own
+        self._is_stack = is_stack
+
+    def left(self, places: Places) -> Optional[List[int]]:
+        """Give the values of the class's base that nothing speaks against; None if these are many."""
+        most, rest = self._own.all()
+        bases = self._bases() if len(most) >= _FEWEST or not self._is_stack else ()
+        if not bases:
+            return None
+        found: List[int] = []
+        for base in bases:
+            if self._is_known_bits(base) and self._fits(base, most, _NEAR, places):
+                found.append(base)
+                if len(found) > _LEFT:
+                    return None
+        for traces in (most, most + rest):
+            found = [base for base in found if self._fits(base, traces, _FAR, places)]
+        return [base for base in found if self._agrees(base)]
+
+    def _agrees(self, base: int) -> bool:
+        # Whether no bit is known that would be another one.
+        domain, root = self._domain, self._own.root
+        mask, bits, offset = domain.mask, domain.bits, domain.offset
+        return not any((base + offset[one] ^ bits[one]) & mask[one] for one in domain.members.get(root, (root,)))
+
+    def _is_known_bits(self, base: int) -> bool:
+        root = self._own.root
+        return not (base ^ self._domain.bits[root]) & self._domain.mask[root]
+
+    def _bases(self) -> Sequence[int]:
+        # The values that the class's base may have.
+        if self._is_stack:
+            return self._readable_bases()
+        address = self._line.accesses[self._own.newest].address
+        return [(value - self._domain.offset[address]) & MASK for value in _values(self._domain, address)]
+
+    def _readable_bases(self) -> range:
+        # Those of a stack, so that all accesses are in RAM that can be read.
+        domain, own = self._domain, self._own
+        low, span = domain.low[own.root], domain.span[own.root]
+        first = (low + own.lowest) & MASK
+        size = own.highest - own.lowest + 1
+        ram = [high for start, high in self._line.rules.ram if start <= first < high]
+        if span == MASK or not ram:
+            return range(0)
+        end = self._readable(first, first + span + size, ram[0])
+        step, rest = self._step()
+        start = first - own.lowest
+        return range(start + (rest - start) % step, end - own.highest, step)
+
+    def _step(self) -> Tuple[int, int]:
+        # By how much bases differ, and what they leave when divided by that: the best known low bits of any member.
+        domain, root = self._domain, self._own.root
+        step, rest = 1, 0
+        for member in domain.members.get(root, (root,)):
+            free = ~domain.mask[member] & MASK
+            if (free & -free) > step:
+                step, rest = free & -free, domain.bits[member] - domain.offset[member]
+        return step, rest % step
+
+    def _readable(self, first: int, end: int, top: int) -> int:
+        # The end of the words from an address on that can be read, and are where RAM may be; the address if too little
+        # is known of it.
+        readable = self._memory.is_readable
+        word = first & ~3
+        for word in range(first & ~3, min(end, top), 4):
+            if word - first > 4 * _WORDS:
+                return first
+            if not readable(word):
+                beside = range(word + _APART, min(word + _BESIDE, end, top), _APART)
+                is_end = not word % _ROUND and not any(readable(other) for other in beside)
+                return word if is_end else first
+        return end if end <= top else first
+
+    def _fits(self, base: int, traces: Sequence[Trace], most: int, places: Places) -> bool:
+        # Whether stores to unknown addresses account for all that has changed.
+        conflicts = _Conflicts()
+        numbers = self._own.numbers
+        for one in traces:
+            place = (base + one.offset) & MASK
+            for change in self._changes(one, place, base):
+                low, high = bisect_left(numbers, change.since + 1), bisect_left(numbers, change.until)
+                if high - low <= most and places.spend(high - low + 1):
+                    told = self._account(self._own.stores[low:high], place, change, base)
+                    if told is not None and not conflicts.add(told):
+                        return False
+        return True
+
+    def _changes(self, one: Trace, place: int, base: int) -> List[_Change]:
+        # What has changed at a place in RAM that is not volatile, and was not stored to at a known address.
+        if self._line.is_volatile(place, 1) or not self._line.is_ram(place, 1):
+            return []
+        accesses = self._line.accesses
+        target, distance = self._cells.target(one.since + 1, place)
+        if not 0 <= target < one.until:
+            return _changes(one.since, one.until, one.before.at(base), self._after(one, place, base))
+        found: List[_Change] = []
+        if not accesses[target].store:
+            found += _changes(one.since, target, one.before.at(base), self._known(target, distance))
+        if one.after is not None:
+            source, distance = self._cells.source(one.until, place)
+            if source > one.since:
+                found += _changes(source, one.until, self._known(source, distance), one.after.at(base))
+        return found
+
+    def _known(self, number: int, index: int) -> Tuple[int, int]:
+        # What is known of a byte of an access: which bits, and their values.
+        domain, data = self._line.domain, self._line.accesses[number].data
+        return domain.mask[data] >> 8 * index & 0xFF, domain.bits[data] >> 8 * index & 0xFF
+
+    def _after(self, one: Trace, place: int, base: int) -> Tuple[int, int]:
+        # The same of what is found there later, with nothing at a known address in between.
+        if one.after is not None:
+            return one.after.at(base)
+        word = self._memory.left(place & ~3) if one.until == len(self._line.accesses) else None
+        return (0, 0) if word is None else (0xFF, word >> 8 * (place & 3) & 0xFF)
+
+    def _account(
+        self, stores: Sequence[Optional[Store]], place: int, change: _Change, base: int
+    ) -> Optional[Set[Tuple[int, int]]]:
+        # The classes and their places that account for a byte; None if anything may.
+        told: Set[Tuple[int, int]] = set()
+        for store in stores:
+            if store is None:
+                return None
+            word = store.data.bits if store.data.far < 0 else (base + store.data.bits) & MASK
+            for index in range(store.size):
+                at = (place - index) & MASK
+                if (at ^ store.bits) & store.known or (at - store.low) & MASK > store.span:
+                    continue
+                if not (word >> 8 * index ^ change.bits) & store.data.mask >> 8 * index & change.mask:
+                    told.add((store.root, (at - store.offset) & MASK))
+        return told
+
+
+def _changes(since: int, until: int, before: Tuple[int, int], after: Tuple[int, int]) -> List[_Change]:
+    # The change of a byte, if there is one.
+    differs = (before[1] ^ after[1]) & before[0] & after[0]
+    return [_Change(since, until, *after)] if differs else []

@@ -1,0 +1,139 @@
+"""Accesses by address: which of them touch a word of RAM, and which of these had a byte of it before another one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Dict, List, Sequence, Set, Tuple
+
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.rules import BIT_BAND
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+FIRST, LAST, BLOCKED = -2, -3, -4
+"""Where a byte comes from, when it is no access: memory before the line or after it; or that is not known."""
+UNSURE = -16
+"""Less the number of an access that cannot be told to have been there: this is what a byte comes from, too."""
+_NOWHERE = -1
+_RAM = 0x20000000
+# Where the bits are of which the others are aliases.
+
+
+def aliased(address: int) -> int:
+    """Give where the byte is that a bit is of; -1 for what is no bit's alias.
+
+    :param address: Of a store, in the bit-band alias region or not.
+    """
+    return _RAM + ((address - BIT_BAND[0]) >> 5) if BIT_BAND[0] <= address < BIT_BAND[1] else _NOWHERE
+
+
+def within(address: int, size: int, word: int) -> int:
+    """Tell which bytes of a word an access touches, a bit for each.
+
+    :param address: Of the access.
+    :param size: In bytes.
+    :param word: Address of the word.
+    """
+    above = address - word
+    if not -size < above < 4:
+        return 0
+    all_ = (1 << size) - 1
+    return (all_ << above if above >= 0 else all_ >> -above) & 15
+
+
+class Cells:
+    """Those accesses of a line of which the address is known, by the words of RAM that they touch.
+
+    :param line: With its accesses.
+    """
+
+    def __init__(self, line: TraceSsa) -> None:
+        self._line = line
+        self.words: Dict[int, List[int]] = {}
+        """For each word of RAM the accesses that touch it, oldest first."""
+        self.touched: Dict[int, int] = {}
+        """For each of them which of its bytes they touch, a bit for each."""
+
+    def copy(self) -> "Cells":
+        """Make another one that goes on from here."""
+        made = Cells(self._line)
+        made.words = {word: list(cell) for word, cell in self.words.items()}
+        made.touched = dict(self.touched)
+        return made
+
+    def insert(self, word: int, number: int, touched: int) -> int:
+        """Add an access to a word; give the position of the next one in the word's list.
+
+        :param touched: Bytes of the word that it touches, a bit for each.
+        """
+        self.touched[word] = self.touched.get(word, 0) | touched
+        cell = self.words.setdefault(word, [])
+        insort(cell, number)
+        return bisect_left(cell, number) + 1
+
+    def between(self, older: int, later: int, byte: int) -> Sequence[int]:
+        """List the accesses between two others to the word that a byte is in."""
+        cell = self.words.get(byte & ~3, [])
+        return cell[bisect_left(cell, older + 1) : bisect_left(cell, later)]
+
+    def touches(self, number: int, byte: int) -> int:
+        """Tell which byte of an access is at an address; -1 if none is.
+
+        A store to a bit's alias touches no byte that it is an alias of.
+        """
+        access = self._line.accesses[number]
+        distance = byte - self._line.domain.bits[access.address]
+        return distance if 0 <= distance < access.size else _NOWHERE
+
+    def source(self, number: int, byte: int) -> Tuple[int, int]:
+        """Find the last access to a byte before another one.
+
+        :param number: Of the other one; as many as there are for the end.
+        :returns: The access, FIRST when there is none, UNSURE less the number of one that cannot be told to have
+            been there; and which of its bytes it is.
+        """
+        accesses, domain = self._line.accesses, self._line.domain
+        cell = self.words.get(byte & ~3, [])
+        for position in range(bisect_left(cell, number) - 1, -1, -1):
+            older = cell[position]
+            access = accesses[older]
+            distance = self.touches(older, byte)
+            if distance < 0:
+                if aliased(domain.bits[access.address]) == byte:
+                    return UNSURE - older, 0
+                continue
+            if not access.store:
+                return older, distance
+            if domain.mask[access.condition] != MASK:
+                return UNSURE - older, 0
+            if domain.bits[access.condition]:
+                return older, distance
+            # It turned out after it was placed that it did not run.
+        return FIRST, 0
+
+    def certain(self, number: int, byte: int, unsure: Set[int]) -> Tuple[int, int]:
+        """Find what :meth:`source` does, but pass over stores that may not have run.
+
+        :param unsure: Gets these.
+        """
+        while True:
+            source, distance = self.source(number, byte)
+            if source >= FIRST:
+                return source, distance
+            number = UNSURE - source
+            if self.touches(number, byte) < 0:
+                return FIRST, 0
+            unsure.add(number)
+
+    def target(self, number: int, byte: int) -> Tuple[int, int]:
+        """Find the first access to a byte from a number on, or one that may have changed it.
+
+        :returns: The access, or LAST when there is none; and which of its bytes it is.
+        """
+        accesses, bits = self._line.accesses, self._line.domain.bits
+        cell = self.words.get(byte & ~3, [])
+        for position in range(bisect_left(cell, number), len(cell)):
+            later = cell[position]
+            distance = self.touches(later, byte)
+            if distance >= 0 or accesses[later].store and aliased(bits[accesses[later].address]) >= 0:
+                return later, distance
+        return LAST, 0

@@ -1,0 +1,257 @@
+"""Stores of which the address is not known: which bytes of RAM they may have written, and what that hides.
+
+Such a store is a barrier between two accesses to the same bytes, unless it cannot have reached these.  It is taken to
+miss what only one function writes; and, where guesses are allowed, whatever it was not seen to write at other times.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Constraint
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.functions.escape import Owned
+from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.memory.cells import Cells
+from gdb_etm.recovery.memory.overlaps import Found, Weighing
+from gdb_etm.recovery.rules import BIT_BAND
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+
+_SCAN = 400
+# MayAlias that one link looks at.
+_BOUNDED = 1 << 20
+# Addresses of which so many are possible are not known at all.
+_NEAR = 128
+# Bytes of code that are believed to work on the same data.
+_NOWHERE = -1
+
+
+class MayAlias:
+    """The stores of a line of which the address is not known.
+
+    :param line: With its accesses.
+    :param cells: The accesses of which it is.
+    :param where: Gives the address of an instruction by its number.
+    """
+
+    def __init__(self, line: TraceSsa, cells: Cells, where: Callable[[int], int]) -> None:
+        self._line = line
+        self._domain: Domain = line.domain
+        self._cells = cells
+        self._where = where
+        self.unplaced: List[int] = [number for number, access in enumerate(line.accesses) if access.store]
+        """These stores, oldest first."""
+        self.weighing = Weighing(line)
+        """What they may have left."""
+        self.owned = Owned(line)
+        """The accesses to memory that only one function writes while it runs."""
+        self.crossed: Set[Tuple[int, int]] = set()
+        """Links that hold for that reason alone."""
+        self.guessing = False
+        """Whether stores of which nothing is known are taken to miss."""
+        self.guesses: List[Tuple[int, int, int]] = []
+        """Links that such stores lie between: the older access or FIRST, the later one or the end, the byte."""
+        self.kills: Dict[int, int] = {}
+        """Addresses that such stores turned out to have."""
+        self.habits: Dict[int, Set[int]] = {}
+        """Words that stores of each address of the program are known to have written at other times."""
+
+    def copy(self, cells: Cells) -> "MayAlias":
+        """Make another one that goes on from here.
+
+        :param cells: That one's.
+        """
+        made = MayAlias.__new__(MayAlias)
+        made.__dict__.update(self.__dict__)
+        made._cells, made.weighing = cells, self.weighing.copy()
+        made.unplaced, made.crossed, made.guesses = list(self.unplaced), set(self.crossed), list(self.guesses)
+        return made
+
+    def remove(self, number: int) -> None:
+        """Say that the address of a store is known by now, or that it did not run."""
+        del self.unplaced[bisect_left(self.unplaced, number)]
+
+    def first(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
+        """Find the first store between two accesses that may have written a byte.
+
+        :param older: FIRST or -1 for the beginning.
+        :param later: As many as there are accesses for the end.
+        :returns: The store, or -1; and whether any was taken to miss of which nothing is known.
+        """
+        unplaced = self.unplaced
+        low = bisect_left(unplaced, older + 1)
+        high = bisect_left(unplaced, later)
+        if high - low > _SCAN:
+            return unplaced[low], False
+        guessed = False
+        for number in unplaced[low:high]:
+            verdict = self._may_hit(number, byte)
+            if verdict == 1:
+                return number, False
+            guessed |= verdict == 2
+        return _NOWHERE, guessed
+
+    def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
+        """Find it for two accesses that are about to be linked: strangers miss what only one function writes."""
+        barrier, guessed = self.first(older, later, byte)
+        if (barrier >= 0 or guessed) and self.owned.keeps(older, later):
+            return self._of_owner(older, later, byte), False
+        return barrier, guessed
+
+    def _of_owner(self, older: int, later: int, byte: int) -> int:
+        # The first store between two accesses to a function's own memory that may have written a byte.
+        low, high = bisect_left(self.unplaced, older + 1), bisect_left(self.unplaced, later)
+        for number in self.unplaced[low:high]:
+            if self.owned.is_same(older, number) and self._may_hit(number, byte):
+                return number
+        self.crossed.add((older, later))
+        return _NOWHERE
+
+    def may_hit(self, number: int, address: int, size: int) -> bool:
+        """Tell whether an access may reach a piece of memory."""
+        return any(self._may_hit(number, byte) == 1 for byte in range(address, address + size))
+
+    def _may_hit(self, number: int, byte: int) -> int:
+        # Whether a store may write a byte: 0 no, 1 yes, 2 yes but it is taken to miss.
+        access = self._line.accesses[number]
+        if not access.size:
+            return 1
+        low, span = self._domain.interval(access.address)
+        if self._is_wild(number, span) and not self._is_habit(number, byte):
+            return 2
+        if span + access.size <= MASK:
+            hit = (byte - low) & MASK < span + access.size
+            if self._line.rules.bit_band and not hit:
+                hit = low < BIT_BAND[1] and BIT_BAND[0] <= low + span
+            if not hit:
+                return 0
+        if not self._line.rules.bit_band and not self._may_be(access, byte):
+            return 0
+        if self.guessing and number in self.kills:
+            return int(0 <= byte - self.kills[number] < access.size)
+        return 1
+
+    def _may_be(self, access: Access, byte: int) -> bool:
+        # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
+        domain, address = self._domain, access.address
+        known = domain.mask[address]
+        places = range(byte - access.size + 1, byte + 1)
+        if known:
+            bits = domain.bits[address]
+            if all([(place ^ bits) & known for place in places]):
+                return False
+        return known == MASK or self.guessing or self.weighing.may_be(address, places)
+
+    def _is_wild(self, number: int, span: int) -> bool:
+        # Whether nothing is known of a store, so that it is guessed that it misses.
+        return self.guessing and span >= _BOUNDED and number not in self.kills
+
+    def misses_but(self, number: int) -> Optional[FrozenSet[int]]:
+        """Give the only words that a store is taken to hit; None where it may hit others."""
+        access = self._line.accesses[number]
+        if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
+            return None
+        return frozenset(self.habits.get(self._where(access.number), ()))
+
+    def _is_habit(self, number: int, byte: int) -> bool:
+        words = self.habits.get(self._where(self._line.accesses[number].number))
+        return words is not None and byte & ~3 in words
+
+    @property
+    def weighs(self) -> bool:
+        """Whether it is followed what they may have left: a store to a bit's alias may change one bit of a byte."""
+        return not self.guessing and not self._line.rules.bit_band
+
+    def weigh(self, found: Found, until: int) -> List[Constraint]:
+        """Give the relations that bytes follow that were found: an older access's, or left by stores in between.
+
+        :param until: The access that found them, or as many as there are for the end.
+        """
+        weighing = self.weighing
+        if not weighing.is_due(until, found.address):
+            return []
+        groups: Dict[Tuple[int, int], int] = {}
+        unsure: Set[int] = set()
+        for index in range(found.size):
+            if found.wanted >> 8 * index & 1:
+                source, distance = self._cells.certain(until, found.address + index, unsure)
+                groups[source, distance - index] = groups.get((source, distance - index), 0) | 0xFF << 8 * index
+        relations: List[Constraint] = []
+        for (source, distance), wanted in groups.items():
+            low, high = bisect_left(self.unplaced, source + 1), bisect_left(self.unplaced, until)
+            if source >= 0 and high - low <= _SCAN:
+                between = self.unplaced[low:high] + [number for number in unsure if source < number < until]
+                part = found._replace(wanted=wanted)
+                relation = weighing.weigh(part, until, source, -8 * distance, between)
+                relations += [relation] if relation is not None else []
+        weighing.end(until, found.address, bool(relations))
+        return relations
+
+    def learn_habits(self) -> None:
+        """Remember which words the stores of each address of the program have written.
+
+        One that has never been seen to write may have written what code near to it reaches through pointers.
+        """
+        habits: Dict[int, Set[int]] = {}
+        reached: Dict[int, Set[int]] = {}
+        line = self._line
+        stacks = set(line.held[SP])
+        for word, cell in self._cells.words.items():
+            for number in cell:
+                access = line.accesses[number]
+                where = self._where(access.number)
+                if access.store:
+                    habits.setdefault(where, set()).add(word)
+                if line.base(access.address) not in stacks:
+                    reached.setdefault(where, set()).add(word)
+        near: Dict[int, Set[int]] = {}
+        for where, words in reached.items():
+            if len(words) > 1:
+                near.setdefault(where // _NEAR, set()).update(words)
+        for number in self.unplaced:
+            where = self._where(line.accesses[number].number)
+            if where not in habits:
+                part = where // _NEAR
+                habits[where] = set().union(*[near.get(one, ()) for one in (part - 1, part, part + 1)])
+        self.habits = habits
+
+    def doubtful(self) -> bool:
+        """Tell whether a guess takes it that a store missed a word that the same instruction wrote at other times."""
+        for source, number, byte in self.guesses:
+            low = bisect_left(self.unplaced, source + 1)
+            for store in self.unplaced[low : bisect_left(self.unplaced, number)]:
+                if self._is_habit(store, byte) and self._may_hit(store, byte):
+                    return True
+        return False
+
+    def broken(self) -> Dict[int, int]:
+        """Find the stores that turned out to have written what they were taken to miss, with their addresses."""
+        found: Dict[int, int] = {}
+        accesses, domain, cells = self._line.accesses, self._domain, self._cells
+        late = [number for number in self.unplaced if domain.mask[accesses[number].address] == MASK]
+        for source, number, byte in self.guesses:
+            hidden = late[bisect_left(late, source + 1) : bisect_left(late, number)]
+            for others in (cells.between(source, number, byte), hidden):
+                for other in others:
+                    if accesses[other].store and cells.touches(other, byte) >= 0 and self._may_have_run(other):
+                        found[other] = domain.bits[accesses[other].address]
+        return found
+
+    def _may_have_run(self, number: int) -> bool:
+        condition = self._line.accesses[number].condition
+        return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
+
+    def trespassed(self) -> Set[Tuple[int, int]]:
+        """List the links that hold because nobody else writes there, though somebody did."""
+        found: Set[Tuple[int, int]] = set()
+        accesses, domain = self._line.accesses, self._domain
+        for source, number in self.crossed:
+            address, size = domain.bits[accesses[source].address], accesses[source].size
+            for word in range(address & ~3, address + size, 4):
+                for other in self._cells.between(source, number, word):
+                    start, length = domain.bits[accesses[other].address], accesses[other].size
+                    overlaps = start < address + size and address < start + length
+                    if accesses[other].store and overlaps and not self.owned.is_same(source, other):
+                        found.add((source, number))
+        return found

@@ -1,0 +1,216 @@
+"""What stores to unknown addresses may have left where something was found later.
+
+Of several such stores the last one that hit a byte has left what is there.  So where each of them would have left
+something else, none has hit; and what all of them would have left alike is known although nobody knows which it was.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.recovery.constraints.choice import moved
+from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+
+_SMALL = 1 << 16
+# Intervals that are taken for those of an index.
+_MOST = 32
+# Places of stores that are weighed for one load.
+_LATE = 1 << 16
+# Rounds after which everything is due.
+
+
+class Found(NamedTuple):
+    """Bytes that were loaded, or that are there at the end."""
+
+    data: int
+    """Variable."""
+    address: int
+    """Of the first."""
+    size: int
+    """In bytes, up to 4."""
+    wanted: int
+    """All bits of the bytes that are asked for."""
+
+
+Candidate = Tuple[int, int, int, int]
+"""What a store may have left: its data, which bits of what was found, how far its bits are shifted to the left, and
+the store's number."""
+
+
+def wide(bytes_: int) -> int:
+    """Give all bits of some bytes of a word.
+
+    :param bytes_: A bit for each.
+    """
+    return sum(0xFF << 8 * index for index in range(4) if bytes_ >> index & 1)
+
+
+def candidates(line: TraceSsa, stores: Sequence[int], found: Found) -> Optional[List[Candidate]]:
+    """List what stores may have left of what was found; None when that is too much to weigh.
+
+    What contradicts what is known of the bytes is left out.
+
+    :param stores: Numbers of accesses, the newest first.
+    """
+    result: List[Candidate] = []
+    covered = 0
+    for number in stores:
+        store = line.accesses[number]
+        if not 0 < store.size <= 4:
+            return None
+        hit = 0
+        for distance, part in _places(line.domain, store, found):
+            if not _differs(line.domain, store.data, found, part & ~covered, 8 * distance):
+                result.append((store.data, part, 8 * distance, number))
+                hit |= part
+        covered |= hit
+        if len(result) > _MOST:
+            return None
+    return result
+
+
+def _places(domain: Domain, store: Access, found: Found) -> Iterator[Tuple[int, int]]:
+    # Where a store may have hit: how far above the first byte, and which bits.
+    known, bits = domain.mask[store.address], domain.bits[store.address]
+    low, span = domain.interval(store.address)
+    first = found.address - store.size + 1
+    if (first - low) & MASK > span and (low - first) & MASK > found.address + found.size - 1 - first:
+        return
+    whole = (1 << 8 * store.size) - 1
+    for place in range(first, found.address + found.size):
+        if not (place ^ bits) & known and (place - low) & MASK <= span:
+            distance = place - found.address
+            part = moved(whole, 8 * distance) & found.wanted
+            if part:
+                yield distance, part
+
+
+def _differs(domain: Domain, data: int, found: Found, part: int, shift: int) -> bool:
+    # Whether some bits of what was found are not those of a store's data.
+    differs = moved(domain.bits[data], shift) ^ domain.bits[found.data]
+    return bool(differs & moved(domain.mask[data], shift) & domain.mask[found.data] & part)
+
+
+class Weighing:
+    """Weighs what was found against what stores to unknown addresses may have left there.
+
+    :param line: With its accesses.
+    """
+
+    def __init__(self, line: TraceSsa) -> None:
+        self._line = line
+        self._round = 0
+        self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
+        # By what was found, an access or the end, its source, and the address.
+        self._due: Dict[Tuple[int, int], Tuple[int, int]] = {}
+        # The round in which to look again, and how many later if nothing has changed then.
+        self._words: Dict[int, Tuple[int, ...]] = {}
+        # By variable, the variables that it is one of.
+        self._by_root: Dict[int, List[int]] = {}
+        self._plain: Set[int] = set()
+        # Variables that are no such sum.
+        self._seen = -1
+        # Classes that had been joined when _by_root was made.
+
+    def copy(self) -> "Weighing":
+        """Make another one that goes on from here."""
+        made = Weighing(self._line)
+        made._round = self._round
+        made._weighed, made._words, made._due = dict(self._weighed), dict(self._words), dict(self._due)
+        return made
+
+    def begin(self, everything: bool) -> None:
+        """Begin another round.
+
+        :param everything: Whether what was the same for several rounds is due again, too.
+        """
+        self._round += _LATE if everything else 1
+
+    def is_due(self, until: int, address: int) -> bool:
+        """Tell whether to weigh again what was found at an address: less and less often while nothing changes.
+
+        :param until: The access that found it, or as many as there are for the end.
+        """
+        return self._round >= self._due.get((until, address), (0, 1))[0]
+
+    def end(self, until: int, address: int, changed: bool) -> None:
+        """Say that it was weighed.
+
+        :param changed: Whether there was anything new.
+        """
+        _, wait = self._due.get((until, address), (0, 1))
+        wait = 1 if changed else 2 * wait
+        self._due[until, address] = self._round + wait, wait
+
+    def weigh(
+        self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
+    ) -> Optional[Constraint]:
+        """Give the relation that says what was found; None when that is nothing new.
+
+        :param until: The access that found it, or as many as there are for the end.
+        :param source: The access whose data it is if no store hit.
+        :param shift: How far its bits are shifted to the left.
+        :param stores: Numbers of the accesses in between of which it is not known whether they hit.
+        """
+        others = candidates(self._line, sorted(stores, reverse=True), found)
+        key = (until, source, found.address)
+        if others is None or others == self._weighed.get(key):
+            return None
+        self._weighed[key] = others
+        data = self._line.accesses[source].data
+        if found.wanted == MASK and not shift and all(part == MASK and not far for _, part, far, _ in others):
+            self._words[found.data] = (data,) + tuple([one[0] for one in others])
+            self._seen = -1
+        return _relation(found, data, shift, others) + (source, until)
+
+    def may_be(self, variable: int, values: Sequence[int]) -> bool:
+        """Tell whether a variable, a sum of words that are one of a few, may be one of some values."""
+        domain = self._line.domain
+        if self._seen != len(domain.log.merged):
+            self._seen = len(domain.log.merged)
+            self._plain = set()
+            self._by_root = {}
+            for word in self._words:
+                self._by_root.setdefault(domain.root[word], []).append(word)
+        if variable in self._plain:
+            return True
+        terms = list(self._terms(variable)) if self._by_root else []
+        if not terms:
+            self._plain.add(variable)
+        return all(
+            any(_may_equal(domain, one, value - low, span) for one in self._words[word] for value in values)
+            for word, low, span in terms
+        )
+
+    def _terms(self, variable: int) -> Iterator[Tuple[int, int, int]]:
+        # The words that a variable is the sum of, and the interval of the rest.
+        line = self._line
+        domain = line.domain
+        for word in self._by_root.get(domain.root[variable], ()):
+            yield word, domain.offset[variable] - domain.offset[word], 0
+        base, distance = line.base_and_distance(variable)
+        made = line.made[base]
+        if made >= 0 and line.relations[made][0] == Kind.SUM:
+            _, _, a, b, c = line.relations[made]
+            for one, other in ((a, b), (b, a)):
+                low, span = domain.interval(other)
+                for word in self._by_root.get(domain.root[one], ()) if span < _SMALL else ():
+                    yield word, distance + c + low + domain.offset[one] - domain.offset[word], span
+
+
+def _relation(found: Found, source: int, shift: int, others: Sequence[Candidate]) -> Constraint:
+    data = tuple([one[0] for one in others])
+    parts = sum([one[1:] for one in others], ())
+    single = int(len({one[3] for one in others}) == 1)
+    return (int(Kind.LEFT), len(others), found.data, source) + data + (found.wanted, shift) + parts + (single,)
+
+
+def _may_equal(domain: Domain, variable: int, value: int, below: int) -> bool:
+    # Whether a variable may be a value, or one so much below it.
+    if not below and (value ^ domain.bits[variable]) & domain.mask[variable]:
+        return False
+    low, span = domain.interval(variable)
+    return (value - low) & MASK <= span + below

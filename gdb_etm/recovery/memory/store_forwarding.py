@@ -1,0 +1,365 @@
+"""What was loaded is what was stored: links between accesses to the same bytes of RAM.
+
+Between the two there may be barriers: stores of which the address is not known.  What waits for one is looked at again
+when more is known of that one, and of nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.domain import Domain
+from gdb_etm.recovery.constraints.graph import Fact
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, aliased, within
+from gdb_etm.recovery.memory.may_alias import MayAlias
+from gdb_etm.recovery.memory.overlaps import Found, wide
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+
+Reader = Callable[[int], Optional[int]]
+"""Gives the word at an aligned address, if known."""
+
+_Byte = Tuple[int, int, int, bool]
+# Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
+_NOBODY: FrozenSet[int] = frozenset()
+
+
+class Memory:
+    """What the accesses of a line have to do with each other and with what is in memory at its ends.
+
+    :param line: The line; relations are added to it.
+    :param begin: Words of RAM before the first access.
+    :param end: Words of RAM after the last one.
+    :param where: Gives the address of an instruction by its number.
+    :param readable: Tells whether there is memory at an aligned address; None: where the end has a word.
+    """
+
+    def __init__(
+        self,
+        line: TraceSsa,
+        begin: Optional[Reader],
+        end: Optional[Reader],
+        where: Callable[[int], int],
+        readable: Optional[Callable[[int], bool]] = None,
+    ) -> None:
+        self._line = line
+        self._domain: Domain = line.domain
+        self._begin = begin
+        self._end = end
+        self._readable = readable
+        self.cells = Cells(line)
+        """The accesses of which the address is known."""
+        self.barriers = MayAlias(line, self.cells, where)
+        """The stores of which it is not."""
+        self.placed = bytearray(len(line.accesses))
+        """Accesses of which the address is known, or which did not run."""
+        self.linked = bytearray(len(line.accesses))
+        """Bytes of each load that are linked, a bit for each."""
+        self._ended: Dict[int, int] = {}
+        # Bytes of each word that are linked to the end.
+        self._waiting: Dict[int, Set[int]] = {}
+        # By barrier: loads, or ~word for the end.
+        self.blocked: Dict[int, int] = {}
+        """The barrier that a load's bytes wait for."""
+        self.news: List[int] = []
+        """Accesses of which more has become known."""
+        self.forbidden: Set[Tuple[int, int]] = set()
+        """Pairs of accesses that are not linked, whatever is taken."""
+
+    def copy(self) -> "Memory":
+        """Make another one that goes on from here."""
+        made = Memory.__new__(Memory)
+        made.__dict__.update(self.__dict__)
+        made.cells = self.cells.copy()
+        made.barriers = self.barriers.copy(made.cells)
+        made.placed, made.linked = bytearray(self.placed), bytearray(self.linked)
+        made._ended, made.news = dict(self._ended), list(self.news)
+        made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
+        made.blocked = dict(self.blocked)
+        return made
+
+    def left(self, word: int) -> Optional[int]:
+        """Give a word as it is at the end, if known.
+
+        :param word: An aligned address.
+        """
+        return self._end(word) if self._end is not None else None
+
+    def is_readable(self, word: int) -> bool:
+        """Tell whether there is memory at an aligned address, whether or not it is known."""
+        return self.left(word) is not None if self._readable is None else self._readable(word)
+
+    def reveal(self, end: Reader) -> None:
+        """Take more words to be known at the end."""
+        before, self._end = self._end, end
+        for word, touched in list(self.cells.touched.items()):
+            if end(word) is not None and (before is None or before(word) is None):
+                self._ended.pop(word, None)
+                self._connect_end(word, touched)
+
+    def relink(self, number: int) -> None:
+        """Link a load again, whose links were taken back."""
+        if self.placed[number]:
+            self._connect(number)
+
+    def work(self) -> bool:
+        """Look at the accesses of which there are news; tell whether there were any."""
+        if not self.news:
+            return False
+        news, self.news = self.news, []
+        # All of them first: what waits for one would find the next in its way.
+        waiting: Set[int] = set()
+        for number in news:
+            self._look(number)
+            waiting |= self._waiting.pop(number, _NOBODY)
+        for other in sorted(waiting):
+            if other < 0:
+                self._connect_end(~other, self.cells.touched[~other])
+            else:
+                self._connect(other)
+        return True
+
+    def source_of(self, number: int) -> Optional[int]:
+        """Give the access from which a load's first byte comes; None when there is none before it."""
+        source, _ = self.cells.source(number, self._domain.bits[self._line.accesses[number].address])
+        return source if source >= 0 else None if source == FIRST else UNSURE - source
+
+    def before(self, number: int, byte: int) -> Tuple[int, int, bool]:
+        """Find what a byte of memory was before an access ran, or at the end.
+
+        :param number: Of the access; as many as there are for the end.
+        :returns: The access, FIRST, or BLOCKED and by which access; which byte of it; and whether only a guess says so.
+        """
+        source, distance = self.cells.source(number, byte)
+        if source < FIRST:
+            return BLOCKED, UNSURE - source, False
+        barrier, guessed = self.barriers.first(source, number, byte)
+        return (BLOCKED, barrier, False) if barrier >= 0 else (source, distance, guessed)
+
+    def after(self, number: int, byte: int) -> Tuple[int, int, bool]:
+        """Find a later access that has the byte that was there before an access ran; LAST, or as :meth:`before`."""
+        accesses = self._line.accesses
+        target, distance = self.cells.target(number, byte)
+        if target >= 0 and accesses[target].store:
+            return BLOCKED, target, False
+        barrier, guessed = self.barriers.first(number - 1, target if target >= 0 else len(accesses), byte)
+        return (BLOCKED, barrier, False) if barrier >= 0 else (target, distance, guessed)
+
+    def look_again(self, everything: bool) -> None:
+        """Look at barriers again: an interval may be narrower without anybody having been told.
+
+        :param everything: Whether what was the same for several times is weighed again, too.
+        """
+        self.barriers.weighing.begin(everything)
+        self.news += list(self._waiting)
+
+    def guess(self, kills: Dict[int, int], habits: Dict[int, Set[int]], forbidden: Set[Tuple[int, int]]) -> None:
+        """Take it from now on that stores of which nothing is known miss.
+
+        :param kills: What was found out of some, as in :class:`MayAlias`.
+        :param habits: As there.
+        :param forbidden: Pairs of accesses that are not linked all the same.
+        """
+        self.barriers.guessing, self.barriers.kills, self.barriers.habits = True, kills, habits
+        self.forbidden = forbidden
+        self.look_again(True)
+
+    def _look(self, number: int) -> None:
+        access = self._line.accesses[number]
+        mask = self._domain.mask
+        if not self.placed[number]:
+            if mask[access.condition] == MASK and not self._domain.bits[access.condition]:
+                self._place_nowhere(number, access)
+            elif access.size and mask[access.address] == MASK:
+                self._place(number, access)
+
+    def _place_nowhere(self, number: int, access: Access) -> None:
+        # It did not run.
+        self.placed[number] = 1
+        if access.store:
+            self.barriers.remove(number)
+
+    def _place(self, number: int, access: Access) -> None:
+        self.placed[number] = 1
+        address = self._domain.bits[access.address]
+        line = self._line
+        if access.store:
+            self.barriers.remove(number)
+            byte = aliased(address) if line.rules.bit_band else -1
+            if byte >= 0:
+                # It changes the byte in a way that is not followed: it is a store of unknown data.
+                self._insert(byte & ~3, number, 1 << (byte & 3))
+                return
+        elif self._is_constant(number, access, address):
+            return
+        if not line.is_ram(address, access.size) or line.is_volatile(address, access.size):
+            return
+        for word in range(address & ~3, address + access.size, 4):
+            self._insert(word, number, within(address, access.size, word))
+        if not access.store:
+            self._connect(number)
+
+    def _is_constant(self, number: int, access: Access, address: int) -> bool:
+        known = self._line.read_constant(address, access.size)
+        if known is not None:
+            self._line.learn(access.data, MASK, known, Fact.MEMORY)
+        return known is not None
+
+    def _insert(self, word: int, number: int, touched: int) -> None:
+        behind = self.cells.insert(word, number, touched)
+        cell = self.cells.words[word]
+        accesses, linked, domain = self._line.accesses, self.linked, self._domain
+        for position in range(behind, len(cell)):
+            other = cell[position]
+            access = accesses[other]
+            covered = touched & within(domain.bits[access.address], access.size, word)
+            if not access.store:
+                if covered and linked[other] != (1 << access.size) - 1:
+                    self._connect(other)
+            elif domain.mask[access.condition] == MASK and not domain.bits[access.condition]:
+                continue
+            touched &= ~covered
+            if not touched:
+                return
+        self._connect_end(word, touched)
+
+    def _connect(self, number: int) -> None:
+        # Link the bytes of a load with what had them before.
+        access = self._line.accesses[number]
+        address = self._domain.bits[access.address]
+        linked = self.linked[number]
+        found: List[_Byte] = []
+        hidden = 0
+        for index in range(access.size):
+            if linked >> index & 1:
+                continue
+            byte = address + index
+            source, distance = self.cells.source(number, byte)
+            if source < FIRST:
+                self._wait(UNSURE - source, number)
+                hidden |= 1 << index
+                continue
+            barrier, guessed = self.barriers.first_of_link(source, number, byte)
+            if barrier >= 0:
+                self._wait(barrier, number)
+                self.blocked[number] = barrier
+                hidden |= 1 << index
+                continue
+            if source == FIRST and self._begin is None or guessed and (source, number) in self.forbidden:
+                continue
+            if (source, number) in self._line.unlinked:
+                continue
+            found.append((index, source, distance, guessed))
+            self.linked[number] |= 1 << index
+        for run in _runs(found):
+            self._link(number, access, address, run)
+        if hidden and self.barriers.weighs and access.size <= 4:
+            self._line.number = access.number
+            self._weigh(Found(access.data, address, access.size, wide(hidden)), number)
+
+    def _link(self, number: int, access: Access, address: int, run: List[_Byte]) -> None:
+        index, source, distance, _ = run[0]
+        guessed = any([one[3] for one in run])
+        for one in run:
+            if one[3]:
+                self.barriers.guesses.append((source, number, address + one[0]))
+        if source == FIRST:
+            pair = (source, number) if guessed else ()
+            self._tie(access, run, address, self._begin, Fact.GUESSED if guessed else Fact.MEMORY, pair)
+            return
+        other = self._line.accesses[source]
+        self._line.number = access.number
+        kind = int(Kind.GUESS if guessed else Kind.OWNED if (source, number) in self.barriers.crossed else Kind.LINK)
+        place = (8 * index, 8 * distance, 8 * len(run))
+        self._line.add((kind, access.data, other.data) + place + (source, number))
+
+    def _weigh(self, found: Found, until: int) -> None:
+        # Bytes that were found are those of an older access, or those of one of the stores in between.
+        for relation in self.barriers.weigh(found, until):
+            if (relation[-2], relation[-1]) not in self._line.unlinked:
+                self._line.add(relation)
+
+    def _tie(
+        self,
+        access: Access,
+        run: List[_Byte],
+        address: int,
+        reader: Optional[Reader],
+        why: int,
+        pair: Tuple[int, ...],
+    ) -> None:
+        # Bytes of an access are those of memory at one end of the line.
+        known = bits = 0
+        for index, _, _, _ in run:
+            word = reader((address + index) & ~3) if reader is not None else None
+            if word is not None:
+                known |= 0xFF << 8 * index
+                bits |= (word >> 8 * ((address + index) & 3) & 0xFF) << 8 * index
+        if known:
+            self._line.number = access.number
+            self._line.learn(access.data, known, bits, why, pair)
+
+    def _connect_end(self, word: int, touched: int) -> None:
+        # The last access to some bytes of a word leaves what is there at the end.
+        if self._end is None:
+            return
+        done = self._ended.get(word, 0)
+        last = len(self._line.accesses)
+        found: List[_Byte] = []
+        hidden = 0
+        for index in range(4):
+            if done >> index & 1 or not touched >> index & 1:
+                continue
+            source, distance = self.cells.source(last, word + index)
+            if source == FIRST:
+                continue
+            if source < FIRST:
+                self._wait(UNSURE - source, ~word)
+                hidden |= 1 << index
+                continue
+            barrier, guessed = self.barriers.first_of_link(source, last, word + index)
+            if barrier >= 0:
+                self._wait(barrier, ~word)
+                hidden |= 1 << index
+                continue
+            found.append((index, source, distance, guessed))
+            done |= 1 << index
+        self._ended[word] = done
+        for run in _runs(found):
+            self._tie_end(run, word, last)
+        value = self._end(word) if hidden and self.barriers.weighs else None
+        if value is not None:
+            self._line.number = 0
+            self._weigh(Found(self._line.constant(value), word, 4, wide(hidden)), last)
+
+    def _tie_end(self, run: List[_Byte], word: int, last: int) -> None:
+        # Neighbouring bytes that one access has left.
+        source = run[0][1]
+        access = self._line.accesses[source]
+        guessed = any([one[3] for one in run])
+        if guessed and (source, last) in self.forbidden:
+            return
+        self.barriers.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
+        owned = not guessed and (source, last) in self.barriers.crossed
+        why = Fact.GUESSED_STORED if guessed else Fact.OWNED_STORED if owned else Fact.STORED
+        why += int(not access.store)
+        left = [(distance, source, distance, guess) for _, _, distance, guess in run]
+        pair = (source, last) if guessed or owned else ()
+        self._tie(access, left, self._domain.bits[access.address], self._end, why, pair)
+
+    def _wait(self, barrier: int, what: int) -> None:
+        self._waiting.setdefault(barrier, set()).add(what)
+
+
+def _runs(found: List[_Byte]) -> List[List[_Byte]]:
+    # Neighbouring bytes that come from neighbouring bytes of one access.
+    runs: List[List[_Byte]] = []
+    for one in found:
+        if runs:
+            index, source, distance, _ = runs[-1][-1]
+            if one[0] == index + 1 and one[1] == source and (one[2] == distance + 1 or source == FIRST):
+                runs[-1].append(one)
+                continue
+        runs.append([one])
+    return runs

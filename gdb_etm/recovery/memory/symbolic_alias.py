@@ -1,0 +1,192 @@
+"""Links between accesses to the stack while nobody knows where the stack is: what was pushed is popped again.
+
+Two addresses of one class are the same if their offsets are, and do not overlap if these are far enough apart.  A store
+to an address of another class is a barrier, unless it is known that it cannot reach the place.  The stack is taken to
+be in RAM that nobody else writes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Collection, Dict, List, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+
+_NOT_RAM = -1
+_KNOWN = -2
+_SCAN = 256
+# Stores that are looked at one by one for a link.
+
+Link = Tuple[int, int, int, int, int, bool]
+"""The later access, the older one, bits of the first, bits of the other, their number, and whether it is a guess."""
+
+
+class SymbolicAlias:
+    """Finds links by offset.
+
+    :param line: With its accesses.
+    """
+
+    def __init__(self, line: TraceSsa) -> None:
+        self._line = line
+        self._top = max([high for _, high in line.rules.ram], default=0)
+        self._linked = bytearray(len(line.accesses))
+        # Loads that have a link.
+        self._risky: List[int] = []
+        # Stores so far that may have reached a stack of which something is known.
+        self._others: Dict[int, Tuple[int, List[int]]] = {}
+        # By class, how many of them were looked at, and those that are not in the class.
+
+    def copy(self) -> "SymbolicAlias":
+        """Make another one that goes on from here."""
+        made = SymbolicAlias.__new__(SymbolicAlias)
+        made._line, made._top = self._line, self._top
+        made._linked = bytearray(self._linked)
+        made._risky, made._others = [], {}
+        return made
+
+    def relink(self, number: int) -> None:
+        """Look for the link of a load again that was taken back."""
+        self._linked[number] = 0
+
+    def find(self, guessing: bool, forbidden: Collection[Tuple[int, int]]) -> List[Link]:
+        """Go through all accesses once and give the links that are new.
+
+        :param guessing: Whether stores to addresses of other classes are taken to miss.
+        :param forbidden: Pairs of accesses that are not linked.
+        """
+        domain = self._line.domain
+        mask, root, offset = domain.mask, domain.root, domain.offset
+        stacks = self.stacks()
+        low, high = self._reach(stacks)
+        self._risky, self._others = [], {}
+        found: List[Link] = []
+        words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {}
+        newest = other = -1
+        of_newest = _NOT_RAM
+        for number, access in enumerate(self._line.accesses):
+            address = access.address
+            if mask[access.condition] == MASK and not domain.bits[access.condition]:
+                continue
+            if access.store and low <= MASK and self._may_reach(access, low, high):
+                self._risky.append(number)
+            if mask[address] == MASK:
+                if access.store and self._line.is_ram(domain.bits[address], access.size):
+                    if of_newest != _KNOWN:
+                        other, of_newest = newest, _KNOWN
+                    newest = number
+                continue
+            group = root[address] if access.size else _NOT_RAM
+            if group in stacks:
+                since = newest if of_newest != group else other
+                cells = words.setdefault(group, {})
+                self._touch(number, offset[address], cells, guessing, since, found)
+            if access.store:
+                if of_newest != group or not access.size:
+                    other, of_newest = newest, group
+                newest = number
+        unlinked = self._line.unlinked
+        return [link for link in found if (link[1], link[0]) not in forbidden and (link[1], link[0]) not in unlinked]
+
+    def stacks(self) -> Set[int]:
+        """List the classes of stack pointers that are not known."""
+        domain, held = self._line.domain, self._line.held
+        return {
+            domain.root[variable]
+            for place in (SP, MSP, PSP)
+            for variable in held[place]
+            if variable >= 0 and domain.mask[variable] != MASK
+        }
+
+    def _reach(self, stacks: Set[int]) -> Tuple[int, int]:
+        # Where accesses to stacks may be of which something is known.
+        domain = self._line.domain
+        low, high = MASK + 1, 0
+        for access in self._line.accesses:
+            root = domain.root[access.address]
+            if root in stacks and domain.span[root] != MASK:
+                start, end = self._extent(access)
+                low, high = min(low, start), max(high, end)
+        return low, high
+
+    def _extent(self, access: Access) -> Tuple[int, int]:
+        # Between which addresses an access to a stack may be: no higher than there is RAM.
+        start, span = self._line.domain.interval(access.address)
+        return start, min(start + span + access.size, max(self._top, start + access.size))
+
+    def _may_reach(self, access: Access, low: int, high: int) -> bool:
+        # Whether an access may be between two addresses.
+        if not access.size:
+            return True
+        start, span = self._line.domain.interval(access.address)
+        above = (start - low) & MASK
+        return above < high - low or above + span + access.size > MASK + 1
+
+    def _is_clear(self, older: int, number: int) -> bool:
+        # Whether no store between two accesses by offset can have reached them.
+        domain, accesses = self._line.domain, self._line.accesses
+        address = accesses[number].address
+        root = domain.root[address]
+        if domain.span[root] == MASK:
+            return False
+        start, end = self._extent(accesses[number])
+        risky = self._of_others(root)
+        first, last = bisect_right(risky, older), bisect_left(risky, number)
+        if last - first > _SCAN:
+            return False
+        return not any(self._may_reach(accesses[between], start, end) for between in risky[first:last])
+
+    def _of_others(self, root: int) -> List[int]:
+        # The risky stores so far that are not at an offset of a class.
+        done, found = self._others.get(root, (0, []))
+        domain, accesses = self._line.domain, self._line.accesses
+        for number in self._risky[done:]:
+            access = accesses[number]
+            if domain.root[access.address] != root or domain.mask[access.address] == MASK or not access.size:
+                found.append(number)
+        self._others[root] = len(self._risky), found
+        return found
+
+    def _touch(
+        self,
+        number: int,
+        start: int,
+        cells: Dict[int, List[Tuple[int, int, int]]],
+        guessing: bool,
+        since: int,
+        found: List[Link],
+    ) -> None:
+        # A load takes what the entries of its word hold; a store replaces those that it overlaps.
+        access = self._line.accesses[number]
+        size = access.size
+        word = start >> 2
+        entries = cells.setdefault(word, [])
+        if (start & 3) + size > 4:
+            entries.clear()
+            cells.pop(word + 1, None)
+            return
+        if access.store:
+            entries[:] = [one for one in entries if one[1] + one[2] <= start or start + size <= one[1]]
+            if self._line.domain.mask[access.condition] == MASK:
+                entries.append((number, start, size))
+            return
+        for older, place, length in reversed(entries):
+            if place <= start and start + size <= place + length:
+                if self._linked[number] and (guessing or older > since):
+                    return
+                certain = older > since or self._is_clear(older, number)
+                if certain or guessing:
+                    if not self._linked[number]:
+                        found.append((number, older, 0, 8 * (start - place), 8 * size, not certain))
+                    self._linked[number] = 1
+                    return
+        entries.append((number, start, size))
+
+
+def relation_of(line: TraceSsa, link: Link) -> Tuple[int, ...]:
+    """Give the relation that says what a link means."""
+    later, older, p, q, n, guessed = link
+    kind = Kind.GUESS if guessed else Kind.LINK
+    return (int(kind), line.accesses[later].data, line.accesses[older].data, p, q, n, older, later)

@@ -1,0 +1,147 @@
+"""What the accesses of one class of addresses stored and found: to be held against the rest of memory.
+
+Addresses that differ by constants are a class.  Its base is the value of the variable that the others are told by.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+
+
+class Byte(NamedTuple):
+    """What is known of a byte of a variable, or of a whole one."""
+
+    mask: int
+    bits: int
+    far: int
+    """How far the variable is to be shifted down, where ``bits`` is what it is above the class's base; -1 elsewhere."""
+
+    def at(self, base: int) -> Tuple[int, int]:
+        """Give which bits are known, and their values, if the class's base is this."""
+        return self.mask, self.bits if self.far < 0 else ((base + self.bits) & MASK) >> self.far & 0xFF
+
+
+_NOTHING = Byte(0, 0, -1)
+
+
+class Trace(NamedTuple):
+    """A byte at an offset, between two accesses of the class."""
+
+    since: int
+    """The older one; -1 for the beginning."""
+    until: int
+    """The later one; as many as there are for the end."""
+    offset: int
+    before: Byte
+    """After the older one."""
+    after: Optional[Byte]
+    """As the later one found it; None when that is a store, or it is the end."""
+
+
+class Store(NamedTuple):
+    """A store to an unknown address of another class."""
+
+    size: int
+    root: int
+    """That class."""
+    offset: int
+    known: int
+    """Mask of the bits of the address that are known."""
+    bits: int
+    low: int
+    span: int
+    data: Byte
+    """Of the whole word."""
+
+
+class Traces:
+    """What is known of the accesses of one class.
+
+    :param line: With its accesses.
+    :param numbers: Of those of the class, oldest first.
+    :param unplaced: Numbers of the stores to unknown addresses.
+    """
+
+    def __init__(self, line: TraceSsa, numbers: Sequence[int], unplaced: Sequence[int]) -> None:
+        self._line = line
+        self._domain = line.domain
+        self.newest = numbers[-1]
+        """The newest of them."""
+        self.root = self._domain.root[line.accesses[self.newest].address]
+        self._events: Dict[int, List[Tuple[int, bool, Byte]]] = {}
+        # By offset: the access, whether it is a store, and what it has there.
+        for number in numbers:
+            self._note(number, line.accesses[number])
+        self.lowest = min(self._events, default=0)
+        self.highest = max(self._events, default=0)
+        self.numbers: List[int] = []
+        """Stores to unknown addresses of other classes, oldest first."""
+        self.stores: List[Optional[Store]] = []
+        """The same; None for what may change any memory."""
+        for number in unplaced:
+            access = line.accesses[number]
+            if not access.size or self._domain.root[access.address] != self.root:
+                self.numbers.append(number)
+                self.stores.append(self._store(access) if access.size else None)
+
+    def _note(self, number: int, access: Access) -> None:
+        domain = self._domain
+        sure = domain.mask[access.condition] == MASK
+        if not (domain.bits[access.condition] if sure else access.store):
+            return
+        first = self.distance(number)
+        for index in range(access.size):
+            what = self._byte(access.data, 8 * index) if sure else _NOTHING
+            self._events.setdefault(first + index, []).append((number, access.store, what))
+
+    def distance(self, number: int) -> int:
+        """Give the offset of an access, signed."""
+        offset = self._domain.offset[self._line.accesses[number].address]
+        return offset - (offset >> 31 << 32)
+
+    def _byte(self, variable: int, far: int) -> Byte:
+        domain = self._domain
+        known = domain.mask[variable]
+        if known != MASK and domain.root[variable] == self.root and far < 32:
+            return Byte(0xFF, domain.offset[variable], far)
+        return Byte(known >> far & 0xFF, domain.bits[variable] >> far & 0xFF, -1)
+
+    def _store(self, access: Access) -> Store:
+        domain, address = self._domain, access.address
+        known, data = domain.mask[access.data], access.data
+        word = Byte(known, domain.bits[data], -1)
+        if known != MASK and domain.root[data] == self.root:
+            word = Byte(MASK, domain.offset[data], 0)
+        low, span = domain.interval(address)
+        place = (domain.root[address], domain.offset[address])
+        return Store(access.size, *place, domain.mask[address], domain.bits[address], low, span, word)
+
+    def all(self) -> Tuple[List[Trace], List[Trace]]:
+        """Give what tells most, and what else may tell something."""
+        most: List[Trace] = []
+        rest: List[Trace] = []
+        end = len(self._line.accesses)
+        for offset, events in self._events.items():
+            if not events[0][1] and events[0][2].mask:
+                rest.append(Trace(-1, events[0][0], offset, _NOTHING, events[0][2]))
+            for (since, _, before), (until, store, after) in zip(events, events[1:] + [(end, False, _NOTHING)]):
+                found = None if store or until == end else after
+                one = Trace(since, until, offset, before, found)
+                if before.mask and (until == end or found is not None and _may_differ(before, found)):
+                    most.append(one)
+                elif before.mask or found is not None and found.mask:
+                    rest.append(one)
+        return sorted(most, key=self._others), rest
+
+    def _others(self, one: Trace) -> int:
+        return bisect_left(self.numbers, one.until) - bisect_left(self.numbers, one.since)
+
+
+def _may_differ(one: Byte, other: Byte) -> bool:
+    if one.far >= 0 or other.far >= 0:
+        return one != other and bool(one.mask & other.mask)
+    return bool((one.bits ^ other.bits) & one.mask & other.mask)

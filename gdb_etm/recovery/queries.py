@@ -1,0 +1,365 @@
+"""Questions about a stretch that is worked out: registers, memory, writes, reasons."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Dict, Iterable, List, Optional, Tuple
+
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.recovery.constraints.graph import DEAD
+from gdb_etm.recovery.explain import Explanations, name_of
+from gdb_etm.recovery.lift.evaluate import IMPURE, apply
+from gdb_etm.recovery.lift.operations import (
+    APART,
+    CONTROL,
+    FLAGS,
+    FPSCR,
+    HANDLER,
+    MASK,
+    MEANT,
+    MSP,
+    PLACES,
+    PSP,
+    SP,
+    N,
+    Op,
+    V,
+)
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, LAST
+from gdb_etm.recovery.segment import Solution
+from gdb_etm.recovery.values import Relative, Step, Tier, Touched, Value, Write, Written
+
+_BYTE = 0xFF
+
+
+class Queries:
+    """Queries about one stretch.
+
+    :param solution: The stretch.
+    """
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+        self._line = solution.line
+        self._domain = solution.line.domain
+        self._reasons = Explanations(solution)
+        self._numbers = [access.number for access in solution.line.accesses]
+        self._late: Optional[Dict[Tier, List[int]]] = None
+        self._homes: Optional[Dict[int, Tuple[int, int]]] = None
+
+    def register(self, number: int, name: str) -> Value:
+        """Give a register before an instruction."""
+        if name == "pc":
+            return self._pc(number)
+        if self.solution.contradiction is not None:
+            return Value(None, Tier.UNKNOWN, "the facts contradict each other")
+        if name == "xpsr":
+            return self._status(number)
+        variable = self._variable(number, name)
+        if variable is None:
+            return self._unread(number, name)
+        value = self.value(variable)
+        place = PLACES[name]
+        if place in MEANT:
+            return self._meant(number, place, variable, value)
+        if self._line.fixed[variable]:
+            since = self._line.times[place][bisect_right(self._line.times[place], number) - 1] - 1
+            return value._replace(reason="set by #{:,} to what the program says".format(since))
+        return value
+
+    def _meant(self, number: int, place: int, variable: int, value: Value) -> Value:
+        # Of some registers only some bits are followed, and some of these are a place of their own.
+        meant, known, bits = MEANT[place], value.known & MEANT[place], value.bits & MEANT[place]
+        tier = Tier.EXACT if known == meant and value.value is None else value.tier
+        if place in APART:
+            other, lowest, count = APART[place]
+            part = self.solution.variable(number, other)
+            field = (1 << count) - 1
+            meant |= field << lowest
+            if part is not None and self._domain.mask[part] & field == field:
+                known, bits = known | field << lowest, bits | (self._domain.bits[part] & field) << lowest
+                tier = max(tier, self.tier(part))
+        reason = value.reason
+        if place == FPSCR:
+            # Its other bits add up what operations have met, and are not followed.
+            meant, reason = MASK, "only flags and modes are worked out" if known else reason
+        if known == meant:
+            return _known(bits, reason if value.value is not None else self._reasons.known(variable), meant, tier)
+        return Value(None, Tier.UNKNOWN, reason, known, bits, bits, bits | meant & ~known)
+
+    def _unread(self, number: int, name: str) -> Value:
+        # A flag that no instruction reads has no variable: it is computed when somebody asks.
+        place = PLACES.get(name)
+        if place is None or not N <= place <= V:
+            known = "which stack pointer is in use is not known" if place is not None else "no such register"
+            return Value(None, Tier.UNKNOWN, known)
+        times = self._line.times[place]
+        writer = times[bisect_right(times, number) - 1] - 1
+        template = self.solution.flow.executed[writer - self.solution.first]
+        found = self._executed(template, writer).get(place) if template.condition == ALWAYS else None
+        if found is None:
+            return Value(None, Tier.UNKNOWN, "what #{:,} compares is not known".format(writer))
+        return _known(found[0], "computed at #{:,}".format(writer), MASK, found[1])
+
+    def _executed(self, template: Template, number: int) -> Dict[int, Optional[Tuple[int, Tier]]]:
+        # What an instruction computes from what is known before it.
+        domain = self._domain
+        found: Dict[int, Optional[Tuple[int, Tier]]] = {}
+        for op, outputs, inputs, detail in template.steps:
+            read: List[Optional[Tuple[int, Tier]]] = []
+            for place in inputs:
+                if place in found:
+                    read.append(found[place])
+                    continue
+                variable = ~place if place < 0 else self.solution.variable(number, place)
+                known = variable is not None and domain.mask[variable] == MASK
+                read.append((domain.bits[variable], self.tier(variable)) if known and variable is not None else None)
+            told = [one for one in read if one is not None]
+            result: Optional[Tuple[int, Tier]] = None
+            if len(told) == len(read) and op not in IMPURE:
+                result = apply(Op(op), detail, [one[0] for one in told]), max([one[1] for one in told])
+            for place in outputs:
+                found[place] = result
+        return found
+
+    def _pc(self, number: int) -> Value:
+        if number <= self.solution.last:
+            return _known(self.solution.address(number), "the trace")
+        end = self.solution.end
+        if end is not None and "pc" in end.registers:
+            return _known(end.registers["pc"], "read at the halt")
+        return Value(None, Tier.UNKNOWN, "behind the last instruction")
+
+    def _variable(self, number: int, name: str) -> Optional[int]:
+        place = PLACES.get(name)
+        if place is None:
+            return None
+        if place in (MSP, PSP):
+            # The one that is in use is r13.
+            handler = self._bit(number, HANDLER, 0)
+            select = self._bit(number, CONTROL, 1)
+            process = 0 if handler == 1 else select if handler == 0 else 0 if select == 0 else None
+            if process is None:
+                return None
+            if bool(process) == (place == PSP):
+                place = SP
+        return self.solution.variable(number, place)
+
+    def _bit(self, number: int, place: int, bit: int) -> Optional[int]:
+        variable = self.solution.variable(number, place)
+        if variable is None or not self._domain.mask[variable] >> bit & 1:
+            return None
+        return self._domain.bits[variable] >> bit & 1
+
+    def value(self, variable: int) -> Value:
+        """Tell what is known of a variable."""
+        domain = self._domain
+        known, bits = domain.mask[variable], domain.bits[variable]
+        entry = domain.log.last.get(variable, -1)
+        tier = self.solution.solver.tier(entry)
+        if known == MASK:
+            return Value(bits, tier, self._reasons.known(variable), MASK, bits, bits, bits)
+        low, high = domain.bounds(variable)
+        reason = self._reasons.unknown(variable)
+        return Value(None, Tier.UNKNOWN, reason, known, bits, low, high, self._relative(variable))
+
+    def _relative(self, variable: int) -> Optional[Relative]:
+        # Another variable of the class that a register held: the oldest.
+        members = self._domain.members.get(self._domain.root[variable])
+        if members is None:
+            return None
+        if self._homes is None:
+            self._homes = self._find_homes()
+        homes = [(self._homes[member][1], member) for member in members if member != variable and member in self._homes]
+        if not homes:
+            return None
+        number, member = min(homes)
+        name = name_of(self._homes[member][0])
+        offset = (self._domain.offset[variable] - self._domain.offset[member]) & MASK
+        return None if name is None else Relative(name, number, offset - (offset >> 31 << 32))
+
+    def _find_homes(self) -> Dict[int, Tuple[int, int]]:
+        homes: Dict[int, Tuple[int, int]] = {}
+        for place in range(15):
+            for number, variable in zip(self._line.times[place], self._line.held[place]):
+                if variable != DEAD and variable not in homes:
+                    homes[variable] = (place, number)
+        return homes
+
+    def _status(self, number: int) -> Value:
+        # The flags of the xPSR; the rest only where an anchor is.
+        known = bits = 0
+        tier = Tier.EXACT
+        for place, bit in FLAGS:
+            variable = self.solution.variable(number, place)
+            if variable is not None and self._domain.mask[variable] & 1:
+                known |= 1 << bit
+                bits |= (self._domain.bits[variable] & 1) << bit
+                tier = max(tier, self.tier(variable))
+        return Value(None, Tier.UNKNOWN, "only flags are worked out", known, bits, bits, bits | MASK & ~known)
+
+    def why(self, number: int, name: str) -> List[Step]:
+        """List the facts that a register's value rests on."""
+        variable = self._variable(number, name) if self.solution.contradiction is None else None
+        if variable is None:
+            value = self.register(number, name)
+            return [Step(value.reason, None, value.tier)]
+        if self._domain.mask[variable] == MASK or self.register(number, name).value is not None:
+            return self._reasons.chain(variable)
+        return [Step(self._reasons.unknown(variable), None, Tier.UNKNOWN)]
+
+    def memory(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
+        """Give the bytes of memory before an instruction."""
+        if self.solution.contradiction is not None:
+            return (Value(None, Tier.UNKNOWN, "the facts contradict each other"),) * size
+        at = bisect_left(self._numbers, number)
+        return tuple([self._byte(at, (address + index) & MASK) for index in range(size)])
+
+    def _byte(self, at: int, byte: int) -> Value:
+        line = self._line
+        if not line.is_ram(byte, 1):
+            found = line.read_constant(byte, 1)
+            if found is None:
+                return Value(None, Tier.UNKNOWN, "not in the program and not RAM")
+            return _known(found, "a constant of the program", _BYTE)
+        if line.is_volatile(byte, 1):
+            return Value(None, Tier.UNKNOWN, "memory that others write")
+        memory = self.solution.solver.memory
+        older = memory.before(at, byte)
+        before = self._found(older, byte, self.missed(max(older[0], -1) + 1, at))
+        if before.value is not None:
+            return before
+        later = memory.after(at, byte)
+        after = self._found(later, byte, self.missed(at, later[0] if later[0] >= 0 else len(line.accesses)))
+        return before if after.value is None else after
+
+    def missed(self, first: int, behind: int) -> Tier:
+        """Tell what it rests on that the stores among some accesses wrote elsewhere: what their addresses rest on.
+
+        :param first: The first of the accesses.
+        :param behind: The one behind the last.
+        """
+        if self._late is None:
+            self._late = {
+                tier: [
+                    number
+                    for number, access in enumerate(self._line.accesses)
+                    if access.store and max(self.tier(access.address), self.tier(access.condition)) >= tier
+                ]
+                for tier in (Tier.ASSUMED, Tier.LIKELY)
+            }
+        for tier in (Tier.LIKELY, Tier.ASSUMED):
+            if bisect_left(self._late[tier], first) < bisect_left(self._late[tier], behind):
+                return tier
+        return Tier.EXACT
+
+    def _found(self, found: Tuple[int, int, bool], byte: int, missed: Tier) -> Value:
+        source, distance, guessed = found
+        line = self._line
+        if source == BLOCKED:
+            where = self.solution.address(line.accesses[distance].number)
+            what = "condition" if self.solution.solver.memory.placed[distance] else "address"
+            return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose %s is unknown" % (where, what))
+        tier = Tier.LIKELY if guessed else missed
+        if source in (FIRST, LAST):
+            return self._anchored(source == FIRST, byte, tier)
+        access = line.accesses[source]
+        shift = 8 * distance
+        domain = self._domain
+        tier = max(tier, self.tier(access.address), self.tier(access.data))
+        what = "{} at #{:,}".format("stored" if access.store else "loaded", access.number)
+        if domain.mask[access.data] >> shift & _BYTE != _BYTE:
+            reason = "%s, but unknown: %s" % (what, self._reasons.unknown(access.data))
+            part = domain.mask[access.data] >> shift & _BYTE if tier <= self.solution.rules.limit else 0
+            return Value(None, Tier.UNKNOWN, reason, part, domain.bits[access.data] >> shift & part, 0, _BYTE)
+        return _known(domain.bits[access.data] >> shift & _BYTE, what, _BYTE, tier)
+
+    def _anchored(self, begins: bool, byte: int, tier: Tier) -> Value:
+        border = None if begins else self.solution.border
+        if border is not None:
+            left = border.byte(byte)
+            when = "known before #{:,}".format(border.number)
+            if left is None:
+                return Value(None, Tier.UNKNOWN, "not " + when)
+            return _known(left[0], "not written since, " + when, _BYTE, max(tier, left[1]))
+        state = self.solution.begin if begins else self.solution.trusted_end
+        found = None if state is None else state.read(byte & ~3, 4)
+        if found is None or len(found) < 4:
+            return Value(None, Tier.UNKNOWN, "in memory from before the window" if begins else "not read at the halt")
+        text = "in memory when the run began" if begins else "not written since, read at the halt"
+        return _known(found[byte & 3], text, _BYTE, tier)
+
+    def tier(self, variable: int) -> Tier:
+        """Tell what that rests on which is known of a variable."""
+        return self.solution.solver.tier(self._domain.log.last.get(variable, -1))
+
+    def writes(self, address: int, size: int, first: int) -> Written:
+        """Find the stores that wrote a piece of memory, newest first.
+
+        :param first: The first instruction that is looked at.
+        """
+        accesses = self._line.accesses
+        writes: List[Write] = []
+        newer = len(accesses)
+        lowest = bisect_left(self._numbers, first)
+        unplaced = self.solution.solver.memory.barriers.unplaced
+        for number in reversed(self._placed(address, size, lowest)):
+            if accesses[number].store:
+                between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
+                writes.append(self._write(number, between))
+                newer = number
+        return Written(tuple(writes), bisect_left(unplaced, newer) - bisect_left(unplaced, lowest), first)
+
+    def _placed(self, address: int, size: int, lowest: int) -> List[int]:
+        # The accesses to a piece of memory of which the address is known, from one on.
+        domain = self._domain
+        mask, bits = domain.mask, domain.bits
+        found: List[int] = []
+        for number, access in enumerate(self._line.accesses[lowest:], lowest):
+            if mask[access.address] == MASK and bits[access.address] < address + size:
+                ran = mask[access.condition] != MASK or bits[access.condition]
+                if ran and address < bits[access.address] + access.size:
+                    found.append(number)
+        return found
+
+    def touched(self, kind: int, address: int, size: int, first: int, last: int) -> Touched:
+        """Find what accessed a piece of memory.
+
+        :param kind: 2 for stores, 3 for loads, 4 for both.
+        :param first: The first instruction that is looked at.
+        :param last: The last.
+        """
+        accesses, mask = self._line.accesses, self._domain.mask
+        barriers = self.solution.solver.memory.barriers
+        lowest, behind = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
+        wanted = [at for at in range(lowest, behind) if kind == 4 or accesses[at].store == (kind == 2)]
+        placed = set(self._placed(address, size, lowest)).intersection(wanted)
+        unknown = [
+            at
+            for at in wanted
+            if mask[accesses[at].address] != MASK
+            and (mask[accesses[at].condition] != MASK or self._domain.bits[accesses[at].condition])
+            and barriers.may_hit(at, address, size)
+        ]
+        return Touched(first, last, self._ran(placed), self._ran(unknown))
+
+    def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
+        return tuple(sorted({self._line.accesses[at].number for at in found}))
+
+    def _write(self, number: int, between: int) -> Write:
+        access = self._line.accesses[number]
+        domain = self._domain
+        mask = (1 << 8 * access.size) - 1
+        value = self.value(access.data)
+        if value.value is None and value.known & mask == mask:
+            tier = self.tier(access.data)
+            value = _known(value.bits & mask, self._reasons.known(access.data), mask, tier)
+        elif value.value is not None:
+            value = value._replace(value=value.value & mask)
+        certain = domain.mask[access.condition] == MASK
+        return Write(access.number, domain.bits[access.address], access.size, value, certain, between)
+
+
+def _known(value: int, reason: str, mask: int = MASK, tier: Tier = Tier.EXACT) -> Value:
+    return Value(value, tier, reason, mask, value, value, value)

@@ -1,0 +1,388 @@
+"""One stretch of a history, worked out: its line, its anchors, its tiers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Callable, Dict, Iterable, List, Optional
+
+from gdb_etm.history.store import History, Span
+from gdb_etm.program.isa import Isa
+from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range
+from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
+from gdb_etm.recovery.border import Border
+from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.constraints.graph import DEAD, Fact
+from gdb_etm.recovery.distrust import Claims, Distrust
+from gdb_etm.recovery.execution.builder import SsaBuilder
+from gdb_etm.recovery.execution.stacking import failures
+from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
+from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
+from gdb_etm.recovery.functions.calls import PRIVATE, THREAD, WAITING
+from gdb_etm.recovery.lift.operations import MASK, MSP, PLACES, PSP, SP, told
+from gdb_etm.recovery.memory.store_forwarding import Memory, Reader
+from gdb_etm.recovery.rules import Rules
+from gdb_etm.recovery.solve.assumptions import Assumptions
+from gdb_etm.recovery.solve.doubts import Doubts
+from gdb_etm.recovery.solve.dropped import Dropped
+from gdb_etm.recovery.solve.regained import Regained
+from gdb_etm.recovery.solve.solver import Solver
+from gdb_etm.recovery.ssa.features import features_of
+from gdb_etm.recovery.ssa.runs import LOCKUP
+from gdb_etm.recovery.ssa.segments import breaks
+from gdb_etm.recovery.ssa.stack_limits import Limits
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.saved_contexts import Saved
+from gdb_etm.recovery.values import Fact as Given
+from gdb_etm.recovery.values import Finding, State, Tier
+
+_IPSR = 0x1FF
+_THUMB = 1 << 5
+# CPSR.T
+
+Told = Callable[[float], None]
+
+
+class Solution:
+    """What is known of a stretch.
+
+    :param history: The executed instructions.
+    :param first: Number of the first instruction that is worked on.
+    :param last: Number of the last.
+    :param begin: The state before the first, if known.
+    :param end: The state after the last, if known.
+    :param rules: What may be relied on.
+    :param facts: What is known besides.
+    :param progress: Called with the share of the work that is done.
+    :param border: What is known after the last instruction, where a newer piece begins there.
+    :param doubts: What contradicts something.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        first: int,
+        last: int,
+        begin: Optional[State],
+        end: Optional[State],
+        rules: Rules,
+        facts: Iterable[Given] = (),
+        progress: Optional[Told] = None,
+        border: Optional[Border] = None,
+        doubts: Doubts = Doubts(),
+    ) -> None:
+        self.history = history
+        self.first = first
+        self.last = last
+        self.begin = begin
+        self._read_words = _words(end)
+        self.end = end = doubts.without(end)
+        self.border = border
+        self._doubts = doubts
+        self.rules = rules
+        self.findings: List[Finding] = []
+        self.line = TraceSsa(rules, history.program)
+        doubts.withhold(self.line)
+        self.contradiction: Optional[Contradiction] = None
+        """That of the facts; nothing is told then."""
+        core = history.source.core
+        if border is not None:
+            self.features = border.features
+        else:
+            self.features = features_of(history.program, core, (begin, end), rules.fpu, rules.frames)
+        self._words = _words(end)
+        self.distrust = border.distrust if border is not None else Distrust()
+        """What this and newer pieces have found out."""
+        self._readers: Dict[Tier, Reader] = {}
+        # Of memory where the border is.
+        self._saved: Optional[Saved] = None
+        self.is_m_profile = is_m_profile(core)
+        """Whether the core is of M-profile."""
+        self.limits = Limits(self.line, (begin, end), self.features.psp, self.is_m_profile)
+        later = border.threads if border is not None else None
+        failed = failures(end)
+        self.flow = SsaBuilder(history, self.line, first, last, self.features, self._words, self.limits, failed, later)
+        self._progress = progress
+        given: Dict[int, List[Given]] = {}
+        for fact in facts:
+            if first <= fact.number <= last + 1:
+                given.setdefault(fact.number, []).append(fact)
+        self._build(given)
+        self.solver = self._make_solver()
+        self._solve()
+
+    def _make_solver(self) -> Solver:
+        border, flow = self.border, self.flow
+        memory = Memory(
+            self.line, _words(self.begin), self._left(), self.address, border.readable if border else None
+        )
+        assumptions = Assumptions(self.line, flow.calls.assumptions, self._entered)
+        assumptions.by_block = flow.by_block
+        solver = Solver(self.line, memory, assumptions, self._count)
+        solver.saved = self._saved
+        solver.owned = flow.owned
+        if flow.owned is not None:
+            flow.owned.strange.update(self.distrust.strange)
+        solver.scheduler = flow.scheduler
+        solver.further = self._further if border is not None else None
+        return solver
+
+    @property
+    def trusted_end(self) -> Optional[State]:
+        """The state after the last instruction, if it is that."""
+        return self.end if self._end_fits else None
+
+    def _build(self, given: Dict[int, List[Given]]) -> None:
+        pc = None if self.end is None else self.end.registers.get("pc")
+        self._end_fits = pc is None or self._reaches(pc)
+        if not self._end_fits:
+            self.flow.end_elsewhere()
+        try:
+            self.flow.begin()
+            if self.begin is not None:
+                self._anchor(self.begin, Fact.BEGIN)
+            self._given(given)
+            for number in self.flow.follow():
+                if self._progress is not None:
+                    self._progress(0.3 * (number - self.first) / (self.last - self.first + 1))
+            self._given(given)
+            self._end()
+            self.limits.conclude(self.end, self.features.one_state)
+        except Contradiction as contradiction:
+            self.contradiction = contradiction
+
+    def _given(self, given: Dict[int, List[Given]]) -> None:
+        # Facts about registers at the line's ends are taken as they come; those between when all is there.
+        for number in list(given):
+            for fact in given[number] if number <= self.line.number + 1 else ():
+                self._give(fact)
+            if number <= self.line.number + 1:
+                del given[number]
+
+    def _give(self, fact: Given) -> None:
+        for place, meant, value in told(fact.name, fact.value):
+            variable = self.variable(fact.number, place)
+            if variable is not None:
+                self.line.learn(variable, meant, value, Fact.GIVEN)
+
+    def variable(self, number: int, place: int) -> Optional[int]:
+        """Give the variable that a place held before an instruction; None for a flag that nobody reads."""
+        at = bisect_right(self.line.times[place], number) - 1
+        held = self.line.held[place][at] if at >= 0 else DEAD
+        return None if held == DEAD else held
+
+    def _left(self) -> Optional[Reader]:
+        # Memory at the end.
+        if self.border is not None:
+            return self._reader(Tier.EXACT)
+        return self._words if self._end_fits else None
+
+    def readable(self, word: int) -> bool:
+        """Tell whether there is memory at an aligned address."""
+        if self.border is not None:
+            return self.border.readable(word)
+        return self._words is not None and self._words(word) is not None
+
+    def _further(self, memory: Memory, limit: Tier) -> None:
+        # What is known of the end by assumption.
+        if self.border is not None:
+            self.line.number = self.last
+            self._meet(self.border, limit)
+            memory.reveal(self._reader(limit))
+
+    def _reader(self, limit: Tier) -> Reader:
+        if limit not in self._readers and self.border is not None:
+            word, doubted = self.border.word(limit), self._doubts.words
+            self._readers[limit] = lambda address: None if address in doubted else word(address)
+        return self._readers[limit]
+
+    def _meet(self, border: Border, limit: Tier) -> None:
+        # The registers at the end, up to a tier.
+        for place, known in border.places.items():
+            if known.tier <= limit:
+                self.line.learn(self.flow.current[place], known.mask, known.bits, Fact.HALT)
+
+    def _end(self) -> None:
+        end = self.end
+        if self.border is not None:
+            self.flow.finish(self.border.address, self.border.isa)
+            self._meet(self.border, Tier.EXACT)
+            self._saved = self.flow.wait(self._reader(Tier.ASSUMED))
+        if end is None:
+            return
+        line = self.line
+        line.number = self.last
+        pc = end.registers.get("pc")
+        if not self._end_fits:
+            text = "the trace ends before %#x, where the core halted; its state is not that after the last instruction"
+            self.findings.append(Finding(text % pc, self.last, Tier.EXACT))
+            return
+        status = end.registers.get("cpsr")
+        if status is not None:
+            self.flow.finish(pc, Isa.T32 if status & _THUMB else Isa.A32)
+        elif self.is_m_profile:
+            self.flow.finish(pc, Isa.T32)
+        self._anchor(end, Fact.HALT)
+        if self._words is not None:
+            self._saved = self.flow.wait(self._words)
+
+    def _reaches(self, pc: int) -> bool:
+        # Whether the program counter is where the last instruction leads.
+        last: Optional[Range] = None
+        events: List[Event] = []
+        for item in self.history.spans(self.last, self.last):
+            if isinstance(item, Span):
+                last = item.range
+            elif last is not None and isinstance(item, (Exception_, ExceptionReturn)) and not breaks(item):
+                events.append(item)
+        if any(_hides_what_ran(event) for event in events):
+            return False
+        if last is None or events:
+            # A handler's first instruction, or where one returned to.
+            return True
+        if self._has_locked_up(pc):
+            return True
+        insn = self.flow.last_instruction()
+        if insn is None or insn.target is not None:
+            return True
+        if insn.goes_to and pc == insn.goes_to:
+            return True
+        return pc == last.end
+
+    def _has_locked_up(self, pc: int) -> bool:
+        # Nothing runs in lockup.  Where no trace tells it, the handler must be the one that the trace was in.
+        status = None if self.end is None else self.end.registers.get("xpsr")
+        is_lockup = is_m_profile(self.history.source.core) and pc in LOCKUP_ADDRESSES
+        return is_lockup and status is not None and status & _IPSR == (self.flow.handler or 0)
+
+    def _anchor(self, state: State, why: int) -> None:
+        # The registers of a state are those of the moment that the line has come to.
+        line, current = self.line, self.flow.current
+        registers = state.registers
+        for name, value in registers.items():
+            for place, meant, bits in told(name, value) if name not in ("msp", "psp") else ():
+                line.learn(current[place], meant, bits, why)
+        self.limits.anchor(registers, why)
+        status, control = registers.get("xpsr"), registers.get("control")
+        if status is None or control is None:
+            return
+        process = control >> 1 & 1 and not status & _IPSR
+        for name, place, active in (("msp", MSP, not process), ("psp", PSP, process)):
+            if name in registers:
+                line.learn(current[SP if active else place], MASK, registers[name], why)
+
+    def _count(self, relations: int) -> None:
+        self._done += relations
+        if self._progress is not None:
+            share = self._done / (self._done + 3.0 * len(self.line.relations) + 1)
+            self._progress(0.3 + 0.7 * share)
+
+    def _solve(self) -> None:
+        self._done = 0
+        if self.contradiction is not None:
+            return
+        solver = self.solver
+        try:
+            solver.exact()
+        except Contradiction as contradiction:
+            self.contradiction = contradiction
+            return
+        if self._doubts != Doubts():
+            self._regain()
+        if self.rules.limit >= Tier.ASSUMED:
+            claims = Claims(solver.assumptions, self._entered, self._within)
+            solver.assumed(claims.doubted(self.distrust))
+            self._tell_fallen()
+            self.distrust = claims.found(solver.fallen, self.distrust)
+        if self.rules.limit >= Tier.LIKELY:
+            solver.likely()
+
+    @property
+    def doubts(self) -> Doubts:
+        """What contradicts something, with what was found to do so."""
+        return self._doubts if self.contradiction is None else self._doubts.more(self.line, self.contradiction)
+
+    def _regain(self) -> None:
+        # What was withheld comes back as assumed.
+        line, doubts = self.line, self._doubts
+        dropped = Dropped(list(dict.fromkeys(line.withheld)), sorted(doubts.links), sorted(doubts.words))
+        if self.rules.limit >= Tier.ASSUMED:
+            regained = Regained(self.solver, doubts, self._read_words or _nothing)
+            regained.offer()
+            dropped = regained.dropped
+        self.findings.append(Finding(dropped.text(line, sorted(doubts.void)), None, Tier.EXACT))
+
+    def give_up(self) -> None:
+        """Say that nothing is told, as no facts are left that may be dropped."""
+        text = "the facts contradict each other: nothing is told of #{:,} to #{:,}".format(self.first, self.last)
+        self.findings.append(Finding(text, None, Tier.EXACT))
+
+    def _tell_fallen(self) -> None:
+        names = {place: name for name, place in PLACES.items()}
+        is_refuted = self.solver.assumptions.is_refuted
+        for fallen in self.solver.fallen:
+            switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
+            blocks = sorted([one for one in switches.values() if one.kind == BLOCK], key=lambda one: one.number)
+            sure = blocks[-1:] or list(switches.values()) or [one for one in fallen.assumptions if is_refuted(one)]
+            for one in sure or fallen.assumptions[-1:]:
+                where = self.address(one.number)
+                if one.kind == THREAD:
+                    text = "it was another thread than that left at #{:,} that went on".format(one.number)
+                elif one.kind == BLOCK:
+                    text = "the scheduler's blocks do not tell which threads ran up to #{:,}".format(one.number)
+                elif one.kind == WAITING:
+                    until = "" if self.border is not None else " at the end"
+                    text = "the thread left at #{:,} does not wait{} as it was left".format(one.number, until)
+                elif one.kind == CONSTANT:
+                    what = "a word of the frame" if one.place == SP else names[one.place]
+                    text = "%s at %#x is not what the function sets it to" % (what, where)
+                elif one.kind == ARGUMENT:
+                    where = self.address(one.returned)
+                    text = "%s was not what the call before %#x sets it to" % (names[one.place], where)
+                elif one.kind == PRIVATE:
+                    text = "others write the frame of the function at %#x, which makes no address of it" % one.distance
+                elif one.kind == FRAME:
+                    text = "the call frame information at %#x does not hold" % where
+                elif one.kind == ALIGNED:
+                    what = "the frame address" if one.distance == 7 else "what SP is set to"
+                    text = "%s at %#x is no multiple of %d" % (what, where, one.distance + 1)
+                else:
+                    what = "exception after" if one.kind == OF_HANDLER else "call at"
+                    text = "the %s %#x did not preserve %s" % (what, where, names[one.place])
+                if not sure and len(fallen.assumptions) > 1:
+                    text += ", or one of %d others before it" % (len(fallen.assumptions) - 1)
+                self.findings.append(Finding(text, one.number, Tier.ASSUMED))
+
+    def _entered(self, number: int) -> int:
+        return self.address(number + 1) if number < self.last else 0
+
+    def _within(self, number: int) -> int:
+        return self.address(number) if self.first <= number <= self.last else 0
+
+    def address(self, number: int) -> int:
+        """Give the address of an instruction of the stretch."""
+        return self.flow.executed[number - self.first].address
+
+
+def _nothing(word: int) -> Optional[int]:
+    return None
+
+
+def _hides_what_ran(event: Event) -> bool:
+    # Of an Armv7-M core in lockup the trace tells its address, not where execution came to (IHI 0064, table 5-5).
+    return isinstance(event, Exception_) and event.name == LOCKUP and event.return_address == LOCKUP_ADDRESSES[1]
+
+
+def _words(state: Optional[State]) -> Optional[Reader]:
+    # Reads each aligned word of a state once.
+    if state is None:
+        return None
+    read = state.read
+    known: Dict[int, Optional[int]] = {}
+
+    def word(address: int) -> Optional[int]:
+        if address not in known:
+            found = read(address, 4)
+            known[address] = None if found is None or len(found) < 4 else int.from_bytes(found, "little")
+        return known[address]
+
+    return word

@@ -1,0 +1,136 @@
+"""What is assumed of a line, and what falls together: of assumptions that contradict what is known one does not hold.
+
+What is less sure falls first: that a thread goes on, before what calls and handlers keep; registers, before SP.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Callable, List, NamedTuple, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CALL, HANDLER, THREAD, WAITING, Assumption
+from gdb_etm.recovery.lift.operations import SP
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+_ACROSS = (CALL, ARGUMENT)
+# Kinds that may tie what was before a thread was left to what comes when it has gone on.
+
+
+class Fallen(NamedTuple):
+    """Assumptions that were dropped together, because one of them does not hold."""
+
+    assumptions: Tuple[Assumption, ...]
+
+
+class Assumptions:
+    """The assumptions about a line, by their numbers.
+
+    :param line: The line.
+    :param made: The assumptions; others may be added while it is worked out.
+    :param entered: Gives the address of the function that a call enters, by the call's number.
+    """
+
+    def __init__(self, line: TraceSsa, made: List[Assumption], entered: Callable[[int], int]) -> None:
+        self._domain = line.domain
+        self.made = made
+        """All of them."""
+        self._entered = entered
+        self.by_block: Set[int] = set()
+        """Threads of which nothing but the scheduler's blocks tells what they did afterwards, by the numbers of the
+        instructions before they were left."""
+
+    def relation(self, number: int) -> Constraint:
+        """Give what an assumption says."""
+        one = self.made[number]
+        if one.kind == ALIGNED:
+            return (int(Kind.ALIGNED), one.before, one.distance, number)
+        return (int(Kind.KEPT), one.before, one.after, one.distance, number)
+
+    def fallen(self, numbers: Set[int]) -> Fallen:
+        """Say that some were dropped together."""
+        return Fallen(tuple([self.made[number] for number in sorted(numbers)]))
+
+    def others(self, dropped: Set[int]) -> Set[int]:
+        """Give those that have not been dropped."""
+        return set(range(len(self.made))) - dropped
+
+    def is_refuted(self, assumption: Assumption) -> bool:
+        """Tell whether it is known that an assumption does not hold."""
+        domain, one, other = self._domain, assumption.before, assumption.after
+        if assumption.kind > HANDLER:
+            return False
+        return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
+
+    def refuted(self, numbers: Set[int]) -> Set[int]:
+        """Give those of which it is known that they do not hold."""
+        return {number for number in numbers if self.is_refuted(self.made[number])}
+
+    def least_sure(self, blamed: Set[int]) -> Set[int]:
+        """Give those that fall of some that are to blame: about registers other than SP, if there are any."""
+        switched = {number for number in blamed if self.made[number].kind >= THREAD} or self._below(blamed)
+        if switched:
+            rests = any(self._rests_on_blocks(self.made[number]) for number in switched)
+            return self.of_switches(switched) | (self.of_blocks(self.made[-1].returned) if rests else set())
+        unsure = {one for one in blamed if self.made[one].kind <= HANDLER and self.made[one].place != SP}
+        return unsure or blamed
+
+    def _below(self, blamed: Set[int]) -> Set[int]:
+        # Threads that went on between calls and their returns.
+        calls = [self.made[number] for number in blamed if self.made[number].kind in _ACROSS]
+        return {
+            number
+            for number, one in enumerate(self.made)
+            if one.kind == THREAD and any(_is_across(call, one) for call in calls)
+        }
+
+    def of_threads(self, numbers: Set[int]) -> Set[int]:
+        """Give all that falls with threads that did not go on.
+
+        :param numbers: Of the instructions before the threads were left.
+        """
+        made = enumerate(self.made)
+        return self.of_switches({number for number, one in made if one.kind == THREAD and one.number in numbers})
+
+    def of_blocks(self, until: int) -> Set[int]:
+        """Give all that rests on which blocks the scheduler keeps threads in.
+
+        :param until: The last instruction before which threads were left.
+        """
+        return self.of_switches(
+            {n for n, one in enumerate(self.made) if one.number <= until and self._rests_on_blocks(one)}
+        )
+
+    def _rests_on_blocks(self, one: Assumption) -> bool:
+        return one.kind == BLOCK or one.kind in (THREAD, WAITING) and one.number in self.by_block
+
+    def of_switches(self, blamed: Set[int]) -> Set[int]:
+        """Give all that is assumed of the same switches of threads, and of calls that other threads returned from."""
+        fallen = [self.made[number] for number in blamed]
+        same = {(one.kind, one.number, one.returned) for one in fallen}
+        threads = sorted({(one.number, one.returned) for one in fallen if one.kind == THREAD})
+        return blamed | {
+            number
+            for number, one in enumerate(self.made)
+            if (one.kind, one.number, one.returned) in same or one.kind in _ACROSS and _is_across_any(one, threads)
+        }
+
+    def of_functions(self, refuted: Set[int]) -> Set[int]:
+        """Give all that is assumed of the same functions, but of SP: they did not keep a register."""
+        fallen = [self.made[number] for number in refuted]
+        entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.place != SP}
+        return {
+            number
+            for number, one in enumerate(self.made)
+            if one.kind == CALL and one.place != SP and self._entered(one.number) in entered
+        }
+
+
+def _is_across(call: Assumption, switch: Assumption) -> bool:
+    # Whether a call returned in a thread that went on after it.
+    return call.number <= switch.number and switch.returned < call.returned
+
+
+def _is_across_any(call: Assumption, switches: List[Tuple[int, int]]) -> bool:
+    # The same of several threads: the instructions before they were left and before they went on, in order.
+    return any(returned < call.returned for _, returned in switches[bisect_left(switches, (call.number, 0)) :])

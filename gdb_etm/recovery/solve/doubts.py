@@ -1,0 +1,127 @@
+"""Facts that contradict each other: which of them nothing exact rests on, and which come back as assumptions.
+
+The proof of a contradiction names all facts of which one must be false.  Nothing exact rests on any of them: the line
+is made anew without them.  Then they are given back, the most trusted first, and those stay that go with all the rest:
+what follows is assumed.  Where a proof names no facts, the model of an instruction is wrong, and nothing is taken from
+the instructions that it names.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.constraints.graph import Fact
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.solve.justifications import Justifications
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.values import State
+
+ROUNDS = 12
+"""Times that a line is made anew."""
+_LINKS = (Kind.LINK, Kind.LEFT)
+
+Key = Tuple[int, int, int]
+"""Of a fact: why it is known, one of :class:`Fact`; the instruction's number; the variable."""
+Pair = Tuple[int, int]
+"""Of accesses to the same memory, the older one and the later one; as many as there are for the end."""
+
+
+class Doubts(NamedTuple):
+    """What contradicts something."""
+
+    facts: FrozenSet[Key] = frozenset()
+    links: FrozenSet[Pair] = frozenset()
+    words: FrozenSet[int] = frozenset()
+    """Aligned addresses of words that were read at the halt."""
+    void: FrozenSet[int] = frozenset()
+    """Numbers of instructions of which the model is wrong."""
+
+    def withhold(self, line: TraceSsa) -> None:
+        """Let nothing be taken into a line that is being made."""
+        line.doubted, line.void = self.facts, self.void
+        line.unlinked.update(self.links)
+
+    def more(self, line: TraceSsa, contradiction: Contradiction) -> "Doubts":
+        """Add what the proof of a contradiction rests on.
+
+        :param line: As it was when it was found.
+        """
+        relations = _blamed(line, contradiction)
+        facts, links, words = set(self.facts), set(self.links), set(self.words)
+        for number in relations:
+            relation = line.relations[number]
+            if relation[0] in _LINKS:
+                links.add((relation[-2], relation[-1]))
+            elif relation[2] in (Fact.STORED, Fact.LOADED):
+                words |= _words_of(line, number)
+            else:
+                facts.add((relation[2], line.numbers[number], relation[1]))
+        found = Doubts(frozenset(facts), frozenset(links), frozenset(words), self.void)
+        return found if found != self else self._replace(void=self.void | _instructions(line, contradiction))
+
+    def without(self, state: Optional[State]) -> Optional[State]:
+        """Give a state without the words."""
+        if state is None or not self.words:
+            return state
+        read = state.read
+
+        def rest(address: int, size: int) -> Optional[bytes]:
+            known = self.words.isdisjoint(range(address & ~3, address + size, 4))
+            return read(address, size) if known else None
+
+        return state._replace(read=rest)
+
+
+def _is_doubtful(relation: Constraint) -> bool:
+    return relation[0] in (Kind.FACT, *_LINKS)
+
+
+def _blamed(line: TraceSsa, contradiction: Contradiction) -> Set[int]:
+    # What the proof rests on; what memory holds rests on the addresses of those who have written and read it, too.
+    proofs = Justifications(line)
+    todo = proofs.blamed(contradiction, _is_doubtful)
+    if contradiction.cause >= 0 and _is_doubtful(line.relations[contradiction.cause]):
+        todo.add(contradiction.cause)
+    found: Set[int] = set()
+    seen: Set[int] = set()
+    while todo:
+        number = todo.pop()
+        found.add(number)
+        for access in _accesses(line, number):
+            if access.address not in seen:
+                seen.add(access.address)
+                todo |= proofs.support(access.address, _is_doubtful) - found
+    return found
+
+
+def _accesses(line: TraceSsa, number: int) -> List[Access]:
+    # Those that a relation links with each other, or with memory at an end.
+    relation, accesses = line.relations[number], line.accesses
+    if relation[0] in _LINKS:
+        return [accesses[one] for one in relation[-2:] if 0 <= one < len(accesses)]
+    if relation[2] not in (Fact.STORED, Fact.LOADED, Fact.MEMORY):
+        return []
+    first = bisect_left(accesses, (line.numbers[number],))
+    last = bisect_left(accesses, (line.numbers[number] + 1,))
+    return [access for access in accesses[first:last] if access.data == relation[1]]
+
+
+def _instructions(line: TraceSsa, contradiction: Contradiction) -> Set[int]:
+    # Those whose relations the proof rests on.
+    relations = Justifications(line).blamed(contradiction, lambda relation: True)
+    relations.update([contradiction.cause] if contradiction.cause >= 0 else ())
+    return {line.numbers[relation] for relation in relations} - {0}
+
+
+def _words_of(line: TraceSsa, number: int) -> Set[int]:
+    # The words that an access has left at the end, by a relation that tells so.
+    domain = line.domain
+    found: Set[int] = set()
+    for access in _accesses(line, number):
+        if domain.mask[access.address] == MASK:
+            address = domain.bits[access.address]
+            found.update(range(address & ~3, address + access.size, 4))
+    return found

@@ -1,0 +1,69 @@
+"""What of the facts that contradict each other is not used, in plain words."""
+
+from __future__ import annotations
+
+from typing import Dict, List, NamedTuple, Sequence, Tuple
+
+from gdb_etm.recovery.constraints.graph import Fact, Withheld
+from gdb_etm.recovery.lift.operations import MASK, PLACES
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+_MOST = 3
+# Facts that are told one by one.
+_TEXTS: Dict[int, str] = {
+    Fact.HALT: "{name} as it was read at the halt",
+    Fact.BEGIN: "{name} as it was read when the run began",
+    Fact.GIVEN: "what was told of {name} before #{number:,}",
+    Fact.TAKEN: "that the branch at #{number:,} was taken",
+    Fact.NOT_TAKEN: "that the branch at #{number:,} was not taken",
+    Fact.TARGET: "where #{number:,} went on",
+    Fact.OUTCOME: "whether #{number:,} did anything",
+    Fact.DATA: "the traced data of #{number:,}",
+    Fact.MODE: "what the architecture says of #{number:,}",
+    Fact.ALIGNED: "that #{number:,} accesses aligned addresses",
+    Fact.MEMORY: "what was in memory that #{number:,} loads",
+    Fact.PLACE: "where a stack was found to be",
+}
+
+
+class Dropped(NamedTuple):
+    """What contradicts more trusted facts, or others that are trusted as much."""
+
+    facts: List[Withheld]
+    links: List[Tuple[int, int]]
+    """Pairs of accesses to the same memory."""
+    words: List[int]
+    """Addresses of words at the halt."""
+
+    def text(self, line: TraceSsa, void: Sequence[int]) -> str:
+        """Say what is not used.
+
+        :param line: Of which the facts are.
+        :param void: Instructions, by their numbers, of which no relation is taken.
+        """
+        told = [_fact(line, one) for one in self.facts]
+        told += ["the word at %#x as it was read at the halt" % word for word in self.words]
+        told += [_link(line, older, later) for older, later in self.links]
+        told += ["what #{:,} computes".format(number) for number in void]
+        told = list(dict.fromkeys(told))
+        if not told:
+            return "facts contradict each other: what rests on any of them is assumed"
+        more = len(told) - _MOST
+        named = told if more <= 0 else [*told[:_MOST], "%d other facts" % more]
+        listed = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+        verbs = ("contradicts", "is") if len(named) == 1 else ("contradict", "are")
+        return "%s %s what else is known and %s not used" % (listed, *verbs)
+
+
+def _fact(line: TraceSsa, fact: Withheld) -> str:
+    names = {place: name for name, place in PLACES.items()}
+    held = [place for place, variables in enumerate(line.held) if fact.variable in variables and place in names]
+    return _TEXTS[fact.why].format(name=names[held[0]] if held else "a register", number=fact.number)
+
+
+def _link(line: TraceSsa, older: int, later: int) -> str:
+    accesses, domain = line.accesses, line.domain
+    access = accesses[max(older, 0)]
+    where = "at %#x" % domain.bits[access.address] if domain.mask[access.address] == MASK else "on the stack"
+    until = "at the halt" if later == len(accesses) else "at #{:,}".format(accesses[later].number)
+    return "that memory {} was {} as #{:,} had it".format(where, until, access.number)

@@ -1,0 +1,112 @@
+"""What an entry of the log rests on, and what relations the proof of a contradiction uses."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Set, Tuple
+
+from gdb_etm.recovery.constraints.constraints import Constraint, variables
+from gdb_etm.recovery.constraints.domain import Contradiction
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+Wanted = Callable[[Constraint], bool]
+"""Tells whether a relation is of the kind that is looked for."""
+
+
+class Justifications:
+    """Follows the log of a line back to where it comes from.
+
+    :param line: With its log.
+    """
+
+    def __init__(self, line: TraceSsa) -> None:
+        self._line = line
+
+    def blamed(self, contradiction: Contradiction, wanted: Wanted) -> Set[int]:
+        """List the relations of some kind that the proof of a contradiction uses.
+
+        :param wanted: Tells which are of the kind.
+        """
+        line = self._line
+        log = line.domain.log
+        found: Set[int] = set()
+        seen: Set[int] = set()
+        todo = [log.last.get(contradiction.variable, -1)]
+        if contradiction.cause >= 0:
+            todo += self._inputs(contradiction.cause, len(log.variable), found, wanted)
+        self._trace(todo, seen, found, wanted)
+        if not found:
+            # An interval may have come from any member of a class.
+            parts = variables(line.relations[contradiction.cause]) if contradiction.cause >= 0 else ()
+            for variable in (contradiction.variable,) + parts:
+                todo += self._of_class(variable, found, wanted)
+            self._trace(todo, seen, found, wanted)
+        return found
+
+    def support(self, variable: int, wanted: Wanted) -> Set[int]:
+        """List the relations of some kind that what is known of a variable rests on."""
+        found: Set[int] = set()
+        self._trace([self._line.domain.log.last.get(variable, -1)], set(), found, wanted)
+        return found
+
+    def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted) -> None:
+        log = self._line.domain.log
+        while todo:
+            entry = todo.pop()
+            if entry < 0 or entry in seen:
+                continue
+            seen.add(entry)
+            todo.append(log.before[entry])
+            todo += self.premises(entry, found, wanted)
+
+    def _of_class(self, variable: int, found: Set[int], wanted: Wanted) -> List[int]:
+        # The newest entries of all that differ from a variable by constants, and of what made them so.
+        domain = self._line.domain
+        members = set(domain.members.get(domain.root[variable], ()))
+        entries = [domain.log.last.get(member, -1) for member in members]
+        for one, _, cause, until in domain.log.merged:
+            if one in members and cause >= 0:
+                entries += self._inputs(cause, until, found, wanted)
+        return entries
+
+    def premises(self, entry: int, found: Set[int], wanted: Wanted) -> List[int]:
+        """List the entries that an entry of the log rests on.
+
+        :param found: The wanted relations that it rests on are added to it.
+        :param wanted: Tells which are wanted.
+        """
+        log = self._line.domain.log
+        cause = log.cause[entry]
+        if cause >= 0:
+            return self._inputs(cause, entry, found, wanted)
+        known = ~cause
+        entries = [self._line.domain.log.newest(known, entry)]
+        for relation in self.path(known, log.variable[entry]):
+            entries += self._inputs(relation, entry, found, wanted)
+        return entries
+
+    def _inputs(self, cause: int, entry: int, found: Set[int], wanted: Wanted) -> List[int]:
+        relation = self._line.relations[cause]
+        if wanted(relation):
+            found.add(cause)
+        log = self._line.domain.log
+        return [log.newest(variable, entry) for variable in variables(relation)]
+
+    def path(self, one: int, other: int) -> List[int]:
+        """List the relations that put two variables into one class."""
+        log = self._line.domain.log
+        joined = log.joined()
+        came: Dict[int, Tuple[int, int]] = {one: (one, -1)}
+        todo = [one]
+        while todo and other not in came:
+            fresh = []
+            for variable in todo:
+                for following, cause in joined.get(variable, ()):
+                    if following not in came:
+                        came[following] = (variable, cause)
+                        fresh.append(following)
+            todo = fresh
+        found = []
+        while other in came and other != one:
+            other, cause = came[other]
+            found.append(cause)
+        return found

@@ -1,0 +1,467 @@
+"""Works on the relations of a line until nothing more follows, tier after tier.
+
+What is exact is worked out to the end before the first assumption is made, and so on, so that nothing has a worse tier
+than it needs.  An assumption in the proof of a contradiction is dropped, and its tier begun again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import AbstractSet, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.recovery.constraints.arithmetic import (
+    carry_out,
+    compare,
+    divide,
+    forwards,
+    multiply,
+    overflow,
+    shift,
+    shift_carry,
+    total,
+    total_with_carry,
+)
+from gdb_etm.recovery.constraints.choice import choose, left, remainder, select
+from gdb_etm.recovery.constraints.constraints import (
+    Constraint,
+    Handler,
+    Kind,
+    aligned,
+    both,
+    differ,
+    either,
+    equal,
+    extended,
+    fact,
+    field,
+    kept,
+    replaced,
+    reverse,
+    zero,
+)
+from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.constraints.graph import Fact
+from gdb_etm.recovery.functions.calls import THREAD, WAITING
+from gdb_etm.recovery.functions.escape import Owned
+from gdb_etm.recovery.lift.operations import MASK
+from gdb_etm.recovery.memory.base_search import Options, Places
+from gdb_etm.recovery.memory.store_forwarding import Memory
+from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias, relation_of
+from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
+from gdb_etm.recovery.solve.justifications import Justifications
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.saved_contexts import Saved
+from gdb_etm.recovery.threads.scheduler import Scheduler
+from gdb_etm.recovery.values import Tier
+
+_TOLD = 1 << 13
+# Evaluations between two calls of a progress function.
+_PASSES = 40
+# Times that links by offset are looked for.
+_ROUNDS = 12
+# Times that what is assumed is begun again.
+_GUESSES = 40
+# Times that what is likely is: a contradiction comes soon, so most of them are short.
+_TRIES = 24
+# Places of stacks that are tried by working on from there.
+
+Further = Callable[[Memory, Tier], None]
+"""Adds what is known by assumption, up to a tier.
+
+:raises Contradiction: It does not fit what is known.
+"""
+
+PROPAGATORS: Dict[int, Handler] = {
+    Kind.FACT: fact,
+    Kind.EQUAL: equal,
+    Kind.SUM: total,
+    Kind.SUM_CARRY: total_with_carry,
+    Kind.AND: both,
+    Kind.OR: either,
+    Kind.XOR: differ,
+    Kind.FIELD: field,
+    Kind.BITS: replaced,
+    Kind.SIGN: extended,
+    Kind.ZERO: zero,
+    Kind.SELECT: select,
+    Kind.COMPARE: compare,
+    Kind.CARRY: carry_out,
+    Kind.OVERFLOW: overflow,
+    Kind.SHIFT: shift,
+    Kind.SHIFT_CARRY: shift_carry,
+    Kind.MULTIPLY: multiply,
+    Kind.DIVIDE: divide,
+    Kind.COMPUTE: forwards,
+    Kind.ACCESS: fact,
+    Kind.KEPT: kept,
+    Kind.REVERSE: reverse,
+    Kind.GUESS: field,
+    Kind.LINK: field,
+    Kind.OWNED: field,
+    Kind.ALIGNED: aligned,
+    Kind.CHOOSE: choose,
+    Kind.REMAINDER: remainder,
+    Kind.LIMIT: compare,
+    Kind.LEFT: left,
+}
+"""What refines a relation, by its kind."""
+
+
+def _is_kept(relation: Constraint) -> bool:
+    return relation[0] in (Kind.KEPT, Kind.ALIGNED) or _is_owned(relation)
+
+
+def _is_owned(relation: Constraint) -> bool:
+    return relation[0] == Kind.OWNED or relation[0] == Kind.FACT and relation[2] >= Fact.OWNED_STORED
+
+
+def _is_guess(relation: Constraint) -> bool:
+    return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3 and not _is_owned(relation)
+
+
+def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
+    return {key: one.get(key, set()) | other.get(key, set()) for key in set(one) | set(other)}
+
+
+class _Saved(NamedTuple):
+    # All that grows while a tier is worked out.
+    mask: List[int]
+    bits: List[int]
+    root: List[int]
+    offset: List[int]
+    low: List[int]
+    span: List[int]
+    members: Dict[int, List[int]]
+    narrowings: Dict[int, int]
+    relations: int
+    entries: int
+    merged: int
+    memory: Memory
+    symbolic: SymbolicAlias
+
+
+class Solver:
+    """Works out one line.
+
+    :param line: With its facts.
+    :param memory: Of the line.
+    :param assumptions: What calls and handlers keep.
+    :param progress: Called now and then with the number of relations looked at; what it raises ends the work.
+    """
+
+    def __init__(
+        self,
+        line: TraceSsa,
+        memory: Memory,
+        assumptions: Assumptions,
+        progress: Optional[Callable[[int], None]] = None,
+    ) -> None:
+        self.line = line
+        self.proofs = Justifications(line)
+        self.memory = memory
+        self.assumptions = assumptions
+        self._progress = progress
+        self.ends: List[int] = []
+        """How many entries the log had at the end of each tier."""
+        self.fallen: List[Fallen] = []
+        self.symbolic = SymbolicAlias(line)
+        self.evaluations = 0
+        self.owned: Optional[Owned] = None
+        """Accesses to frames that only their own functions write."""
+        self.saved: Optional[Saved] = None
+        """Adds assumptions that what is known by then allows, and knows what speaks against others."""
+        self.scheduler: Optional[Scheduler] = None
+        """Knows what speaks against the blocks in which threads are taken to be kept."""
+        self.further: Optional[Further] = None
+        """Adds what is known at the line's end by assumption."""
+
+    def tier(self, entry: int) -> Tier:
+        """Give the tier of an entry of the log; that of what has none is EXACT."""
+        return Tier(bisect_right(self.ends, entry)) if entry >= 0 else Tier.EXACT
+
+    def exact(self) -> None:
+        """Work out what follows from what was seen.
+
+        :raises Contradiction: It does not fit together.
+        """
+        domain = self.line.domain
+        queued = domain.queued
+        domain.queue.clear()
+        for number, relation in enumerate(self.line.relations):
+            queued[number] = relation[0] != Kind.FACT
+            if queued[number]:
+                domain.queue.append(number)
+        self._run()
+        self._place()
+        self.ends.append(len(domain.log.variable))
+
+    def tried(self, steps: Sequence[Callable[[], None]], keeps: bool = True) -> bool:
+        """Tell whether what some steps take to be known goes with all the rest; if it does not, it is forgotten.
+
+        :param keeps: Whether it stays if it does.
+        """
+        saved = self._save()
+        fits = True
+        try:
+            for step in steps:
+                step()
+            self._run()
+        except Contradiction:
+            fits = False
+        if not fits or not keeps:
+            self._restore(saved)
+        return fits
+
+    def relink(self, number: int) -> None:
+        """Link a load again, whose links were taken back.
+
+        :param number: Of the access; as many as there are for the end.
+        """
+        if number < len(self.line.accesses):
+            self.symbolic.relink(number)
+            self.memory.relink(number)
+
+    def _place(self) -> None:
+        # Finds out where stacks are, unless that has led to a contradiction.
+        if any(why == Fact.PLACE for why, _, _ in self.line.doubted):
+            return
+        places = Places(self.line)
+        tries = _TRIES
+        options = places.options(self.memory, self.symbolic.stacks())
+        while options is not None:
+            values: Sequence[int] = options.values
+            if 1 < len(values) <= tries:
+                tries -= len(values)
+                values = self._possible(options)
+            if len(values) == 1:
+                self._put(options, values[0])
+                self._run()
+            # Trying has made another memory.
+            options = places.options(self.memory, self.symbolic.stacks())
+
+    def _possible(self, options: Options) -> List[int]:
+        # The places that lead to no contradiction soon; two of them, if there are more.
+        saved = self._save()
+        found: List[int] = []
+        for value in options.values:
+            try:
+                self._put(options, value)
+                self._settle()
+                found.append(value)
+            except Contradiction:
+                pass
+            self._restore(saved)
+            if len(found) > 1:
+                break
+        return found
+
+    def _put(self, options: Options, value: int) -> None:
+        self.line.number = options.number
+        self.line.learn(options.variable, MASK, value, Fact.PLACE)
+
+    def assumed(self, doubted: AbstractSet[int] = frozenset()) -> None:
+        """Work out what follows when calls keep registers.
+
+        :param doubted: Assumptions that are not made, by their numbers.
+        """
+        assumptions = self.assumptions
+        dropped: Set[int] = set(doubted)
+        if self.owned is not None:
+            self.memory.barriers.owned = self.owned
+        saved = self._save()
+        for _ in range(_ROUNDS):
+            try:
+                if self.owned is not None:
+                    fallen = assumptions.fallen(dropped).assumptions
+                    self.owned.others = {(one.number, one.returned) for one in fallen if one.kind in (THREAD, WAITING)}
+                self._assume(dropped)
+                if self._trespassed(self.memory.barriers.trespassed()):
+                    self._restore(saved)
+                    continue
+                more = (self._go_further() | assumptions.of_functions(assumptions.refuted(dropped))) - dropped
+                if not more:
+                    break
+                dropped |= more
+                self._restore(saved)
+            except Contradiction as contradiction:
+                relations = [self.line.relations[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
+                blamed = {relation[-1] for relation in relations if not _is_owned(relation)}
+                self._restore(saved)
+                if self._trespassed({(one[-2], one[-1]) for one in relations if _is_owned(one)}):
+                    continue
+                if not blamed and self.further is not None:
+                    self.further = None
+                    continue
+                blamed = assumptions.least_sure(blamed - dropped) or assumptions.others(dropped)
+                self.fallen.append(assumptions.fallen(blamed))
+                dropped |= blamed
+                if len(blamed) == 1:
+                    dropped |= assumptions.of_functions(blamed)
+        else:
+            self._restore(saved)
+        self.ends.append(len(self.line.domain.log.variable))
+
+    def _trespassed(self, links: Set[Tuple[int, int]]) -> bool:
+        # Frames that others have written are no function's own any more; tells whether there are any.
+        for older, _ in sorted(links):
+            fallen = None if self.owned is None else self.owned.disown(older)
+            if fallen is not None:
+                self.fallen.append(Fallen((fallen,)))
+        return bool(links)
+
+    def _go_further(self) -> Set[int]:
+        # Looks at threads again with what is known; gives the assumptions that memory speaks against.
+        count = -1
+        while self.saved is not None and count != len(self.assumptions.made):
+            count = len(self.assumptions.made)
+            self.saved.look()
+            self._assume(set(range(count)))
+        wrong = self.assumptions.of_threads(self.saved.others()) if self.saved is not None else set()
+        if self.scheduler is not None:
+            wrong |= self.assumptions.of_blocks(self.scheduler.disturbed(self.memory))
+        return wrong
+
+    def _assume(self, dropped: Set[int]) -> None:
+        line = self.line
+        if self.further is not None:
+            self.further(self.memory, Tier.ASSUMED)
+        for number, assumption in enumerate(self.assumptions.made):
+            if number not in dropped:
+                line.number = assumption.returned
+                line.add(self.assumptions.relation(number))
+        self._run()
+
+    def likely(self) -> None:
+        """Work out what follows when stores of which nothing is known miss what is asked for."""
+        saved = self._save()
+        forbidden: Set[Tuple[int, int]] = set()
+        kills: Dict[int, int] = {}
+        self.memory.barriers.learn_habits()
+        habits = self.memory.barriers.habits
+        for _ in range(_GUESSES):
+            barriers = self.memory.barriers
+            self.memory.guess(kills, habits, forbidden)
+            try:
+                if self.further is not None:
+                    self.further(self.memory, Tier.LIKELY)
+                self._run()
+            except Contradiction as contradiction:
+                fresh = self._pairs(self.proofs.blamed(contradiction, _is_guess)) - forbidden
+                found = {number: at for number, at in barriers.broken().items() if kills.get(number) != at}
+                self._restore(saved)
+                if not found and not fresh:
+                    break
+                kills = {**kills, **found}
+                forbidden = forbidden if found else forbidden | fresh
+                continue
+            found = barriers.broken()
+            barriers.learn_habits()
+            if not found and not barriers.doubtful():
+                break
+            kills, habits = {**kills, **found}, _united(habits, barriers.habits)
+            self._restore(saved)
+        else:
+            self._restore(saved)
+        self.ends.append(len(self.line.domain.log.variable))
+
+    def _pairs(self, guesses: Iterable[int]) -> Set[Tuple[int, int]]:
+        # The accesses that guesses link.
+        relations = self.line.relations
+        return {(relations[number][-2], relations[number][-1]) for number in guesses}
+
+    def _run(self) -> None:
+        # Until nothing more follows.
+        log = self.line.domain.log
+        seen = thorough = -1
+        passes = _PASSES
+        while True:
+            self._settle()
+            if len(log.variable) != seen:
+                seen = len(log.variable)
+                self.memory.look_again(False)
+            elif thorough != seen:
+                thorough = seen
+                self.memory.look_again(True)
+            elif not passes or not self._link_stack():
+                return
+            else:
+                passes -= 1
+
+    def _settle(self) -> None:
+        # Until nothing more follows from what is new.
+        self._drain()
+        while self.memory.work():
+            self._drain()
+
+    def _link_stack(self) -> bool:
+        # Links by offset; tells whether there are new ones.
+        line = self.line
+        links = self.symbolic.find(self.memory.barriers.guessing, self.memory.forbidden)
+        for link in links:
+            line.number = line.accesses[link[0]].number
+            line.add(relation_of(line, link))
+        return bool(links)
+
+    def _drain(self) -> None:
+        line = self.line
+        domain: Domain = line.domain
+        relations, queue, queued = line.relations, domain.queue, domain.queued
+        handlers, news = PROPAGATORS, self.memory.news
+        access = int(Kind.ACCESS)
+        due = _TOLD
+        count = 0
+        while queue:
+            number = queue.popleft()
+            queued[number] = 0
+            relation = relations[number]
+            if relation[0] == access:
+                news.append(relation[3])
+                continue
+            domain.cause = number
+            handlers[relation[0]](domain, relation)
+            count += 1
+            if count == due:
+                due += _TOLD
+                if self._progress is not None:
+                    self._progress(_TOLD)
+        self.evaluations += count
+
+    def _save(self) -> _Saved:
+        line = self.line
+        domain = line.domain
+        return _Saved(
+            list(domain.mask),
+            list(domain.bits),
+            list(domain.root),
+            list(domain.offset),
+            list(domain.low),
+            list(domain.span),
+            {root: list(members) for root, members in domain.members.items()},
+            dict(domain.narrowings),
+            len(line.relations),
+            len(domain.log.variable),
+            len(domain.log.merged),
+            self.memory.copy(),
+            self.symbolic.copy(),
+        )
+
+    def _restore(self, saved: _Saved) -> None:
+        line = self.line
+        domain = line.domain
+        # Constants that were made since are kept.
+        count = len(saved.mask)
+        domain.mask[:count], domain.bits[:count] = saved.mask, saved.bits
+        domain.root[:count], domain.offset[:count] = saved.root, saved.offset
+        domain.low[:count], domain.span[:count] = saved.low, saved.span
+        domain.members = {root: list(members) for root, members in saved.members.items()}
+        domain.narrowings = dict(saved.narrowings)
+        domain.log.cut(saved.entries, saved.merged)
+        count = saved.relations
+        for waiting in domain.watchers:
+            while waiting and waiting[-1] >= count:
+                waiting.pop()
+        del line.relations[count:], line.numbers[count:], domain.queued[count:]
+        domain.queue.clear()
+        domain.queued[:] = bytes(count)
+        self.memory = saved.memory.copy()
+        self.symbolic = saved.symbolic.copy()

@@ -1,0 +1,137 @@
+"""What a line is made of: instructions that ran one after the other, and the exceptions between them."""
+
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from gdb_etm.history.store import Span
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.program.isa import Kind
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn
+from gdb_etm.protocols.profile import nothing_ran
+from gdb_etm.recovery.lift.template import ALL_FLAGS, Template, Templates
+from gdb_etm.recovery.ssa.segments import Item
+
+
+class Run(NamedTuple):
+    """Instructions that ran one after the other."""
+
+    number: int
+    """Of the first."""
+    templates: List[Template]
+    taken: List[Optional[bool]]
+    """Of each, whether it branched, or whether it did anything; None when that is not told."""
+
+
+class Chained(NamedTuple):
+    """An exception that is taken where a handler returns, or tries to."""
+
+    event: Exception_
+
+
+class Aside(NamedTuple):
+    """What a trace tells as an exception though no handler is entered: lockup, or a lazy push of floating point."""
+
+    event: Exception_
+
+
+LOCKUP = "Lockup"
+_ASIDE = (LOCKUP, "Lazy FP push")
+# As protocols/etmv4/exceptions.py calls them.
+Handling = Union[Exception_, ExceptionReturn, Chained]
+"""How a handler is entered or left."""
+Part = Union[Run, Handling, Aside]
+"""What a line is made of, one after the other."""
+
+
+def parts(items: Iterable[Item], templates: Templates) -> List[Part]:
+    """Make the parts of a line of what a history holds.
+
+    :param items: Of the history, in the order in which they ran; what else there is is passed over.
+    :param templates: Makes the templates of the instructions.
+    """
+    made: List[Part] = []
+    state: Optional[int] = None
+    interrupted: Dict[int, int] = {}
+    for item in items:
+        if isinstance(item, Span):
+            executed = item.range
+            if state is None:
+                state = interrupted.get(executed.start)
+                if state is None:
+                    state = templates.it_state(executed.start, executed.isa)
+            found, state = templates.of_range(executed.start, executed.end, executed.isa, state)
+            taken = [_mid(template) for template in found]
+            taken[-1] = _outcome(found[-1], executed.taken)
+            made.append(Run(item.number, found, taken))
+        elif isinstance(item, Exception_):
+            if item.name in _ASIDE and not (made and isinstance(made[-1], ExceptionReturn)):
+                made.append(Aside(item))
+                continue
+            if made and isinstance(made[-1], ExceptionReturn) and _is_chained(item):
+                made[-1] = Chained(item)
+            else:
+                if item.return_address is not None and state is not None:
+                    interrupted[item.return_address] = state
+                made.append(item)
+            state = 0
+        elif isinstance(item, ExceptionReturn):
+            state = None
+            made.append(item)
+    return made
+
+
+def _is_chained(event: Exception_) -> bool:
+    # After a return that was complete, the exception returns to where that one led (IHI 0064, 5.2.7).
+    return event.return_address is None or nothing_ran(event.return_address)
+
+
+def waiting_handlers(line: Sequence[Part]) -> Dict[int, Optional[int]]:
+    """Tell which exceptions have not returned at the end: the index of each in a line, and its vector, outermost first.
+
+    :param line: Its parts.
+    """
+    found: List[Tuple[int, Optional[int]]] = []
+    for index, item in enumerate(line):
+        if isinstance(item, Exception_):
+            found.append((index, item.vector))
+        elif isinstance(item, ExceptionReturn):
+            del found[-1:]
+        elif isinstance(item, Chained) and found:
+            found[-1] = found[-1][0], item.event.vector
+    return dict(found)
+
+
+def _mid(template: Template) -> Optional[bool]:
+    # A direct branch that the trace goes on behind was not taken.
+    if template.kind is Kind.DIRECT and template.goes_to != template.address + template.size:
+        return False
+    return None
+
+
+def _outcome(template: Template, taken: bool) -> Optional[bool]:
+    if template.kind is Kind.INDIRECT:
+        return taken
+    if template.kind is Kind.DIRECT:
+        return taken if template.goes_to != template.address + template.size else None
+    return None if taken else False
+
+
+def live_flags(line: Sequence[Part]) -> bytearray:
+    """Give for each instruction the flags that are read behind it, a bit for each.
+
+    :param line: Its parts.
+    """
+    found = bytearray()
+    live = ALL_FLAGS
+    for item in reversed(line):
+        if not isinstance(item, Run):
+            live = ALL_FLAGS
+            continue
+        for template in reversed(item.templates):
+            found.append(live)
+            if template.condition == ALWAYS:
+                live &= ~template.kills
+            live |= template.reads
+    found.reverse()
+    return found

@@ -1,0 +1,161 @@
+"""Stack limits of Armv8-M: an instruction that lowers SP below MSPLIM or PSPLIM faults, so those that ran did not.
+
+Ref: Armv8-M Architecture Reference Manual (DDI 0553), "Stack limit checks", RSPCheck and ViolatesSPLim.  At priorities
+of HardFault and NMI the check may be off (CCR.STKOFHFNMIGN), so nothing is learned there.  Cores without the registers
+(Armv6-M, Armv7-M) have no such fact: their SP may be anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.graph import START, UNMODELLED
+from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, MASK, SP, Op
+from gdb_etm.recovery.lift.template import CHECKED, PROCESS_LIMIT, Template
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.values import State
+
+NAMES = ("msplim", "psplim")
+"""The limits as registers of a state."""
+_UNCHECKED = (2, 3)
+# NMI and HardFault.
+_IPSR = 0x1FF
+_SPSEL, _NPRIV = 1, 0
+_FIELD = MASK & ~7
+# CPSID with FAULTMASK; MSR to FAULTMASK and FAULTMASK_NS.
+_RAISES = re.compile(b"(?=[\x71\x73]\xb6|[\x80-\x8f]\xf3[\x13\x93]\x88)", re.DOTALL)
+
+
+def limits_of(registers: Mapping[str, int]) -> Dict[str, int]:
+    """Tell the stack limits that hold for certain, by the names in :data:`NAMES`.
+
+    With the Security Extension there are two of each; SP is not below the lower one, whichever state the core is in.
+    """
+    found: Dict[str, int] = {}
+    for name in NAMES:
+        told = [registers[each] for each in (name + "_s", name + "_ns") if each in registers]
+        if name in registers:
+            found[name] = registers[name] & _FIELD
+        elif len(told) == 2:
+            found[name] = min(told) & _FIELD
+    return found
+
+
+def _has(program: Program, what: "re.Pattern[bytes]") -> bool:
+    return any(not match.start() & 1 for _, data in program.pieces for match in what.finditer(data))
+
+
+class Limits:
+    """Collects what ran with SP checked, and says at the end what follows.
+
+    :param line: The line that is being made.
+    :param states: At the line's ends, as far as they are known.
+    :param psp: Whether PSP may be in use.
+    :param m_profile: Whether the core is of M-profile.
+    """
+
+    def __init__(self, line: TraceSsa, states: Sequence[Optional[State]], psp: bool, m_profile: bool) -> None:
+        self._line = line
+        self._psp = psp
+        told = any(state is not None and limits_of(state.registers) for state in states)
+        self.used = m_profile and told and not _has(line.program, _RAISES)
+        """Whether there is anything to be learned."""
+        self._now: List[int] = [line.new(START, 7), line.new(START, 7)] if self.used else []
+        self._names = dict(zip(self._now, ("MSPLIM", "PSPLIM")))
+        self._selected: Dict[Tuple[int, ...], int] = {}
+        self._checks: List[Tuple[int, int, int]] = []
+        # The instruction, SP after it, and its limit.
+        self._open: List[bool] = []
+        # Of each exception whose handler runs, whether it is checked there.
+
+    def take(self, template: Template, current: List[int], executed: bool) -> None:
+        """Take an instruction that lowers SP or sets a limit.
+
+        :param current: The variable of each place, after it.
+        :param executed: Whether it is known to have run.
+        """
+        if not self.used or template.stack is None:
+            return
+        what, register = template.stack
+        if what != CHECKED:
+            which = int(what == PROCESS_LIMIT)
+            self._now[which] = self._set(which, register, current) if executed else self._line.new(UNMODELLED, 7)
+            self._names[self._now[which]] = ("MSPLIM", "PSPLIM")[which]
+        elif executed and all(self._open):
+            self._checks.append((self._line.number, current[SP], self._selected_limit(current)))
+
+    def _set(self, which: int, register: int, current: List[int]) -> int:
+        # Unprivileged code sets nothing.
+        line = self._line
+        value = self._op(Op.AND, current[register], line.constant(_FIELD))
+        thread = line.invert(self._op(Op.BIT, current[CONTROL], detail=(_NPRIV,)))
+        privileged = self._op(Op.OR, current[HANDLER], thread)
+        return line.select(privileged, value, self._now[which])
+
+    def limit(self, current: List[int]) -> Optional[int]:
+        """Give the variable of the limit of what r13 is; None when nothing is known of limits."""
+        return self._selected_limit(current) if self.used else None
+
+    def _selected_limit(self, current: List[int]) -> int:
+        line = self._line
+        main, process = self._now
+        if not self._psp:
+            return main
+        key = (current[CONTROL], current[HANDLER], main, process)
+        if key not in self._selected:
+            selected = self._op(Op.BIT, current[CONTROL], detail=(_SPSEL,))
+            thread = line.invert(current[HANDLER])
+            self._selected[key] = line.select(self._op(Op.AND, selected, thread), process, main)
+        return self._selected[key]
+
+    def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
+        place = list(inputs) + [0]
+        self._line.run(((int(op), (len(inputs),), tuple(range(len(inputs))), detail),), place, self._line.one)
+        return place[-1]
+
+    def enter(self, vector: Optional[int]) -> None:
+        """Take an exception."""
+        self._open.append(vector is not None and vector not in _UNCHECKED)
+
+    def leave(self) -> None:
+        """Take a return from an exception; what ran before was in a handler of which nothing is known, if its beginning
+        was not seen."""
+        if self._open:
+            self._open.pop()
+        else:
+            self._checks.clear()
+
+    def anchor(self, registers: Mapping[str, int], why: int) -> None:
+        """Take the limits of a state, those of the moment that the line has come to."""
+        line = self._line
+        found = limits_of(registers) if self.used else {}
+        for name, variable in zip(NAMES, self._now):
+            if name in registers:
+                line.learn(variable, MASK, found[name], why)
+            elif name in found:
+                line.relate((int(Kind.LIMIT), line.one, variable, line.constant(found[name]), 0))
+
+    def conclude(self, end: Optional[State], one_state: bool) -> None:
+        """Take it that no instruction left SP below its limit.
+
+        :param end: The state at the end.
+        :param one_state: Whether the core is in one security state all the time.
+        """
+        status = end.registers.get("xpsr") if end is not None else None
+        if status is None or status & _IPSR in _UNCHECKED or not one_state:
+            return
+        line = self._line
+        lowest: Dict[Tuple[int, int], int] = {}
+        for number, pointer, limit in self._checks:
+            base, distance = line.base_and_distance(pointer)
+            if distance < lowest.get((base, limit), MASK):
+                lowest[base, limit] = distance
+                line.number = number
+                line.relate((int(Kind.LIMIT), line.one, pointer, limit, 0))
+
+    def name(self, variable: int) -> str:
+        """Give the name of the limit that a variable is."""
+        return self._names.get(variable, "the limit")

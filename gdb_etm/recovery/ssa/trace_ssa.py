@@ -1,0 +1,325 @@
+"""One line of executed instructions as variables and relations: each write of a place makes a new variable.
+
+The path is known, so what ran is one long basic block, and its static single assignment form needs no joins (but those
+of conditional instructions, see :mod:`gdb_etm.recovery.execution.builder`).
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.graph import ABOVE_BIT, DEAD, UNMODELLED, ConstraintGraph
+from gdb_etm.recovery.lift.evaluate import apply
+from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, Op, V, Z
+from gdb_etm.recovery.lift.template import Step
+from gdb_etm.recovery.rules import Rules
+
+PLACES = TEMPORARY
+_ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
+# Bits that are 0 in what these operations give.
+
+
+class Access(NamedTuple):
+    """One load or store, in the order in which they ran."""
+
+    number: int
+    """The instruction's."""
+    store: bool
+    address: int
+    """Variable."""
+    data: int
+    """Variable."""
+    size: int
+    """In bytes; 0 for what may change any memory."""
+    condition: int
+    """Variable, a bit: whether it ran at all."""
+
+
+class TraceSsa(ConstraintGraph):
+    """Variables, relations and accesses of a line of instructions.
+
+    :param rules: What may be relied on.
+    :param program: The program that ran; what it holds outside of RAM is constant.
+    """
+
+    def __init__(self, rules: Rules, program: Program) -> None:
+        super().__init__()
+        self.rules = rules
+        self.program = program
+        self.accesses: List[Access] = []
+        self.unlinked: Set[Tuple[int, int]] = set()
+        """Pairs of accesses that are not linked: somebody else may have written there in between."""
+        self.times: List[array[int]] = [array("I") for _ in range(PLACES)]
+        """For each place the instructions before which it got a new variable."""
+        self.held: List[array[int]] = [array("i") for _ in range(PLACES)]
+        """The variables, or DEAD."""
+        # Of flags that a comparison has set: the flag's place and the two that it compared.
+        self._origin: Dict[int, Tuple[int, ...]] = {}
+        self._compared: Optional[Tuple[int, int]] = None
+        # What the instruction that is being added compares.
+        self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
+            Op.ADD: self._add,
+            Op.SUB: self._subtract,
+            Op.AND: lambda i, d: self.logic(Kind.AND, i),
+            Op.OR: lambda i, d: self.logic(Kind.OR, i),
+            Op.XOR: lambda i, d: self.exclusive(i[0], i[1]),
+            Op.NOT: lambda i, d: self.exclusive(i[0], self.constant(MASK)),
+            Op.BITS: self._bits,
+            Op.SIGN: lambda i, d: self.make(Kind.SIGN, i[0], d[0]),
+            Op.MUL: self._multiply,
+            Op.UDIV: self._divide,
+            Op.RBIT: lambda i, d: self.make(Kind.REVERSE, i[0]),
+            Op.SELECT: lambda i, d: self.select(i[0], i[1], i[2]),
+            Op.ZERO: self._zero,
+            Op.BIT: self._bit,
+            Op.ADD_CARRY: lambda i, d: self.make_bit(Kind.CARRY, i[0], i[1], i[2], 0),
+            Op.ADD_OVERFLOW: lambda i, d: self.make_bit(Kind.OVERFLOW, i[0], i[1], i[2], 0),
+            Op.SUB_CARRY: self._subtract_carry,
+            Op.SUB_OVERFLOW: self._subtract_overflow,
+            Op.SHIFT_CARRY: lambda i, d: self.make_bit(Kind.SHIFT_CARRY, i[0], i[1], i[2], d[0]),
+        }
+        for op in (Op.LSL, Op.LSR, Op.ASR, Op.ROR):
+            self._makers[op] = self._shifter(op)
+        for op in (Op.UMULH, Op.SMULH, Op.SDIV, Op.CLZ) + FLOAT_OPS:
+            self._makers[op] = self._computer(op)
+
+    def run(self, steps: Sequence[Step], current: List[int], condition: int) -> None:
+        """Do what an instruction does.
+
+        :param current: The variable of each place; updated.
+        :param condition: Variable of the bit that tells whether it runs.
+        """
+        makers, fixed = self._makers, self.fixed
+        self._compared = None
+        for op, outputs, inputs, detail in steps:
+            read = [current[place] if place >= 0 else ~place for place in inputs]
+            if op == Op.COPY:
+                current[outputs[0]] = read[0]
+            elif op == Op.LOAD:
+                current[outputs[0]] = self.load(read[0], detail[0], condition)
+            elif op == Op.STORE:
+                self.store(read[0], read[1], detail[0], condition)
+            elif op in makers:
+                for variable in read:
+                    if not fixed[variable]:
+                        current[outputs[0]] = makers[op](read, detail)
+                        break
+                else:
+                    bits = self.domain.bits
+                    value = apply(Op(op), detail, [bits[variable] for variable in read])
+                    current[outputs[0]] = self.constant(value)
+            elif op == Op.CONDITION:
+                current[outputs[0]] = self.condition(detail[0], read)
+            elif op == Op.UNKNOWN:
+                for place in outputs:
+                    current[place] = self.new(UNMODELLED, ABOVE_BIT if 16 <= place < 20 else 0)
+            else:
+                self.access(True, self.new(UNMODELLED), self.new(UNMODELLED), 0, condition)
+        self._note_comparison(steps, current)
+
+    def _note_comparison(self, steps: Sequence[Step], current: List[int]) -> None:
+        compared = self._compared
+        if compared is None:
+            return
+        for _, outputs, _, _ in steps:
+            if outputs and N <= outputs[0] <= V and not self.fixed[current[outputs[0]]]:
+                self._origin[current[outputs[0]]] = (outputs[0],) + compared
+
+    def access(self, store: bool, address: int, data: int, size: int, condition: int) -> None:
+        """Add a load or store."""
+        number = len(self.accesses)
+        self.accesses.append(Access(self.number, store, address, data, size, condition))
+        self.relate((Kind.ACCESS, address, condition, number))
+
+    def load(self, address: int, size: int, condition: int) -> int:
+        """Make the variable that a load gives."""
+        if self.fixed[address]:
+            known = self.read_constant(self.domain.bits[address], size)
+            if known is not None:
+                return self.constant(known)
+        data = self.new(~len(self.accesses) - 16, MASK & ~((1 << 8 * size) - 1))
+        self.access(False, address, data, size, condition)
+        return data
+
+    def store(self, address: int, data: int, size: int, condition: int) -> None:
+        """Add a store of the low bytes of a variable."""
+        self.access(True, address, data, size, condition)
+
+    def read_constant(self, address: int, size: int) -> Optional[int]:
+        """Read memory that does not change: that of the program outside of RAM."""
+        if self.is_ram(address, size):
+            return None
+        found = self.program.read(address, size)
+        return int.from_bytes(found, "little") if len(found) == size else None
+
+    def is_ram(self, address: int, size: int) -> bool:
+        """Tell whether any byte of a piece of memory is RAM."""
+        for low, high in self.rules.ram:
+            if low < address + size and address < high:
+                return True
+        return False
+
+    def is_volatile(self, address: int, size: int) -> bool:
+        """Tell whether any byte of a piece of memory is written by others too."""
+        for low, high in self.rules.volatile:
+            if low < address + size and address < high:
+                return True
+        return False
+
+    def put(self, place: int, variable: int) -> None:
+        """Note that a place has a new variable from the next instruction on."""
+        times, held = self.times[place], self.held[place]
+        if held and held[-1] == variable != DEAD:
+            return
+        if times and times[-1] == self.number + 1:
+            held[-1] = variable
+            return
+        times.append(self.number + 1)
+        held.append(variable)
+
+    def _add(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        one, other, carry = inputs
+        fixed, bits = self.fixed, self.domain.bits
+        if not fixed[carry]:
+            return self.make(Kind.SUM_CARRY, one, other, carry)
+        if fixed[other]:
+            return self.offset(one, bits[other] + bits[carry])
+        if fixed[one]:
+            return self.offset(other, bits[one] + bits[carry])
+        made = self.make(Kind.SUM, one, other, bits[carry])
+        if not bits[carry]:
+            self.products.add(made, one, other)
+        return made
+
+    def _subtract(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        # one = result + other + (1 - carry)
+        one, other, carry = inputs
+        fixed, bits = self.fixed, self.domain.bits
+        if not fixed[carry]:
+            inverse = self.invert(carry)
+            made = self.new(len(self.relations))
+            self.relate((Kind.SUM_CARRY, one, made, other, inverse))
+            return made
+        if fixed[other]:
+            return self.offset(one, bits[carry] - 1 - bits[other])
+        if one == other:
+            return self.constant((bits[carry] - 1) & MASK)
+        made = self.new(len(self.relations))
+        self.relate((Kind.SUM, one, made, other, 1 - bits[carry]))
+        divisor = self.products.divisor(one, other) if bits[carry] else 0
+        if divisor:
+            self.relate((Kind.REMAINDER, made, one, divisor))
+        return made
+
+    def _bits(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        source, into = inputs
+        place, _, count = detail
+        known = MASK & ~(((1 << count) - 1) << place) if self.fixed[into] else 0
+        made = self.new(len(self.relations), known, self.domain.bits[into] & known)
+        self.relate((Kind.BITS, made, into, source) + detail)
+        if known and not self.domain.bits[into]:
+            self.products.shift(made, source, detail)
+        return made
+
+    def _multiply(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        made = self.make(Kind.MULTIPLY, inputs[0], inputs[1])
+        self.products.multiply(made, inputs[0], inputs[1])
+        return made
+
+    def _divide(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        made = self.make(Kind.DIVIDE, inputs[0], inputs[1])
+        self.products.divide(made, inputs[0], inputs[1])
+        return made
+
+    def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+        return lambda i, d: self.make(Kind.SHIFT, i[0], i[1], int(op))
+
+    def _computer(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
+        def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+            made = self.new(len(self.relations), _ABOVE.get(op, 0))
+            self.relate((Kind.COMPUTE, made, int(op)) + tuple(inputs))
+            if op is Op.UMULH:
+                self.products.high(made, inputs[0], inputs[1])
+            return made
+
+        return compute
+
+    def _zero(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        if self.is_bit(inputs[0]):
+            return self.invert(inputs[0])
+        return self.make_bit(Kind.ZERO, inputs[0])
+
+    def _bit(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        return self.bit(inputs[0], detail[0])
+
+    def bit(self, variable: int, number: int) -> int:
+        """Make the variable of one bit of another."""
+        made = self.new(len(self.relations), ABOVE_BIT)
+        self.relate((Kind.FIELD, made, variable, 0, number, 1))
+        return made
+
+    def _subtract_carry(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        one, other, carry = inputs
+        if not self.fixed[carry] or not self.domain.bits[carry]:
+            return self.make_bit(Kind.CARRY, one, other, carry, 1)
+        self._compared = (one, other)
+        made = self.new(len(self.relations), ABOVE_BIT)
+        self.compare(made, one, other, 0)
+        return made
+
+    def _subtract_overflow(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
+        one, other, carry = inputs
+        if self.fixed[carry] and self.domain.bits[carry]:
+            self._compared = (one, other)
+        return self.make_bit(Kind.OVERFLOW, one, other, carry, 1)
+
+    def condition(self, code: int, flags: Sequence[int]) -> int:
+        """Make the bit that tells whether a condition holds.
+
+        :param code: 0 to 13.
+        :param flags: Variables of N, Z, C and V.
+        """
+        negative, zero, carry, overflow = flags
+        if code < 8:
+            held = (zero, carry, negative, overflow)[code >> 1]
+        elif code < 10:
+            held = self._both(carry, self.invert(zero))
+            compared = self._comparison((C, carry), (Z, zero))
+            if compared is not None:
+                self.compare(self.invert(held), compared[1], compared[0], 0)
+        else:
+            held = self._signed(code, negative, zero, overflow)
+        return self.invert(held) if code & 1 else held
+
+    def _signed(self, code: int, negative: int, zero: int, overflow: int) -> int:
+        # GE is N = V; GT is GE and not Z.
+        held = self.invert(self.exclusive(negative, overflow))
+        compared = self._comparison((N, negative), (V, overflow))
+        if compared is not None:
+            self.compare(held, compared[0], compared[1], 0x80000000)
+        if code < 12:
+            return held
+        held = self._both(held, self.invert(zero))
+        compared = self._comparison((N, negative), (V, overflow), (Z, zero))
+        if compared is not None:
+            self.compare(self.invert(held), compared[1], compared[0], 0x80000000)
+        return held
+
+    def _both(self, one: int, other: int) -> int:
+        if self.fixed[one] and self.fixed[other]:
+            return self.constant(self.domain.bits[one] & self.domain.bits[other])
+        return self.make_bit(Kind.AND, one, other)
+
+    def _comparison(self, *flags: Tuple[int, int]) -> Optional[Tuple[int, ...]]:
+        # What was compared, when all these flags come from one comparison.
+        found = {self._origin.get(variable) for _, variable in flags}
+        compared = {origin[1:] for origin in found if origin is not None}
+        if None in found or len(compared) != 1:
+            return None
+        for place, variable in flags:
+            if self._origin[variable][0] != place:
+                return None
+        return next(iter(compared))

@@ -1,0 +1,7 @@
+"""The threads of a kernel that a handler changes between by setting PSP.
+
+- ``context_switch.py``: what such a handler does: where it saves PSP, and how it finds the next.
+- ``control_blocks.py``: in which block each thread is kept; ``scheduler.py``: what is assumed of these blocks.
+- ``threads.py``: which thread goes on where an exception returns.
+- ``saved_contexts.py``: registers of waiting threads that are in memory still.
+"""

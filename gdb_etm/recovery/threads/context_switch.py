@@ -1,0 +1,258 @@
+"""What a handler does that changes between threads: where it saves PSP, and how it comes to the one that it sets.
+
+A scheduler keeps a block for each thread, with PSP in one word of it while the thread waits, and a variable that points
+to the block of the one that runs.  Only the handler's accesses are looked at, none of its names and no layout: a store
+of what PSP was, a little lower, through a pointer that was loaded from a fixed address; and a load of what PSP becomes
+through a pointer that is there at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+
+from gdb_etm.program.conditions import ALWAYS
+from gdb_etm.recovery.lift.evaluate import IMPURE, apply
+from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, LR, MASK, PSP, TEMPORARY, Op
+from gdb_etm.recovery.lift.template import FLAGS, Step, Template
+
+Term = Tuple[int, int]
+"""A base and what is added to it, modulo 2**32."""
+_FIXED, _POINTER = 0, 1
+# Bases: none, so that it is a constant; PSP as the handler finds it.
+_ALIGNING = (2, 2, 30)
+# BITS with this sets bits 1:0 to 0; a stack pointer has none there.
+
+Reader = Callable[[int], Optional[int]]
+"""Gives the word at an aligned address, if known."""
+
+ENTERED, CHAINED, LEFT = range(3)
+"""What happens within a handler: another one's begin, one instead of its return, another one's return."""
+Part = Union[int, Sequence[Template]]
+"""Of what a handler did: one of these, or instructions that ran one after the other."""
+
+
+class Place(NamedTuple):
+    """An access of a handler."""
+
+    before_last: int
+    """How many instructions ran after it."""
+    which: int
+    """Which of its instruction's accesses it is."""
+    of: int
+    """How many that one makes."""
+
+
+class Switch(NamedTuple):
+    """What a handler does on one way through it."""
+
+    current: int
+    """Where the pointer to the block is of the thread that runs."""
+    member: int
+    """Where PSP is in a block."""
+    lowered: int
+    """By how much the saved one is lower than PSP."""
+    chosen: Term
+    """The new pointer."""
+    old: int
+    """The base that is the old pointer."""
+    loads: Tuple[Optional[Term], ...]
+    """By base, where it was loaded from, if it was."""
+    accesses: Tuple[Tuple[Place, Term], ...]
+    """Those through pointers to blocks, and their addresses."""
+
+    def follow(self, block: int, word: Reader, read: List[int]) -> Optional[int]:
+        """Give the pointer to the new block; None when that does not depend on the old one alone.
+
+        :param block: The old one.
+        :param word: Reads memory.
+        :param read: Gets the addresses of the words that it depends on.
+        """
+        return self.value(self.chosen, block, word, read)
+
+    def value(self, term: Term, block: int, word: Reader, read: List[int]) -> Optional[int]:
+        """Give the value of a term; as :meth:`follow`."""
+        base, distance = term
+        if base == self.old:
+            return (block + distance) & MASK
+        at = self.loads[base]
+        address = None if at is None else self.value(at, block, word, read)
+        if address is None or address & 3:
+            return None
+        read.append(address)
+        found = word(address)
+        return None if found is None else (found + distance) & MASK
+
+
+class Switches:
+    """Works out what handlers do, each way through them once.
+
+    :param constant: Gives the value of a constant by its variable.
+    :param program: Reads a word that does not change.
+    """
+
+    def __init__(self, constant: Callable[[int], int], program: Reader) -> None:
+        self._constant = constant
+        self._program = program
+        self._known: Dict[Tuple[object, ...], Optional[Switch]] = {}
+
+    def of(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
+        """Give what a handler does that ran from its beginning; None when it is not of the kind.
+
+        :param ended: Whether it returned.
+        """
+        key = (ended, *[part if isinstance(part, int) else (part[0].address, len(part)) for part in parts])
+        if key not in self._known:
+            self._known[key] = _Walk(self._constant, self._program).follow(parts, ended)
+        return self._known[key]
+
+
+class _Walk:
+    # Executes a handler with terms instead of values.
+
+    def __init__(self, constant: Callable[[int], int], program: Reader) -> None:
+        self._constant = constant
+        self._program = program
+        self._places: Dict[int, Term] = {}
+        self._memory: Dict[Term, Term] = {}
+        self._loads: List[Optional[Term]] = [None, None]
+        self._of_load: Dict[Term, int] = {}
+        self._saved: List[Tuple[Term, Term]] = []
+        # Stores of what PSP was: address and data.
+        self._accesses: List[Tuple[Place, Term]] = []
+        # The instructions counted from the beginning.
+        self._interrupted: List[Dict[int, Term]] = []
+        self._count = 0
+
+    def follow(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
+        self._enter(self._places)
+        self._places[PSP] = (_POINTER, 0)
+        for part in parts:
+            if isinstance(part, int):
+                self._event(part)
+            else:
+                for template in part:
+                    self._step(template)
+        return self._switch(ended)
+
+    def _enter(self, places: Dict[int, Term]) -> None:
+        places[HANDLER], places[CONTROL] = (_FIXED, 1), (_FIXED, 0)
+
+    def _event(self, what: int) -> None:
+        if what == LEFT:
+            # The interrupted handler goes on with its registers.
+            pointer = self._get(PSP)
+            self._places = self._interrupted.pop() if self._interrupted else {}
+            self._places[PSP] = pointer
+            return
+        if what == ENTERED:
+            self._interrupted.append(dict(self._places))
+        for place in (0, 1, 2, 3, 12, LR, *FLAGS):
+            self._places[place] = self._fresh()
+
+    def _fresh(self) -> Term:
+        self._loads.append(None)
+        return (len(self._loads) - 1, 0)
+
+    def _get(self, place: int) -> Term:
+        if place < 0:
+            return (_FIXED, self._constant(~place))
+        if place not in self._places:
+            self._places[place] = self._fresh()
+        return self._places[place]
+
+    def _step(self, template: Template) -> None:
+        certain = template.condition == ALWAYS
+        accesses = sum(step[0] in (Op.LOAD, Op.STORE) for step in template.steps)
+        index = 0
+        for step in template.steps:
+            place = Place(self._count, index, accesses)
+            index += step[0] in (Op.LOAD, Op.STORE)
+            self._do(step, place, certain)
+        if not certain:
+            for written in template.writes:
+                self._places[written] = self._fresh()
+        for written in [one for one in self._places if one >= TEMPORARY]:
+            del self._places[written]
+        self._count += 1
+
+    def _do(self, step: Step, place: Place, certain: bool) -> None:
+        op, outputs, inputs, detail = step
+        terms = [self._get(one) for one in inputs]
+        if op in (Op.LOAD, Op.STORE) and self._loads[terms[0][0]] is not None:
+            self._accesses.append((place, terms[0]))
+        if op == Op.STORE:
+            self._store(terms[0], terms[1] if detail[0] == 4 and certain else self._fresh())
+        elif op == Op.CLOBBER:
+            self._memory.clear()
+        elif op == Op.LOAD and detail[0] == 4:
+            self._places[outputs[0]] = self._load(terms[0])
+        else:
+            found = None if op in IMPURE else _compute(Op(op), terms, detail)
+            for output in outputs:
+                self._places[output] = self._fresh() if found is None else found
+
+    def _store(self, address: Term, data: Term) -> None:
+        self._memory[address] = data
+        if data[0] == _POINTER:
+            self._saved.append((address, data))
+
+    def _load(self, address: Term) -> Term:
+        found = self._memory.get(address)
+        if found is None:
+            known = self._program(address[1]) if address[0] == _FIXED and not address[1] & 3 else None
+            if known is not None:
+                return (_FIXED, known)
+            found = self._fresh()
+            self._loads[found[0]] = address
+            self._memory[address] = found
+        return found
+
+    def _switch(self, ended: bool) -> Optional[Switch]:
+        for (old, member), data in self._saved:
+            at = self._loads[old]
+            chosen = None if at is None or at[0] != _FIXED else self._memory.get(at)
+            if at is None or chosen is None:
+                continue
+            loaded = self._loads[self._get(PSP)[0]]
+            if not ended or loaded == (chosen[0], (chosen[1] + member) & MASK):
+                lowered, loads = -data[1] & MASK, tuple(self._loads)
+                last = self._count - 1
+                found = self._accesses_to(self._way(chosen[0], old), last)
+                return Switch(at[1], member, lowered, chosen, old, loads, found)
+        return None
+
+    def _way(self, base: int, old: int) -> Set[int]:
+        # The pointers on the way from one to another.
+        found = {old}
+        while base not in found:
+            found.add(base)
+            at = self._loads[base]
+            base = old if at is None else at[0]
+        return found
+
+    def _accesses_to(self, bases: Set[int], last: int) -> Tuple[Tuple[Place, Term], ...]:
+        found = [one for one in self._accesses if one[1][0] in bases]
+        return tuple([(place._replace(before_last=last - place.before_last), to) for place, to in found])
+
+
+def _compute(op: Op, terms: Sequence[Term], detail: Tuple[int, ...]) -> Optional[Term]:
+    if all(base == _FIXED for base, _ in terms):
+        return (_FIXED, apply(op, detail, [value for _, value in terms]))
+    if op is Op.COPY:
+        return terms[0]
+    if op is Op.SELECT and terms[0][0] == _FIXED:
+        return terms[1] if terms[0][1] else terms[2]
+    if op is Op.BITS and detail == _ALIGNING and terms[1] == (_FIXED, 0):
+        return terms[0]
+    if op in (Op.ADD, Op.SUB) and terms[2][0] == _FIXED:
+        return _sum(op, terms)
+    return None
+
+
+def _sum(op: Op, terms: Sequence[Term]) -> Optional[Term]:
+    (base, one), (other_base, other), (_, carry) = terms
+    if other_base == _FIXED:
+        return (base, (one + (other if op is Op.ADD else ~other) + carry) & MASK)
+    if base == _FIXED and op is Op.ADD:
+        return (other_base, (one + other + carry) & MASK)
+    return None

@@ -1,0 +1,110 @@
+"""What a handler has saved below the frame of a thread that waits at the end: it is in memory still."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.recovery.functions.calls import WAITING, Assumption
+from gdb_etm.recovery.lift.operations import MASK, PSP
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.threads import NEAR
+
+_BELOW = 160
+# Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
+_FRAME = 32
+# Bytes of the smallest frame: of one with floating-point registers there are 72 more, so it is not said which it is.
+_SOON = 400
+# Instructions after the exception that are looked at.
+
+
+class Wait(NamedTuple):
+    """A thread that waits."""
+
+    number: int
+    """Of the instruction before it was left."""
+    frame: int
+    """Variable of its frame's address."""
+    address: int
+    """Of the frame."""
+
+
+class Match(NamedTuple):
+    """A thread that went on, and where memory has frames that fit it."""
+
+    number: int
+    """Of the instruction before it was left."""
+    pointer: int
+    """Variable of its stack pointer then."""
+    places: Tuple[int, ...]
+
+
+class Saved:
+    """Finds what handlers have stored on the stacks of threads that wait, and threads that cannot be those that waited.
+
+    :param line: With its accesses.
+    :param waits: The threads that wait.
+    :param matches: Those that went on.
+    :param word: Reads memory at the end.
+    :param assumptions: Are added to.
+    """
+
+    def __init__(
+        self,
+        line: TraceSsa,
+        waits: List[Wait],
+        matches: List[Match],
+        word: Callable[[int], Optional[int]],
+        assumptions: List[Assumption],
+    ) -> None:
+        self._line = line
+        self._waits = waits
+        self._matches = matches
+        self._word = word
+        self._assumptions = assumptions
+        self._told: Set[int] = set()
+        self._zero = line.constant(0)
+        self._end = line.number
+
+    def look(self) -> None:
+        """Assume of the words that are known to have been stored there last that they are there at the end."""
+        domain = self._line.domain
+        for wait in self._waits:
+            if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
+                for address, number in self._last(wait).items():
+                    value = self._word(address)
+                    if number not in self._told and value is not None:
+                        self._told.add(number)
+                        self._believe(wait, self._line.accesses[number].data, value)
+
+    def others(self) -> Set[int]:
+        """List the numbers of matches that memory speaks against: what fits is on another stack than the thread's.
+
+        With them go all that what is there fits, too.
+        """
+        domain = self._line.domain
+        wrong = {
+            match.places
+            for match in self._matches
+            if domain.mask[match.pointer] == MASK
+            and not all(abs(domain.bits[match.pointer] - _FRAME - place) <= NEAR for place in match.places)
+        }
+        return {match.number for match in self._matches if match.places in wrong}
+
+    def _last(self, wait: Wait) -> Dict[int, int]:
+        # The last store to each word below the frame.
+        domain = self._line.domain
+        found: Dict[int, int] = {}
+        for number, access in enumerate(self._line.accesses):
+            if not access.store or not wait.number < access.number <= wait.number + _SOON:
+                continue
+            address = domain.bits[access.address]
+            known = domain.mask[access.address] == MASK == domain.mask[access.condition]
+            if known and wait.address - _BELOW <= address < wait.address and domain.bits[access.condition]:
+                found.pop(address & ~3, None)
+                if access.size == 4 and not address & 3:
+                    found[address] = number
+        return found
+
+    def _believe(self, wait: Wait, variable: int, value: int) -> None:
+        # With what else is assumed of the same thread.
+        self._assumptions.append(Assumption(WAITING, PSP, self._zero, variable, wait.number, self._end, value))

@@ -1,0 +1,138 @@
+"""What is assumed of the blocks in which a scheduler keeps threads, and whether what is known of memory bears it out.
+
+The blocks were found with the words that handlers have read as they are at the end, so nobody may have written these
+words since, but the handlers the pointer to the block of the thread that runs.  A store of which the address is known
+tells that somebody has; what went before it is not told then.  One of which it is not known is assumed to miss them, as
+pointers between blocks are written by the scheduler alone: unless the same instruction was seen to write one of them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from gdb_etm.recovery.functions.calls import BLOCK, Assumption
+from gdb_etm.recovery.lift.operations import MASK, PSP
+from gdb_etm.recovery.memory.store_forwarding import Memory
+from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.threads.context_switch import Place, Reader, Switch, Term
+
+
+class Handled(NamedTuple):
+    """A handler that has changed between threads."""
+
+    switch: Switch
+    old: Optional[int]
+    """The block of the thread that it left, if known."""
+    new: Optional[int]
+    """That of the one that goes on."""
+
+
+class Scheduler:
+    """What the handlers of a line have done.
+
+    :param line: The line that is being made.
+    :param assumptions: Are added to.
+    :param where: Gives the address of an instruction by its number.
+    :param word: Reads memory at the end.
+    """
+
+    def __init__(
+        self, line: TraceSsa, assumptions: List[Assumption], where: Callable[[int], int], word: Optional[Reader]
+    ) -> None:
+        self._line = line
+        self._word: Reader = word or (lambda address: None)
+        self._where = where
+        self._assumptions = assumptions
+        self._since: Dict[int, int] = {}
+        # Words that are taken to be at the end what they were, and the instruction from which on.
+        self._own: List[Tuple[int, int]] = []
+        # From the instruction before a handler to its last one.
+        self._current: Optional[int] = None
+
+    def handle(self, handled: Handled, since: int, number: int) -> None:
+        """Assume where the handler that has just ended has accessed blocks, and which is that of the thread before it.
+
+        :param since: The last instruction before that thread went on.
+        :param number: Of the instruction before the handler.
+        """
+        switch, end = handled.switch, self._line.number
+        self.run(handled.old, switch.current, since, number)
+        self._own.append((number, end))
+        told: Set[int] = set()
+        for place, to in switch.accesses:
+            access, address = self._access(place), self._address(handled, to)
+            if access is not None and address is not None and self._line.base(access.address) not in told:
+                told.add(self._line.base(access.address))
+                self._believe(access.address, address, number, end)
+
+    def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
+        """Assume what the thread that ran before or at the end has found in the pointer to the block.
+
+        :param block: Of the thread, if known.
+        :param current: The pointer's address.
+        :param since: The last instruction before it went on.
+        :param number: Of its last instruction.
+        """
+        line = self._line
+        if block is None:
+            return
+        self._current = current
+        self._since.setdefault(current, since)
+        for access in line.accesses[bisect_left(line.accesses, (since + 1,)) :]:
+            at, data = access.address, access.data
+            if since < access.number <= number and line.fixed[at] and line.domain.bits[at] == current:
+                if not access.store and access.size == 4:
+                    self._believe(data, block, number, access.number)
+
+    def _believe(self, variable: int, value: int, number: int, until: int) -> None:
+        constant = self._line.constant(value & MASK)
+        if variable != constant:
+            self._assumptions.append(Assumption(BLOCK, PSP, constant, variable, number, until))
+
+    def _address(self, handled: Handled, term: Term) -> Optional[int]:
+        switch = handled.switch
+        if term[0] == switch.chosen[0] and handled.new is not None:
+            return handled.new + term[1] - switch.chosen[1]
+        return None if handled.old is None else switch.value(term, handled.old, self._word, [])
+
+    def rely(self, word: int, number: int) -> None:
+        """Note that a word is taken to be at the end what it was after an instruction."""
+        self._since[word] = min(self._since.get(word, number), number)
+
+    def _access(self, place: Place) -> Optional[Access]:
+        accesses = self._line.accesses
+        number = self._line.number - place.before_last
+        found = []
+        for access in reversed(accesses):
+            if access.number < number:
+                break
+            if access.number == number:
+                found.append(access)
+        return found[-1 - place.which] if len(found) == place.of else None
+
+    def disturbed(self, memory: Memory) -> int:
+        """Give the last instruction that has, or may have, written what nobody was taken to write; 0 if there is none.
+
+        :param memory: What is known of the accesses.
+        """
+        where = self._where
+        written = {word: self._writers(word, memory) for word in self._since}
+        found = [number for word, since in self._since.items() for number in written[word] if number > since]
+        habitual = {where(number) for numbers in written.values() for number in numbers}
+        if habitual:
+            unplaced = [self._line.accesses[number].number for number in memory.barriers.unplaced]
+            since = min(self._since.values())
+            found += [number for number in unplaced if number > since and where(number) in habitual]
+        return max(found, default=0)
+
+    def _writers(self, word: int, memory: Memory) -> List[int]:
+        # The instructions that are known to have written a word.
+        accesses = self._line.accesses
+        stores = [accesses[one] for one in memory.cells.between(-1, len(accesses), word) if accesses[one].store]
+        return [one.number for one in stores if not self._is_own(word, one.number)]
+
+    def _is_own(self, word: int, number: int) -> bool:
+        # Whether an instruction is of a handler that writes the pointer to the current block.
+        at = bisect_left(self._own, (number, 0)) - 1
+        return word == self._current and at >= 0 and number <= self._own[at][1]
