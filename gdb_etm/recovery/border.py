@@ -65,7 +65,7 @@ class Border:
     :param isa: Its instruction set.
     :param features: Of the core and the program.
     :param distrust: What newer pieces have found out.
-    :param places: Registers, by their places.
+    :param slots: Registers, by their places.
     :param words: The bytes of each word that the newer piece accesses.
     :param stores: Stores that may have written other words since; None when there are too many.
     :param missed: What it rests on that no others did.
@@ -81,7 +81,7 @@ class Border:
         isa: Isa,
         features: Features,
         distrust: Distrust,
-        places: Mapping[int, Known],
+        slots: Mapping[int, Known],
         words: Mapping[int, Tuple[Byte, ...]],
         stores: Optional[Sequence[Unplaced]],
         missed: Tier,
@@ -94,7 +94,7 @@ class Border:
         self.isa = isa
         self.features = features
         self.distrust = distrust
-        self.places = places
+        self.slots = slots
         self.readable = readable
         self.threads = threads
         self._words = words

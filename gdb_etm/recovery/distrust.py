@@ -61,5 +61,5 @@ class Claims:
     def _claim(self, one: Assumption) -> Claim:
         if one.kind == CALL:
             # A function that does not keep one register may keep none, but the stack pointer is another matter.
-            return (CALL, SP if one.place == SP else 0, self._entered(one.number))
-        return (one.kind, one.place, self._address(one.returned if one.kind == ARGUMENT else one.number))
+            return (CALL, SP if one.slot == SP else 0, self._entered(one.number))
+        return (one.kind, one.slot, self._address(one.returned if one.kind == ARGUMENT else one.number))

@@ -7,11 +7,11 @@ from typing import List, Optional, Set, Tuple
 from gdb_etm.recovery.constraints.constraints import Kind, variables
 from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Fact
 from gdb_etm.recovery.functions.calls import ARGUMENT, BLOCK, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
-from gdb_etm.recovery.lift.operations import MASK, PLACES, SP
+from gdb_etm.recovery.lift.operations import MASK, SLOTS, SP
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Step
 
-_NAMES = {place: name for name, place in PLACES.items()}
+_NAMES = {slot: name for name, slot in SLOTS.items()}
 _STEPS = 40
 # Facts that a chain tells at most.
 _DEEP = 400
@@ -28,8 +28,8 @@ class Explanations:
 
     def __init__(self, solution: Solution) -> None:
         self._solution = solution
-        self._line = solution.line
-        self._domain = solution.line.domain
+        self._ssa = solution.ssa
+        self._domain = solution.ssa.domain
         self._solver = solution.solver
 
     def known(self, variable: int) -> str:
@@ -38,10 +38,10 @@ class Explanations:
         return self._entry(entry) if entry >= 0 else self._made(variable)
 
     def _made(self, variable: int) -> str:
-        if self._line.fixed[variable]:
+        if self._ssa.fixed[variable]:
             return "a constant of the program"
-        made = self._line.made[variable]
-        return "computed at #{:,}".format(self._line.numbers[made]) if made >= 0 else "as every such value"
+        made = self._ssa.made[variable]
+        return "computed at #{:,}".format(self._ssa.numbers[made]) if made >= 0 else "as every such value"
 
     def _entry(self, entry: int) -> str:
         log = self._domain.log
@@ -57,23 +57,23 @@ class Explanations:
 
     def cause(self, cause: int, variable: int) -> str:
         """Tell what a relation says of one of its variables."""
-        relation = self._line.relations[cause]
-        kind, number = relation[0], self._line.numbers[cause]
+        constraint = self._ssa.constraints[cause]
+        kind, number = constraint[0], self._ssa.numbers[cause]
         if kind == Kind.FACT:
-            return self._fact(relation[2], number)
+            return self._fact(constraint[2], number)
         if kind == Kind.KEPT:
-            return self._kept(self._solution.flow.calls.assumptions[relation[-1]], number)
+            return self._kept(self._solution.flow.calls.assumptions[constraint[-1]], number)
         if kind == Kind.ALIGNED:
-            what = "the frame address" if relation[2] == 7 else "what SP is set to"
-            return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), relation[2] + 1)
+            what = "the frame address" if constraint[2] == 7 else "what SP is set to"
+            return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), constraint[2] + 1)
         if kind in (Kind.LINK, Kind.GUESS, Kind.OWNED):
-            return self._link(relation)
+            return self._link(constraint)
         if kind == Kind.LEFT:
-            return self._left(relation)
+            return self._left(constraint)
         if kind == Kind.LIMIT:
-            low, _ = self._domain.interval(relation[3])
-            return "SP is at least {} {:#x} (#{:,})".format(self._solution.limits.name(relation[3]), low, number)
-        if self._line.made[variable] == cause:
+            low, _ = self._domain.interval(constraint[3])
+            return "SP is at least {} {:#x} (#{:,})".format(self._solution.limits.name(constraint[3]), low, number)
+        if self._ssa.made[variable] == cause:
             return "computed at #{:,}".format(number)
         return "follows from what #{:,} computed".format(number)
 
@@ -91,15 +91,15 @@ class Explanations:
             return "the scheduler went from block to block as RAM at the halt links them"
         if one.kind == CONSTANT:
             where = self._solution.address(max(number, self._solution.first))
-            what = "a word of its frame" if one.place == SP else _NAMES[one.place]
+            what = "a word of its frame" if one.slot == SP else _NAMES[one.slot]
             return "whichever way the function came to %#x, it has set %s so" % (where, what)
         if one.kind == ARGUMENT:
             where = self._solution.address(max(number, self._solution.first))
-            return "the call before %#x has left that in %s" % (where, _NAMES[one.place])
+            return "the call before %#x has left that in %s" % (where, _NAMES[one.slot])
         if one.kind == FRAME:
             return "call frame information at %#x" % self._solution.address(max(number, self._solution.first))
         what = "exception after" if one.kind == HANDLER else "call at"
-        return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.place])
+        return "the %s %#x kept %s" % (what, self._solution.address(one.number), _NAMES[one.slot])
 
     def _fact(self, why: int, number: int) -> str:
         told, border = self._told(why, number), self._solution.border
@@ -124,25 +124,25 @@ class Explanations:
             return "the branch at #{:,} went there".format(number)
         return "{} (#{:,})".format(Fact.TEXTS[why], number) if number else Fact.TEXTS[why]
 
-    def _link(self, relation: Tuple[int, ...]) -> str:
+    def _link(self, constraint: Tuple[int, ...]) -> str:
         # A load's bytes are those of another access.
-        accesses = self._line.accesses
-        older, later = accesses[relation[6]], accesses[relation[7]]
+        accesses = self._ssa.accesses
+        older, later = accesses[constraint[6]], accesses[constraint[7]]
         verb = "stored" if older.store else "loaded"
-        guessed = ", if stores to unknown addresses in between missed it" if relation[0] == Kind.GUESS else ""
-        if relation[0] == Kind.OWNED:
+        guessed = ", if stores to unknown addresses in between missed it" if constraint[0] == Kind.GUESS else ""
+        if constraint[0] == Kind.OWNED:
             guessed = ", in a frame that only its function writes"
         return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
 
-    def _left(self, relation: Tuple[int, ...]) -> str:
+    def _left(self, constraint: Tuple[int, ...]) -> str:
         # What was found behind stores of which the address is not known.
-        line, count = self._line, relation[1]
-        older, later = line.accesses[relation[-2]], relation[-1]
+        ssa, count = self._ssa, constraint[1]
+        older, later = ssa.accesses[constraint[-2]], constraint[-1]
         stored = "{} at #{:,}".format("stored" if older.store else "loaded", older.number)
-        at_end = later == len(line.accesses)
-        found = "still there at the end" if at_end else "loaded at #{:,}".format(line.accesses[later].number)
+        at_end = later == len(ssa.accesses)
+        found = "still there at the end" if at_end else "loaded at #{:,}".format(ssa.accesses[later].number)
         told = "{}, {}".format(stored, found)
-        if all(self._domain.mask[one] == MASK for one in relation[4 : 4 + count]):
+        if all(self._domain.mask[one] == MASK for one in constraint[4 : 4 + count]):
             return told + ": stores to unknown addresses in between wrote something else"
         return told + ", or what stores to unknown addresses in between wrote"
 
@@ -162,8 +162,8 @@ class Explanations:
             tier = self._solver.tier(entry)
             causes = [cause] if cause >= 0 else self._solver.proofs.path(~cause, log.variable[entry])
             for one in causes[:8]:
-                of = log.variable[entry] if cause >= 0 else variables(self._line.relations[one])[0]
-                step = Step(self.cause(one, of), self._line.numbers[one] or None, tier)
+                of = log.variable[entry] if cause >= 0 else variables(self._ssa.constraints[one])[0]
+                step = Step(self.cause(one, of), self._ssa.numbers[one] or None, tier)
                 if step.text not in told:
                     told.add(step.text)
                     found.append(step)
@@ -174,11 +174,11 @@ class Explanations:
 
     def unknown(self, variable: int) -> str:
         """Tell why a variable is not known: what is missing at the root of it."""
-        line = self._line
+        ssa = self._ssa
         seen: Set[int] = set()
         for _ in range(_DEEP):
             seen.add(variable)
-            made = line.made[variable]
+            made = ssa.made[variable]
             if made <= _LOADS:
                 told, following = self._load(~(made + 16))
                 if following is None:
@@ -188,7 +188,7 @@ class Explanations:
             else:
                 following = self._operand(made, seen)
                 if following is None:
-                    return "cannot be told from what #{:,} computed".format(line.numbers[made])
+                    return "cannot be told from what #{:,} computed".format(ssa.numbers[made])
             if following in seen:
                 break
             variable = following
@@ -206,41 +206,41 @@ class Explanations:
     def _operand(self, made: int, seen: Set[int]) -> Optional[int]:
         # The first operand that is not known.
         mask = self._domain.mask
-        for variable in variables(self._line.relations[made]):
+        for variable in variables(self._ssa.constraints[made]):
             if mask[variable] != MASK and variable not in seen:
                 return variable
         return None
 
     def _load(self, number: int) -> Tuple[str, Optional[int]]:
         # Why a load is not known, or the variable that would have to be.
-        line, domain = self._line, self._domain
-        access = line.accesses[number]
+        ssa, domain = self._ssa, self._domain
+        access = ssa.accesses[number]
         memory = self._solver.memory
         if domain.mask[access.address] != MASK:
             return "", access.address
         address = domain.bits[access.address]
-        if not line.is_ram(address, access.size):
+        if not ssa.is_ram(address, access.size):
             if any(low <= address < high for low, high in _MEMORY) and self._solution.is_m_profile:
                 return "memory at %#x that is neither RAM nor in the program" % address, None
             return "input/output at %#x" % address, None
-        if line.is_volatile(address, access.size):
+        if ssa.is_volatile(address, access.size):
             return "memory that others write, at %#x" % address, None
         barrier = memory.blocked.get(number)
         if barrier is not None and not memory.placed[barrier]:
-            where = self._solution.address(line.accesses[barrier].number)
+            where = self._solution.address(ssa.accesses[barrier].number)
             return "behind the store at %#x, whose address is unknown" % where, None
         source = memory.source_of(number)
         if source is None:
             return "in memory at %#x from before, overwritten since" % address, None
-        if not line.accesses[source].store:
+        if not ssa.accesses[source].store:
             return self._load(source) if source != number else ("in memory at %#x" % address, None)
-        return "", line.accesses[source].data
+        return "", ssa.accesses[source].data
 
 
-def _nothing(relation: Tuple[int, ...]) -> bool:
+def _nothing(constraint: Tuple[int, ...]) -> bool:
     return False
 
 
-def name_of(place: int) -> Optional[str]:
+def name_of(slot: int) -> Optional[str]:
     """Give the lower-case name of a register."""
-    return _NAMES.get(place)
+    return _NAMES.get(slot)

@@ -10,20 +10,20 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.values import State, Tier
 
-_PLACES = 64
+_SLOTS = 64
 _MOST = 400
 # Stores to unknown addresses that one byte is held against.
 
 
-def border_of(answers: Queries, number: int) -> Border:
+def border_of(queries: Queries, number: int) -> Border:
     """Tell what is known before an instruction.
 
-    :param answers: Of the piece that it is in.
+    :param queries: Of the piece that it is in.
     :param number: The instruction's.
     """
-    solution = answers.solution
+    solution = queries.solution
     one = solution.history.instruction(number)
-    accesses = solution.line.accesses
+    accesses = solution.ssa.accesses
     first = bisect_left(accesses, (number,))
     return Border(
         number,
@@ -31,59 +31,59 @@ def border_of(answers: Queries, number: int) -> Border:
         one.isa,
         solution.features,
         solution.distrust,
-        _places(answers, number),
-        _words(answers, number),
-        _unplaced(answers, first),
-        answers.missed(first, len(accesses)),
-        _later(answers),
+        _slots(queries, number),
+        _words(queries, number),
+        _unplaced(queries, first),
+        queries.missed(first, len(accesses)),
+        _later(queries),
         solution.readable,
-        solution.flow.threads_since(number, lambda variable: _frame(answers, variable)),
+        solution.flow.threads_since(number, lambda variable: _frame(queries, variable)),
     )
 
 
-def _frame(answers: Queries, variable: int) -> Optional[int]:
+def _frame(queries: Queries, variable: int) -> Optional[int]:
     # Where a frame was, if that is known and no guess.
-    domain = answers.solution.line.domain
-    is_known = domain.mask[variable] == MASK and answers.tier(variable) <= Tier.ASSUMED
+    domain = queries.solution.ssa.domain
+    is_known = domain.mask[variable] == MASK and queries.tier(variable) <= Tier.ASSUMED
     return domain.bits[variable] if is_known else None
 
 
-def _places(answers: Queries, number: int) -> Dict[int, Known]:
-    domain = answers.solution.line.domain
+def _slots(queries: Queries, number: int) -> Dict[int, Known]:
+    domain = queries.solution.ssa.domain
     found: Dict[int, Known] = {}
-    for place in range(_PLACES):
-        variable = answers.solution.variable(number, place)
+    for slot in range(_SLOTS):
+        variable = queries.solution.variable(number, slot)
         if variable is not None and domain.mask[variable]:
-            found[place] = Known(domain.mask[variable], domain.bits[variable], answers.tier(variable))
+            found[slot] = Known(domain.mask[variable], domain.bits[variable], queries.tier(variable))
     return found
 
 
-def _words(answers: Queries, number: int) -> Dict[int, Tuple[Byte, ...]]:
+def _words(queries: Queries, number: int) -> Dict[int, Tuple[Byte, ...]]:
     found: Dict[int, Tuple[Byte, ...]] = {}
-    for word in answers.solution.solver.memory.cells.words:
-        values = answers.memory(number, word, 4)
+    for word in queries.solution.solver.memory.cells.words:
+        values = queries.memory(number, word, 4)
         found[word] = tuple([None if one.value is None else (one.value, one.tier) for one in values])
     return found
 
 
-def _unplaced(answers: Queries, first: int) -> Optional[List[Unplaced]]:
+def _unplaced(queries: Queries, first: int) -> Optional[List[Unplaced]]:
     # What may have written, from an access on, words that no access is known to touch.
-    line, barriers = answers.solution.line, answers.solution.solver.memory.barriers
-    numbers = barriers.unplaced[bisect_left(barriers.unplaced, first) :]
-    if len(numbers) > _MOST or line.rules.bit_band and numbers:
+    ssa, may_alias = queries.solution.ssa, queries.solution.solver.memory.may_alias
+    numbers = may_alias.unplaced[bisect_left(may_alias.unplaced, first) :]
+    if len(numbers) > _MOST or ssa.rules.bit_band and numbers:
         return None
     found: List[Unplaced] = []
     for number in numbers:
-        access, domain = line.accesses[number], line.domain
+        access, domain = ssa.accesses[number], ssa.domain
         low, span = domain.interval(access.address)
         size, mask, bits = access.size, domain.mask[access.address], domain.bits[access.address]
-        found.append(Unplaced(size, low, span, mask, bits, barriers.misses_but(number)))
+        found.append(Unplaced(size, low, span, mask, bits, may_alias.misses_but(number)))
     return found
 
 
-def _later(answers: Queries) -> Reader:
+def _later(queries: Queries) -> Reader:
     # Memory where the piece ends.
-    solution = answers.solution
+    solution = queries.solution
     if solution.border is not None:
         return solution.border.byte
     return _at_rest(solution.trusted_end)

@@ -81,7 +81,7 @@ class Pieces:
         # Of what was worked out and is not kept its own piece alone.
         return [self._cut[at] for at in range(min(index, done), index + 1) if at not in self._kept]
 
-    def answers(self, index: int) -> Queries:
+    def queries(self, index: int) -> Queries:
         """Work a piece out, and newer ones where that was not done yet."""
         while len(self._borders) <= index:
             at = len(self._borders) - 1
@@ -90,9 +90,9 @@ class Pieces:
 
     def _solved(self, index: int) -> Queries:
         if index not in self._kept:
-            answers = self._work(self._cut[index], self._borders[index])
-            self.findings[index] = tuple(answers.solution.findings)
-            self._kept[index] = answers
+            queries = self._work(self._cut[index], self._borders[index])
+            self.findings[index] = tuple(queries.solution.findings)
+            self._kept[index] = queries
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(index)

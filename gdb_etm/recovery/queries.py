@@ -18,8 +18,8 @@ from gdb_etm.recovery.lift.operations import (
     MASK,
     MEANT,
     MSP,
-    PLACES,
     PSP,
+    SLOTS,
     SP,
     N,
     Op,
@@ -41,10 +41,10 @@ class Queries:
 
     def __init__(self, solution: Solution) -> None:
         self.solution = solution
-        self._line = solution.line
-        self._domain = solution.line.domain
+        self._ssa = solution.ssa
+        self._domain = solution.ssa.domain
         self._reasons = Explanations(solution)
-        self._numbers = [access.number for access in solution.line.accesses]
+        self._numbers = [access.number for access in solution.ssa.accesses]
         self._late: Optional[Dict[Tier, List[int]]] = None
         self._homes: Optional[Dict[int, Tuple[int, int]]] = None
 
@@ -60,20 +60,20 @@ class Queries:
         if variable is None:
             return self._unread(number, name)
         value = self.value(variable)
-        place = PLACES[name]
-        if place in MEANT:
-            return self._meant(number, place, variable, value)
-        if self._line.fixed[variable]:
-            since = self._line.times[place][bisect_right(self._line.times[place], number) - 1] - 1
+        slot = SLOTS[name]
+        if slot in MEANT:
+            return self._meant(number, slot, variable, value)
+        if self._ssa.fixed[variable]:
+            since = self._ssa.times[slot][bisect_right(self._ssa.times[slot], number) - 1] - 1
             return value._replace(reason="set by #{:,} to what the program says".format(since))
         return value
 
-    def _meant(self, number: int, place: int, variable: int, value: Value) -> Value:
-        # Of some registers only some bits are followed, and some of these are a place of their own.
-        meant, known, bits = MEANT[place], value.known & MEANT[place], value.bits & MEANT[place]
+    def _meant(self, number: int, slot: int, variable: int, value: Value) -> Value:
+        # Of some registers only some bits are followed, and some of these are a slot of their own.
+        meant, known, bits = MEANT[slot], value.known & MEANT[slot], value.bits & MEANT[slot]
         tier = Tier.EXACT if known == meant and value.value is None else value.tier
-        if place in APART:
-            other, lowest, count = APART[place]
+        if slot in APART:
+            other, lowest, count = APART[slot]
             part = self.solution.variable(number, other)
             field = (1 << count) - 1
             meant |= field << lowest
@@ -81,7 +81,7 @@ class Queries:
                 known, bits = known | field << lowest, bits | (self._domain.bits[part] & field) << lowest
                 tier = max(tier, self.tier(part))
         reason = value.reason
-        if place == FPSCR:
+        if slot == FPSCR:
             # Its other bits add up what operations have met, and are not followed.
             meant, reason = MASK, "only flags and modes are worked out" if known else reason
         if known == meant:
@@ -90,14 +90,14 @@ class Queries:
 
     def _unread(self, number: int, name: str) -> Value:
         # A flag that no instruction reads has no variable: it is computed when somebody asks.
-        place = PLACES.get(name)
-        if place is None or not N <= place <= V:
-            known = "which stack pointer is in use is not known" if place is not None else "no such register"
+        slot = SLOTS.get(name)
+        if slot is None or not N <= slot <= V:
+            known = "which stack pointer is in use is not known" if slot is not None else "no such register"
             return Value(None, Tier.UNKNOWN, known)
-        times = self._line.times[place]
+        times = self._ssa.times[slot]
         writer = times[bisect_right(times, number) - 1] - 1
         template = self.solution.flow.executed[writer - self.solution.first]
-        found = self._executed(template, writer).get(place) if template.condition == ALWAYS else None
+        found = self._executed(template, writer).get(slot) if template.condition == ALWAYS else None
         if found is None:
             return Value(None, Tier.UNKNOWN, "what #{:,} compares is not known".format(writer))
         return _known(found[0], "computed at #{:,}".format(writer), MASK, found[1])
@@ -108,19 +108,19 @@ class Queries:
         found: Dict[int, Optional[Tuple[int, Tier]]] = {}
         for op, outputs, inputs, detail in template.steps:
             read: List[Optional[Tuple[int, Tier]]] = []
-            for place in inputs:
-                if place in found:
-                    read.append(found[place])
+            for slot in inputs:
+                if slot in found:
+                    read.append(found[slot])
                     continue
-                variable = ~place if place < 0 else self.solution.variable(number, place)
+                variable = ~slot if slot < 0 else self.solution.variable(number, slot)
                 known = variable is not None and domain.mask[variable] == MASK
                 read.append((domain.bits[variable], self.tier(variable)) if known and variable is not None else None)
             told = [one for one in read if one is not None]
             result: Optional[Tuple[int, Tier]] = None
             if len(told) == len(read) and op not in IMPURE:
                 result = apply(Op(op), detail, [one[0] for one in told]), max([one[1] for one in told])
-            for place in outputs:
-                found[place] = result
+            for slot in outputs:
+                found[slot] = result
         return found
 
     def _pc(self, number: int) -> Value:
@@ -132,22 +132,22 @@ class Queries:
         return Value(None, Tier.UNKNOWN, "behind the last instruction")
 
     def _variable(self, number: int, name: str) -> Optional[int]:
-        place = PLACES.get(name)
-        if place is None:
+        slot = SLOTS.get(name)
+        if slot is None:
             return None
-        if place in (MSP, PSP):
+        if slot in (MSP, PSP):
             # The one that is in use is r13.
             handler = self._bit(number, HANDLER, 0)
             select = self._bit(number, CONTROL, 1)
             process = 0 if handler == 1 else select if handler == 0 else 0 if select == 0 else None
             if process is None:
                 return None
-            if bool(process) == (place == PSP):
-                place = SP
-        return self.solution.variable(number, place)
+            if bool(process) == (slot == PSP):
+                slot = SP
+        return self.solution.variable(number, slot)
 
-    def _bit(self, number: int, place: int, bit: int) -> Optional[int]:
-        variable = self.solution.variable(number, place)
+    def _bit(self, number: int, slot: int, bit: int) -> Optional[int]:
+        variable = self.solution.variable(number, slot)
         if variable is None or not self._domain.mask[variable] >> bit & 1:
             return None
         return self._domain.bits[variable] >> bit & 1
@@ -181,18 +181,18 @@ class Queries:
 
     def _find_homes(self) -> Dict[int, Tuple[int, int]]:
         homes: Dict[int, Tuple[int, int]] = {}
-        for place in range(15):
-            for number, variable in zip(self._line.times[place], self._line.held[place]):
+        for slot in range(15):
+            for number, variable in zip(self._ssa.times[slot], self._ssa.held[slot]):
                 if variable != DEAD and variable not in homes:
-                    homes[variable] = (place, number)
+                    homes[variable] = (slot, number)
         return homes
 
     def _status(self, number: int) -> Value:
         # The flags of the xPSR; the rest only where an anchor is.
         known = bits = 0
         tier = Tier.EXACT
-        for place, bit in FLAGS:
-            variable = self.solution.variable(number, place)
+        for slot, bit in FLAGS:
+            variable = self.solution.variable(number, slot)
             if variable is not None and self._domain.mask[variable] & 1:
                 known |= 1 << bit
                 bits |= (self._domain.bits[variable] & 1) << bit
@@ -217,13 +217,13 @@ class Queries:
         return tuple([self._byte(at, (address + index) & MASK) for index in range(size)])
 
     def _byte(self, at: int, byte: int) -> Value:
-        line = self._line
-        if not line.is_ram(byte, 1):
-            found = line.read_constant(byte, 1)
+        ssa = self._ssa
+        if not ssa.is_ram(byte, 1):
+            found = ssa.read_constant(byte, 1)
             if found is None:
                 return Value(None, Tier.UNKNOWN, "not in the program and not RAM")
             return _known(found, "a constant of the program", _BYTE)
-        if line.is_volatile(byte, 1):
+        if ssa.is_volatile(byte, 1):
             return Value(None, Tier.UNKNOWN, "memory that others write")
         memory = self.solution.solver.memory
         older = memory.before(at, byte)
@@ -231,7 +231,7 @@ class Queries:
         if before.value is not None:
             return before
         later = memory.after(at, byte)
-        after = self._found(later, byte, self.missed(at, later[0] if later[0] >= 0 else len(line.accesses)))
+        after = self._found(later, byte, self.missed(at, later[0] if later[0] >= 0 else len(ssa.accesses)))
         return before if after.value is None else after
 
     def missed(self, first: int, behind: int) -> Tier:
@@ -244,7 +244,7 @@ class Queries:
             self._late = {
                 tier: [
                     number
-                    for number, access in enumerate(self._line.accesses)
+                    for number, access in enumerate(self._ssa.accesses)
                     if access.store and max(self.tier(access.address), self.tier(access.condition)) >= tier
                 ]
                 for tier in (Tier.ASSUMED, Tier.LIKELY)
@@ -256,15 +256,15 @@ class Queries:
 
     def _found(self, found: Tuple[int, int, bool], byte: int, missed: Tier) -> Value:
         source, distance, guessed = found
-        line = self._line
+        ssa = self._ssa
         if source == BLOCKED:
-            where = self.solution.address(line.accesses[distance].number)
+            where = self.solution.address(ssa.accesses[distance].number)
             what = "condition" if self.solution.solver.memory.placed[distance] else "address"
             return Value(None, Tier.UNKNOWN, "behind the store at %#x, whose %s is unknown" % (where, what))
         tier = Tier.LIKELY if guessed else missed
         if source in (FIRST, LAST):
             return self._anchored(source == FIRST, byte, tier)
-        access = line.accesses[source]
+        access = ssa.accesses[source]
         shift = 8 * distance
         domain = self._domain
         tier = max(tier, self.tier(access.address), self.tier(access.data))
@@ -299,11 +299,11 @@ class Queries:
 
         :param first: The first instruction that is looked at.
         """
-        accesses = self._line.accesses
+        accesses = self._ssa.accesses
         writes: List[Write] = []
         newer = len(accesses)
         lowest = bisect_left(self._numbers, first)
-        unplaced = self.solution.solver.memory.barriers.unplaced
+        unplaced = self.solution.solver.memory.may_alias.unplaced
         for number in reversed(self._placed(address, size, lowest)):
             if accesses[number].store:
                 between = bisect_left(unplaced, newer) - bisect_right(unplaced, number)
@@ -316,7 +316,7 @@ class Queries:
         domain = self._domain
         mask, bits = domain.mask, domain.bits
         found: List[int] = []
-        for number, access in enumerate(self._line.accesses[lowest:], lowest):
+        for number, access in enumerate(self._ssa.accesses[lowest:], lowest):
             if mask[access.address] == MASK and bits[access.address] < address + size:
                 ran = mask[access.condition] != MASK or bits[access.condition]
                 if ran and address < bits[access.address] + access.size:
@@ -330,8 +330,8 @@ class Queries:
         :param first: The first instruction that is looked at.
         :param last: The last.
         """
-        accesses, mask = self._line.accesses, self._domain.mask
-        barriers = self.solution.solver.memory.barriers
+        accesses, mask = self._ssa.accesses, self._domain.mask
+        may_alias = self.solution.solver.memory.may_alias
         lowest, behind = bisect_left(self._numbers, first), bisect_right(self._numbers, last)
         wanted = [at for at in range(lowest, behind) if kind == 4 or accesses[at].store == (kind == 2)]
         placed = set(self._placed(address, size, lowest)).intersection(wanted)
@@ -340,15 +340,15 @@ class Queries:
             for at in wanted
             if mask[accesses[at].address] != MASK
             and (mask[accesses[at].condition] != MASK or self._domain.bits[accesses[at].condition])
-            and barriers.may_hit(at, address, size)
+            and may_alias.may_hit(at, address, size)
         ]
         return Touched(first, last, self._ran(placed), self._ran(unknown))
 
     def _ran(self, found: Iterable[int]) -> Tuple[int, ...]:
-        return tuple(sorted({self._line.accesses[at].number for at in found}))
+        return tuple(sorted({self._ssa.accesses[at].number for at in found}))
 
     def _write(self, number: int, between: int) -> Write:
-        access = self._line.accesses[number]
+        access = self._ssa.accesses[number]
         domain = self._domain
         mask = (1 << 8 * access.size) - 1
         value = self.value(access.data)

@@ -81,8 +81,8 @@ class Recovery:
         """
         if self.rules.limit >= Tier.UNKNOWN:
             return Value(None, Tier.UNKNOWN, "recovery is off")
-        answers = self._at(number)
-        return answers.register(number, name) if answers is not None else _OUTSIDE
+        queries = self._at(number)
+        return queries.register(number, name) if queries is not None else _OUTSIDE
 
     def memory(self, number: int, address: int, size: int) -> Tuple[Value, ...]:
         """Give the bytes of memory before an instruction, one value for each.
@@ -91,13 +91,13 @@ class Recovery:
         :param address: Of the first byte.
         :param size: In bytes.
         """
-        answers = self._at(number)
-        return (_OUTSIDE,) * size if answers is None else answers.memory(number, address, size)
+        queries = self._at(number)
+        return (_OUTSIDE,) * size if queries is None else queries.memory(number, address, size)
 
     def why(self, number: int, name: str) -> List[Step]:
         """List the facts that a register's value rests on, nearest first."""
-        answers = self._at(number)
-        return [] if answers is None else answers.why(number, name)
+        queries = self._at(number)
+        return [] if queries is None else queries.why(number, name)
 
     def writes(self, address: int, size: int, enough: Optional[int] = None) -> Written:
         """Find the executed stores that wrote a piece of memory, back to a gap or a halt.
@@ -112,7 +112,7 @@ class Recovery:
         self._ask(pieces, 0 if pieces is None else pieces.first)
         while pieces is not None and found.first > pieces.first and (enough is None or len(found.writes) < enough):
             index = pieces.index(found.first - 1)
-            found = _joined(found, pieces.answers(index).writes(address, size, pieces.piece(index).since))
+            found = _joined(found, pieces.queries(index).writes(address, size, pieces.piece(index).since))
         return found
 
     def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
@@ -129,7 +129,7 @@ class Recovery:
         self._ask(pieces, number)
         index = pieces.index(number)
         piece = pieces.piece(index)
-        return pieces.answers(index).touched(kind, address, size, piece.since, piece.last)
+        return pieces.queries(index).touched(kind, address, size, piece.since, piece.last)
 
     def _unseen(self, number: int) -> Touched:
         pieces = self._stretch(number)
@@ -154,7 +154,7 @@ class Recovery:
         if pieces is None:
             return None
         self._ask(pieces, number)
-        return pieces.answers(pieces.index(number))
+        return pieces.queries(pieces.index(number))
 
     def _ask(self, pieces: Optional[Pieces], number: int) -> None:
         due = [] if pieces is None else pieces.pending(number)

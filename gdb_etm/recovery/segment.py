@@ -18,7 +18,7 @@ from gdb_etm.recovery.execution.stacking import failures
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT, FRAME
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.functions.calls import PRIVATE, THREAD, WAITING
-from gdb_etm.recovery.lift.operations import MASK, MSP, PLACES, PSP, SP, told
+from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, told
 from gdb_etm.recovery.memory.store_forwarding import Memory, Reader
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve.assumptions import Assumptions
@@ -80,8 +80,8 @@ class Solution:
         self._doubts = doubts
         self.rules = rules
         self.findings: List[Finding] = []
-        self.line = TraceSsa(rules, history.program)
-        doubts.withhold(self.line)
+        self.ssa = TraceSsa(rules, history.program)
+        doubts.withhold(self.ssa)
         self.contradiction: Optional[Contradiction] = None
         """That of the facts; nothing is told then."""
         core = history.source.core
@@ -97,10 +97,10 @@ class Solution:
         self._saved: Optional[Saved] = None
         self.is_m_profile = is_m_profile(core)
         """Whether the core is of M-profile."""
-        self.limits = Limits(self.line, (begin, end), self.features.psp, self.is_m_profile)
+        self.limits = Limits(self.ssa, (begin, end), self.features.psp, self.is_m_profile)
         later = border.threads if border is not None else None
         failed = failures(end)
-        self.flow = SsaBuilder(history, self.line, first, last, self.features, self._words, self.limits, failed, later)
+        self.flow = SsaBuilder(history, self.ssa, first, last, self.features, self._words, self.limits, failed, later)
         self._progress = progress
         given: Dict[int, List[Given]] = {}
         for fact in facts:
@@ -113,11 +113,11 @@ class Solution:
     def _make_solver(self) -> Solver:
         border, flow = self.border, self.flow
         memory = Memory(
-            self.line, _words(self.begin), self._left(), self.address, border.readable if border else None
+            self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None
         )
-        assumptions = Assumptions(self.line, flow.calls.assumptions, self._entered)
+        assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
         assumptions.by_block = flow.by_block
-        solver = Solver(self.line, memory, assumptions, self._count)
+        solver = Solver(self.ssa, memory, assumptions, self._count)
         solver.saved = self._saved
         solver.owned = flow.owned
         if flow.owned is not None:
@@ -153,21 +153,21 @@ class Solution:
     def _given(self, given: Dict[int, List[Given]]) -> None:
         # Facts about registers at the line's ends are taken as they come; those between when all is there.
         for number in list(given):
-            for fact in given[number] if number <= self.line.number + 1 else ():
+            for fact in given[number] if number <= self.ssa.number + 1 else ():
                 self._give(fact)
-            if number <= self.line.number + 1:
+            if number <= self.ssa.number + 1:
                 del given[number]
 
     def _give(self, fact: Given) -> None:
-        for place, meant, value in told(fact.name, fact.value):
-            variable = self.variable(fact.number, place)
+        for slot, meant, value in told(fact.name, fact.value):
+            variable = self.variable(fact.number, slot)
             if variable is not None:
-                self.line.learn(variable, meant, value, Fact.GIVEN)
+                self.ssa.learn(variable, meant, value, Fact.GIVEN)
 
-    def variable(self, number: int, place: int) -> Optional[int]:
-        """Give the variable that a place held before an instruction; None for a flag that nobody reads."""
-        at = bisect_right(self.line.times[place], number) - 1
-        held = self.line.held[place][at] if at >= 0 else DEAD
+    def variable(self, number: int, slot: int) -> Optional[int]:
+        """Give the variable that a slot held before an instruction; None for a flag that nobody reads."""
+        at = bisect_right(self.ssa.times[slot], number) - 1
+        held = self.ssa.held[slot][at] if at >= 0 else DEAD
         return None if held == DEAD else held
 
     def _left(self) -> Optional[Reader]:
@@ -185,7 +185,7 @@ class Solution:
     def _further(self, memory: Memory, limit: Tier) -> None:
         # What is known of the end by assumption.
         if self.border is not None:
-            self.line.number = self.last
+            self.ssa.number = self.last
             self._meet(self.border, limit)
             memory.reveal(self._reader(limit))
 
@@ -197,9 +197,9 @@ class Solution:
 
     def _meet(self, border: Border, limit: Tier) -> None:
         # The registers at the end, up to a tier.
-        for place, known in border.places.items():
+        for slot, known in border.slots.items():
             if known.tier <= limit:
-                self.line.learn(self.flow.current[place], known.mask, known.bits, Fact.HALT)
+                self.ssa.learn(self.flow.current[slot], known.mask, known.bits, Fact.HALT)
 
     def _end(self) -> None:
         end = self.end
@@ -209,8 +209,8 @@ class Solution:
             self._saved = self.flow.wait(self._reader(Tier.ASSUMED))
         if end is None:
             return
-        line = self.line
-        line.number = self.last
+        ssa = self.ssa
+        ssa.number = self.last
         pc = end.registers.get("pc")
         if not self._end_fits:
             text = "the trace ends before %#x, where the core halted; its state is not that after the last instruction"
@@ -256,24 +256,24 @@ class Solution:
 
     def _anchor(self, state: State, why: int) -> None:
         # The registers of a state are those of the moment that the line has come to.
-        line, current = self.line, self.flow.current
+        ssa, current = self.ssa, self.flow.current
         registers = state.registers
         for name, value in registers.items():
-            for place, meant, bits in told(name, value) if name not in ("msp", "psp") else ():
-                line.learn(current[place], meant, bits, why)
+            for slot, meant, bits in told(name, value) if name not in ("msp", "psp") else ():
+                ssa.learn(current[slot], meant, bits, why)
         self.limits.anchor(registers, why)
         status, control = registers.get("xpsr"), registers.get("control")
         if status is None or control is None:
             return
         process = control >> 1 & 1 and not status & _IPSR
-        for name, place, active in (("msp", MSP, not process), ("psp", PSP, process)):
+        for name, slot, active in (("msp", MSP, not process), ("psp", PSP, process)):
             if name in registers:
-                line.learn(current[SP if active else place], MASK, registers[name], why)
+                ssa.learn(current[SP if active else slot], MASK, registers[name], why)
 
-    def _count(self, relations: int) -> None:
-        self._done += relations
+    def _count(self, constraints: int) -> None:
+        self._done += constraints
         if self._progress is not None:
-            share = self._done / (self._done + 3.0 * len(self.line.relations) + 1)
+            share = self._done / (self._done + 3.0 * len(self.ssa.constraints) + 1)
             self._progress(0.3 + 0.7 * share)
 
     def _solve(self) -> None:
@@ -299,17 +299,17 @@ class Solution:
     @property
     def doubts(self) -> Doubts:
         """What contradicts something, with what was found to do so."""
-        return self._doubts if self.contradiction is None else self._doubts.more(self.line, self.contradiction)
+        return self._doubts if self.contradiction is None else self._doubts.more(self.ssa, self.contradiction)
 
     def _regain(self) -> None:
         # What was withheld comes back as assumed.
-        line, doubts = self.line, self._doubts
-        dropped = Dropped(list(dict.fromkeys(line.withheld)), sorted(doubts.links), sorted(doubts.words))
+        ssa, doubts = self.ssa, self._doubts
+        dropped = Dropped(list(dict.fromkeys(ssa.withheld)), sorted(doubts.links), sorted(doubts.words))
         if self.rules.limit >= Tier.ASSUMED:
             regained = Regained(self.solver, doubts, self._read_words or _nothing)
             regained.offer()
             dropped = regained.dropped
-        self.findings.append(Finding(dropped.text(line, sorted(doubts.void)), None, Tier.EXACT))
+        self.findings.append(Finding(dropped.text(ssa, sorted(doubts.void)), None, Tier.EXACT))
 
     def give_up(self) -> None:
         """Say that nothing is told, as no facts are left that may be dropped."""
@@ -317,7 +317,7 @@ class Solution:
         self.findings.append(Finding(text, None, Tier.EXACT))
 
     def _tell_fallen(self) -> None:
-        names = {place: name for name, place in PLACES.items()}
+        names = {slot: name for name, slot in SLOTS.items()}
         is_refuted = self.solver.assumptions.is_refuted
         for fallen in self.solver.fallen:
             switches = {(one.kind, one.number): one for one in fallen.assumptions if one.kind >= THREAD}
@@ -333,11 +333,11 @@ class Solution:
                     until = "" if self.border is not None else " at the end"
                     text = "the thread left at #{:,} does not wait{} as it was left".format(one.number, until)
                 elif one.kind == CONSTANT:
-                    what = "a word of the frame" if one.place == SP else names[one.place]
+                    what = "a word of the frame" if one.slot == SP else names[one.slot]
                     text = "%s at %#x is not what the function sets it to" % (what, where)
                 elif one.kind == ARGUMENT:
                     where = self.address(one.returned)
-                    text = "%s was not what the call before %#x sets it to" % (names[one.place], where)
+                    text = "%s was not what the call before %#x sets it to" % (names[one.slot], where)
                 elif one.kind == PRIVATE:
                     text = "others write the frame of the function at %#x, which makes no address of it" % one.distance
                 elif one.kind == FRAME:
@@ -347,7 +347,7 @@ class Solution:
                     text = "%s at %#x is no multiple of %d" % (what, where, one.distance + 1)
                 else:
                     what = "exception after" if one.kind == OF_HANDLER else "call at"
-                    text = "the %s %#x did not preserve %s" % (what, where, names[one.place])
+                    text = "the %s %#x did not preserve %s" % (what, where, names[one.slot])
                 if not sure and len(fallen.assumptions) > 1:
                     text += ", or one of %d others before it" % (len(fallen.assumptions) - 1)
                 self.findings.append(Finding(text, one.number, Tier.ASSUMED))

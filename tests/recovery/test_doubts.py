@@ -120,7 +120,7 @@ def doubts_of(doubts: Doubts) -> Doubts:
     for value in (1, 2):
         line.relate((Kind.EQUAL, line.constant(value), variable))
     try:
-        for line.domain.cause, relation in enumerate(line.relations):
+        for line.domain.cause, relation in enumerate(line.constraints):
             PROPAGATORS[relation[0]](line.domain, relation)
     except Contradiction as contradiction:
         return doubts.more(line, contradiction)

@@ -22,10 +22,10 @@ from gdb_etm.recovery.lift.operations import (
     LR,
     MEANT,
     MSP,
-    PLACES,
     PRIMASK,
     PSP,
     S0,
+    SLOTS,
     SP,
     C,
     Lifted,
@@ -47,7 +47,7 @@ def narrow(*halves: int) -> bytes:
 
 def state(**places: int) -> Dict[Place, int]:
     before = dict.fromkeys(range(64), 0)
-    before.update({PLACES[name]: value for name, value in places.items()})
+    before.update({SLOTS[name]: value for name, value in places.items()})
     return before
 
 

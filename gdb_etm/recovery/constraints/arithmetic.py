@@ -13,9 +13,9 @@ _TOP = 0x80000000
 _OVER = MASK + 1
 
 
-def total(domain: Domain, relation: Constraint) -> None:
+def total(domain: Domain, constraint: Constraint) -> None:
     """Refine s = x + y + k."""
-    _, s, x, y, k = relation
+    _, s, x, y, k = constraint
     mask, bits = domain.mask, domain.bits
     ms, mx, my = mask[s], mask[x], mask[y]
     if mx == MASK and my == MASK:
@@ -98,9 +98,9 @@ def sum_bits(one: Tuple[int, int], other: Tuple[int, int], known_carry: int, car
     return known, least & known
 
 
-def total_with_carry(domain: Domain, relation: Constraint) -> None:
+def total_with_carry(domain: Domain, constraint: Constraint) -> None:
     """Refine s = x + y + c for a bit c."""
-    _, s, x, y, c = relation
+    _, s, x, y, c = constraint
     mask, bits = domain.mask, domain.bits
     if mask[c] == MASK:
         total(domain, (Kind.SUM, s, x, y, bits[c]))
@@ -114,9 +114,9 @@ def total_with_carry(domain: Domain, relation: Constraint) -> None:
     add_bits(domain, s, x, y, 0, 0)
 
 
-def compare(domain: Domain, relation: Constraint) -> None:
+def compare(domain: Domain, constraint: Constraint) -> None:
     """Refine that the bit d tells whether a >= b, in an order that begins at -bias."""
-    _, d, a, b, bias = relation
+    _, d, a, b, bias = constraint
     low_a, high_a = domain.bounds(a, bias)
     low_b, high_b = domain.bounds(b, bias)
     if domain.mask[d] != MASK:
@@ -135,9 +135,9 @@ def compare(domain: Domain, relation: Constraint) -> None:
     domain.narrow(b, (low_b - bias) & MASK, high_b - low_b)
 
 
-def carry_out(domain: Domain, relation: Constraint) -> None:
+def carry_out(domain: Domain, constraint: Constraint) -> None:
     """Refine the carry out of a + b + c, forwards."""
-    _, d, a, b, c, inverted = relation
+    _, d, a, b, c, inverted = constraint
     mask, bits = domain.mask, domain.bits
     known = mask[b]
     value = known & ~bits[b] if inverted else bits[b]
@@ -158,9 +158,9 @@ def carry_out(domain: Domain, relation: Constraint) -> None:
         domain.learn(d, 1, 0)
 
 
-def overflow(domain: Domain, relation: Constraint) -> None:
+def overflow(domain: Domain, constraint: Constraint) -> None:
     """Refine the signed overflow of a + b + c, forwards."""
-    _, d, a, b, c, inverted = relation
+    _, d, a, b, c, inverted = constraint
     mask, bits = domain.mask, domain.bits
     if not mask[a] & mask[b] & _TOP:
         return
@@ -175,9 +175,9 @@ def overflow(domain: Domain, relation: Constraint) -> None:
         domain.learn(d, 1, (result ^ bits[a]) >> 31 & 1)
 
 
-def shift(domain: Domain, relation: Constraint) -> None:
+def shift(domain: Domain, constraint: Constraint) -> None:
     """Refine a shift whose amount is known; else, of shifts to the right, the interval."""
-    _, d, a, b, op = relation
+    _, d, a, b, op = constraint
     mask, bits = domain.mask, domain.bits
     if mask[b] & 0xFF != 0xFF:
         if op == Op.LSR:
@@ -220,9 +220,9 @@ def _shift_signed(domain: Domain, d: int, a: int, amount: int) -> None:
             domain.learn(other, part, part if domain.bits[one] & window else 0)
 
 
-def shift_carry(domain: Domain, relation: Constraint) -> None:
+def shift_carry(domain: Domain, constraint: Constraint) -> None:
     """Refine the carry out of a shift whose amount is known."""
-    _, d, a, b, c, op = relation
+    _, d, a, b, c, op = constraint
     if domain.mask[b] & 0xFF != 0xFF:
         return
     amount = domain.bits[b] & 0xFF
@@ -241,9 +241,9 @@ def shift_carry(domain: Domain, relation: Constraint) -> None:
     field(domain, (Kind.FIELD, d, a, 0, place, 1))
 
 
-def multiply(domain: Domain, relation: Constraint) -> None:
+def multiply(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a * b: the low bits of a product follow from low bits, and an odd factor can be divided by."""
-    _, d, a, b = relation
+    _, d, a, b = constraint
     mask, bits = domain.mask, domain.bits
     if mask[a] == MASK and mask[b] == MASK:
         domain.learn(d, MASK, bits[a] * bits[b] & MASK)
@@ -285,9 +285,9 @@ def _divide_out(domain: Domain, d: int, factor: int, other: int) -> None:
         domain.learn(other, window, (domain.bits[d] >> zeros) * inverse & window)
 
 
-def divide(domain: Domain, relation: Constraint) -> None:
+def divide(domain: Domain, constraint: Constraint) -> None:
     """Refine an unsigned quotient: forwards, with intervals."""
-    _, d, a, b = relation
+    _, d, a, b = constraint
     mask, bits = domain.mask, domain.bits
     if mask[b] == MASK and not bits[b]:
         domain.learn(d, MASK, 0)
@@ -302,11 +302,11 @@ def divide(domain: Domain, relation: Constraint) -> None:
                 domain.narrow(a, bits[d] * least, least - 1)
 
 
-def forwards(domain: Domain, relation: Constraint) -> None:
+def forwards(domain: Domain, constraint: Constraint) -> None:
     """Compute what can only be computed."""
     mask, bits = domain.mask, domain.bits
-    _, d, op = relation[:3]
-    inputs = relation[3:]
+    _, d, op = constraint[:3]
+    inputs = constraint[3:]
     for number in inputs:
         if mask[number] != MASK:
             return

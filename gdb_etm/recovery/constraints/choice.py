@@ -9,9 +9,9 @@ from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
 
 
-def select(domain: Domain, relation: Constraint) -> None:
+def select(domain: Domain, constraint: Constraint) -> None:
     """Refine d = b if a is 1, else c."""
-    _, d, a, b, c = relation
+    _, d, a, b, c = constraint
     mask, bits = domain.mask, domain.bits
     if mask[a] == MASK:
         equal(domain, (Kind.EQUAL, b if bits[a] else c, d))
@@ -30,9 +30,9 @@ def select(domain: Domain, relation: Constraint) -> None:
         _hull(domain, d, b, c)
 
 
-def choose(domain: Domain, relation: Constraint) -> None:
+def choose(domain: Domain, constraint: Constraint) -> None:
     """Refine SELECT where the condition compares: each of the two is meant only where the comparison allows it."""
-    _, d, a, b, c, x, y, bias, sense = relation
+    _, d, a, b, c, x, y, bias, sense = constraint
     select(domain, (Kind.SELECT, d, a, b, c))
     if domain.mask[a] == MASK or domain.mask[d] == MASK:
         return
@@ -68,9 +68,9 @@ def implied(domain: Domain, v: int, x: int, y: int, bias: int, holds: bool) -> O
     return (low, high) if low <= high else None
 
 
-def remainder(domain: Domain, relation: Constraint) -> None:
+def remainder(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a modulo a constant."""
-    _, d, a, k = relation
+    _, d, a, k = constraint
     low, high = domain.bounds(a)
     if high < k:
         domain.merge(a, d, 0)
@@ -82,10 +82,10 @@ def remainder(domain: Domain, relation: Constraint) -> None:
         domain.narrow(d, 0, k - 1)
 
 
-def left(domain: Domain, relation: Constraint) -> None:
+def left(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a where none of some stores hit (LEFT): none did if each would have left something else."""
-    count, d, a = relation[1:4]
-    wanted, shift = relation[4 + count : 6 + count]
+    count, d, a = constraint[1:4]
+    wanted, shift = constraint[4 + count : 6 + count]
     value = moved(domain.bits[a], shift) & wanted
     known = moved(domain.mask[a], shift) & wanted
     if not known and not domain.mask[d] & wanted:
@@ -94,11 +94,11 @@ def left(domain: Domain, relation: Constraint) -> None:
     above = covered = 0
     # Bits that newer stores may have written, without and with those of the one that is looked at.
     newer = -1
-    for place, data in enumerate(relation[4 : 4 + count]):
-        part, distance, store = relation[6 + count + 3 * place : 9 + count + 3 * place]
+    for place, data in enumerate(constraint[4 : 4 + count]):
+        part, distance, store = constraint[6 + count + 3 * place : 9 + count + 3 * place]
         if store != newer:
             newer, above = store, covered
-        if is_refuted(domain, relation, data, part, distance, above):
+        if is_refuted(domain, constraint, data, part, distance, above):
             continue
         missed = False
         covered |= part
@@ -112,7 +112,7 @@ def left(domain: Domain, relation: Constraint) -> None:
     domain.learn(a, moved(domain.mask[d] & rest, -shift), moved(domain.bits[d] & rest, -shift))
 
 
-def is_refuted(domain: Domain, relation: Constraint, data: int, part: int, distance: int, above: int) -> bool:
+def is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, distance: int, above: int) -> bool:
     """Tell whether what a store would have left (LEFT) was not found, or is what was there before.
 
     :param data: What it stores.
@@ -120,21 +120,21 @@ def is_refuted(domain: Domain, relation: Constraint, data: int, part: int, dista
     :param distance: How far its data is shifted to the left.
     :param above: Bits that newer stores may have written over it.
     """
-    count, d, a = relation[1:4]
-    wanted, shift = relation[4 + count : 6 + count]
+    count, d, a = constraint[1:4]
+    wanted, shift = constraint[4 + count : 6 + count]
     mask, bits = domain.mask, domain.bits
     if (moved(bits[data], distance) ^ bits[d]) & moved(mask[data], distance) & mask[d] & part & ~above:
         return True
     same = domain.root[data] == domain.root[a] and domain.offset[data] == domain.offset[a]
     if part == wanted and distance == shift:
         return same or not above and part == MASK and not shift and _apart(domain, d, data)
-    return bool(relation[-3]) and _is_torn(domain, relation, part, distance if same else shift)
+    return bool(constraint[-3]) and _is_torn(domain, constraint, part, distance if same else shift)
 
 
-def _is_torn(domain: Domain, relation: Constraint, part: int, distance: int) -> bool:
+def _is_torn(domain: Domain, constraint: Constraint, part: int, distance: int) -> bool:
     # Whether what a store has not hit cannot be the source's, or contradicts what it has left of the same data.
-    count, d, a = relation[1:4]
-    wanted, shift = relation[4 + count : 6 + count]
+    count, d, a = constraint[1:4]
+    wanted, shift = constraint[4 + count : 6 + count]
     known, bits = domain.mask[d], domain.bits[d]
     rest = known & wanted & ~part
     if (moved(domain.bits[a], shift) ^ bits) & moved(domain.mask[a], shift) & rest:

@@ -1,6 +1,6 @@
 """Relations between variables: each refines whichever of its variables the others tell something about.
 
-A relation is a tuple: its kind, its variables, and what else it needs.  One piece of code works in every direction.
+A constraint is a tuple: its kind, its variables, and what else it needs.  One piece of code works in every direction.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TOP = 0x80000000
 
 
 class Kind(IntEnum):
-    """What a relation says of its variables."""
+    """What a constraint says of its variables."""
 
     FACT = 0
     """(variable, text): known from outside; text is an index of :data:`FACTS`"""
@@ -117,21 +117,21 @@ VARIABLES: Dict[int, slice] = {
     Kind.REMAINDER: slice(1, 3),
     Kind.LIMIT: slice(1, 4),
 }
-"""Where a relation's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`."""
+"""Where a constraint's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`."""
 
 
-def variables(relation: Constraint) -> Tuple[int, ...]:
-    """List the variables of a relation, the one that it computes first."""
-    if relation[0] == Kind.COMPUTE:
-        return (relation[1],) + relation[3:]
-    if relation[0] == Kind.LEFT:
-        return relation[2 : 4 + relation[1]]
-    return relation[VARIABLES[relation[0]]]
+def variables(constraint: Constraint) -> Tuple[int, ...]:
+    """List the variables of a constraint, the one that it computes first."""
+    if constraint[0] == Kind.COMPUTE:
+        return (constraint[1],) + constraint[3:]
+    if constraint[0] == Kind.LEFT:
+        return constraint[2 : 4 + constraint[1]]
+    return constraint[VARIABLES[constraint[0]]]
 
 
-def equal(domain: Domain, relation: Constraint) -> None:
+def equal(domain: Domain, constraint: Constraint) -> None:
     """Refine b = a (EQUAL)."""
-    _, a, b = relation[:3]
+    _, a, b = constraint[:3]
     mask, bits = domain.mask, domain.bits
     domain.merge(a, b, 0)
     if mask[a] & ~mask[b]:
@@ -140,23 +140,23 @@ def equal(domain: Domain, relation: Constraint) -> None:
         domain.learn(a, mask[b], bits[b])
 
 
-def aligned(domain: Domain, relation: Constraint) -> None:
+def aligned(domain: Domain, constraint: Constraint) -> None:
     """Refine that bits of a are 0 (ALIGNED)."""
-    domain.learn(relation[1], relation[2], 0)
+    domain.learn(constraint[1], constraint[2], 0)
 
 
-def kept(domain: Domain, relation: Constraint) -> None:
+def kept(domain: Domain, constraint: Constraint) -> None:
     """Refine b = a + distance (KEPT)."""
-    _, a, b, distance, _ = relation
+    _, a, b, distance, _ = constraint
     if distance:
         domain.merge(a, b, distance)
     else:
-        equal(domain, relation)
+        equal(domain, constraint)
 
 
-def both(domain: Domain, relation: Constraint) -> None:
+def both(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a AND b."""
-    _, d, a, b = relation
+    _, d, a, b = constraint
     mask, bits = domain.mask, domain.bits
     ma, mb, md = mask[a], mask[b], mask[d]
     va, vb, vd = bits[a], bits[b], bits[d]
@@ -185,9 +185,9 @@ def _same_under(domain: Domain, d: int, a: int, kept: int) -> None:
         domain.merge(a, d, 0)
 
 
-def either(domain: Domain, relation: Constraint) -> None:
+def either(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a OR b."""
-    _, d, a, b = relation
+    _, d, a, b = constraint
     mask, bits = domain.mask, domain.bits
     ma, mb, md = mask[a], mask[b], mask[d]
     va, vb, vd = bits[a], bits[b], bits[d]
@@ -209,9 +209,9 @@ def either(domain: Domain, relation: Constraint) -> None:
         domain.merge(b, d, 0)
 
 
-def differ(domain: Domain, relation: Constraint) -> None:
+def differ(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a XOR b."""
-    _, d, a, b = relation
+    _, d, a, b = constraint
     mask, bits = domain.mask, domain.bits
     ma, mb, md = mask[a], mask[b], mask[d]
     known = ma & mb
@@ -229,9 +229,9 @@ def differ(domain: Domain, relation: Constraint) -> None:
         domain.merge(a, d, 0)
 
 
-def field(domain: Domain, relation: Constraint) -> None:
+def field(domain: Domain, constraint: Constraint) -> None:
     """Refine that a field of d is a field of a (FIELD, LINK, GUESS, OWNED)."""
-    _, d, a, p, q, n = relation[:6]
+    _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:
         equal(domain, (Kind.EQUAL, a, d))
@@ -248,9 +248,9 @@ def field(domain: Domain, relation: Constraint) -> None:
         domain.learn(a, known >> p << q, value >> p << q)
 
 
-def replaced(domain: Domain, relation: Constraint) -> None:
+def replaced(domain: Domain, constraint: Constraint) -> None:
     """Refine d = b with a field replaced by one of a."""
-    _, d, b, a, p, q, n = relation
+    _, d, b, a, p, q, n = constraint
     mask, bits = domain.mask, domain.bits
     window = ((1 << n) - 1) << p
     rest = MASK & ~window
@@ -267,12 +267,12 @@ def replaced(domain: Domain, relation: Constraint) -> None:
         if known & ~mask[b]:
             domain.learn(b, known, bits[d] & rest)
     if mask[d] != MASK:
-        _same_after(domain, relation, window, rest)
+        _same_after(domain, constraint, window, rest)
 
 
-def _same_after(domain: Domain, relation: Constraint, window: int, rest: int) -> None:
+def _same_after(domain: Domain, constraint: Constraint, window: int, rest: int) -> None:
     # When the field is all that is not zero, or replaces what is there already; else the interval of a shift.
-    _, d, b, a, p, q, n = relation
+    _, d, b, a, p, q, n = constraint
     mask, bits = domain.mask, domain.bits
     if p == q and mask[b] & rest == rest == rest & mask[a] and not (bits[b] ^ bits[a]) & rest:
         domain.merge(a, d, 0)
@@ -288,9 +288,9 @@ def _same_after(domain: Domain, relation: Constraint, window: int, rest: int) ->
             domain.merge(a, d, 0)
 
 
-def extended(domain: Domain, relation: Constraint) -> None:
+def extended(domain: Domain, constraint: Constraint) -> None:
     """Refine d = the low n bits of a, sign-extended."""
-    _, d, a, n = relation
+    _, d, a, n = constraint
     mask, bits = domain.mask, domain.bits
     low = (1 << n) - 1
     upper = MASK & ~(low >> 1)
@@ -312,9 +312,9 @@ def extended(domain: Domain, relation: Constraint) -> None:
         domain.merge(a, d, 0)
 
 
-def zero(domain: Domain, relation: Constraint) -> None:
+def zero(domain: Domain, constraint: Constraint) -> None:
     """Refine that the bit d tells whether a is 0."""
-    _, d, a = relation
+    _, d, a = constraint
     mask, bits = domain.mask, domain.bits
     if bits[a]:
         domain.learn(d, 1, 0)
@@ -345,9 +345,9 @@ def _not_zero(domain: Domain, a: int) -> None:
         domain.narrow(a, low, span - 1)
 
 
-def reverse(domain: Domain, relation: Constraint) -> None:
+def reverse(domain: Domain, constraint: Constraint) -> None:
     """Refine d = a with its bits in reverse order."""
-    _, d, a = relation
+    _, d, a = constraint
     for one, other in ((a, d), (d, a)):
         known = domain.mask[one]
         if known:
@@ -358,5 +358,5 @@ def _mirrored(value: int) -> int:
     return int("{:032b}".format(value)[::-1], 2)
 
 
-def fact(domain: Domain, relation: Constraint) -> None:
+def fact(domain: Domain, constraint: Constraint) -> None:
     """Refine nothing: what a fact says was learnt when it was told."""

@@ -25,11 +25,11 @@ class Contradiction(Exception):
     """Two facts about one variable exclude each other.
 
     :param variable: The variable.
-    :param cause: The relation that brought the second fact.
+    :param cause: The constraint that brought the second fact.
     """
 
     def __init__(self, variable: int, cause: int) -> None:
-        super().__init__("variable %d, relation %d" % (variable, cause))
+        super().__init__("variable %d, constraint %d" % (variable, cause))
         self.variable = variable
         self.cause = cause
 
@@ -40,7 +40,7 @@ class Log:
     def __init__(self) -> None:
         self.variable = array("i")
         self.cause = array("i")
-        """A relation's number, or ~variable when that member of the class became known."""
+        """A constraint's number, or ~variable when that member of the class became known."""
         self.before = array("i")
         """The variable's entry before it, or NONE."""
         self.last: Dict[int, int] = {}
@@ -83,7 +83,7 @@ class Log:
 
 
 class Domain:
-    """All variables of one line of instructions, and the relations that wait for news of them."""
+    """All variables of one line of instructions, and the constraints that wait for news of them."""
 
     def __init__(self) -> None:
         self.mask: List[int] = []
@@ -126,24 +126,24 @@ class Domain:
             found = self._constants[value] = self.new(MASK, value)
         return found
 
-    def watch(self, variable: int, relation: int) -> None:
-        """Let a relation be evaluated when more is known of a variable."""
+    def watch(self, variable: int, constraint: int) -> None:
+        """Let a constraint be evaluated when more is known of a variable."""
         if self.mask[variable] != MASK:
             waiting = self.watchers[variable]
             if waiting is None:
-                self.watchers[variable] = [relation]
+                self.watchers[variable] = [constraint]
             else:
-                waiting.append(relation)
+                waiting.append(constraint)
 
     def wake(self, variable: int) -> None:
-        """Queue the relations that wait for news of a variable."""
+        """Queue the constraints that wait for news of a variable."""
         waiting = self.watchers[variable]
         if waiting:
             queued, queue = self.queued, self.queue
-            for relation in waiting:
-                if not queued[relation]:
-                    queued[relation] = 1
-                    queue.append(relation)
+            for constraint in waiting:
+                if not queued[constraint]:
+                    queued[constraint] = 1
+                    queue.append(constraint)
 
     def learn(self, variable: int, known: int, bits: int) -> None:
         """Take it that the bits in ``known`` of a variable are those in ``bits``.

@@ -1,4 +1,4 @@
-"""Variables and the relations between them, as they are made: one variable for each value, and none twice."""
+"""Variables and the constraints between them, as they are made: one variable for each value, and none twice."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gdb_etm.recovery.constraints.remainders import Remainders
 from gdb_etm.recovery.lift.operations import MASK
 
 START, UNMODELLED, INPUT, DEAD, OPEN = -1, -2, -3, -4, -5
-"""What made a variable, when no relation did: it is from before; an instruction without a model; a load or what else
+"""What made a variable, when no constraint did: it is from before; an instruction without a model; a load or what else
 comes from outside; an exception or a return from one, which leaves it open.  DEAD stands for a flag that nobody
 reads."""
 ABOVE_BIT = MASK & ~1
@@ -60,22 +60,22 @@ class Withheld(NamedTuple):
 
 
 class ConstraintGraph:
-    """Variables and relations."""
+    """Variables and constraints."""
 
     def __init__(self) -> None:
         self.domain = Domain()
         self.doubted: Collection[Tuple[int, int, int]] = ()
         """Facts that are withheld: why they are known, the instruction's number, the variable."""
         self.void: Collection[int] = ()
-        """Instructions, by their numbers, of which no relation is taken."""
+        """Instructions, by their numbers, of which no constraint is taken."""
         self.withheld: List[Withheld] = []
         self.fixed = bytearray()
         """Of each variable, whether it is a constant."""
-        self.relations: List[Constraint] = []
+        self.constraints: List[Constraint] = []
         self.numbers = array("I")
-        """The instruction that each relation comes from; 0 for none."""
+        """The instruction that each constraint comes from; 0 for none."""
         self.made = array("i")
-        """The relation that computes each variable; ~access number - 16 for a load; or why there is none."""
+        """The constraint that computes each variable; ~access number - 16 for a load; or why there is none."""
         self.number = 0
         """The instruction that is being added."""
         self.products = Remainders(self.domain, self.fixed)
@@ -103,35 +103,35 @@ class ConstraintGraph:
         self.fixed.append(0)
         return self.domain.new(known, bits)
 
-    def relate(self, relation: Constraint) -> int:
-        """Add a relation and give its number."""
-        number = len(self.relations)
-        if self.void and self.number in self.void and relation[0] != Kind.ACCESS:
-            one = variables(relation)[0]
-            relation = (Kind.EQUAL, one, one)
-        self.relations.append(relation)
+    def relate(self, constraint: Constraint) -> int:
+        """Add a constraint and give its number."""
+        number = len(self.constraints)
+        if self.void and self.number in self.void and constraint[0] != Kind.ACCESS:
+            one = variables(constraint)[0]
+            constraint = (Kind.EQUAL, one, one)
+        self.constraints.append(constraint)
         self.numbers.append(self.number)
         domain = self.domain
         domain.queued.append(0)
-        for variable in variables(relation):
+        for variable in variables(constraint):
             domain.watch(variable, number)
         return number
 
-    def add(self, relation: Constraint) -> None:
-        """Add a relation that is to be evaluated."""
-        number = self.relate(relation)
+    def add(self, constraint: Constraint) -> None:
+        """Add a constraint that is to be evaluated."""
+        number = self.relate(constraint)
         self.domain.queued[number] = 1
         self.domain.queue.append(number)
 
     def make(self, kind: int, *inputs: int) -> int:
-        """Make the variable that a relation computes."""
-        made = self.new(len(self.relations))
+        """Make the variable that a constraint computes."""
+        made = self.new(len(self.constraints))
         self.relate((kind, made) + inputs)
         return made
 
     def make_bit(self, kind: int, *inputs: int) -> int:
-        """Make the variable of one bit that a relation computes."""
-        made = self.new(len(self.relations), ABOVE_BIT)
+        """Make the variable of one bit that a constraint computes."""
+        made = self.new(len(self.constraints), ABOVE_BIT)
         self.relate((kind, made) + inputs)
         return made
 
@@ -154,8 +154,8 @@ class ConstraintGraph:
     def _learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...]) -> None:
         domain = self.domain
         if known & (~domain.mask[variable] | (domain.bits[variable] ^ bits)):
-            domain.cause = len(self.relations)
-            self.relations.append((Kind.FACT, variable, why) + pair)
+            domain.cause = len(self.constraints)
+            self.constraints.append((Kind.FACT, variable, why) + pair)
             self.numbers.append(self.number)
             domain.queued.append(0)
             domain.learn(variable, known, bits)
@@ -171,7 +171,7 @@ class ConstraintGraph:
             domain = self.domain
             if self.fixed[base]:
                 return self.constant((domain.bits[base] + distance) & MASK)
-            found = self._derived[base, distance] = self.new(len(self.relations))
+            found = self._derived[base, distance] = self.new(len(self.constraints))
             self._base[found] = (base, distance)
             domain.cause = self.relate((Kind.SUM, found, base, self.constant(distance), 0))
             if self.number not in self.void:

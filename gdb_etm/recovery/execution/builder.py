@@ -60,7 +60,7 @@ class SsaBuilder:
     """Makes the line of a stretch, or of its newest part.
 
     :param history: The executed instructions.
-    :param line: Is filled.
+    :param ssa: Is filled.
     :param first: Number of the first instruction.
     :param last: Number of the last instruction.
     :param features: What is known of the core.
@@ -73,7 +73,7 @@ class SsaBuilder:
     def __init__(
         self,
         history: History,
-        line: TraceSsa,
+        ssa: TraceSsa,
         first: int,
         last: int,
         features: Features,
@@ -82,11 +82,11 @@ class SsaBuilder:
         failed: Failures = Failures(False, False),
         later: Optional[Later] = None,
     ) -> None:
-        self.line = line
+        self.ssa = ssa
         self.first = first
         self.last = last
         self._m_profile = is_m_profile(history.source.core)
-        self._templates = Templates(history.program, line.constant, self._m_profile)
+        self._templates = Templates(history.program, ssa.constant, self._m_profile)
         self._runs = parts(within(history, first, last), self._templates)
         self.executed = [template for run in self._runs if isinstance(run, Run) for template in run.templates]
         """The instructions."""
@@ -95,9 +95,9 @@ class SsaBuilder:
         self._features = features
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
         self.current: List[int] = []
-        """The variable of each place; those of one instruction come after the others."""
-        self.calls = Calls(line)
-        self._exceptions = Exceptions(line, self.calls, features)
+        """The variable of each slot; those of one instruction come after the others."""
+        self.calls = Calls(ssa)
+        self._exceptions = Exceptions(ssa, self.calls, features)
         self._program = history.program
         self._later = later
         self._threads = self._new_threads()
@@ -112,7 +112,7 @@ class SsaBuilder:
         # By the index of an exception return: that of the one before, that of the exception, what the handler did.
         self._returned: Dict[Optional[int], int] = {None: 0}
         # The last instructions before exception returns, by their indices.
-        self.scheduler = Scheduler(line, self.calls.assumptions, self._address, word)
+        self.scheduler = Scheduler(ssa, self.calls.assumptions, self._address, word)
         """What handlers did that changed between threads."""
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
@@ -125,30 +125,30 @@ class SsaBuilder:
         self._handlers = waiting_handlers(self._runs)
         self._last = self.executed[-1] if self.executed else None
         self._traced = history if history.tells_transfers else None
-        frames = line.rules.frames
+        frames = ssa.rules.frames
         like = self._templates.like
-        self._functions = None if frames is None else Functions(line, self.calls, frames, like)
+        self._functions = None if frames is None else Functions(ssa, self.calls, frames, like)
         self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
 
     def begin(self) -> None:
-        """Give every place a variable."""
-        line = self.line
-        line.number = self.first - 1
-        for place in range(64):
-            bit = place in FLAGS or place in (HANDLER, FPCA)
-            variable = line.new(START, _BIT if bit else _NO_MODE if place in (FP_MODE, FP_DEFAULT) else 0)
+        """Give every slot a variable."""
+        ssa = self.ssa
+        ssa.number = self.first - 1
+        for slot in range(64):
+            bit = slot in FLAGS or slot in (HANDLER, FPCA)
+            variable = ssa.new(START, _BIT if bit else _NO_MODE if slot in (FP_MODE, FP_DEFAULT) else 0)
             self.current.append(variable)
-            line.put(place, variable)
+            ssa.put(slot, variable)
         self.current += [0] * 128
         if not self._m_profile:
             return
-        for place in (13, 20, 21):
-            line.learn(self.current[place], 3, 0, Fact.MODE)
+        for slot in (13, 20, 21):
+            ssa.learn(self.current[slot], 3, 0, Fact.MODE)
         if not self._features.psp:
-            line.learn(self.current[CONTROL], 2, 0, Fact.MODE)
+            ssa.learn(self.current[CONTROL], 2, 0, Fact.MODE)
         if not self._features.fpu:
-            line.learn(self.current[FPCA], 1, 0, Fact.MODE)
+            ssa.learn(self.current[FPCA], 1, 0, Fact.MODE)
 
     def end_elsewhere(self) -> None:
         """Take it that memory at the end is not that after the last instruction."""
@@ -172,7 +172,7 @@ class SsaBuilder:
                 self._event(item, index)
 
     def _new_threads(self) -> Threads:
-        switches = Switches(self.line.domain.bits.__getitem__, self._read_constant)
+        switches = Switches(self.ssa.domain.bits.__getitem__, self._read_constant)
         return Threads(self._program, switches, self._later)
 
     def _match(self, runs: Sequence[Part]) -> None:
@@ -183,7 +183,7 @@ class SsaBuilder:
         self._run_threads(threads, 0)
         if threads.switches:
             word = self._word if self._later is None else self._later.word
-            self._resumed, self._waiting = threads.match(self.line.rules.stacks, word)
+            self._resumed, self._waiting = threads.match(self.ssa.rules.stacks, word)
             self._handled = {end: (since, begin, handled) for since, begin, end, handled in threads.handled()}
 
     def _run_threads(self, threads: Threads, number: int) -> None:
@@ -215,7 +215,7 @@ class SsaBuilder:
         return threads.handed(self._address(number), frames, word)
 
     def _read_constant(self, address: int) -> Optional[int]:
-        return self.line.read_constant(address, 4)
+        return self.ssa.read_constant(address, 4)
 
     def wait(self, word: Word) -> Saved:
         """Take it that threads wait at the end with the frames that memory holds then."""
@@ -232,9 +232,9 @@ class SsaBuilder:
             self.scheduler.run(block, current, self._returned[resumed], number)
         for address, left in self._threads.relied():
             self.scheduler.rely(address, self._exceptions.left(left)[0])
-        matches = [self._exceptions.match(left, places) for left, places in self._threads.places.items()]
+        matches = [self._exceptions.match(left, slots) for left, slots in self._threads.places.items()]
         return Saved(
-            self.line, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
+            self.ssa, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
         )
 
     @property
@@ -263,7 +263,7 @@ class SsaBuilder:
         :param pc: Address of the instruction that would have been next, if known.
         :param isa: Its instruction set.
         """
-        self.line.number = self.last
+        self.ssa.number = self.last
         if self._m_profile and pc in LOCKUP_ADDRESSES:
             self._stops_at(None)
         elif pc is not None:
@@ -275,8 +275,8 @@ class SsaBuilder:
                 self._functions.finish(number, activation, stack, pointer, self._address)
 
     def _step(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> None:
-        line = self.line
-        line.number = number
+        ssa = self.ssa
+        ssa.number = number
         current = self.current
         self._has_run = True
         if self._branch is not None:
@@ -288,7 +288,7 @@ class SsaBuilder:
         elif template.moves:
             self._moved = True
         executed = True
-        accesses = len(line.accesses)
+        accesses = len(ssa.accesses)
         if template.condition == ALWAYS:
             self._world_of = -1
             self._run(template, flags, current, taken)
@@ -296,7 +296,7 @@ class SsaBuilder:
             executed = self._conditionally(template, number, flags, taken)
         if not executed:
             return
-        if len(line.accesses) > accesses and self._functions is not None:
+        if len(ssa.accesses) > accesses and self._functions is not None:
             self._functions.access(template, accesses)
         if self._traced is not None:
             self._take(self._traced.transfers(number), accesses)
@@ -310,25 +310,25 @@ class SsaBuilder:
             self._branch = _Branch(variable, ignored, template.interworks, template.call, returns, number)
 
     def _run(self, template: Template, flags: int, current: List[int], taken: Optional[bool]) -> None:
-        line = self.line
+        ssa = self.ssa
         steps, written, dead = template.needed(flags)
         if steps:
-            line.run(steps, current, line.one)
-        put = line.put
-        for place in written:
-            put(place, current[place])
-        for place in dead:
-            put(place, DEAD)
+            ssa.run(steps, current, ssa.one)
+        put = ssa.put
+        for slot in written:
+            put(slot, current[slot])
+        for slot in dead:
+            put(slot, DEAD)
         self._told(template, current, taken)
 
     def _told(self, template: Template, current: List[int], taken: Optional[bool]) -> None:
-        line = self.line
+        ssa = self.ssa
         if template.rounds is not None:
             self.calls.align(current[template.rounds])
         if template.taken is not None and taken is not None:
-            line.learn(current[template.taken], 1, int(taken), Fact.TAKEN if taken else Fact.NOT_TAKEN)
-        for place in template.aligned:
-            line.learn(current[place] if place >= 0 else ~place, 3, 0, Fact.ALIGNED)
+            ssa.learn(current[template.taken], 1, int(taken), Fact.TAKEN if taken else Fact.NOT_TAKEN)
+        for slot in template.aligned:
+            ssa.learn(current[slot] if slot >= 0 else ~slot, 3, 0, Fact.ALIGNED)
         if PSP in template.writes:
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
@@ -336,17 +336,17 @@ class SsaBuilder:
 
     def _conditionally(self, template: Template, number: int, flags: int, taken: Optional[bool]) -> bool:
         # An IT block is two worlds, of which one is real: what is read in it was written in the same one.
-        line, current = self.line, self.current
+        ssa, current = self.ssa, self.current
         code = template.condition
-        bit = line.condition(code & ~1, [current[place] for place in FLAGS])
+        bit = ssa.condition(code & ~1, [current[slot] for slot in FLAGS])
         passes = 1 - (code & 1)
         told = taken if template.kind in (Kind.DIRECT, Kind.INDIRECT) else self._outcomes.get(number)
         if taken is False:
             told = False
         if told is not None:
-            line.learn(bit, 1, passes if told else 1 - passes, Fact.OUTCOME)
-        if line.domain.mask[bit] & 1:
-            if line.domain.bits[bit] != passes:
+            ssa.learn(bit, 1, passes if told else 1 - passes, Fact.OUTCOME)
+        if ssa.domain.mask[bit] & 1:
+            if ssa.domain.bits[bit] != passes:
                 return False
             self._run(template, flags, current, taken)
             if self._world_of == bit:
@@ -357,12 +357,12 @@ class SsaBuilder:
             self._world_of = bit
         world = self._worlds[passes]
         steps, written, dead = template.needed(flags)
-        line.run(steps, world, bit if passes else line.invert(bit))
-        for place in dead:
-            line.put(place, DEAD)
-        for place in written:
-            current[place] = line.select(bit, self._worlds[1][place], self._worlds[0][place])
-            line.put(place, current[place])
+        ssa.run(steps, world, bit if passes else ssa.invert(bit))
+        for slot in dead:
+            ssa.put(slot, DEAD)
+        for slot in written:
+            current[slot] = ssa.select(bit, self._worlds[1][slot], self._worlds[0][slot])
+            ssa.put(slot, current[slot])
         if template.kills:
             self._world_of = -1
         if PSP in template.writes:
@@ -373,7 +373,7 @@ class SsaBuilder:
 
     def _take(self, transfers: Sequence[Transfer], first: int) -> None:
         # Traced loads and stores are those of the instruction, if there are as many and of the same sizes.
-        made = self.line.accesses[first:]
+        made = self.ssa.accesses[first:]
         told = [one for one in transfers if one.certain and one.role is Role.DATA]
         if len(told) != len(made):
             return
@@ -383,16 +383,16 @@ class SsaBuilder:
             self._measured(access, one)
 
     def _measured(self, access: Access, transfer: Transfer) -> None:
-        line = self.line
+        ssa = self.ssa
         if transfer.address is not None:
-            line.learn(access.address, 0xFFFFFFFF, transfer.address & 0xFFFFFFFF, Fact.DATA)
+            ssa.learn(access.address, 0xFFFFFFFF, transfer.address & 0xFFFFFFFF, Fact.DATA)
         if transfer.value is not None:
             bits = (1 << 8 * access.size) - 1
-            line.learn(access.data, bits, transfer.value & bits, Fact.DATA)
+            ssa.learn(access.data, bits, transfer.value & bits, Fact.DATA)
 
     def _take_frame(self, event: Union[Exception_, ExceptionReturn], first: int) -> None:
         # What an exception pushed or popped, as far as it is traced with addresses.
-        made = self.line.accesses[first : first + 8]
+        made = self.ssa.accesses[first : first + 8]
         told = [] if self._traced is None else self._traced.event_transfers(event)
         known = [one for one in told if one.certain and one.address is not None and one.size == 4]
         if len(made) < 8 or len(known) < 8:
@@ -413,11 +413,11 @@ class SsaBuilder:
             return
         if branch.target is not None:
             bits = address | int(isa is Isa.T32) if branch.interworks else address & ~branch.ignored
-            self.line.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
+            self.ssa.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
         if branch.thumb is not None:
-            self.line.learn(branch.thumb, 1, 1, Fact.MODE)
+            self.ssa.learn(branch.thumb, 1, 1, Fact.MODE)
         if branch.arrives is not None and branch.arrives.address == address:
-            self.line.learn(branch.arrives.thumb, 1, 1, Fact.MODE)
+            self.ssa.learn(branch.arrives.thumb, 1, 1, Fact.MODE)
         self._arrive(branch, address)
 
     def _arrive(self, branch: _Branch, address: int) -> None:
@@ -434,18 +434,18 @@ class SsaBuilder:
 
         :returns: Variable of the T bit; None when that is 1.
         """
-        line = self.line
+        ssa = self.ssa
         branch, self._branch = self._branch, None
         if branch is None:
-            return None if self._has_run else line.new(INPUT, _BIT)
+            return None if self._has_run else ssa.new(INPUT, _BIT)
         if branch.target is not None and address is not None and not nothing_ran(address):
-            line.learn(branch.target, _BIT & ~branch.ignored, address, Fact.TARGET)
+            ssa.learn(branch.target, _BIT & ~branch.ignored, address, Fact.TARGET)
             self._arrive(branch, address)
         if branch.thumb is not None or not branch.interworks:
             return branch.thumb
         if branch.target is None:
-            return line.new(INPUT, _BIT)
-        return line.bit(branch.target, 0)
+            return ssa.new(INPUT, _BIT)
+        return ssa.bit(branch.target, 0)
 
     def _event(self, event: Union[Handling, Aside], index: int) -> None:
         self._world_of = -1
@@ -464,8 +464,8 @@ class SsaBuilder:
             self._has_run = False
             self._exceptions.chain(event.event, target, self.current, self._m_profile)
         else:
-            accesses = len(self.line.accesses)
-            self._returned[index] = self.line.number
+            accesses = len(self.ssa.accesses)
+            self._returned[index] = self.ssa.number
             resumed = self._resumed.get(index)
             if index in self._handled:
                 since, left, handled = self._handled[index]
@@ -474,7 +474,7 @@ class SsaBuilder:
             loaded = self._exceptions.leave(target, self.current, self._m_profile, goes_on, resumed)
             self._take_frame(event, accesses)
             arrives = self._interrupted.pop() if self._interrupted else None
-            self._branch = _Branch(None, 1, False, True, True, self.line.number, None, arrives)
+            self._branch = _Branch(None, 1, False, True, True, self.ssa.number, None, arrives)
             if loaded is not None:
                 self._branch = self._branch._replace(target=loaded.address, thumb=loaded.thumb)
                 self._popped[index] = loaded.frame
@@ -493,14 +493,14 @@ class SsaBuilder:
         stacking = Stacking(thumb=thumb)
         if index in self._handlers and self._failures.stacking:
             stacking = Stacking(False, self._limit() if self._failures.limit else None, thumb)
-        accesses = len(self.line.accesses)
+        accesses = len(self.ssa.accesses)
         self._exceptions.enter(event, self.current, self._m_profile, index, interrupted, stacking)
         self._take_frame(event, accesses)
 
     def _limit(self) -> int:
         # The limit of the stack that is in use.
         found = None if self._limits is None else self._limits.limit(self.current)
-        return self.line.new(INPUT, 7) if found is None else found
+        return self.ssa.new(INPUT, 7) if found is None else found
 
     def _first(self, index: int) -> Optional[int]:
         # The address that execution goes on at with a part, if that is known.

@@ -81,7 +81,7 @@ class Resumption(NamedTuple):
     frame: int
     """Variable of the frame's address."""
     floats: Dict[int, int]
-    """By place, variables of the floating-point registers that are in the frame, if it has any."""
+    """By slot, variables of the floating-point registers that are in the frame, if it has any."""
 
 
 class _Entry(NamedTuple):
@@ -99,7 +99,7 @@ class _Entry(NamedTuple):
 
 
 def _rest(entry: _Entry) -> Tuple[int, int, List[Call], int]:
-    # SP is the first of the places that are kept.
+    # SP is the first of the slots that are kept.
     return entry.number, entry.activation, entry.stack, entry.kept[0]
 
 
@@ -119,13 +119,13 @@ class _Pushed(NamedTuple):
 class Exceptions:
     """Exceptions of one line.
 
-    :param line: The line that is being made.
+    :param ssa: The line that is being made.
     :param calls: Of the same line.
     :param features: What is known of the core.
     """
 
-    def __init__(self, line: TraceSsa, calls: Calls, features: Features) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa, calls: Calls, features: Features) -> None:
+        self._ssa = ssa
         self._calls = calls
         self._features = features
         self._fpu = fpu = features.fpu
@@ -159,27 +159,27 @@ class Exceptions:
         :param interrupted: The instruction that it returns to.
         :param stacking: What is known of its frame.
         """
-        line = self._line
+        ssa = self._ssa
         calls = self._calls
         if m_profile:
             calls.align_frame()
         kept = self._values(current)
         now = (calls.stack, calls.frame, calls.activation, calls.function, calls.entries)
-        entry = _Entry(line.number, event.return_address, not is_request(event), kept, *now)
+        entry = _Entry(ssa.number, event.return_address, not is_request(event), kept, *now)
         calls.enter()
         calls.entries = []
         self._open.append(entry)
         calls.stack, calls.frame = [], NO_FRAME
         if interrupted is not None:
             # Of several loads some may be done already (EPSR.ICI; DDI 0553, B3.5; DDI 0403, B1.4.2 and B1.5.10).
-            places = [step[1][0] for step in interrupted.steps if step[0] == Op.LOAD]
-            self._forget(current, tuple([place for place in places if place < TEMPORARY]) if len(places) > 1 else ())
+            slots = [step[1][0] for step in interrupted.steps if step[0] == Op.LOAD]
+            self._forget(current, tuple([slot for slot in slots if slot < TEMPORARY]) if len(slots) > 1 else ())
         if m_profile:
             self._left[index] = self._push(event, current, entry, stacking)
         else:
             self._forget(current, (SP, LR))
-        for place in range(64):
-            line.put(place, current[place])
+        for slot in range(64):
+            ssa.put(slot, current[slot])
 
     def leave(
         self,
@@ -196,7 +196,7 @@ class Exceptions:
         :param left: Index of the exception that left the thread that goes on, if that is another one.
         :returns: What it loads; None on A-profile.
         """
-        line = self._line
+        ssa = self._ssa
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
         if entry is None and left is not None:
             entry, kind = self._left[left].entry, THREAD
@@ -220,20 +220,20 @@ class Exceptions:
                 # Nothing but assumptions that fall with the thread's may tie what was before to what comes now.
                 calls.stack, calls.frame = [call._replace(frame=NO_FRAME) for call in entry.stack], NO_FRAME
                 calls.tie(entry.number, [entry.activation] + [call.activation for call in entry.stack])
-            places = calls.places + self._pushed if entry.keeps_all and m_profile else calls.places
+            slots = calls.slots + self._pushed if entry.keeps_all and m_profile else calls.slots
             popped = list(current)
-            for place, variable in resumption.floats.items() if resumption is not None else ():
+            for slot, variable in resumption.floats.items() if resumption is not None else ():
                 # Where the frame has none, they are what the handlers have left.
-                popped[place] = variable
-            calls.assume(entry.number, places, entry.kept, popped, kind)
-        for place in range(64):
-            line.put(place, current[place])
+                popped[slot] = variable
+            calls.assume(entry.number, slots, entry.kept, popped, kind)
+        for slot in range(64):
+            ssa.put(slot, current[slot])
         return resumption
 
-    def match(self, left: int, places: Tuple[int, ...]) -> Match:
+    def match(self, left: int, slots: Tuple[int, ...]) -> Match:
         """Tell of a thread that went on where memory has frames that fit it."""
         pushed = self._left[left]
-        return Match(pushed.entry.number, pushed.entry.kept[0], places)
+        return Match(pushed.entry.number, pushed.entry.kept[0], slots)
 
     def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
         """Assume that a thread waits at the end with a frame that is in memory then.
@@ -249,7 +249,7 @@ class Exceptions:
         if frame.returns is not None:
             known.append((pushed.returns, frame.returns))
         for variable, value in known:
-            self._believe(variable, self._line.constant(value), pushed.entry.number, WAITING)
+            self._believe(variable, self._ssa.constant(value), pushed.entry.number, WAITING)
         return Wait(pushed.entry.number, pushed.frame, frame.address)
 
     def left(self, index: int) -> Tuple[int, int, List[Call], int]:
@@ -262,11 +262,11 @@ class Exceptions:
     def _believe(self, variable: int, constant: int, number: int, kind: int = THREAD) -> None:
         # Assume that a variable is a constant.
         if variable != constant:
-            here = self._line.number
+            here = self._ssa.number
             self._calls.assumptions.append(Assumption(kind, PSP, constant, variable, number, here))
 
     def _values(self, current: List[int]) -> Tuple[int, ...]:
-        return self._calls.values(current) + tuple([current[place] for place in self._pushed])
+        return self._calls.values(current) + tuple([current[slot] for slot in self._pushed])
 
     def chain(self, event: Exception_, target: Optional[int], current: List[int], m_profile: bool) -> None:
         """Take an exception where another one's handler returns (Armv8-M ARM, TailChain): the frame stays.
@@ -275,7 +275,7 @@ class Exceptions:
 
         :param target: Variable of EXC_RETURN, if known.
         """
-        line = self._line
+        ssa = self._ssa
         self._calls.stack, self._calls.frame = [], NO_FRAME
         self._calls.enter()
         self._calls.entries = []
@@ -283,156 +283,156 @@ class Exceptions:
             self._forget(current, (SP, LR))
         else:
             self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
-            current[CONTROL] = self._op(Op.BITS, line.constant(0), current[CONTROL], detail=(1, 0, 1))
-            current[FPCA] = line.constant(0)
-            value = line.new(INPUT) if target is None else target
+            current[CONTROL] = self._op(Op.BITS, ssa.constant(0), current[CONTROL], detail=(1, 0, 1))
+            current[FPCA] = ssa.constant(0)
+            value = ssa.new(INPUT) if target is None else target
             if is_asynchronous(event):
                 self._returns_with(value)
-                current[LR] = self._exc_return(*[self._bit(value, place) for place in (_FTYPE, _MODE, _STACK)])
+                current[LR] = self._exc_return(*[self._bit(value, slot) for slot in (_FTYPE, _MODE, _STACK)])
             else:
-                current[LR] = line.new(INPUT)
-                line.relate((Kind.FIELD, current[LR], value, _STACK, _STACK, _FTYPE - _STACK + 1))
-        for place in range(64):
-            line.put(place, current[place])
+                current[LR] = ssa.new(INPUT)
+                ssa.relate((Kind.FIELD, current[LR], value, _STACK, _STACK, _FTYPE - _STACK + 1))
+        for slot in range(64):
+            ssa.put(slot, current[slot])
 
     def _returns_with(self, value: int) -> None:
         # What every EXC_RETURN has in common.
-        line = self._line
-        line.learn(value, 0xFFFFFF80, 0xFFFFFF80, Fact.MODE)
+        ssa = self._ssa
+        ssa.learn(value, 0xFFFFFF80, 0xFFFFFF80, Fact.MODE)
         if not self._psp:
-            line.learn(value, 1 << _STACK, 0, Fact.MODE)
+            ssa.learn(value, 1 << _STACK, 0, Fact.MODE)
         security = self._security_bits()
         if security is not None:
-            for place in (0, 5, 6):
-                line.relate((Kind.FIELD, value, security, place, place, 1))
+            for slot in (0, 5, 6):
+                ssa.relate((Kind.FIELD, value, security, slot, slot, 1))
 
     def _security_bits(self) -> Optional[int]:
         # One variable for the bits that are the same all the time, if the security state is.
         if not self._features.one_state:
             return None
         if self._security is None:
-            self._security = self._line.new(INPUT)
+            self._security = self._ssa.new(INPUT)
             if self._features.security is not None:
-                self._line.learn(self._security, _OF_STATE, self._features.security, Fact.MODE)
+                self._ssa.learn(self._security, _OF_STATE, self._features.security, Fact.MODE)
         return self._security
 
-    def _forget(self, current: List[int], places: Tuple[int, ...]) -> None:
-        for place in places:
-            current[place] = self._line.new(OPEN, _BIT if N <= place <= V else 0)
+    def _forget(self, current: List[int], slots: Tuple[int, ...]) -> None:
+        for slot in slots:
+            current[slot] = self._ssa.new(OPEN, _BIT if N <= slot <= V else 0)
 
     def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
         # Compute something as an instruction would.
-        place = [0] * 4
+        slot = [0] * 4
         for index, variable in enumerate(inputs):
-            place[index] = variable
-        self._line.run(((int(op), (3,), tuple(range(len(inputs))), detail),), place, self._line.one)
-        return place[3]
+            slot[index] = variable
+        self._ssa.run(((int(op), (3,), tuple(range(len(inputs))), detail),), slot, self._ssa.one)
+        return slot[3]
 
     def _bit(self, variable: int, number: int) -> int:
         return self._op(Op.BIT, variable, detail=(number,))
 
     def _process(self, current: List[int]) -> int:
         # Whether r13 is PSP.
-        line = self._line
+        ssa = self._ssa
         if not self._psp:
-            return line.constant(0)
-        return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), line.invert(current[HANDLER]))
+            return ssa.constant(0)
+        return self._op(Op.AND, self._bit(current[CONTROL], _SPSEL), ssa.invert(current[HANDLER]))
 
     def _push(self, event: Exception_, current: List[int], entry: _Entry, stacking: Stacking) -> _Pushed:
-        line = self._line
-        zero = line.constant(0)
+        ssa = self._ssa
+        zero = ssa.constant(0)
         before = current[SP]
         process = self._process(current)
-        thread = line.invert(current[HANDLER])
-        basic = line.invert(current[FPCA]) if self._fpu else line.one
-        lowered = line.select(basic, line.offset(before, -_BASIC), line.offset(before, -_EXTENDED))
+        thread = ssa.invert(current[HANDLER])
+        basic = ssa.invert(current[FPCA]) if self._fpu else ssa.one
+        lowered = ssa.select(basic, ssa.offset(before, -_BASIC), ssa.offset(before, -_EXTENDED))
         frame = self._op(Op.BITS, zero, lowered, detail=(2, 0, 1))
-        line.learn(frame, 7, 0, Fact.MODE)
+        ssa.learn(frame, 7, 0, Fact.MODE)
         xpsr = self._status(current, before, stacking.thumb)
         address = event.return_address
-        returns = line.new(INPUT) if address is None else line.constant(address)
-        words = tuple([current[place] for place in (0, 1, 2, 3, 12, LR)])
+        returns = ssa.new(INPUT) if address is None else ssa.constant(address)
+        words = tuple([current[slot] for slot in (0, 1, 2, 3, 12, LR)])
         for index, variable in enumerate(words + (returns, xpsr)):
-            stored = variable if stacking.stored else line.new(UNMODELLED)
-            line.store(line.offset(frame, 4 * index), stored, 4, line.one)
+            stored = variable if stacking.stored else ssa.new(UNMODELLED)
+            ssa.store(ssa.offset(frame, 4 * index), stored, 4, ssa.one)
         if self._fpu:
             self._push_floats(frame, basic)
-        pointer = frame if stacking.limit is None else line.select(self._fresh_bit(), stacking.limit, frame)
-        current[MSP] = line.select(process, current[MSP], pointer)
-        current[PSP] = line.select(process, pointer, current[PSP])
+        pointer = frame if stacking.limit is None else ssa.select(self._fresh_bit(), stacking.limit, frame)
+        current[MSP] = ssa.select(process, current[MSP], pointer)
+        current[PSP] = ssa.select(process, pointer, current[PSP])
         current[SP] = current[MSP]
         self._forget(current, (0, 1, 2, 3, 12, N, Z, C, V, GE))
         current[LR] = self._exc_return(basic, thread, process)
-        current[HANDLER] = line.one
+        current[HANDLER] = ssa.one
         current[CONTROL] = self._op(Op.BITS, zero, current[CONTROL], detail=(1, 0, 1))
         current[FPCA] = zero
         return _Pushed(entry, frame, words + (xpsr,), current[LR], process)
 
     def _fresh_bit(self) -> int:
-        return self._line.new(INPUT, _BIT)
+        return self._ssa.new(INPUT, _BIT)
 
     def _status(self, current: List[int], before: int, thumb: Optional[int]) -> int:
         # The xPSR that is pushed: flags, T, and in bit 9 whether the frame was aligned.
-        line = self._line
-        xpsr = line.new(INPUT)
+        ssa = self._ssa
+        xpsr = ssa.new(INPUT)
         if thumb is None:
-            line.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
+            ssa.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
         else:
-            line.relate((Kind.FIELD, xpsr, thumb, 24, 0, 1))
-        for place, flag in _FLAGS:
-            line.relate((Kind.FIELD, xpsr, current[flag], place, 0, 1))
-        line.relate((Kind.FIELD, xpsr, before, 9, 2, 1))
+            ssa.relate((Kind.FIELD, xpsr, thumb, 24, 0, 1))
+        for slot, flag in _FLAGS:
+            ssa.relate((Kind.FIELD, xpsr, current[flag], slot, 0, 1))
+        ssa.relate((Kind.FIELD, xpsr, before, 9, 2, 1))
         return xpsr
 
     def _push_floats(self, frame: int, basic: int) -> None:
         # Lazily or not at all (DDI 0553, B3.22): what is there afterwards is not known.
-        line = self._line
-        extended = line.invert(basic)
-        if line.fixed[extended] and not line.domain.bits[extended]:
+        ssa = self._ssa
+        extended = ssa.invert(basic)
+        if ssa.fixed[extended] and not ssa.domain.bits[extended]:
             return
         for index in range(8, 26):
-            line.store(line.offset(frame, 4 * index), line.new(UNMODELLED), 4, extended)
+            ssa.store(ssa.offset(frame, 4 * index), ssa.new(UNMODELLED), 4, extended)
 
     def _exc_return(self, basic: int, thread: int, process: int) -> int:
-        line = self._line
+        ssa = self._ssa
         security = self._security_bits()
-        value = line.new(INPUT)
-        line.learn(value, _FIXED, _FIXED & ~2, Fact.MODE)
-        for place, bit in ((_FTYPE, basic), (_MODE, thread), (_STACK, process)):
-            line.relate((Kind.FIELD, value, bit, place, 0, 1))
+        value = ssa.new(INPUT)
+        ssa.learn(value, _FIXED, _FIXED & ~2, Fact.MODE)
+        for slot, bit in ((_FTYPE, basic), (_MODE, thread), (_STACK, process)):
+            ssa.relate((Kind.FIELD, value, bit, slot, 0, 1))
         if security is not None:
-            for place in (0, 5, 6):
-                line.relate((Kind.FIELD, value, security, place, place, 1))
+            for slot in (0, 5, 6):
+                ssa.relate((Kind.FIELD, value, security, slot, slot, 1))
         return value
 
     def _pop(self, target: Optional[int], current: List[int], is_thread: bool, is_other: bool) -> Resumption:
         # With another frame than that of the exception; with one of a thread.
-        line = self._line
-        value = line.new(INPUT) if target is None else target
+        ssa = self._ssa
+        value = ssa.new(INPUT) if target is None else target
         self._returns_with(value)
         thread = self._bit(value, _MODE)
-        process = self._op(Op.AND, self._bit(value, _STACK), thread) if self._psp else line.constant(0)
-        basic = self._bit(value, _FTYPE) if self._fpu else line.one
-        frame = line.select(process, current[PSP], current[SP])
+        process = self._op(Op.AND, self._bit(value, _STACK), thread) if self._psp else ssa.constant(0)
+        basic = self._bit(value, _FTYPE) if self._fpu else ssa.one
+        frame = ssa.select(process, current[PSP], current[SP])
         if is_thread:
-            self._believe(process, line.one, line.number)
+            self._believe(process, ssa.one, ssa.number)
         if is_other:
-            self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, line.number, line.number, 7))
-        loaded = [line.load(line.offset(frame, 4 * index), 4, line.one) for index in range(8)]
-        for place, variable in zip((0, 1, 2, 3, 12, LR), loaded):
-            current[place] = variable
-        for place, flag in _FLAGS:
-            current[flag] = self._bit(loaded[7], place)
+            self._calls.assumptions.append(Assumption(ALIGNED, SP, frame, frame, ssa.number, ssa.number, 7))
+        loaded = [ssa.load(ssa.offset(frame, 4 * index), 4, ssa.one) for index in range(8)]
+        for slot, variable in zip((0, 1, 2, 3, 12, LR), loaded):
+            current[slot] = variable
+        for slot, flag in _FLAGS:
+            current[flag] = self._bit(loaded[7], slot)
         self._forget(current, (GE, FAULTMASK))
-        raised = line.select(basic, line.offset(frame, _BASIC), line.offset(frame, _EXTENDED))
+        raised = ssa.select(basic, ssa.offset(frame, _BASIC), ssa.offset(frame, _EXTENDED))
         current[MSP] = current[SP]
-        padding = self._op(Op.BITS, loaded[7], line.constant(0), detail=(2, 9, 1))
+        padding = self._op(Op.BITS, loaded[7], ssa.constant(0), detail=(2, 9, 1))
         current[SP] = self._op(Op.OR, raised, padding)
-        current[HANDLER] = line.invert(thread)
+        current[HANDLER] = ssa.invert(thread)
         current[CONTROL] = self._op(Op.BITS, process, current[CONTROL], detail=(1, 0, 1))
-        current[FPCA] = line.invert(basic)
+        current[FPCA] = ssa.invert(basic)
         floats: Dict[int, int] = {}
-        for place in _PUSHED_FLOATS if self._fpu else ():
-            floats[place] = line.new(UNMODELLED, _NO_MODE if place == FP_MODE else 0)
-            current[place] = line.select(basic, current[place], floats[place])
+        for slot in _PUSHED_FLOATS if self._fpu else ():
+            floats[slot] = ssa.new(UNMODELLED, _NO_MODE if slot == FP_MODE else 0)
+            current[slot] = ssa.select(basic, current[slot], floats[slot])
         return Resumption(loaded[6], self._bit(loaded[7], 24), frame, floats)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.recovery.functions.frames import Place
+from gdb_etm.recovery.functions.frames import SavedRegister
 from gdb_etm.recovery.functions.origins import FRAME as OF_FRAME
 from gdb_etm.recovery.functions.origins import Origin
 from gdb_etm.recovery.lift.operations import MASK, SP
@@ -31,7 +31,7 @@ class Assumption(NamedTuple):
     CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
     what it was called with; PRIVATE: the function at ``distance``
     alone writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from."""
-    place: int
+    slot: int
     before: int
     """Variable."""
     after: int
@@ -73,12 +73,12 @@ class Entry(NamedTuple):
 class Calls:
     """Matches calls with returns.
 
-    :param line: The line that is being made.
+    :param ssa: The line that is being made.
     """
 
-    def __init__(self, line: TraceSsa) -> None:
-        self._line = line
-        self._places = (SP,) + line.rules.calls_keep
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
+        self._slots = (SP,) + ssa.rules.calls_keep
         self.frame = NO_FRAME
         """Variable of the canonical frame address of the function that runs."""
         self.activation = 0
@@ -100,13 +100,13 @@ class Calls:
         self.assumptions: List[Assumption] = []
 
     @property
-    def places(self) -> Tuple[int, ...]:
-        """The places that a call keeps."""
-        return self._places
+    def slots(self) -> Tuple[int, ...]:
+        """The slots that a call keeps."""
+        return self._slots
 
     def values(self, current: Sequence[int]) -> Tuple[int, ...]:
-        """Give the variables of the places that a call keeps."""
-        return tuple([current[place] for place in self._places])
+        """Give the variables of the slots that a call keeps."""
+        return tuple([current[slot] for slot in self._slots])
 
     def call(self, number: int, returns_to: int, current: Sequence[int]) -> None:
         """Note a call."""
@@ -125,7 +125,7 @@ class Calls:
         :param number: Of the instruction before it was left.
         """
         for activation in activations:
-            self.ties.setdefault(activation, []).append((len(self._line.accesses), (number, self._line.number)))
+            self.ties.setdefault(activation, []).append((len(self._ssa.accesses), (number, self._ssa.number)))
 
     def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
         """Take an indirect branch that is no call, to see whether it is a return.
@@ -138,7 +138,7 @@ class Calls:
                 call = stack[-deep]
                 del stack[-deep:]
                 self.frame, self.activation = call.frame, call.activation
-                self.assume(call.number, self._places, call.kept, current, CALL)
+                self.assume(call.number, self._slots, call.kept, current, CALL)
                 return
         if not within:
             own = [one for one in self.entries if one.activation == self.activation and not stack]
@@ -148,68 +148,68 @@ class Calls:
             self.entered = True
             self.enter()
 
-    def believe(self, kind: int, place: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
+    def believe(self, kind: int, slot: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
         """Assume what a register, or a word of the frame, holds; or note what it does in terms of the entry.
 
         :param kind: CONSTANT or ARGUMENT.
         :param since: As for :meth:`differ`.
         """
-        line = self._line
+        ssa = self._ssa
         if origin.base >= 0:
-            number = line.number if since is None else since
+            number = ssa.number if since is None else since
             known = (self.function, self.activation, number)
             self.entries.append(Entry(variable, origin.base, origin.distance, *known))
             return
-        base, distance = line.constant(origin.distance), 0
+        base, distance = ssa.constant(origin.distance), 0
         if origin.base == OF_FRAME:
             if self.frame == NO_FRAME:
                 return
             base, distance = self.frame, origin.distance
-        self.differ(kind, place, base, variable, distance, since)
+        self.differ(kind, slot, base, variable, distance, since)
 
     def differ(
-        self, kind: int, place: int, one: int, other: int, distance: int, since: Optional[int] = None
+        self, kind: int, slot: int, one: int, other: int, distance: int, since: Optional[int] = None
     ) -> None:
         """Assume that ``other = one + distance``, where that is not known.
 
         :param kind: CONSTANT or ARGUMENT.
         :param since: The instruction before which ``other`` was found; None for the one that comes now.
         """
-        number = self._line.number
-        if self._line.offset(one, distance) != other:
+        number = self._ssa.number
+        if self._ssa.offset(one, distance) != other:
             since = number if since is None else since
-            self.assumptions.append(Assumption(kind, place, one, other, since, number, distance & MASK))
+            self.assumptions.append(Assumption(kind, slot, one, other, since, number, distance & MASK))
 
-    def locate(self, places: Sequence[Place], current: Sequence[int]) -> None:
+    def locate(self, slots: Sequence[SavedRegister], current: Sequence[int]) -> None:
         """Take what call frame information tells of the moment before an instruction."""
-        line = self._line
-        for register, distance in places:
+        ssa = self._ssa
+        for register, distance in slots:
             variable = current[register]
             if self.frame == NO_FRAME:
-                self.frame = line.offset(variable, -distance)
-            elif line.offset(self.frame, distance) != variable:
-                known = Assumption(FRAME, register, self.frame, variable, line.number, line.number, distance & MASK)
+                self.frame = ssa.offset(variable, -distance)
+            elif ssa.offset(self.frame, distance) != variable:
+                known = Assumption(FRAME, register, self.frame, variable, ssa.number, ssa.number, distance & MASK)
                 self.assumptions.append(known)
 
     def assume(
-        self, number: int, places: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int
+        self, number: int, slots: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int
     ) -> None:
         """Assume that registers have the values that they had.
 
-        :param kept: The variables of the places then.
+        :param kept: The variables of the slots then.
         """
-        for place, before in zip(places, kept):
-            after = current[place]
+        for slot, before in zip(slots, kept):
+            after = current[slot]
             if before != after:
-                self.assumptions.append(Assumption(kind, place, before, after, number, self._line.number))
+                self.assumptions.append(Assumption(kind, slot, before, after, number, self._ssa.number))
 
     def align(self, variable: int) -> None:
         """Assume that what SP is set to is a multiple of 4; the core ignores the other bits (Armv8-M ARM, B3.8)."""
-        number = self._line.number
+        number = self._ssa.number
         self.assumptions.append(Assumption(ALIGNED, SP, variable, variable, number, number, 3))
 
     def align_frame(self) -> None:
         """Assume that the canonical frame address is a multiple of 8, as SP is at each call (AAPCS32, 6.2.1.2)."""
         if self.frame != NO_FRAME:
-            number = self._line.number
+            number = self._ssa.number
             self.assumptions.append(Assumption(ALIGNED, SP, self.frame, self.frame, number, number, 7))

@@ -22,8 +22,8 @@ from gdb_etm.recovery.rules import FrameInformation
 
 _REGISTERS = (*range(13), LR)
 _KEPT = (*range(4, 12), SP)
-_SLOTS = 1 << 10
-# A word of the frame is the place with this number less its distance from the canonical frame address.
+_FRAME_WORDS = 1 << 10
+# A word of the frame is the slot with this number less its distance from the canonical frame address.
 _WORD = 4
 _MADE, _FOUND, _OLD = range(3)
 # What an instruction makes, what it finds where ways meet, and what it has made before.
@@ -37,15 +37,15 @@ _LAST_ARGUMENT = 3
 class Held(NamedTuple):
     """What a register or a word of the frame holds."""
 
-    place: int
-    """The register; that of the frame's words is SP."""
     slot: int
+    """The register; that of the frame's words is SP."""
+    distance: int
     """For a word of the frame, its distance from the canonical frame address, which is negative; 0 for a register."""
     origin: Origin
 
 
 Known = Dict[int, Origin]
-"""Values by place."""
+"""Values by slot."""
 
 
 class EntryValues:
@@ -86,21 +86,21 @@ class EntryValues:
     def at(self, template: Template) -> List[Held]:
         """Tell what is known before an instruction runs; of what is not known by itself, what shares a base."""
         known = self._before(template.address, template)
-        places = self._told(template.address, known)
-        bases = [known[place].base for place in places]
+        slots = self._told(template.address, known)
+        bases = [known[slot].base for slot in slots]
         shared = {base for base in bases if base < 0 or bases.count(base) > 1 or base < FIRST_OTHER}
         kept = [
-            place
-            for place in places
-            if known[place].base in shared and (place < _SLOTS or _is_useful(known[place].base, bases))
+            slot
+            for slot in slots
+            if known[slot].base in shared and (slot < _FRAME_WORDS or _is_useful(known[slot].base, bases))
         ]
-        return [_held(place, known[place]) for place in kept]
+        return [_held(slot, known[slot]) for slot in kept]
 
     def _told(self, address: int, known: Known) -> List[int]:
         # Registers, and words that the function loads.
         bounds = self._information.function(address)
         loaded = self._loaded.get(bounds[0], set()) if bounds is not None else set()
-        return [place for place in sorted(known) if place in loaded or place in _REGISTERS]
+        return [slot for slot in sorted(known) if slot in loaded or slot in _REGISTERS]
 
     def passed(self, template: Template, function: int) -> Optional[Known]:
         """Tell what registers held when a function was called that has returned to an instruction.
@@ -116,16 +116,16 @@ class EntryValues:
         return None
 
     def survivor(self, template: Template, known: Known, base: int, function: int) -> Optional[Held]:
-        """Find a place with a base that a call has kept.
+        """Find a slot with a base that a call has kept.
 
         :param template: The instruction behind the call.
         :param known: What was known before the call.
         :param function: Where the function begins that was called.
         """
         lost = self._loses(function, template)
-        for place in self._told(template.address, known):
-            if known[place].base == base and (place in _KEPT or place > _SLOTS) and place not in lost:
-                return _held(place, known[place])
+        for slot in self._told(template.address, known):
+            if known[slot].base == base and (slot in _KEPT or slot > _FRAME_WORDS) and slot not in lost:
+                return _held(slot, known[slot])
         return None
 
     def _before(self, address: int, like: Template) -> Known:
@@ -145,13 +145,13 @@ class EntryValues:
     def _propagate(self, bounds: Tuple[int, int], like: Template) -> Dict[int, Known]:
         # What is known before each instruction that is reached.
         row = self._information.row(bounds[0])
-        entry = {place: Origin(place, 0) for place in _REGISTERS}
+        entry = {slot: Origin(slot, 0) for slot in _REGISTERS}
         if row is not None and row.register == SP and not row.offset:
             entry[SP] = Origin(FRAME, 0)
         found: Dict[int, Known] = {bounds[0]: entry}
         ways: Dict[int, Dict[int, Known]] = {bounds[0]: {_ENTRY: entry}}
         loaded = self._loaded[bounds[0]] = set()
-        slots = self._private.keeps(bounds, like)
+        keeps_words = self._private.keeps(bounds, like)
         todo = [bounds[0]]
         left = _VISITS * (bounds[1] - bounds[0])
         while todo:
@@ -162,7 +162,7 @@ class EntryValues:
             if template is None or after is None or not left:
                 return {}
             known = dict(found[at])
-            self._execute(template, known, slots, loaded)
+            self._execute(template, known, keeps_words, loaded)
             for address in after:
                 if bounds[0] <= address < bounds[1]:
                     ways.setdefault(address, {})[at] = known
@@ -177,50 +177,51 @@ class EntryValues:
         if len(ways) == 1:
             return ways[0]
         met: Known = {}
-        for place in ways[0]:
-            values = {way.get(place) for way in ways}
+        for slot in ways[0]:
+            values = {way.get(slot) for way in ways}
             if None in values:
                 continue
-            own = self._name(address, place, _FOUND)
+            own = self._name(address, slot, _FOUND)
             values.discard(own)
             value = values.pop() if len(values) == 1 else own
-            met[place] = own if value is None or self._from.get(value.base) == (address, _FOUND) else value
+            met[slot] = own if value is None or self._from.get(value.base) == (address, _FOUND) else value
         return met
 
-    def _name(self, address: int, place: int, kind: int) -> Origin:
+    def _name(self, address: int, slot: int, kind: int) -> Origin:
         # A value that comes from somewhere, with a base of its own.
-        key = (address, place, kind)
+        key = (address, slot, kind)
         base = self._names.setdefault(key, FIRST_OTHER + len(self._names))
         self._from[base] = address, kind
         return Origin(base, 0)
 
-    def _execute(self, template: Template, known: Known, slots: bool, loaded: Set[int]) -> None:
+    def _execute(self, template: Template, known: Known, keeps_words: bool, loaded: Set[int]) -> None:
         always = template.condition == ALWAYS
         self._rename(template.address, known)
         for step in template.steps:
             op, outputs, inputs, detail = step
-            read = [known.get(place) if place >= 0 else Origin(CONSTANT, self._value(~place)) for place in inputs]
+            read = [known.get(slot) if slot >= 0 else Origin(CONSTANT, self._value(~slot)) for slot in inputs]
             if op == Op.STORE:
-                _store(known, read[0], read[1] if always and slots else None, detail[0])
+                _store(known, read[0], read[1] if always and keeps_words else None, detail[0])
                 continue
             result: Optional[Origin] = None
-            slot = _slot(read[0].distance) if op == Op.LOAD and read[0] is not None and read[0].base == FRAME else 0
-            loaded.add(slot)
-            if always or all(place >= TEMPORARY for place in outputs):
+            at_frame = op == Op.LOAD and read[0] is not None and read[0].base == FRAME
+            word = _frame_word(read[0].distance) if at_frame and read[0] is not None else 0
+            loaded.add(word)
+            if always or all(slot >= TEMPORARY for slot in outputs):
                 # The address of a store that may have run is one that may have been written.
                 result = self._load(known, read[0], detail[0]) if op == Op.LOAD else _result(step, read)
-            for place in outputs:
-                known[place] = result or self._name(template.address, place, _MADE)
-                if slot > _SLOTS and always and slots and detail[0] == _WORD:
-                    known[slot] = known[place]
+            for slot in outputs:
+                known[slot] = result or self._name(template.address, slot, _MADE)
+                if word > _FRAME_WORDS and always and keeps_words and detail[0] == _WORD:
+                    known[word] = known[slot]
         self._leave(template, known)
 
     def _rename(self, address: int, known: Known) -> None:
         # What the same instruction has made before is another value than what it makes now.
-        for place, value in list(known.items()):
+        for slot, value in list(known.items()):
             where, kind = self._from.get(value.base, (0, _FOUND))
             if where == address and kind != _FOUND:
-                known[place] = self._name(address, place, _OLD)
+                known[slot] = self._name(address, slot, _OLD)
 
     def _loses(self, function: int, like: Template) -> Set[int]:
         # What a function writes, though nothing tells that it saves that.
@@ -250,14 +251,14 @@ class EntryValues:
         # Drop what lives within one instruction, what a call or an SVC's handler does not keep, and what an exception
         # may overwrite.
         pointer = known.get(SP)
-        lowest = _slot(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
+        lowest = _frame_word(pointer.distance) if pointer is not None and pointer.base == FRAME else 0
         direct = template.call and template.target is None
         lost = self._loses(template.goes_to, template) if direct else set()
-        for place in list(known):
-            if place > max(lowest, _SLOTS) or place < _SLOTS and place not in _REGISTERS and place != SP:
-                del known[place]
-            elif (template.call or template.asks) and place < _SLOTS and (place not in _KEPT or place in lost):
-                known[place] = self._name(template.address, place, _MADE)
+        for slot in list(known):
+            if slot > max(lowest, _FRAME_WORDS) or slot < _FRAME_WORDS and slot not in _REGISTERS and slot != SP:
+                del known[slot]
+            elif (template.call or template.asks) and slot < _FRAME_WORDS and (slot not in _KEPT or slot in lost):
+                known[slot] = self._name(template.address, slot, _MADE)
 
     def _load(self, known: Known, address: Optional[Origin], size: int) -> Optional[Origin]:
         if address is None:
@@ -265,11 +266,11 @@ class EntryValues:
         if address.base == CONSTANT:
             value = self._read(address.distance, size)
             return None if value is None else Origin(CONSTANT, value)
-        return known.get(_slot(address.distance)) if address.base == FRAME and size == _WORD else None
+        return known.get(_frame_word(address.distance)) if address.base == FRAME and size == _WORD else None
 
 
-def _held(place: int, origin: Origin) -> Held:
-    return Held(SP, _SLOTS - place, origin) if place > _SLOTS else Held(place, 0, origin)
+def _held(slot: int, origin: Origin) -> Held:
+    return Held(SP, _FRAME_WORDS - slot, origin) if slot > _FRAME_WORDS else Held(slot, 0, origin)
 
 
 def _is_useful(base: int, bases: List[int]) -> bool:
@@ -277,19 +278,19 @@ def _is_useful(base: int, bases: List[int]) -> bool:
     return base < 0 or base <= _LAST_ARGUMENT or base >= FIRST_OTHER and bases.count(base) > 1
 
 
-def _slot(distance: int) -> int:
-    return _SLOTS - (distance - (distance >> 31 << 32))
+def _frame_word(distance: int) -> int:
+    return _FRAME_WORDS - (distance - (distance >> 31 << 32))
 
 
 def _store(known: Known, address: Optional[Origin], value: Optional[Origin], size: int) -> None:
     # Words of the frame that are not known to be elsewhere lose what they held.
     if address is None or address.base != FRAME:
         return
-    place = _slot(address.distance)
-    for other in [one for one in known if one > _SLOTS and place - size < one < place + _WORD]:
+    slot = _frame_word(address.distance)
+    for other in [one for one in known if one > _FRAME_WORDS and slot - size < one < slot + _WORD]:
         del known[other]
-    if value is not None and size == _WORD and place > _SLOTS:
-        known[place] = value
+    if value is not None and size == _WORD and slot > _FRAME_WORDS:
+        known[slot] = value
 
 
 def _result(step: Step, read: List[Optional[Origin]]) -> Optional[Origin]:

@@ -97,7 +97,7 @@ class Escape:
                 points = False
             other |= op == Op.CLOBBER
             pointers = pointers.union(outputs) if points else pointers.difference(outputs)
-        copied = {place for place in pointers.intersection(template.writes) if place < TEMPORARY}
+        copied = {slot for slot in pointers.intersection(template.writes) if slot < TEMPORARY}
         return None if copied.difference(allowed, _FLAGS) else own and not other
 
 
@@ -115,12 +115,12 @@ class Owner(NamedTuple):
 class Owned:
     """The accesses of a line to frames that only their own function can reach.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     :param calls: Of the same line.
     """
 
-    def __init__(self, line: TraceSsa, calls: Optional[Calls] = None) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa, calls: Optional[Calls] = None) -> None:
+        self._ssa = ssa
         self._ties = {} if calls is None else calls.ties
         self.others: Set[Tuple[int, int]] = set()
         """Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`."""
@@ -134,7 +134,7 @@ class Owned:
     def note(self, first: int, owner: Owner) -> None:
         """Take it that all accesses from one on are to a frame."""
         if owner.frame != NO_FRAME:
-            for number in range(first, len(self._line.accesses)):
+            for number in range(first, len(self._ssa.accesses)):
                 self._owners[number] = owner
 
     def keeps(self, older: int, later: int) -> bool:
@@ -147,7 +147,7 @@ class Owned:
             return False
         if self.others and not self._is_thread(one.activation, older, later):
             return False
-        if later == len(self._line.accesses):
+        if later == len(self._ssa.accesses):
             lowest = self.active.get((one.activation, one.function))
             return lowest is not None and self._is_above(older, lowest)
         return other is not None and one[:2] == other[:2] and self._is_below(later, other.frame)
@@ -167,19 +167,19 @@ class Owned:
 
         :param number: Of an access to such a frame.
         """
-        owner, line = self._owners[number], self._line
+        owner, ssa = self._owners[number], self._ssa
         if owner.function in self.strange:
             return None
         self.strange.add(owner.function)
-        at = line.accesses[number].number
+        at = ssa.accesses[number].number
         return Assumption(PRIVATE, SP, owner.frame, owner.frame, at, at, owner.function)
 
     def _is_above(self, number: int, lowest: int) -> bool:
-        domain, access = self._line.domain, self._line.accesses[number]
+        domain, access = self._ssa.domain, self._ssa.accesses[number]
         return domain.mask[lowest] == MASK and domain.bits[access.address] >= domain.bits[lowest]
 
     def _is_below(self, number: int, frame: int) -> bool:
-        domain, access = self._line.domain, self._line.accesses[number]
+        domain, access = self._ssa.domain, self._ssa.accesses[number]
         if domain.mask[frame] & domain.mask[access.address] != MASK:
             return False
         return domain.bits[access.address] + access.size <= domain.bits[frame]

@@ -17,7 +17,7 @@ _LONG = 1 << 14
 # Bytes of a function that are looked at.
 
 
-class Place(NamedTuple):
+class SavedRegister(NamedTuple):
     """A register and its distance from the canonical frame address."""
 
     register: int
@@ -34,25 +34,25 @@ class Frames:
     def __init__(self, information: FrameInformation, template: Callable[[int, Template], Optional[Template]]) -> None:
         self._information = information
         self._template = template
-        self._known: Dict[int, Tuple[Place, ...]] = {}
+        self._known: Dict[int, Tuple[SavedRegister, ...]] = {}
         self._bodies: Dict[int, Tuple[int, Optional[int]]] = {}
 
-    def at(self, template: Template) -> Tuple[Place, ...]:
+    def at(self, template: Template) -> Tuple[SavedRegister, ...]:
         """Give the registers that are known before an instruction runs; none where nothing is told."""
         found = self._known.get(template.address)
         if found is None:
             found = self._known[template.address] = self._find(template)
         return found
 
-    def _find(self, template: Template) -> Tuple[Place, ...]:
+    def _find(self, template: Template) -> Tuple[SavedRegister, ...]:
         row = self._information.row(template.address)
         if row is None:
             return ()
-        places: List[Place] = [Place(row.register, -row.offset)]
+        places: List[SavedRegister] = [SavedRegister(row.register, -row.offset)]
         if row.register != SP:
             distance = self._stack_pointer(template, row)
             if distance is not None:
-                places.append(Place(SP, distance))
+                places.append(SavedRegister(SP, distance))
         return tuple(places)
 
     def _stack_pointer(self, template: Template, row: FrameRow) -> Optional[int]:

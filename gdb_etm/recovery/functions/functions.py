@@ -21,7 +21,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 class Functions:
     """Assumes what follows for a line.
 
-    :param line: The line that is being made.
+    :param ssa: The line that is being made.
     :param calls: Of the same line.
     :param information: Of the program.
     :param template: Gives the instruction at an address, of the instruction set of another one.
@@ -29,26 +29,26 @@ class Functions:
 
     def __init__(
         self,
-        line: TraceSsa,
+        ssa: TraceSsa,
         calls: Calls,
         information: FrameInformation,
         template: Callable[[int, Template], Optional[Template]],
     ) -> None:
-        self._line = line
+        self._ssa = ssa
         self._calls = calls
         self._information = information
-        branches = Branches(information, line.program)
-        value = line.domain.bits.__getitem__
+        branches = Branches(information, ssa.program)
+        value = ssa.domain.bits.__getitem__
         self._frames = Frames(information, template)
         self._private = Escape(information, branches, template)
-        self._hoisted = EntryValues(information, branches, self._private, template, value, line.read_constant)
-        self.owned = Owned(line, calls)
+        self._hoisted = EntryValues(information, branches, self._private, template, value, ssa.read_constant)
+        self.owned = Owned(ssa, calls)
         """Accesses to frames that nobody else can reach."""
 
     def arrive(self, template: Template, current: Sequence[int]) -> None:
         """Take what is told of the moment before an instruction, where SP or a frame pointer has changed.
 
-        :param current: The variable of each place.
+        :param current: The variable of each slot.
         """
         calls = self._calls
         calls.locate(self._frames.at(template), current)
@@ -72,22 +72,22 @@ class Functions:
                 continue
             if base in groups:
                 one, at = groups[base]
-                calls.differ(CONSTANT, held.place, one, variable, distance - at)
+                calls.differ(CONSTANT, held.slot, one, variable, distance - at)
                 continue
             if base >= 0:
                 groups[base] = variable, distance
             if base < FIRST_OTHER:
-                calls.believe(CONSTANT, held.place, variable, held.origin)
+                calls.believe(CONSTANT, held.slot, variable, held.origin)
 
     def _variable(self, held: Held, current: Sequence[int]) -> Optional[int]:
         # A word of the frame is read, as it were.
-        calls, line = self._calls, self._line
-        if not held.slot:
-            return current[held.place]
+        calls, ssa = self._calls, self._ssa
+        if not held.distance:
+            return current[held.slot]
         if calls.frame == NO_FRAME:
             return None
-        first = len(line.accesses)
-        variable = line.load(line.offset(calls.frame, held.slot), 4, line.one)
+        first = len(ssa.accesses)
+        variable = ssa.load(ssa.offset(calls.frame, held.distance), 4, ssa.one)
         self.owned.note(first, Owner(calls.activation, calls.function, calls.frame))
         return variable
 

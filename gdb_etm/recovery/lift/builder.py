@@ -23,19 +23,19 @@ from gdb_etm.recovery.lift.operations import (
     Op,
     Operand,
     Operation,
-    Place,
+    Slot,
     V,
     Z,
 )
 
 PC = 15
 ZERO, ONE = Const(0), Const(1)
-CORE: Tuple[Place, ...] = tuple(range(13)) + (SP, LR)
+CORE: Tuple[Slot, ...] = tuple(range(13)) + (SP, LR)
 """All core registers but the program counter."""
-FLOATS: Tuple[Place, ...] = tuple(range(S0, S0 + 32))
-"""All floating-point registers that are places."""
-FLAGS: Tuple[Place, ...] = (N, Z, C, V)
-EVERYTHING: Tuple[Place, ...] = CORE + FLAGS + (GE, FPSCR) + FLOATS
+FLOATS: Tuple[Slot, ...] = tuple(range(S0, S0 + 32))
+"""All floating-point registers that are slots."""
+FLAGS: Tuple[Slot, ...] = (N, Z, C, V)
+EVERYTHING: Tuple[Slot, ...] = CORE + FLAGS + (GE, FPSCR) + FLOATS
 """What an instruction that is not known at all may write."""
 
 
@@ -56,7 +56,7 @@ class Builder:
         self.isa = isa
         self.m_profile = m_profile
         self._operations: List[Operation] = []
-        self._sets: Dict[Place, Operand] = {}
+        self._sets: Dict[Slot, Operand] = {}
         self._next = TEMPORARY
         self._taken: Optional[Operand] = None
         self._target: Optional[Operand] = None
@@ -90,30 +90,30 @@ class Builder:
             return Const(apply(op, detail, known))
         return self._emit(op, inputs, detail)
 
-    def _emit(self, op: Op, inputs: Tuple[Operand, ...], detail: Tuple[int, ...] = ()) -> Place:
-        place = self._next
+    def _emit(self, op: Op, inputs: Tuple[Operand, ...], detail: Tuple[int, ...] = ()) -> Slot:
+        slot = self._next
         self._next += 1
-        self._operations.append(Operation(op, (place,), inputs, detail))
-        return place
+        self._operations.append(Operation(op, (slot,), inputs, detail))
+        return slot
 
-    def unknown(self) -> Place:
+    def unknown(self) -> Slot:
         """Give a value that nothing tells."""
         return self._emit(Op.UNKNOWN, ())
 
-    def lose(self, places: Iterable[Place]) -> None:
-        """Let places have unknown values: the instruction may write them and there is no model for it."""
+    def lose(self, slots: Iterable[Slot]) -> None:
+        """Let slots have unknown values: the instruction may write them and there is no model for it."""
         self._modelled = False
-        self.forget(places)
+        self.forget(slots)
 
-    def forget(self, places: Iterable[Place]) -> None:
-        """Let places have values that come from outside, as a coprocessor's register does."""
+    def forget(self, slots: Iterable[Slot]) -> None:
+        """Let slots have values that come from outside, as a coprocessor's register does."""
         outputs = []
-        for place in places:
-            if place == PC:
+        for slot in slots:
+            if slot == PC:
                 self.branch(self.unknown(), True)
                 continue
             outputs.append(self._next)
-            self._sets[place] = self._next
+            self._sets[slot] = self._next
             self._next += 1
         if outputs:
             self._operations.append(Operation(Op.UNKNOWN, tuple(outputs), ()))
@@ -129,7 +129,7 @@ class Builder:
         self.clobber()
         self.lose((FPCA, FP_MODE))
 
-    def load(self, size: int, address: Operand) -> Place:
+    def load(self, size: int, address: Operand) -> Slot:
         """Load 1, 2 or 4 bytes, zero-extended."""
         return self._emit(Op.LOAD, (address,), (size,))
 
@@ -161,14 +161,14 @@ class Builder:
         """Give whether a condition code from 0 to 13 holds."""
         return self.value(Op.CONDITION, *FLAGS, detail=(code,))
 
-    def set(self, place: Place, value: Operand, aligned: bool = False) -> None:
-        """Let a place have a value after the instruction; bits 1:0 of an M-profile stack pointer are not writable.
+    def set(self, slot: Slot, value: Operand, aligned: bool = False) -> None:
+        """Let a slot have a value after the instruction; bits 1:0 of an M-profile stack pointer are not writable.
 
         :param aligned: Whether the value is known to be a multiple of 4.
         """
-        if place == SP and self.m_profile and not (aligned or self._keeps_alignment(value)):
+        if slot == SP and self.m_profile and not (aligned or self._keeps_alignment(value)):
             value = self.value(Op.BITS, value, ZERO, detail=(2, 2, 30))
-        self._sets[place] = value
+        self._sets[slot] = value
 
     def _keeps_alignment(self, value: Operand) -> bool:
         if isinstance(value, Const):
@@ -221,9 +221,9 @@ class Builder:
             other = Builder(self.address, self.size, self.isa, self.m_profile)
             other.give_up()
             return other.finish()
-        sets = {place: operand for place, operand in self._sets.items() if operand != place}
+        sets = {slot: operand for slot, operand in self._sets.items() if operand != slot}
         first: List[Operation] = []
-        kept: Dict[Place, Place] = {}
+        kept: Dict[Slot, Slot] = {}
 
         def old(operand: Operand) -> Operand:
             # What is read at the end must be set aside if it is overwritten before.
@@ -235,15 +235,15 @@ class Builder:
                 first.append(Operation(Op.COPY, (kept[operand],), (operand,)))
             return kept[operand]
 
-        sets = {place: old(operand) for place, operand in list(sets.items())}
+        sets = {slot: old(operand) for slot, operand in list(sets.items())}
         ends = [None if operand is None else old(operand) for operand in (self._taken, self._target)]
         aligned = [old(operand) for operand in self._aligned]
         operations = first + self._operations
         names = _names(operations, sets)
         operations = [_renamed(operation, names) for operation in operations]
-        for place, operand in sets.items():
-            if isinstance(operand, Const) or names.get(operand) != place:
-                operations.append(Operation(Op.COPY, (place,), (_name(operand, names),)))
+        for slot, operand in sets.items():
+            if isinstance(operand, Const) or names.get(operand) != slot:
+                operations.append(Operation(Op.COPY, (slot,), (_name(operand, names),)))
         taken, target = [None if operand is None else _name(operand, names) for operand in ends]
         if isinstance(taken, Const):
             operations.append(Operation(Op.COPY, (self._next,), (taken,)))
@@ -260,24 +260,24 @@ class Builder:
         )
 
 
-def _names(operations: List[Operation], sets: Dict[Place, Operand]) -> Dict[Place, Place]:
+def _names(operations: List[Operation], sets: Dict[Slot, Operand]) -> Dict[Slot, Slot]:
     # Temporaries that can be computed right where they go, because nobody reads the old value later on.
-    made = {place: index for index, operation in enumerate(operations) for place in operation.outputs}
-    names: Dict[Place, Place] = {}
-    for place, operand in sets.items():
+    made = {slot: index for index, operation in enumerate(operations) for slot in operation.outputs}
+    names: Dict[Slot, Slot] = {}
+    for slot, operand in sets.items():
         if isinstance(operand, Const) or operand not in made or operand in names:
             continue
-        if not any(place in operation.inputs for operation in operations[made[operand] + 1 :]):
-            names[operand] = place
+        if not any(slot in operation.inputs for operation in operations[made[operand] + 1 :]):
+            names[operand] = slot
     return names
 
 
-def _name(operand: Operand, names: Dict[Place, Place]) -> Operand:
+def _name(operand: Operand, names: Dict[Slot, Slot]) -> Operand:
     return operand if isinstance(operand, Const) else names.get(operand, operand)
 
 
-def _renamed(operation: Operation, names: Dict[Place, Place]) -> Operation:
+def _renamed(operation: Operation, names: Dict[Slot, Slot]) -> Operation:
     return operation._replace(
-        outputs=tuple([names.get(place, place) for place in operation.outputs]),
+        outputs=tuple([names.get(slot, slot) for slot in operation.outputs]),
         inputs=tuple([_name(operand, names) for operand in operation.inputs]),
     )

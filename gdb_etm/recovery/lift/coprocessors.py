@@ -94,15 +94,15 @@ def _registers(build: Builder, word: int, address: Operand, count: int, size: in
     if size == 4:
         build.align(address)
     for index in range(count):
-        place = S0 + number + index
+        slot = S0 + number + index
         at = build.offset(address, 4 * index)
         exists = number + index < 32
         if word & 0x00100000:
             value = build.load(size, at)
             if exists:
-                build.set(place, value)
+                build.set(slot, value)
         else:
-            build.store(size, at, place if exists else build.unknown())
+            build.store(size, at, slot if exists else build.unknown())
 
 
 def _lazy(build: Builder, word: int) -> None:
@@ -124,16 +124,16 @@ def _clear(build: Builder, word: int) -> None:
 def _transfer_two(build: Builder, word: int) -> None:
     cores = word >> 12 & 0xF, word >> 16 & 0xF
     if is_double(word):
-        places = second(word, True)
+        slots = second(word, True)
     else:
         start = single(word & 0xF, word >> 5 & 1)
-        places = tuple([place for place in (start, start + 1) if place < S0 + 32])
+        slots = tuple([slot for slot in (start, start + 1) if slot < S0 + 32])
     if word & 0x00100000:
-        for core, value in zip(cores, words(build, places)):
+        for core, value in zip(cores, words(build, slots)):
             build.set(core, value)
     else:
-        for place, core in zip(places, cores):
-            build.set(place, core)
+        for slot, core in zip(slots, cores):
+            build.set(slot, core)
 
 
 def _transfer(build: Builder, word: int) -> None:
@@ -143,26 +143,26 @@ def _transfer(build: Builder, word: int) -> None:
     elif kind == 7:
         _system_register(build, word >> 16 & 0xF, core, loads)
     elif kind == 0:
-        place = first(word, False)[0]
+        slot = first(word, False)[0]
         half = word >> 8 & 0xF == 9
         if loads:
-            build.set(core, build.field(place, 0, 16) if half else place)
+            build.set(core, build.field(slot, 0, 16) if half else slot)
         else:
-            build.set(place, build.field(core, 0, 16) if half else core)
+            build.set(slot, build.field(core, 0, 16) if half else core)
     else:
         build.give_up()
 
 
 def _transfer_scalar(build: Builder, word: int) -> None:
-    core, places = word >> 12 & 0xF, first(word, True)
+    core, slots = word >> 12 & 0xF, first(word, True)
     index, whole = word >> 21 & 1, not word & 0x00C00060
     if word & 0x00100000:
         if whole:
-            build.set(core, places[index] if places else build.unknown())
+            build.set(core, slots[index] if slots else build.unknown())
         else:
             build.lose((core,))
-    elif whole and places:
-        build.set(places[index], core)
+    elif whole and slots:
+        build.set(slots[index], core)
     elif word & 0x00800000 or not whole:
         build.lose(FLOATS)
 

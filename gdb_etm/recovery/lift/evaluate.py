@@ -54,9 +54,9 @@ def _signed(value: int, bits: int = 32) -> int:
 
 
 def _bits(inputs: Inputs, detail: Detail) -> int:
-    place, source, count = detail
+    slot, source, count = detail
     mask = (1 << count) - 1
-    return inputs[1] & ~(mask << place) | (inputs[0] >> source & mask) << place
+    return inputs[1] & ~(mask << slot) | (inputs[0] >> source & mask) << slot
 
 
 def _ror(inputs: Inputs, _detail: Detail) -> int:

@@ -70,8 +70,8 @@ def _immediate(build: Builder, word: int, double: bool) -> None:
         values = [0, sign | (0x3FC00000 if number & 0x40 else 0x40000000) | fraction << 16]
     else:
         values = [sign | (0x3E000000 if number & 0x40 else 0x40000000) | fraction << 19]
-    for place, value in zip(destination(word, double), values):
-        build.set(place, Const(value))
+    for slot, value in zip(destination(word, double), values):
+        build.set(slot, Const(value))
 
 
 def _one_operand(build: Builder, word: int, double: bool) -> None:
@@ -95,8 +95,8 @@ def _move(build: Builder, word: int, double: bool) -> None:
         values[-1] = _negated(build, values[-1])
     elif word & 0x80:
         values[-1] = build.value(Op.AND, values[-1], Const(0x7FFFFFFF))
-    for place, value in zip(destination(word, double), values):
-        build.set(place, value)
+    for slot, value in zip(destination(word, double), values):
+        build.set(slot, value)
 
 
 def _compare(build: Builder, word: int, double: bool) -> None:
@@ -124,20 +124,20 @@ def _compute(build: Builder, word: int, kind: int, high: bool) -> None:
 
 def _fixed_point(build: Builder, word: int) -> None:
     # Scaling by a power of two is exact, so that rounding is left to the conversion alone.
-    place, size, unsigned = destination(word, False)[0], 32 if word & 0x80 else 16, bool(word & 0x10000)
+    slot, size, unsigned = destination(word, False)[0], 32 if word & 0x80 else 16, bool(word & 0x10000)
     fraction = size - (word << 1 & 0x1E | word >> 5 & 1)
     if fraction < 0:
         build.give_up()
     elif word & 0x40000:
-        scaled = build.value(Op.FMUL, place, Const(127 + fraction << 23), _NEAREST)
+        scaled = build.value(Op.FMUL, slot, Const(127 + fraction << 23), _NEAREST)
         value = build.value(Op.FTOU if unsigned else Op.FTOS, scaled, _TOWARDS_ZERO)
-        build.set(place, value if size == 32 else _narrowed(build, value, unsigned))
+        build.set(slot, value if size == 32 else _narrowed(build, value, unsigned))
     else:
-        source: Operand = place
+        source: Operand = slot
         if size == 16:
-            source = build.field(place, 0, 16) if unsigned else build.sign(place, 16)
+            source = build.field(slot, 0, 16) if unsigned else build.sign(slot, 16)
         number = build.value(Op.UTOF if unsigned else Op.STOF, source, _NEAREST)
-        build.set(place, build.value(Op.FMUL, number, Const(127 - fraction << 23), _NEAREST))
+        build.set(slot, build.value(Op.FMUL, number, Const(127 - fraction << 23), _NEAREST))
 
 
 def _narrowed(build: Builder, value: Operand, unsigned: bool) -> Operand:
@@ -166,8 +166,8 @@ def lift_unconditional(build: Builder, word: int) -> None:
     elif not word & 0x00800000 and not word & 0x40:
         code = (0, 6, 10, 12)[word >> 20 & 3]
         sources = zip(words(build, first(word, double)), words(build, second(word, double)))
-        for place, (yes, no) in zip(destination(word, double), sources):
-            build.set(place, build.value(Op.SELECT, build.condition(code), yes, no))
+        for slot, (yes, no) in zip(destination(word, double), sources):
+            build.set(slot, build.value(Op.SELECT, build.condition(code), yes, no))
     elif word & 0x00BC0040 == 0x00BC0040:
         build.lose(destination(word, False))  # VCVTA and its like
     else:

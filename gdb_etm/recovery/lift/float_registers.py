@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from gdb_etm.recovery.lift.builder import ONE, Builder
-from gdb_etm.recovery.lift.operations import FP_DEFAULT, FP_MODE, FPCA, FPSCR, S0, Op, Operand, Place
+from gdb_etm.recovery.lift.operations import FP_DEFAULT, FP_MODE, FPCA, FPSCR, S0, Op, Operand, Slot
 
 _DOUBLE = 11
 
-Words = Tuple[Place, ...]
-"""The places of a register: one for a single-precision register, two for a double, none for d16 to d31."""
+Words = Tuple[Slot, ...]
+"""The slots of a register: one for a single-precision register, two for a double, none for d16 to d31."""
 
 
 def begin(build: Builder) -> None:
@@ -42,8 +42,8 @@ def is_double(word: int) -> bool:
     return word >> 8 & 0xF == _DOUBLE
 
 
-def single(field: int, low: int) -> Place:
-    """Give the place of s register ``field:low``."""
+def single(field: int, low: int) -> Slot:
+    """Give the slot of s register ``field:low``."""
     return S0 + (field << 1 | low)
 
 
@@ -68,6 +68,6 @@ def second(word: int, double: bool) -> Words:
     return _register(word & 0xF, word >> 5 & 1, double)
 
 
-def words(build: Builder, places: Words) -> List[Operand]:
-    """Give the values of a register, unknown where it is no place."""
-    return list(places) if places else [build.unknown(), build.unknown()]
+def words(build: Builder, slots: Words) -> List[Operand]:
+    """Give the values of a register, unknown where it is no slot."""
+    return list(slots) if slots else [build.unknown(), build.unknown()]

@@ -9,7 +9,7 @@ from typing import Tuple
 
 from gdb_etm.recovery.lift.alu import rotate, saturate
 from gdb_etm.recovery.lift.builder import ONE, PC, ZERO, Builder
-from gdb_etm.recovery.lift.operations import GE, Const, Op, Operand, Place
+from gdb_etm.recovery.lift.operations import GE, Const, Op, Operand, Slot
 
 Pair = Tuple[Operand, Operand]
 """A value of 64 bits, low word first."""
@@ -92,7 +92,7 @@ def _products(build: Builder, first: Operand, second: Operand, exchange: bool) -
 
 
 def dual_multiply_long(
-    build: Builder, destinations: Tuple[Place, Place], first: Operand, second: Operand, exchange: bool, minus: bool
+    build: Builder, destinations: Tuple[Slot, Slot], first: Operand, second: Operand, exchange: bool, minus: bool
 ) -> None:
     """Multiply both halves and accumulate the products in 64 bits: SMLALD, SMLSLD."""
     low, high = _products(build, first, second, exchange)
@@ -141,14 +141,14 @@ def product_of(build: Builder, first: Operand, second: Operand, signed: bool) ->
     return build.value(Op.MUL, first, second), build.value(Op.SMULH if signed else Op.UMULH, first, second)
 
 
-def multiply_halves_long(build: Builder, low: Place, high: Place, first: Operand, second: Operand) -> None:
+def multiply_halves_long(build: Builder, low: Slot, high: Slot, first: Operand, second: Operand) -> None:
     """Multiply two sign-extended halves and add to 64 bits: SMLALBB and its like."""
     total = accumulated(build, (low, high), _extended(build, build.value(Op.MUL, first, second)))
     build.set(low, total[0])
     build.set(high, total[1])
 
 
-def add_both(build: Builder, low: Place, high: Place, product: Pair) -> None:
+def add_both(build: Builder, low: Slot, high: Slot, product: Pair) -> None:
     """Add two words to a product of 64 bits: UMAAL."""
     total = accumulated(build, product, (low, ZERO))
     total = accumulated(build, total, (high, ZERO))

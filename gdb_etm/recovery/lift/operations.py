@@ -1,4 +1,4 @@
-"""What an instruction computes, as relations between places: the words that lifting and solving share."""
+"""What an instruction computes, as relations between slots: the words that lifting and solving share."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 
 Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
 1:0 of a stack pointer are always 0."""
 HANDLER = 28
-"""Place of one bit: whether an M-profile core is in Handler mode."""
+"""Slot of one bit: whether an M-profile core is in Handler mode."""
 FPCA, FP_MODE, FP_DEFAULT = 29, 30, 31
 """Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
 
 Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
 FP_DEFAULT, and the flags in FPSCR are not known."""
 S0 = 32
-"""Place of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
+"""Slot of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
 MEANT = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
-"""Bits that operations keep track of, where that is not a whole register: the others of these places mean nothing.
+"""Bits that operations keep track of, where that is not a whole register: the others of these slots mean nothing.
 
 Those of CONTROL are nPRIV and SPSEL, those of FPSCR the condition flags."""
 APART = {CONTROL: (FPCA, 2, 1), FPSCR: (FP_MODE, 22, 5)}
-"""Of registers with bits that are a place of their own: that place, the lowest of the bits, and how many they are."""
+"""Of registers with bits that are a slot of their own: that slot, the lowest of the bits, and how many they are."""
 TEMPORARY = 64
-"""First of the places that live within one instruction."""
+"""First of the slots that live within one instruction."""
 
-PLACES = {"r%d" % number: number for number in range(13)}
-PLACES.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
-PLACES.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
-PLACES.update({"handler": HANDLER, "fpca": FPCA, "fp_mode": FP_MODE, "fp_default": FP_DEFAULT})
-PLACES.update({"s%d" % number: S0 + number for number in range(32)})
-"""Place of each register by its lower-case name."""
+SLOTS = {"r%d" % number: number for number in range(13)}
+SLOTS.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
+SLOTS.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
+SLOTS.update({"handler": HANDLER, "fpca": FPCA, "fp_mode": FP_MODE, "fp_default": FP_DEFAULT})
+SLOTS.update({"s%d" % number: S0 + number for number in range(32)})
+"""Slot of each register by its lower-case name."""
 
 
 def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
-    """Tell what a register's value says of places: of each the bits that are meant, and what they are.
+    """Tell what a register's value says of slots: of each the bits that are meant, and what they are.
 
-    :param name: As in :data:`PLACES`; or xpsr, which is the flags, GE and whether it is Handler mode; or cpsr.
+    :param name: As in :data:`SLOTS`; or xpsr, which is the flags, GE and whether it is Handler mode; or cpsr.
     """
     if name in ("xpsr", "cpsr"):
-        status = tuple([(place, 1, value >> bit & 1) for place, bit in FLAGS])
+        status = tuple([(slot, 1, value >> bit & 1) for slot, bit in FLAGS])
         status += ((GE, 0xF, value >> 16 & 0xF),)
         return status if name == "cpsr" else status + ((HANDLER, 1, int(bool(value & 0x1FF))),)
-    place = PLACES.get(name)
-    if place is None:
+    slot = SLOTS.get(name)
+    if slot is None:
         return ()
-    meant = MEANT.get(place, MASK)
-    own = ((place, meant, value & meant),)
-    if place == CONTROL:
+    meant = MEANT.get(slot, MASK)
+    own = ((slot, meant, value & meant),)
+    if slot == CONTROL:
         return own + ((FPCA, 1, value >> 2 & 1),)
-    if place == FPSCR:
+    if slot == FPSCR:
         return own + ((FP_MODE, MASK, value >> 22 & 0x1F),)
     return own
 
@@ -71,8 +71,8 @@ class Const(NamedTuple):
     """32 bits, unsigned."""
 
 
-Place = int
-Operand = Union[Place, Const]
+Slot = int
+Operand = Union[Slot, Const]
 
 
 class Op(IntEnum):
@@ -180,7 +180,7 @@ class Operation(NamedTuple):
     """One relation; operations of an instruction are in the order in which they are computed."""
 
     op: Op
-    outputs: Tuple[Place, ...]
+    outputs: Tuple[Slot, ...]
     inputs: Tuple[Operand, ...]
     detail: Tuple[int, ...] = ()
 
@@ -188,16 +188,16 @@ class Operation(NamedTuple):
 class Lifted(NamedTuple):
     """One instruction, as if its condition held.
 
-    A place that is read after it was written in the same instruction has the new value.  Nothing here says what a
+    A slot that is read after it was written in the same instruction has the new value.  Nothing here says what a
     failed condition does: an instruction that is executed conditionally (in an IT block, or by A32's condition field)
-    then leaves all places and all memory as they were.
+    then leaves all slots and all memory as they were.
     """
 
     size: int
     """2 or 4 bytes."""
     operations: Tuple[Operation, ...]
-    taken: Optional[Place] = None
-    """A place of one bit that is 1 when the branch is taken; None when it is no conditional branch.
+    taken: Optional[Slot] = None
+    """A slot of one bit that is 1 when the branch is taken; None when it is no conditional branch.
 
     The condition of a plain conditional branch (``beq``) is this, not an execution condition."""
     target: Optional[Operand] = None

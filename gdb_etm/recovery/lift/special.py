@@ -41,8 +41,8 @@ def uses_psp(build: Builder, control: Operand) -> Operand:
     return build.value(Op.AND, build.bit(control, 1), thread)
 
 
-def _protected(build: Builder, place: int, value: Operand) -> None:
-    build.set(place, build.value(Op.SELECT, privileged(build), value, place))
+def _protected(build: Builder, slot: int, value: Operand) -> None:
+    build.set(slot, build.value(Op.SELECT, privileged(build), value, slot))
 
 
 def change_masks(build: Builder, half: int) -> None:
@@ -96,8 +96,8 @@ def _program_status(build: Builder, number: int) -> Operand:
     result: Operand = build.unknown()
     if number & 4:
         return build.field(result, 0, 9) if number & 1 else ZERO
-    for place, flag in ((31, N), (30, Z), (29, C), (28, V)):
-        result = build.insert(result, flag, place, 1)
+    for slot, flag in ((31, N), (30, Z), (29, C), (28, V)):
+        result = build.insert(result, flag, slot, 1)
     result = build.insert(result, GE, 16, 4)
     result = build.insert(result, ZERO, 20, 7)
     result = build.insert(result, ZERO, 9, 7)
@@ -118,8 +118,8 @@ def move_to_special(build: Builder, register: int, number: int, mask: int) -> No
     """
     if number < 4:
         if mask & 2:
-            for place, flag in ((31, N), (30, Z), (29, C), (28, V)):
-                build.set(flag, build.bit(register, place))
+            for slot, flag in ((31, N), (30, Z), (29, C), (28, V)):
+                build.set(flag, build.bit(register, slot))
         if mask & 1:
             build.set(GE, build.field(register, 16, 4))
     elif number in (8, 9):

@@ -15,14 +15,14 @@ FLAGS = (N, Z, C, V)
 ALL_FLAGS = 15
 
 Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
-"""Operation, output places, inputs (places, or ~variable of a constant), detail."""
+"""Operation, output slots, inputs (slots, or ~variable of a constant), detail."""
 
 
 CHECKED, MAIN_LIMIT, PROCESS_LIMIT = range(3)
 """What an instruction of Armv8-M does with a stack's limit: it may not lower SP below, or it sets one."""
 
 Needed = Tuple[Tuple[Step, ...], Tuple[int, ...], Tuple[int, ...]]
-"""Steps, the places that they write, and the flags that nobody reads."""
+"""Steps, the slots that they write, and the flags that nobody reads."""
 
 
 class Template(NamedTuple):
@@ -49,7 +49,7 @@ class Template(NamedTuple):
     aligned: Tuple[int, ...]
     call: bool
     rounds: Optional[int]
-    """The place of which SP gets all but bits 1:0."""
+    """The slot of which SP gets all but bits 1:0."""
     moves: bool
     """Whether it writes SP or what may be a frame pointer."""
     stack: Optional[Tuple[int, int]]
@@ -73,20 +73,20 @@ class Template(NamedTuple):
 
 
 def _needed(template: Template, flags: int) -> Needed:
-    wanted: Set[int] = {place for place in (template.taken, template.target) if place is not None}
-    live = {place for bit, place in enumerate(FLAGS) if flags >> bit & 1}
+    wanted: Set[int] = {slot for slot in (template.taken, template.target) if slot is not None}
+    live = {slot for bit, slot in enumerate(FLAGS) if flags >> bit & 1}
     wanted.update(template.aligned, live)
     kept: List[Step] = []
     for step in reversed(template.steps):
         _, outputs, inputs, _ = step
-        plain = [place for place in outputs if place < TEMPORARY and place not in FLAGS]
+        plain = [slot for slot in outputs if slot < TEMPORARY and slot not in FLAGS]
         if outputs and not plain and not wanted.intersection(outputs):
             continue
         wanted.difference_update(outputs)
         wanted.update(inputs)
         kept.append(step)
-    dead = tuple([place for place in template.writes if place in FLAGS and place not in live])
-    written = tuple([place for place in template.writes if place not in dead])
+    dead = tuple([slot for slot in template.writes if slot in FLAGS and slot not in live])
+    written = tuple([slot for slot in template.writes if slot not in dead])
     return tuple(reversed(kept)), written, dead
 
 
@@ -173,11 +173,11 @@ class Templates:
             for operand in inputs:
                 if operand in FLAGS and not kills >> FLAGS.index(operand) & 1:
                     reads |= 1 << FLAGS.index(operand)
-            for place in operation.outputs:
-                if place in FLAGS:
-                    kills |= 1 << FLAGS.index(place)
-                if place < TEMPORARY and place not in writes:
-                    writes.append(place)
+            for slot in operation.outputs:
+                if slot in FLAGS:
+                    kills |= 1 << FLAGS.index(slot)
+                if slot < TEMPORARY and slot not in writes:
+                    writes.append(slot)
             steps.append((int(operation.op), operation.outputs, self._all(operation.inputs), operation.detail))
         if condition != ALWAYS:
             reads |= _needs(condition)
@@ -200,7 +200,7 @@ class Templates:
             self._all(lifted.aligned),
             lifted.call,
             _rounded(lifted) if condition == ALWAYS else None,
-            any(place in writes for place in (SP, 7, 11)),
+            any(slot in writes for slot in (SP, 7, 11)),
             _stack(self._program.read(address, 4)) if isa is Isa.T32 and self._m_profile else None,
             _asks(self._program.read(address, 8), lifted.size, isa),
             {},

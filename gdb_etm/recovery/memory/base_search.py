@@ -86,11 +86,11 @@ class _Conflicts:
 class Places:
     """Finds out where classes of addresses are.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     """
 
-    def __init__(self, line: TraceSsa) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
         self._tried: Dict[int, int] = {}
         # By class, how many stores to unknown addresses there were.
         self._effort = _EFFORT
@@ -103,16 +103,16 @@ class Places:
         :param memory: Of the line.
         :param stacks: The classes that stack pointers are in.
         """
-        unplaced = memory.barriers.unplaced
-        for root, numbers in self._classes(stacks) if not self._line.rules.bit_band else ():
+        unplaced = memory.may_alias.unplaced
+        for root, numbers in self._classes(stacks) if not self._ssa.rules.bit_band else ():
             if self._tried.get(root) == len(unplaced) or self._effort < 0:
                 continue
             self._tried[root] = len(unplaced)
-            search = _Search(self._line, memory, Traces(self._line, numbers, unplaced), root in stacks)
+            search = _Search(self._ssa, memory, Traces(self._ssa, numbers, unplaced), root in stacks)
             values = search.left(self)
             if values:
-                access = self._line.accesses[numbers[-1]]
-                offset = self._line.domain.offset[access.address]
+                access = self._ssa.accesses[numbers[-1]]
+                offset = self._ssa.domain.offset[access.address]
                 moved = tuple([(value + offset) & MASK for value in values])
                 return Options(access.address, access.number, moved)
         return None
@@ -124,7 +124,7 @@ class Places:
 
     def _classes(self, stacks: Set[int]) -> List[Tuple[int, List[int]]]:
         # The classes to try, with their accesses.
-        domain, accesses = self._line.domain, self._line.accesses
+        domain, accesses = self._ssa.domain, self._ssa.accesses
         found: Dict[int, List[int]] = {}
         for number, access in enumerate(accesses):
             if access.size and domain.mask[access.address] != MASK:
@@ -151,9 +151,9 @@ def _values(domain: Domain, variable: int) -> List[int]:
 
 class _Search:
     # Looks for the places of one class.
-    def __init__(self, line: TraceSsa, memory: Memory, own: Traces, is_stack: bool) -> None:
-        self._line = line
-        self._domain = line.domain
+    def __init__(self, ssa: TraceSsa, memory: Memory, own: Traces, is_stack: bool) -> None:
+        self._ssa = ssa
+        self._domain = ssa.domain
         self._memory = memory
         self._cells = memory.cells
         self._own = own
@@ -189,7 +189,7 @@ class _Search:
         # The values that the class's base may have.
         if self._is_stack:
             return self._readable_bases()
-        address = self._line.accesses[self._own.newest].address
+        address = self._ssa.accesses[self._own.newest].address
         return [(value - self._domain.offset[address]) & MASK for value in _values(self._domain, address)]
 
     def _readable_bases(self) -> range:
@@ -198,7 +198,7 @@ class _Search:
         low, span = domain.low[own.root], domain.span[own.root]
         first = (low + own.lowest) & MASK
         size = own.highest - own.lowest + 1
-        ram = [high for start, high in self._line.rules.ram if start <= first < high]
+        ram = [high for start, high in self._ssa.rules.ram if start <= first < high]
         if span == MASK or not ram:
             return range(0)
         end = self._readable(first, first + span + size, ram[0])
@@ -246,9 +246,9 @@ class _Search:
 
     def _changes(self, one: Trace, place: int, base: int) -> List[_Change]:
         # What has changed at a place in RAM that is not volatile, and was not stored to at a known address.
-        if self._line.is_volatile(place, 1) or not self._line.is_ram(place, 1):
+        if self._ssa.is_volatile(place, 1) or not self._ssa.is_ram(place, 1):
             return []
-        accesses = self._line.accesses
+        accesses = self._ssa.accesses
         target, distance = self._cells.target(one.since + 1, place)
         if not 0 <= target < one.until:
             return _changes(one.since, one.until, one.before.at(base), self._after(one, place, base))
@@ -263,14 +263,14 @@ class _Search:
 
     def _known(self, number: int, index: int) -> Tuple[int, int]:
         # What is known of a byte of an access: which bits, and their values.
-        domain, data = self._line.domain, self._line.accesses[number].data
+        domain, data = self._ssa.domain, self._ssa.accesses[number].data
         return domain.mask[data] >> 8 * index & 0xFF, domain.bits[data] >> 8 * index & 0xFF
 
     def _after(self, one: Trace, place: int, base: int) -> Tuple[int, int]:
         # The same of what is found there later, with nothing at a known address in between.
         if one.after is not None:
             return one.after.at(base)
-        word = self._memory.left(place & ~3) if one.until == len(self._line.accesses) else None
+        word = self._memory.left(place & ~3) if one.until == len(self._ssa.accesses) else None
         return (0, 0) if word is None else (0xFF, word >> 8 * (place & 3) & 0xFF)
 
     def _account(

@@ -43,11 +43,11 @@ def within(address: int, size: int, word: int) -> int:
 class Cells:
     """Those accesses of a line of which the address is known, by the words of RAM that they touch.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     """
 
-    def __init__(self, line: TraceSsa) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
         self.words: Dict[int, List[int]] = {}
         """For each word of RAM the accesses that touch it, oldest first."""
         self.touched: Dict[int, int] = {}
@@ -55,7 +55,7 @@ class Cells:
 
     def copy(self) -> "Cells":
         """Make another one that goes on from here."""
-        made = Cells(self._line)
+        made = Cells(self._ssa)
         made.words = {word: list(cell) for word, cell in self.words.items()}
         made.touched = dict(self.touched)
         return made
@@ -80,8 +80,8 @@ class Cells:
 
         A store to a bit's alias touches no byte that it is an alias of.
         """
-        access = self._line.accesses[number]
-        distance = byte - self._line.domain.bits[access.address]
+        access = self._ssa.accesses[number]
+        distance = byte - self._ssa.domain.bits[access.address]
         return distance if 0 <= distance < access.size else _NOWHERE
 
     def source(self, number: int, byte: int) -> Tuple[int, int]:
@@ -91,7 +91,7 @@ class Cells:
         :returns: The access, FIRST when there is none, UNSURE less the number of one that cannot be told to have
             been there; and which of its bytes it is.
         """
-        accesses, domain = self._line.accesses, self._line.domain
+        accesses, domain = self._ssa.accesses, self._ssa.domain
         cell = self.words.get(byte & ~3, [])
         for position in range(bisect_left(cell, number) - 1, -1, -1):
             older = cell[position]
@@ -129,7 +129,7 @@ class Cells:
 
         :returns: The access, or LAST when there is none; and which of its bytes it is.
         """
-        accesses, bits = self._line.accesses, self._line.domain.bits
+        accesses, bits = self._ssa.accesses, self._ssa.domain.bits
         cell = self.words.get(byte & ~3, [])
         for position in range(bisect_left(cell, number), len(cell)):
             later = cell[position]

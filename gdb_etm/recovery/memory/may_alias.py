@@ -30,21 +30,21 @@ _NOWHERE = -1
 class MayAlias:
     """The stores of a line of which the address is not known.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     :param cells: The accesses of which it is.
     :param where: Gives the address of an instruction by its number.
     """
 
-    def __init__(self, line: TraceSsa, cells: Cells, where: Callable[[int], int]) -> None:
-        self._line = line
-        self._domain: Domain = line.domain
+    def __init__(self, ssa: TraceSsa, cells: Cells, where: Callable[[int], int]) -> None:
+        self._ssa = ssa
+        self._domain: Domain = ssa.domain
         self._cells = cells
         self._where = where
-        self.unplaced: List[int] = [number for number, access in enumerate(line.accesses) if access.store]
+        self.unplaced: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
         """These stores, oldest first."""
-        self.weighing = Weighing(line)
+        self.weighing = Weighing(ssa)
         """What they may have left."""
-        self.owned = Owned(line)
+        self.owned = Owned(ssa)
         """The accesses to memory that only one function writes while it runs."""
         self.crossed: Set[Tuple[int, int]] = set()
         """Links that hold for that reason alone."""
@@ -114,7 +114,7 @@ class MayAlias:
 
     def _may_hit(self, number: int, byte: int) -> int:
         # Whether a store may write a byte: 0 no, 1 yes, 2 yes but it is taken to miss.
-        access = self._line.accesses[number]
+        access = self._ssa.accesses[number]
         if not access.size:
             return 1
         low, span = self._domain.interval(access.address)
@@ -122,11 +122,11 @@ class MayAlias:
             return 2
         if span + access.size <= MASK:
             hit = (byte - low) & MASK < span + access.size
-            if self._line.rules.bit_band and not hit:
+            if self._ssa.rules.bit_band and not hit:
                 hit = low < BIT_BAND[1] and BIT_BAND[0] <= low + span
             if not hit:
                 return 0
-        if not self._line.rules.bit_band and not self._may_be(access, byte):
+        if not self._ssa.rules.bit_band and not self._may_be(access, byte):
             return 0
         if self.guessing and number in self.kills:
             return int(0 <= byte - self.kills[number] < access.size)
@@ -149,22 +149,22 @@ class MayAlias:
 
     def misses_but(self, number: int) -> Optional[FrozenSet[int]]:
         """Give the only words that a store is taken to hit; None where it may hit others."""
-        access = self._line.accesses[number]
+        access = self._ssa.accesses[number]
         if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
             return None
         return frozenset(self.habits.get(self._where(access.number), ()))
 
     def _is_habit(self, number: int, byte: int) -> bool:
-        words = self.habits.get(self._where(self._line.accesses[number].number))
+        words = self.habits.get(self._where(self._ssa.accesses[number].number))
         return words is not None and byte & ~3 in words
 
     @property
     def weighs(self) -> bool:
         """Whether it is followed what they may have left: a store to a bit's alias may change one bit of a byte."""
-        return not self.guessing and not self._line.rules.bit_band
+        return not self.guessing and not self._ssa.rules.bit_band
 
     def weigh(self, found: Found, until: int) -> List[Constraint]:
-        """Give the relations that bytes follow that were found: an older access's, or left by stores in between.
+        """Give the constraints that bytes follow that were found: an older access's, or left by stores in between.
 
         :param until: The access that found them, or as many as there are for the end.
         """
@@ -177,16 +177,16 @@ class MayAlias:
             if found.wanted >> 8 * index & 1:
                 source, distance = self._cells.certain(until, found.address + index, unsure)
                 groups[source, distance - index] = groups.get((source, distance - index), 0) | 0xFF << 8 * index
-        relations: List[Constraint] = []
+        constraints: List[Constraint] = []
         for (source, distance), wanted in groups.items():
             low, high = bisect_left(self.unplaced, source + 1), bisect_left(self.unplaced, until)
             if source >= 0 and high - low <= _SCAN:
                 between = self.unplaced[low:high] + [number for number in unsure if source < number < until]
                 part = found._replace(wanted=wanted)
-                relation = weighing.weigh(part, until, source, -8 * distance, between)
-                relations += [relation] if relation is not None else []
-        weighing.end(until, found.address, bool(relations))
-        return relations
+                constraint = weighing.weigh(part, until, source, -8 * distance, between)
+                constraints += [constraint] if constraint is not None else []
+        weighing.end(until, found.address, bool(constraints))
+        return constraints
 
     def learn_habits(self) -> None:
         """Remember which words the stores of each address of the program have written.
@@ -195,22 +195,22 @@ class MayAlias:
         """
         habits: Dict[int, Set[int]] = {}
         reached: Dict[int, Set[int]] = {}
-        line = self._line
-        stacks = set(line.held[SP])
+        ssa = self._ssa
+        stacks = set(ssa.held[SP])
         for word, cell in self._cells.words.items():
             for number in cell:
-                access = line.accesses[number]
+                access = ssa.accesses[number]
                 where = self._where(access.number)
                 if access.store:
                     habits.setdefault(where, set()).add(word)
-                if line.base(access.address) not in stacks:
+                if ssa.base(access.address) not in stacks:
                     reached.setdefault(where, set()).add(word)
         near: Dict[int, Set[int]] = {}
         for where, words in reached.items():
             if len(words) > 1:
                 near.setdefault(where // _NEAR, set()).update(words)
         for number in self.unplaced:
-            where = self._where(line.accesses[number].number)
+            where = self._where(ssa.accesses[number].number)
             if where not in habits:
                 part = where // _NEAR
                 habits[where] = set().union(*[near.get(one, ()) for one in (part - 1, part, part + 1)])
@@ -228,7 +228,7 @@ class MayAlias:
     def broken(self) -> Dict[int, int]:
         """Find the stores that turned out to have written what they were taken to miss, with their addresses."""
         found: Dict[int, int] = {}
-        accesses, domain, cells = self._line.accesses, self._domain, self._cells
+        accesses, domain, cells = self._ssa.accesses, self._domain, self._cells
         late = [number for number in self.unplaced if domain.mask[accesses[number].address] == MASK]
         for source, number, byte in self.guesses:
             hidden = late[bisect_left(late, source + 1) : bisect_left(late, number)]
@@ -239,13 +239,13 @@ class MayAlias:
         return found
 
     def _may_have_run(self, number: int) -> bool:
-        condition = self._line.accesses[number].condition
+        condition = self._ssa.accesses[number].condition
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
     def trespassed(self) -> Set[Tuple[int, int]]:
         """List the links that hold because nobody else writes there, though somebody did."""
         found: Set[Tuple[int, int]] = set()
-        accesses, domain = self._line.accesses, self._domain
+        accesses, domain = self._ssa.accesses, self._domain
         for source, number in self.crossed:
             address, size = domain.bits[accesses[source].address], accesses[source].size
             for word in range(address & ~3, address + size, 4):

@@ -48,7 +48,7 @@ def wide(bytes_: int) -> int:
     return sum(0xFF << 8 * index for index in range(4) if bytes_ >> index & 1)
 
 
-def candidates(line: TraceSsa, stores: Sequence[int], found: Found) -> Optional[List[Candidate]]:
+def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Optional[List[Candidate]]:
     """List what stores may have left of what was found; None when that is too much to weigh.
 
     What contradicts what is known of the bytes is left out.
@@ -58,12 +58,12 @@ def candidates(line: TraceSsa, stores: Sequence[int], found: Found) -> Optional[
     result: List[Candidate] = []
     covered = 0
     for number in stores:
-        store = line.accesses[number]
+        store = ssa.accesses[number]
         if not 0 < store.size <= 4:
             return None
         hit = 0
-        for distance, part in _places(line.domain, store, found):
-            if not _differs(line.domain, store.data, found, part & ~covered, 8 * distance):
+        for distance, part in _places(ssa.domain, store, found):
+            if not _differs(ssa.domain, store.data, found, part & ~covered, 8 * distance):
                 result.append((store.data, part, 8 * distance, number))
                 hit |= part
         covered |= hit
@@ -97,11 +97,11 @@ def _differs(domain: Domain, data: int, found: Found, part: int, shift: int) -> 
 class Weighing:
     """Weighs what was found against what stores to unknown addresses may have left there.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     """
 
-    def __init__(self, line: TraceSsa) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
         self._round = 0
         self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
         # By what was found, an access or the end, its source, and the address.
@@ -117,7 +117,7 @@ class Weighing:
 
     def copy(self) -> "Weighing":
         """Make another one that goes on from here."""
-        made = Weighing(self._line)
+        made = Weighing(self._ssa)
         made._round = self._round
         made._weighed, made._words, made._due = dict(self._weighed), dict(self._words), dict(self._due)
         return made
@@ -148,27 +148,27 @@ class Weighing:
     def weigh(
         self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
     ) -> Optional[Constraint]:
-        """Give the relation that says what was found; None when that is nothing new.
+        """Give the constraint that says what was found; None when that is nothing new.
 
         :param until: The access that found it, or as many as there are for the end.
         :param source: The access whose data it is if no store hit.
         :param shift: How far its bits are shifted to the left.
         :param stores: Numbers of the accesses in between of which it is not known whether they hit.
         """
-        others = candidates(self._line, sorted(stores, reverse=True), found)
+        others = candidates(self._ssa, sorted(stores, reverse=True), found)
         key = (until, source, found.address)
         if others is None or others == self._weighed.get(key):
             return None
         self._weighed[key] = others
-        data = self._line.accesses[source].data
+        data = self._ssa.accesses[source].data
         if found.wanted == MASK and not shift and all(part == MASK and not far for _, part, far, _ in others):
             self._words[found.data] = (data,) + tuple([one[0] for one in others])
             self._seen = -1
-        return _relation(found, data, shift, others) + (source, until)
+        return _constraint(found, data, shift, others) + (source, until)
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
         """Tell whether a variable, a sum of words that are one of a few, may be one of some values."""
-        domain = self._line.domain
+        domain = self._ssa.domain
         if self._seen != len(domain.log.merged):
             self._seen = len(domain.log.merged)
             self._plain = set()
@@ -187,21 +187,21 @@ class Weighing:
 
     def _terms(self, variable: int) -> Iterator[Tuple[int, int, int]]:
         # The words that a variable is the sum of, and the interval of the rest.
-        line = self._line
-        domain = line.domain
+        ssa = self._ssa
+        domain = ssa.domain
         for word in self._by_root.get(domain.root[variable], ()):
             yield word, domain.offset[variable] - domain.offset[word], 0
-        base, distance = line.base_and_distance(variable)
-        made = line.made[base]
-        if made >= 0 and line.relations[made][0] == Kind.SUM:
-            _, _, a, b, c = line.relations[made]
+        base, distance = ssa.base_and_distance(variable)
+        made = ssa.made[base]
+        if made >= 0 and ssa.constraints[made][0] == Kind.SUM:
+            _, _, a, b, c = ssa.constraints[made]
             for one, other in ((a, b), (b, a)):
                 low, span = domain.interval(other)
                 for word in self._by_root.get(domain.root[one], ()) if span < _SMALL else ():
                     yield word, distance + c + low + domain.offset[one] - domain.offset[word], span
 
 
-def _relation(found: Found, source: int, shift: int, others: Sequence[Candidate]) -> Constraint:
+def _constraint(found: Found, source: int, shift: int, others: Sequence[Candidate]) -> Constraint:
     data = tuple([one[0] for one in others])
     parts = sum([one[1:] for one in others], ())
     single = int(len({one[3] for one in others}) == 1)

@@ -28,7 +28,7 @@ _NOBODY: FrozenSet[int] = frozenset()
 class Memory:
     """What the accesses of a line have to do with each other and with what is in memory at its ends.
 
-    :param line: The line; relations are added to it.
+    :param ssa: The line; constraints are added to it.
     :param begin: Words of RAM before the first access.
     :param end: Words of RAM after the last one.
     :param where: Gives the address of an instruction by its number.
@@ -37,24 +37,24 @@ class Memory:
 
     def __init__(
         self,
-        line: TraceSsa,
+        ssa: TraceSsa,
         begin: Optional[Reader],
         end: Optional[Reader],
         where: Callable[[int], int],
         readable: Optional[Callable[[int], bool]] = None,
     ) -> None:
-        self._line = line
-        self._domain: Domain = line.domain
+        self._ssa = ssa
+        self._domain: Domain = ssa.domain
         self._begin = begin
         self._end = end
         self._readable = readable
-        self.cells = Cells(line)
+        self.cells = Cells(ssa)
         """The accesses of which the address is known."""
-        self.barriers = MayAlias(line, self.cells, where)
+        self.may_alias = MayAlias(ssa, self.cells, where)
         """The stores of which it is not."""
-        self.placed = bytearray(len(line.accesses))
+        self.placed = bytearray(len(ssa.accesses))
         """Accesses of which the address is known, or which did not run."""
-        self.linked = bytearray(len(line.accesses))
+        self.linked = bytearray(len(ssa.accesses))
         """Bytes of each load that are linked, a bit for each."""
         self._ended: Dict[int, int] = {}
         # Bytes of each word that are linked to the end.
@@ -72,7 +72,7 @@ class Memory:
         made = Memory.__new__(Memory)
         made.__dict__.update(self.__dict__)
         made.cells = self.cells.copy()
-        made.barriers = self.barriers.copy(made.cells)
+        made.may_alias = self.may_alias.copy(made.cells)
         made.placed, made.linked = bytearray(self.placed), bytearray(self.linked)
         made._ended, made.news = dict(self._ended), list(self.news)
         made._waiting = {barrier: set(waiting) for barrier, waiting in self._waiting.items()}
@@ -122,7 +122,7 @@ class Memory:
 
     def source_of(self, number: int) -> Optional[int]:
         """Give the access from which a load's first byte comes; None when there is none before it."""
-        source, _ = self.cells.source(number, self._domain.bits[self._line.accesses[number].address])
+        source, _ = self.cells.source(number, self._domain.bits[self._ssa.accesses[number].address])
         return source if source >= 0 else None if source == FIRST else UNSURE - source
 
     def before(self, number: int, byte: int) -> Tuple[int, int, bool]:
@@ -134,16 +134,16 @@ class Memory:
         source, distance = self.cells.source(number, byte)
         if source < FIRST:
             return BLOCKED, UNSURE - source, False
-        barrier, guessed = self.barriers.first(source, number, byte)
+        barrier, guessed = self.may_alias.first(source, number, byte)
         return (BLOCKED, barrier, False) if barrier >= 0 else (source, distance, guessed)
 
     def after(self, number: int, byte: int) -> Tuple[int, int, bool]:
         """Find a later access that has the byte that was there before an access ran; LAST, or as :meth:`before`."""
-        accesses = self._line.accesses
+        accesses = self._ssa.accesses
         target, distance = self.cells.target(number, byte)
         if target >= 0 and accesses[target].store:
             return BLOCKED, target, False
-        barrier, guessed = self.barriers.first(number - 1, target if target >= 0 else len(accesses), byte)
+        barrier, guessed = self.may_alias.first(number - 1, target if target >= 0 else len(accesses), byte)
         return (BLOCKED, barrier, False) if barrier >= 0 else (target, distance, guessed)
 
     def look_again(self, everything: bool) -> None:
@@ -151,7 +151,7 @@ class Memory:
 
         :param everything: Whether what was the same for several times is weighed again, too.
         """
-        self.barriers.weighing.begin(everything)
+        self.may_alias.weighing.begin(everything)
         self.news += list(self._waiting)
 
     def guess(self, kills: Dict[int, int], habits: Dict[int, Set[int]], forbidden: Set[Tuple[int, int]]) -> None:
@@ -161,12 +161,12 @@ class Memory:
         :param habits: As there.
         :param forbidden: Pairs of accesses that are not linked all the same.
         """
-        self.barriers.guessing, self.barriers.kills, self.barriers.habits = True, kills, habits
+        self.may_alias.guessing, self.may_alias.kills, self.may_alias.habits = True, kills, habits
         self.forbidden = forbidden
         self.look_again(True)
 
     def _look(self, number: int) -> None:
-        access = self._line.accesses[number]
+        access = self._ssa.accesses[number]
         mask = self._domain.mask
         if not self.placed[number]:
             if mask[access.condition] == MASK and not self._domain.bits[access.condition]:
@@ -178,22 +178,22 @@ class Memory:
         # It did not run.
         self.placed[number] = 1
         if access.store:
-            self.barriers.remove(number)
+            self.may_alias.remove(number)
 
     def _place(self, number: int, access: Access) -> None:
         self.placed[number] = 1
         address = self._domain.bits[access.address]
-        line = self._line
+        ssa = self._ssa
         if access.store:
-            self.barriers.remove(number)
-            byte = aliased(address) if line.rules.bit_band else -1
+            self.may_alias.remove(number)
+            byte = aliased(address) if ssa.rules.bit_band else -1
             if byte >= 0:
                 # It changes the byte in a way that is not followed: it is a store of unknown data.
                 self._insert(byte & ~3, number, 1 << (byte & 3))
                 return
         elif self._is_constant(number, access, address):
             return
-        if not line.is_ram(address, access.size) or line.is_volatile(address, access.size):
+        if not ssa.is_ram(address, access.size) or ssa.is_volatile(address, access.size):
             return
         for word in range(address & ~3, address + access.size, 4):
             self._insert(word, number, within(address, access.size, word))
@@ -201,15 +201,15 @@ class Memory:
             self._connect(number)
 
     def _is_constant(self, number: int, access: Access, address: int) -> bool:
-        known = self._line.read_constant(address, access.size)
+        known = self._ssa.read_constant(address, access.size)
         if known is not None:
-            self._line.learn(access.data, MASK, known, Fact.MEMORY)
+            self._ssa.learn(access.data, MASK, known, Fact.MEMORY)
         return known is not None
 
     def _insert(self, word: int, number: int, touched: int) -> None:
         behind = self.cells.insert(word, number, touched)
         cell = self.cells.words[word]
-        accesses, linked, domain = self._line.accesses, self.linked, self._domain
+        accesses, linked, domain = self._ssa.accesses, self.linked, self._domain
         for position in range(behind, len(cell)):
             other = cell[position]
             access = accesses[other]
@@ -226,7 +226,7 @@ class Memory:
 
     def _connect(self, number: int) -> None:
         # Link the bytes of a load with what had them before.
-        access = self._line.accesses[number]
+        access = self._ssa.accesses[number]
         address = self._domain.bits[access.address]
         linked = self.linked[number]
         found: List[_Byte] = []
@@ -240,7 +240,7 @@ class Memory:
                 self._wait(UNSURE - source, number)
                 hidden |= 1 << index
                 continue
-            barrier, guessed = self.barriers.first_of_link(source, number, byte)
+            barrier, guessed = self.may_alias.first_of_link(source, number, byte)
             if barrier >= 0:
                 self._wait(barrier, number)
                 self.blocked[number] = barrier
@@ -248,14 +248,14 @@ class Memory:
                 continue
             if source == FIRST and self._begin is None or guessed and (source, number) in self.forbidden:
                 continue
-            if (source, number) in self._line.unlinked:
+            if (source, number) in self._ssa.unlinked:
                 continue
             found.append((index, source, distance, guessed))
             self.linked[number] |= 1 << index
         for run in _runs(found):
             self._link(number, access, address, run)
-        if hidden and self.barriers.weighs and access.size <= 4:
-            self._line.number = access.number
+        if hidden and self.may_alias.weighs and access.size <= 4:
+            self._ssa.number = access.number
             self._weigh(Found(access.data, address, access.size, wide(hidden)), number)
 
     def _link(self, number: int, access: Access, address: int, run: List[_Byte]) -> None:
@@ -263,22 +263,22 @@ class Memory:
         guessed = any([one[3] for one in run])
         for one in run:
             if one[3]:
-                self.barriers.guesses.append((source, number, address + one[0]))
+                self.may_alias.guesses.append((source, number, address + one[0]))
         if source == FIRST:
             pair = (source, number) if guessed else ()
             self._tie(access, run, address, self._begin, Fact.GUESSED if guessed else Fact.MEMORY, pair)
             return
-        other = self._line.accesses[source]
-        self._line.number = access.number
-        kind = int(Kind.GUESS if guessed else Kind.OWNED if (source, number) in self.barriers.crossed else Kind.LINK)
+        other = self._ssa.accesses[source]
+        self._ssa.number = access.number
+        kind = int(Kind.GUESS if guessed else Kind.OWNED if (source, number) in self.may_alias.crossed else Kind.LINK)
         place = (8 * index, 8 * distance, 8 * len(run))
-        self._line.add((kind, access.data, other.data) + place + (source, number))
+        self._ssa.add((kind, access.data, other.data) + place + (source, number))
 
     def _weigh(self, found: Found, until: int) -> None:
         # Bytes that were found are those of an older access, or those of one of the stores in between.
-        for relation in self.barriers.weigh(found, until):
-            if (relation[-2], relation[-1]) not in self._line.unlinked:
-                self._line.add(relation)
+        for constraint in self.may_alias.weigh(found, until):
+            if (constraint[-2], constraint[-1]) not in self._ssa.unlinked:
+                self._ssa.add(constraint)
 
     def _tie(
         self,
@@ -297,15 +297,15 @@ class Memory:
                 known |= 0xFF << 8 * index
                 bits |= (word >> 8 * ((address + index) & 3) & 0xFF) << 8 * index
         if known:
-            self._line.number = access.number
-            self._line.learn(access.data, known, bits, why, pair)
+            self._ssa.number = access.number
+            self._ssa.learn(access.data, known, bits, why, pair)
 
     def _connect_end(self, word: int, touched: int) -> None:
         # The last access to some bytes of a word leaves what is there at the end.
         if self._end is None:
             return
         done = self._ended.get(word, 0)
-        last = len(self._line.accesses)
+        last = len(self._ssa.accesses)
         found: List[_Byte] = []
         hidden = 0
         for index in range(4):
@@ -318,7 +318,7 @@ class Memory:
                 self._wait(UNSURE - source, ~word)
                 hidden |= 1 << index
                 continue
-            barrier, guessed = self.barriers.first_of_link(source, last, word + index)
+            barrier, guessed = self.may_alias.first_of_link(source, last, word + index)
             if barrier >= 0:
                 self._wait(barrier, ~word)
                 hidden |= 1 << index
@@ -328,20 +328,20 @@ class Memory:
         self._ended[word] = done
         for run in _runs(found):
             self._tie_end(run, word, last)
-        value = self._end(word) if hidden and self.barriers.weighs else None
+        value = self._end(word) if hidden and self.may_alias.weighs else None
         if value is not None:
-            self._line.number = 0
-            self._weigh(Found(self._line.constant(value), word, 4, wide(hidden)), last)
+            self._ssa.number = 0
+            self._weigh(Found(self._ssa.constant(value), word, 4, wide(hidden)), last)
 
     def _tie_end(self, run: List[_Byte], word: int, last: int) -> None:
         # Neighbouring bytes that one access has left.
         source = run[0][1]
-        access = self._line.accesses[source]
+        access = self._ssa.accesses[source]
         guessed = any([one[3] for one in run])
         if guessed and (source, last) in self.forbidden:
             return
-        self.barriers.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
-        owned = not guessed and (source, last) in self.barriers.crossed
+        self.may_alias.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
+        owned = not guessed and (source, last) in self.may_alias.crossed
         why = Fact.GUESSED_STORED if guessed else Fact.OWNED_STORED if owned else Fact.STORED
         why += int(not access.store)
         left = [(distance, source, distance, guess) for _, _, distance, guess in run]

@@ -26,13 +26,13 @@ Link = Tuple[int, int, int, int, int, bool]
 class SymbolicAlias:
     """Finds links by offset.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     """
 
-    def __init__(self, line: TraceSsa) -> None:
-        self._line = line
-        self._top = max([high for _, high in line.rules.ram], default=0)
-        self._linked = bytearray(len(line.accesses))
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
+        self._top = max([high for _, high in ssa.rules.ram], default=0)
+        self._linked = bytearray(len(ssa.accesses))
         # Loads that have a link.
         self._risky: List[int] = []
         # Stores so far that may have reached a stack of which something is known.
@@ -42,7 +42,7 @@ class SymbolicAlias:
     def copy(self) -> "SymbolicAlias":
         """Make another one that goes on from here."""
         made = SymbolicAlias.__new__(SymbolicAlias)
-        made._line, made._top = self._line, self._top
+        made._ssa, made._top = self._ssa, self._top
         made._linked = bytearray(self._linked)
         made._risky, made._others = [], {}
         return made
@@ -57,7 +57,7 @@ class SymbolicAlias:
         :param guessing: Whether stores to addresses of other classes are taken to miss.
         :param forbidden: Pairs of accesses that are not linked.
         """
-        domain = self._line.domain
+        domain = self._ssa.domain
         mask, root, offset = domain.mask, domain.root, domain.offset
         stacks = self.stacks()
         low, high = self._reach(stacks)
@@ -66,14 +66,14 @@ class SymbolicAlias:
         words: Dict[int, Dict[int, List[Tuple[int, int, int]]]] = {}
         newest = other = -1
         of_newest = _NOT_RAM
-        for number, access in enumerate(self._line.accesses):
+        for number, access in enumerate(self._ssa.accesses):
             address = access.address
             if mask[access.condition] == MASK and not domain.bits[access.condition]:
                 continue
             if access.store and low <= MASK and self._may_reach(access, low, high):
                 self._risky.append(number)
             if mask[address] == MASK:
-                if access.store and self._line.is_ram(domain.bits[address], access.size):
+                if access.store and self._ssa.is_ram(domain.bits[address], access.size):
                     if of_newest != _KNOWN:
                         other, of_newest = newest, _KNOWN
                     newest = number
@@ -87,12 +87,12 @@ class SymbolicAlias:
                 if of_newest != group or not access.size:
                     other, of_newest = newest, group
                 newest = number
-        unlinked = self._line.unlinked
+        unlinked = self._ssa.unlinked
         return [link for link in found if (link[1], link[0]) not in forbidden and (link[1], link[0]) not in unlinked]
 
     def stacks(self) -> Set[int]:
         """List the classes of stack pointers that are not known."""
-        domain, held = self._line.domain, self._line.held
+        domain, held = self._ssa.domain, self._ssa.held
         return {
             domain.root[variable]
             for place in (SP, MSP, PSP)
@@ -102,9 +102,9 @@ class SymbolicAlias:
 
     def _reach(self, stacks: Set[int]) -> Tuple[int, int]:
         # Where accesses to stacks may be of which something is known.
-        domain = self._line.domain
+        domain = self._ssa.domain
         low, high = MASK + 1, 0
-        for access in self._line.accesses:
+        for access in self._ssa.accesses:
             root = domain.root[access.address]
             if root in stacks and domain.span[root] != MASK:
                 start, end = self._extent(access)
@@ -113,20 +113,20 @@ class SymbolicAlias:
 
     def _extent(self, access: Access) -> Tuple[int, int]:
         # Between which addresses an access to a stack may be: no higher than there is RAM.
-        start, span = self._line.domain.interval(access.address)
+        start, span = self._ssa.domain.interval(access.address)
         return start, min(start + span + access.size, max(self._top, start + access.size))
 
     def _may_reach(self, access: Access, low: int, high: int) -> bool:
         # Whether an access may be between two addresses.
         if not access.size:
             return True
-        start, span = self._line.domain.interval(access.address)
+        start, span = self._ssa.domain.interval(access.address)
         above = (start - low) & MASK
         return above < high - low or above + span + access.size > MASK + 1
 
     def _is_clear(self, older: int, number: int) -> bool:
         # Whether no store between two accesses by offset can have reached them.
-        domain, accesses = self._line.domain, self._line.accesses
+        domain, accesses = self._ssa.domain, self._ssa.accesses
         address = accesses[number].address
         root = domain.root[address]
         if domain.span[root] == MASK:
@@ -141,7 +141,7 @@ class SymbolicAlias:
     def _of_others(self, root: int) -> List[int]:
         # The risky stores so far that are not at an offset of a class.
         done, found = self._others.get(root, (0, []))
-        domain, accesses = self._line.domain, self._line.accesses
+        domain, accesses = self._ssa.domain, self._ssa.accesses
         for number in self._risky[done:]:
             access = accesses[number]
             if domain.root[access.address] != root or domain.mask[access.address] == MASK or not access.size:
@@ -159,7 +159,7 @@ class SymbolicAlias:
         found: List[Link],
     ) -> None:
         # A load takes what the entries of its word hold; a store replaces those that it overlaps.
-        access = self._line.accesses[number]
+        access = self._ssa.accesses[number]
         size = access.size
         word = start >> 2
         entries = cells.setdefault(word, [])
@@ -169,7 +169,7 @@ class SymbolicAlias:
             return
         if access.store:
             entries[:] = [one for one in entries if one[1] + one[2] <= start or start + size <= one[1]]
-            if self._line.domain.mask[access.condition] == MASK:
+            if self._ssa.domain.mask[access.condition] == MASK:
                 entries.append((number, start, size))
             return
         for older, place, length in reversed(entries):
@@ -185,8 +185,8 @@ class SymbolicAlias:
         entries.append((number, start, size))
 
 
-def relation_of(line: TraceSsa, link: Link) -> Tuple[int, ...]:
-    """Give the relation that says what a link means."""
+def relation_of(ssa: TraceSsa, link: Link) -> Tuple[int, ...]:
+    """Give the constraint that says what a link means."""
     later, older, p, q, n, guessed = link
     kind = Kind.GUESS if guessed else Kind.LINK
-    return (int(kind), line.accesses[later].data, line.accesses[older].data, p, q, n, older, later)
+    return (int(kind), ssa.accesses[later].data, ssa.accesses[older].data, p, q, n, older, later)

@@ -61,21 +61,21 @@ class Store(NamedTuple):
 class Traces:
     """What is known of the accesses of one class.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     :param numbers: Of those of the class, oldest first.
     :param unplaced: Numbers of the stores to unknown addresses.
     """
 
-    def __init__(self, line: TraceSsa, numbers: Sequence[int], unplaced: Sequence[int]) -> None:
-        self._line = line
-        self._domain = line.domain
+    def __init__(self, ssa: TraceSsa, numbers: Sequence[int], unplaced: Sequence[int]) -> None:
+        self._ssa = ssa
+        self._domain = ssa.domain
         self.newest = numbers[-1]
         """The newest of them."""
-        self.root = self._domain.root[line.accesses[self.newest].address]
+        self.root = self._domain.root[ssa.accesses[self.newest].address]
         self._events: Dict[int, List[Tuple[int, bool, Byte]]] = {}
         # By offset: the access, whether it is a store, and what it has there.
         for number in numbers:
-            self._note(number, line.accesses[number])
+            self._note(number, ssa.accesses[number])
         self.lowest = min(self._events, default=0)
         self.highest = max(self._events, default=0)
         self.numbers: List[int] = []
@@ -83,7 +83,7 @@ class Traces:
         self.stores: List[Optional[Store]] = []
         """The same; None for what may change any memory."""
         for number in unplaced:
-            access = line.accesses[number]
+            access = ssa.accesses[number]
             if not access.size or self._domain.root[access.address] != self.root:
                 self.numbers.append(number)
                 self.stores.append(self._store(access) if access.size else None)
@@ -100,7 +100,7 @@ class Traces:
 
     def distance(self, number: int) -> int:
         """Give the offset of an access, signed."""
-        offset = self._domain.offset[self._line.accesses[number].address]
+        offset = self._domain.offset[self._ssa.accesses[number].address]
         return offset - (offset >> 31 << 32)
 
     def _byte(self, variable: int, far: int) -> Byte:
@@ -124,7 +124,7 @@ class Traces:
         """Give what tells most, and what else may tell something."""
         most: List[Trace] = []
         rest: List[Trace] = []
-        end = len(self._line.accesses)
+        end = len(self._ssa.accesses)
         for offset, events in self._events.items():
             if not events[0][1] and events[0][2].mask:
                 rest.append(Trace(-1, events[0][0], offset, _NOTHING, events[0][2]))

@@ -26,13 +26,13 @@ class Fallen(NamedTuple):
 class Assumptions:
     """The assumptions about a line, by their numbers.
 
-    :param line: The line.
+    :param ssa: The line.
     :param made: The assumptions; others may be added while it is worked out.
     :param entered: Gives the address of the function that a call enters, by the call's number.
     """
 
-    def __init__(self, line: TraceSsa, made: List[Assumption], entered: Callable[[int], int]) -> None:
-        self._domain = line.domain
+    def __init__(self, ssa: TraceSsa, made: List[Assumption], entered: Callable[[int], int]) -> None:
+        self._domain = ssa.domain
         self.made = made
         """All of them."""
         self._entered = entered
@@ -40,7 +40,7 @@ class Assumptions:
         """Threads of which nothing but the scheduler's blocks tells what they did afterwards, by the numbers of the
         instructions before they were left."""
 
-    def relation(self, number: int) -> Constraint:
+    def constraint(self, number: int) -> Constraint:
         """Give what an assumption says."""
         one = self.made[number]
         if one.kind == ALIGNED:
@@ -72,7 +72,7 @@ class Assumptions:
         if switched:
             rests = any(self._rests_on_blocks(self.made[number]) for number in switched)
             return self.of_switches(switched) | (self.of_blocks(self.made[-1].returned) if rests else set())
-        unsure = {one for one in blamed if self.made[one].kind <= HANDLER and self.made[one].place != SP}
+        unsure = {one for one in blamed if self.made[one].kind <= HANDLER and self.made[one].slot != SP}
         return unsure or blamed
 
     def _below(self, blamed: Set[int]) -> Set[int]:
@@ -118,11 +118,11 @@ class Assumptions:
     def of_functions(self, refuted: Set[int]) -> Set[int]:
         """Give all that is assumed of the same functions, but of SP: they did not keep a register."""
         fallen = [self.made[number] for number in refuted]
-        entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.place != SP}
+        entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.slot != SP}
         return {
             number
             for number, one in enumerate(self.made)
-            if one.kind == CALL and one.place != SP and self._entered(one.number) in entered
+            if one.kind == CALL and one.slot != SP and self._entered(one.number) in entered
         }
 
 

@@ -39,28 +39,28 @@ class Doubts(NamedTuple):
     void: FrozenSet[int] = frozenset()
     """Numbers of instructions of which the model is wrong."""
 
-    def withhold(self, line: TraceSsa) -> None:
+    def withhold(self, ssa: TraceSsa) -> None:
         """Let nothing be taken into a line that is being made."""
-        line.doubted, line.void = self.facts, self.void
-        line.unlinked.update(self.links)
+        ssa.doubted, ssa.void = self.facts, self.void
+        ssa.unlinked.update(self.links)
 
-    def more(self, line: TraceSsa, contradiction: Contradiction) -> "Doubts":
+    def more(self, ssa: TraceSsa, contradiction: Contradiction) -> "Doubts":
         """Add what the proof of a contradiction rests on.
 
-        :param line: As it was when it was found.
+        :param ssa: As it was when it was found.
         """
-        relations = _blamed(line, contradiction)
+        constraints = _blamed(ssa, contradiction)
         facts, links, words = set(self.facts), set(self.links), set(self.words)
-        for number in relations:
-            relation = line.relations[number]
-            if relation[0] in _LINKS:
-                links.add((relation[-2], relation[-1]))
-            elif relation[2] in (Fact.STORED, Fact.LOADED):
-                words |= _words_of(line, number)
+        for number in constraints:
+            constraint = ssa.constraints[number]
+            if constraint[0] in _LINKS:
+                links.add((constraint[-2], constraint[-1]))
+            elif constraint[2] in (Fact.STORED, Fact.LOADED):
+                words |= _words_of(ssa, number)
             else:
-                facts.add((relation[2], line.numbers[number], relation[1]))
+                facts.add((constraint[2], ssa.numbers[number], constraint[1]))
         found = Doubts(frozenset(facts), frozenset(links), frozenset(words), self.void)
-        return found if found != self else self._replace(void=self.void | _instructions(line, contradiction))
+        return found if found != self else self._replace(void=self.void | _instructions(ssa, contradiction))
 
     def without(self, state: Optional[State]) -> Optional[State]:
         """Give a state without the words."""
@@ -75,52 +75,52 @@ class Doubts(NamedTuple):
         return state._replace(read=rest)
 
 
-def _is_doubtful(relation: Constraint) -> bool:
-    return relation[0] in (Kind.FACT, *_LINKS)
+def _is_doubtful(constraint: Constraint) -> bool:
+    return constraint[0] in (Kind.FACT, *_LINKS)
 
 
-def _blamed(line: TraceSsa, contradiction: Contradiction) -> Set[int]:
+def _blamed(ssa: TraceSsa, contradiction: Contradiction) -> Set[int]:
     # What the proof rests on; what memory holds rests on the addresses of those who have written and read it, too.
-    proofs = Justifications(line)
+    proofs = Justifications(ssa)
     todo = proofs.blamed(contradiction, _is_doubtful)
-    if contradiction.cause >= 0 and _is_doubtful(line.relations[contradiction.cause]):
+    if contradiction.cause >= 0 and _is_doubtful(ssa.constraints[contradiction.cause]):
         todo.add(contradiction.cause)
     found: Set[int] = set()
     seen: Set[int] = set()
     while todo:
         number = todo.pop()
         found.add(number)
-        for access in _accesses(line, number):
+        for access in _accesses(ssa, number):
             if access.address not in seen:
                 seen.add(access.address)
                 todo |= proofs.support(access.address, _is_doubtful) - found
     return found
 
 
-def _accesses(line: TraceSsa, number: int) -> List[Access]:
-    # Those that a relation links with each other, or with memory at an end.
-    relation, accesses = line.relations[number], line.accesses
-    if relation[0] in _LINKS:
-        return [accesses[one] for one in relation[-2:] if 0 <= one < len(accesses)]
-    if relation[2] not in (Fact.STORED, Fact.LOADED, Fact.MEMORY):
+def _accesses(ssa: TraceSsa, number: int) -> List[Access]:
+    # Those that a constraint links with each other, or with memory at an end.
+    constraint, accesses = ssa.constraints[number], ssa.accesses
+    if constraint[0] in _LINKS:
+        return [accesses[one] for one in constraint[-2:] if 0 <= one < len(accesses)]
+    if constraint[2] not in (Fact.STORED, Fact.LOADED, Fact.MEMORY):
         return []
-    first = bisect_left(accesses, (line.numbers[number],))
-    last = bisect_left(accesses, (line.numbers[number] + 1,))
-    return [access for access in accesses[first:last] if access.data == relation[1]]
+    first = bisect_left(accesses, (ssa.numbers[number],))
+    last = bisect_left(accesses, (ssa.numbers[number] + 1,))
+    return [access for access in accesses[first:last] if access.data == constraint[1]]
 
 
-def _instructions(line: TraceSsa, contradiction: Contradiction) -> Set[int]:
-    # Those whose relations the proof rests on.
-    relations = Justifications(line).blamed(contradiction, lambda relation: True)
-    relations.update([contradiction.cause] if contradiction.cause >= 0 else ())
-    return {line.numbers[relation] for relation in relations} - {0}
+def _instructions(ssa: TraceSsa, contradiction: Contradiction) -> Set[int]:
+    # Those whose constraints the proof rests on.
+    constraints = Justifications(ssa).blamed(contradiction, lambda constraint: True)
+    constraints.update([contradiction.cause] if contradiction.cause >= 0 else ())
+    return {ssa.numbers[constraint] for constraint in constraints} - {0}
 
 
-def _words_of(line: TraceSsa, number: int) -> Set[int]:
-    # The words that an access has left at the end, by a relation that tells so.
-    domain = line.domain
+def _words_of(ssa: TraceSsa, number: int) -> Set[int]:
+    # The words that an access has left at the end, by a constraint that tells so.
+    domain = ssa.domain
     found: Set[int] = set()
-    for access in _accesses(line, number):
+    for access in _accesses(ssa, number):
         if domain.mask[access.address] == MASK:
             address = domain.bits[access.address]
             found.update(range(address & ~3, address + access.size, 4))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
 from gdb_etm.recovery.constraints.graph import Fact, Withheld
-from gdb_etm.recovery.lift.operations import MASK, PLACES
+from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 _MOST = 3
@@ -35,15 +35,15 @@ class Dropped(NamedTuple):
     words: List[int]
     """Addresses of words at the halt."""
 
-    def text(self, line: TraceSsa, void: Sequence[int]) -> str:
+    def text(self, ssa: TraceSsa, void: Sequence[int]) -> str:
         """Say what is not used.
 
-        :param line: Of which the facts are.
-        :param void: Instructions, by their numbers, of which no relation is taken.
+        :param ssa: Of which the facts are.
+        :param void: Instructions, by their numbers, of which no constraint is taken.
         """
-        told = [_fact(line, one) for one in self.facts]
+        told = [_fact(ssa, one) for one in self.facts]
         told += ["the word at %#x as it was read at the halt" % word for word in self.words]
-        told += [_link(line, older, later) for older, later in self.links]
+        told += [_link(ssa, older, later) for older, later in self.links]
         told += ["what #{:,} computes".format(number) for number in void]
         told = list(dict.fromkeys(told))
         if not told:
@@ -55,14 +55,14 @@ class Dropped(NamedTuple):
         return "%s %s what else is known and %s not used" % (listed, *verbs)
 
 
-def _fact(line: TraceSsa, fact: Withheld) -> str:
-    names = {place: name for name, place in PLACES.items()}
-    held = [place for place, variables in enumerate(line.held) if fact.variable in variables and place in names]
+def _fact(ssa: TraceSsa, fact: Withheld) -> str:
+    names = {slot: name for name, slot in SLOTS.items()}
+    held = [slot for slot, variables in enumerate(ssa.held) if fact.variable in variables and slot in names]
     return _TEXTS[fact.why].format(name=names[held[0]] if held else "a register", number=fact.number)
 
 
-def _link(line: TraceSsa, older: int, later: int) -> str:
-    accesses, domain = line.accesses, line.domain
+def _link(ssa: TraceSsa, older: int, later: int) -> str:
+    accesses, domain = ssa.accesses, ssa.domain
     access = accesses[max(older, 0)]
     where = "at %#x" % domain.bits[access.address] if domain.mask[access.address] == MASK else "on the stack"
     until = "at the halt" if later == len(accesses) else "at #{:,}".format(accesses[later].number)

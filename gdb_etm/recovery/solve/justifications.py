@@ -1,4 +1,4 @@
-"""What an entry of the log rests on, and what relations the proof of a contradiction uses."""
+"""What an entry of the log rests on, and what constraints the proof of a contradiction uses."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 Wanted = Callable[[Constraint], bool]
-"""Tells whether a relation is of the kind that is looked for."""
+"""Tells whether a constraint is of the kind that is looked for."""
 
 
 class Justifications:
     """Follows the log of a line back to where it comes from.
 
-    :param line: With its log.
+    :param ssa: With its log.
     """
 
-    def __init__(self, line: TraceSsa) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
 
     def blamed(self, contradiction: Contradiction, wanted: Wanted) -> Set[int]:
-        """List the relations of some kind that the proof of a contradiction uses.
+        """List the constraints of some kind that the proof of a contradiction uses.
 
         :param wanted: Tells which are of the kind.
         """
-        line = self._line
-        log = line.domain.log
+        ssa = self._ssa
+        log = ssa.domain.log
         found: Set[int] = set()
         seen: Set[int] = set()
         todo = [log.last.get(contradiction.variable, -1)]
@@ -36,20 +36,20 @@ class Justifications:
         self._trace(todo, seen, found, wanted)
         if not found:
             # An interval may have come from any member of a class.
-            parts = variables(line.relations[contradiction.cause]) if contradiction.cause >= 0 else ()
+            parts = variables(ssa.constraints[contradiction.cause]) if contradiction.cause >= 0 else ()
             for variable in (contradiction.variable,) + parts:
                 todo += self._of_class(variable, found, wanted)
             self._trace(todo, seen, found, wanted)
         return found
 
     def support(self, variable: int, wanted: Wanted) -> Set[int]:
-        """List the relations of some kind that what is known of a variable rests on."""
+        """List the constraints of some kind that what is known of a variable rests on."""
         found: Set[int] = set()
-        self._trace([self._line.domain.log.last.get(variable, -1)], set(), found, wanted)
+        self._trace([self._ssa.domain.log.last.get(variable, -1)], set(), found, wanted)
         return found
 
     def _trace(self, todo: List[int], seen: Set[int], found: Set[int], wanted: Wanted) -> None:
-        log = self._line.domain.log
+        log = self._ssa.domain.log
         while todo:
             entry = todo.pop()
             if entry < 0 or entry in seen:
@@ -60,7 +60,7 @@ class Justifications:
 
     def _of_class(self, variable: int, found: Set[int], wanted: Wanted) -> List[int]:
         # The newest entries of all that differ from a variable by constants, and of what made them so.
-        domain = self._line.domain
+        domain = self._ssa.domain
         members = set(domain.members.get(domain.root[variable], ()))
         entries = [domain.log.last.get(member, -1) for member in members]
         for one, _, cause, until in domain.log.merged:
@@ -71,29 +71,29 @@ class Justifications:
     def premises(self, entry: int, found: Set[int], wanted: Wanted) -> List[int]:
         """List the entries that an entry of the log rests on.
 
-        :param found: The wanted relations that it rests on are added to it.
+        :param found: The wanted constraints that it rests on are added to it.
         :param wanted: Tells which are wanted.
         """
-        log = self._line.domain.log
+        log = self._ssa.domain.log
         cause = log.cause[entry]
         if cause >= 0:
             return self._inputs(cause, entry, found, wanted)
         known = ~cause
-        entries = [self._line.domain.log.newest(known, entry)]
-        for relation in self.path(known, log.variable[entry]):
-            entries += self._inputs(relation, entry, found, wanted)
+        entries = [self._ssa.domain.log.newest(known, entry)]
+        for constraint in self.path(known, log.variable[entry]):
+            entries += self._inputs(constraint, entry, found, wanted)
         return entries
 
     def _inputs(self, cause: int, entry: int, found: Set[int], wanted: Wanted) -> List[int]:
-        relation = self._line.relations[cause]
-        if wanted(relation):
+        constraint = self._ssa.constraints[cause]
+        if wanted(constraint):
             found.add(cause)
-        log = self._line.domain.log
-        return [log.newest(variable, entry) for variable in variables(relation)]
+        log = self._ssa.domain.log
+        return [log.newest(variable, entry) for variable in variables(constraint)]
 
     def path(self, one: int, other: int) -> List[int]:
-        """List the relations that put two variables into one class."""
-        log = self._line.domain.log
+        """List the constraints that put two variables into one class."""
+        log = self._ssa.domain.log
         joined = log.joined()
         came: Dict[int, Tuple[int, int]] = {one: (one, -1)}
         todo = [one]

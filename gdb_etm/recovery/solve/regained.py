@@ -36,7 +36,7 @@ class Regained:
 
     def __init__(self, solver: Solver, doubts: Doubts, word: Reader) -> None:
         self._solver = solver
-        self._line = solver.line
+        self._ssa = solver.ssa
         self._doubts = doubts
         self._word = word
         self._words: Set[int] = set()
@@ -46,8 +46,8 @@ class Regained:
     def offer(self) -> None:
         """Take what goes with what is known."""
         levels: List[List[_Offer]] = [[], [], [], []]
-        stack = set(self._line.held[SP])
-        for fact in dict.fromkeys(self._line.withheld):
+        stack = set(self._ssa.held[SP])
+        for fact in dict.fromkeys(self._ssa.withheld):
             trust = _TRUST.get(fact.why, _SEEN)
             levels[_STACK if trust == _READ and fact.variable in stack else trust].append(self._fact(fact))
         levels[_STACK] += [self._link(pair) for pair in sorted(self._doubts.links)]
@@ -67,15 +67,15 @@ class Regained:
                 one.drop()
 
     def _fact(self, fact: Withheld) -> _Offer:
-        return _Offer(lambda: self._line.accept(fact), lambda: self.dropped.facts.append(fact))
+        return _Offer(lambda: self._ssa.accept(fact), lambda: self.dropped.facts.append(fact))
 
     def _link(self, pair: Pair) -> _Offer:
         def take() -> None:
-            self._line.unlinked.discard(pair)
+            self._ssa.unlinked.discard(pair)
             self._solver.relink(pair[1])
 
         def drop() -> None:
-            self._line.unlinked.add(pair)
+            self._ssa.unlinked.add(pair)
             self.dropped.links.append(pair)
 
         return _Offer(take, drop)

@@ -1,4 +1,4 @@
-"""Works on the relations of a line until nothing more follows, tier after tier.
+"""Works on the constraints of a line until nothing more follows, tier after tier.
 
 What is exact is worked out to the end before the first assumption is made, and so on, so that nothing has a worse tier
 than it needs.  An assumption in the proof of a contradiction is dropped, and its tier begun again.
@@ -54,7 +54,7 @@ from gdb_etm.recovery.threads.saved_contexts import Saved
 from gdb_etm.recovery.threads.scheduler import Scheduler
 from gdb_etm.recovery.values import Tier
 
-_TOLD = 1 << 13
+PROGRESS_INTERVAL = 1 << 13
 # Evaluations between two calls of a progress function.
 _PASSES = 40
 # Times that links by offset are looked for.
@@ -104,19 +104,20 @@ PROPAGATORS: Dict[int, Handler] = {
     Kind.LIMIT: compare,
     Kind.LEFT: left,
 }
-"""What refines a relation, by its kind."""
+"""What refines a constraint, by its kind."""
 
 
-def _is_kept(relation: Constraint) -> bool:
-    return relation[0] in (Kind.KEPT, Kind.ALIGNED) or _is_owned(relation)
+def _is_kept(constraint: Constraint) -> bool:
+    return constraint[0] in (Kind.KEPT, Kind.ALIGNED) or _is_owned(constraint)
 
 
-def _is_owned(relation: Constraint) -> bool:
-    return relation[0] == Kind.OWNED or relation[0] == Kind.FACT and relation[2] >= Fact.OWNED_STORED
+def _is_owned(constraint: Constraint) -> bool:
+    return constraint[0] == Kind.OWNED or constraint[0] == Kind.FACT and constraint[2] >= Fact.OWNED_STORED
 
 
-def _is_guess(relation: Constraint) -> bool:
-    return relation[0] == Kind.GUESS or relation[0] == Kind.FACT and len(relation) > 3 and not _is_owned(relation)
+def _is_guess(constraint: Constraint) -> bool:
+    is_fact = constraint[0] == Kind.FACT and len(constraint) > 3
+    return constraint[0] == Kind.GUESS or is_fact and not _is_owned(constraint)
 
 
 def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
@@ -133,7 +134,7 @@ class _Saved(NamedTuple):
     span: List[int]
     members: Dict[int, List[int]]
     narrowings: Dict[int, int]
-    relations: int
+    constraints: int
     entries: int
     merged: int
     memory: Memory
@@ -143,28 +144,28 @@ class _Saved(NamedTuple):
 class Solver:
     """Works out one line.
 
-    :param line: With its facts.
+    :param ssa: With its facts.
     :param memory: Of the line.
     :param assumptions: What calls and handlers keep.
-    :param progress: Called now and then with the number of relations looked at; what it raises ends the work.
+    :param progress: Called now and then with the number of constraints looked at; what it raises ends the work.
     """
 
     def __init__(
         self,
-        line: TraceSsa,
+        ssa: TraceSsa,
         memory: Memory,
         assumptions: Assumptions,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
-        self.line = line
-        self.proofs = Justifications(line)
+        self.ssa = ssa
+        self.proofs = Justifications(ssa)
         self.memory = memory
         self.assumptions = assumptions
         self._progress = progress
         self.ends: List[int] = []
         """How many entries the log had at the end of each tier."""
         self.fallen: List[Fallen] = []
-        self.symbolic = SymbolicAlias(line)
+        self.symbolic = SymbolicAlias(ssa)
         self.evaluations = 0
         self.owned: Optional[Owned] = None
         """Accesses to frames that only their own functions write."""
@@ -184,11 +185,11 @@ class Solver:
 
         :raises Contradiction: It does not fit together.
         """
-        domain = self.line.domain
+        domain = self.ssa.domain
         queued = domain.queued
         domain.queue.clear()
-        for number, relation in enumerate(self.line.relations):
-            queued[number] = relation[0] != Kind.FACT
+        for number, constraint in enumerate(self.ssa.constraints):
+            queued[number] = constraint[0] != Kind.FACT
             if queued[number]:
                 domain.queue.append(number)
         self._run()
@@ -217,17 +218,17 @@ class Solver:
 
         :param number: Of the access; as many as there are for the end.
         """
-        if number < len(self.line.accesses):
+        if number < len(self.ssa.accesses):
             self.symbolic.relink(number)
             self.memory.relink(number)
 
     def _place(self) -> None:
         # Finds out where stacks are, unless that has led to a contradiction.
-        if any(why == Fact.PLACE for why, _, _ in self.line.doubted):
+        if any(why == Fact.PLACE for why, _, _ in self.ssa.doubted):
             return
-        places = Places(self.line)
+        slots = Places(self.ssa)
         tries = _TRIES
-        options = places.options(self.memory, self.symbolic.stacks())
+        options = slots.options(self.memory, self.symbolic.stacks())
         while options is not None:
             values: Sequence[int] = options.values
             if 1 < len(values) <= tries:
@@ -237,7 +238,7 @@ class Solver:
                 self._put(options, values[0])
                 self._run()
             # Trying has made another memory.
-            options = places.options(self.memory, self.symbolic.stacks())
+            options = slots.options(self.memory, self.symbolic.stacks())
 
     def _possible(self, options: Options) -> List[int]:
         # The places that lead to no contradiction soon; two of them, if there are more.
@@ -256,8 +257,8 @@ class Solver:
         return found
 
     def _put(self, options: Options, value: int) -> None:
-        self.line.number = options.number
-        self.line.learn(options.variable, MASK, value, Fact.PLACE)
+        self.ssa.number = options.number
+        self.ssa.learn(options.variable, MASK, value, Fact.PLACE)
 
     def assumed(self, doubted: AbstractSet[int] = frozenset()) -> None:
         """Work out what follows when calls keep registers.
@@ -267,7 +268,7 @@ class Solver:
         assumptions = self.assumptions
         dropped: Set[int] = set(doubted)
         if self.owned is not None:
-            self.memory.barriers.owned = self.owned
+            self.memory.may_alias.owned = self.owned
         saved = self._save()
         for _ in range(_ROUNDS):
             try:
@@ -275,7 +276,7 @@ class Solver:
                     fallen = assumptions.fallen(dropped).assumptions
                     self.owned.others = {(one.number, one.returned) for one in fallen if one.kind in (THREAD, WAITING)}
                 self._assume(dropped)
-                if self._trespassed(self.memory.barriers.trespassed()):
+                if self._trespassed(self.memory.may_alias.trespassed()):
                     self._restore(saved)
                     continue
                 more = (self._go_further() | assumptions.of_functions(assumptions.refuted(dropped))) - dropped
@@ -284,10 +285,10 @@ class Solver:
                 dropped |= more
                 self._restore(saved)
             except Contradiction as contradiction:
-                relations = [self.line.relations[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
-                blamed = {relation[-1] for relation in relations if not _is_owned(relation)}
+                constraints = [self.ssa.constraints[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
+                blamed = {constraint[-1] for constraint in constraints if not _is_owned(constraint)}
                 self._restore(saved)
-                if self._trespassed({(one[-2], one[-1]) for one in relations if _is_owned(one)}):
+                if self._trespassed({(one[-2], one[-1]) for one in constraints if _is_owned(one)}):
                     continue
                 if not blamed and self.further is not None:
                     self.further = None
@@ -299,7 +300,7 @@ class Solver:
                     dropped |= assumptions.of_functions(blamed)
         else:
             self._restore(saved)
-        self.ends.append(len(self.line.domain.log.variable))
+        self.ends.append(len(self.ssa.domain.log.variable))
 
     def _trespassed(self, links: Set[Tuple[int, int]]) -> bool:
         # Frames that others have written are no function's own any more; tells whether there are any.
@@ -322,13 +323,13 @@ class Solver:
         return wrong
 
     def _assume(self, dropped: Set[int]) -> None:
-        line = self.line
+        ssa = self.ssa
         if self.further is not None:
             self.further(self.memory, Tier.ASSUMED)
         for number, assumption in enumerate(self.assumptions.made):
             if number not in dropped:
-                line.number = assumption.returned
-                line.add(self.assumptions.relation(number))
+                ssa.number = assumption.returned
+                ssa.add(self.assumptions.constraint(number))
         self._run()
 
     def likely(self) -> None:
@@ -336,10 +337,10 @@ class Solver:
         saved = self._save()
         forbidden: Set[Tuple[int, int]] = set()
         kills: Dict[int, int] = {}
-        self.memory.barriers.learn_habits()
-        habits = self.memory.barriers.habits
+        self.memory.may_alias.learn_habits()
+        habits = self.memory.may_alias.habits
         for _ in range(_GUESSES):
-            barriers = self.memory.barriers
+            may_alias = self.memory.may_alias
             self.memory.guess(kills, habits, forbidden)
             try:
                 if self.further is not None:
@@ -347,31 +348,31 @@ class Solver:
                 self._run()
             except Contradiction as contradiction:
                 fresh = self._pairs(self.proofs.blamed(contradiction, _is_guess)) - forbidden
-                found = {number: at for number, at in barriers.broken().items() if kills.get(number) != at}
+                found = {number: at for number, at in may_alias.broken().items() if kills.get(number) != at}
                 self._restore(saved)
                 if not found and not fresh:
                     break
                 kills = {**kills, **found}
                 forbidden = forbidden if found else forbidden | fresh
                 continue
-            found = barriers.broken()
-            barriers.learn_habits()
-            if not found and not barriers.doubtful():
+            found = may_alias.broken()
+            may_alias.learn_habits()
+            if not found and not may_alias.doubtful():
                 break
-            kills, habits = {**kills, **found}, _united(habits, barriers.habits)
+            kills, habits = {**kills, **found}, _united(habits, may_alias.habits)
             self._restore(saved)
         else:
             self._restore(saved)
-        self.ends.append(len(self.line.domain.log.variable))
+        self.ends.append(len(self.ssa.domain.log.variable))
 
     def _pairs(self, guesses: Iterable[int]) -> Set[Tuple[int, int]]:
         # The accesses that guesses link.
-        relations = self.line.relations
-        return {(relations[number][-2], relations[number][-1]) for number in guesses}
+        constraints = self.ssa.constraints
+        return {(constraints[number][-2], constraints[number][-1]) for number in guesses}
 
     def _run(self) -> None:
         # Until nothing more follows.
-        log = self.line.domain.log
+        log = self.ssa.domain.log
         seen = thorough = -1
         passes = _PASSES
         while True:
@@ -395,40 +396,40 @@ class Solver:
 
     def _link_stack(self) -> bool:
         # Links by offset; tells whether there are new ones.
-        line = self.line
-        links = self.symbolic.find(self.memory.barriers.guessing, self.memory.forbidden)
+        ssa = self.ssa
+        links = self.symbolic.find(self.memory.may_alias.guessing, self.memory.forbidden)
         for link in links:
-            line.number = line.accesses[link[0]].number
-            line.add(relation_of(line, link))
+            ssa.number = ssa.accesses[link[0]].number
+            ssa.add(relation_of(ssa, link))
         return bool(links)
 
     def _drain(self) -> None:
-        line = self.line
-        domain: Domain = line.domain
-        relations, queue, queued = line.relations, domain.queue, domain.queued
+        ssa = self.ssa
+        domain: Domain = ssa.domain
+        constraints, queue, queued = ssa.constraints, domain.queue, domain.queued
         handlers, news = PROPAGATORS, self.memory.news
         access = int(Kind.ACCESS)
-        due = _TOLD
+        due = PROGRESS_INTERVAL
         count = 0
         while queue:
             number = queue.popleft()
             queued[number] = 0
-            relation = relations[number]
-            if relation[0] == access:
-                news.append(relation[3])
+            constraint = constraints[number]
+            if constraint[0] == access:
+                news.append(constraint[3])
                 continue
             domain.cause = number
-            handlers[relation[0]](domain, relation)
+            handlers[constraint[0]](domain, constraint)
             count += 1
             if count == due:
-                due += _TOLD
+                due += PROGRESS_INTERVAL
                 if self._progress is not None:
-                    self._progress(_TOLD)
+                    self._progress(PROGRESS_INTERVAL)
         self.evaluations += count
 
     def _save(self) -> _Saved:
-        line = self.line
-        domain = line.domain
+        ssa = self.ssa
+        domain = ssa.domain
         return _Saved(
             list(domain.mask),
             list(domain.bits),
@@ -438,7 +439,7 @@ class Solver:
             list(domain.span),
             {root: list(members) for root, members in domain.members.items()},
             dict(domain.narrowings),
-            len(line.relations),
+            len(ssa.constraints),
             len(domain.log.variable),
             len(domain.log.merged),
             self.memory.copy(),
@@ -446,8 +447,8 @@ class Solver:
         )
 
     def _restore(self, saved: _Saved) -> None:
-        line = self.line
-        domain = line.domain
+        ssa = self.ssa
+        domain = ssa.domain
         # Constants that were made since are kept.
         count = len(saved.mask)
         domain.mask[:count], domain.bits[:count] = saved.mask, saved.bits
@@ -456,11 +457,11 @@ class Solver:
         domain.members = {root: list(members) for root, members in saved.members.items()}
         domain.narrowings = dict(saved.narrowings)
         domain.log.cut(saved.entries, saved.merged)
-        count = saved.relations
+        count = saved.constraints
         for waiting in domain.watchers:
             while waiting and waiting[-1] >= count:
                 waiting.pop()
-        del line.relations[count:], line.numbers[count:], domain.queued[count:]
+        del ssa.constraints[count:], ssa.numbers[count:], domain.queued[count:]
         domain.queue.clear()
         domain.queued[:] = bytes(count)
         self.memory = saved.memory.copy()

@@ -81,12 +81,12 @@ def uses_floats(program: Program, frames: Optional[FrameInformation] = None) -> 
         for an instruction.
     """
     code = _Code(program, frames)
-    return any(code.may_begin(address) for address in _places(program, _FLOATS))
+    return any(code.may_begin(address) for address in _slots(program, _FLOATS))
 
 
 def uses_process_stack(program: Program) -> bool:
     """Tell whether a program may write PSP or CONTROL; one that never does runs on the main stack alone."""
-    return any(True for _ in _places(program, _STACKS))
+    return any(True for _ in _slots(program, _STACKS))
 
 
 def changes_security_state(program: Program) -> bool:
@@ -95,7 +95,7 @@ def changes_security_state(program: Program) -> bool:
     Non-secure code can be left by an exception, too, but only for code that is not in its program, and Secure code
     that has set up Non-secure code has entered it.
     """
-    return any(True for _ in _places(program, _STATES))
+    return any(True for _ in _slots(program, _STATES))
 
 
 def has_no_security(states: Sequence[Optional[State]]) -> bool:
@@ -108,7 +108,7 @@ def has_no_security(states: Sequence[Optional[State]]) -> bool:
     return not suffixed and any(name in names for name in _UNSUFFIXED)
 
 
-def _places(program: Program, what: "re.Pattern[bytes]") -> Iterable[int]:
+def _slots(program: Program, what: "re.Pattern[bytes]") -> Iterable[int]:
     for start, data in program.pieces:
         for match in what.finditer(data):
             if not start + match.start() & 1:

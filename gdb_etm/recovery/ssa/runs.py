@@ -86,13 +86,13 @@ def _is_chained(event: Exception_) -> bool:
     return event.return_address is None or nothing_ran(event.return_address)
 
 
-def waiting_handlers(line: Sequence[Part]) -> Dict[int, Optional[int]]:
+def waiting_handlers(ssa: Sequence[Part]) -> Dict[int, Optional[int]]:
     """Tell which exceptions have not returned at the end: the index of each in a line, and its vector, outermost first.
 
-    :param line: Its parts.
+    :param ssa: Its parts.
     """
     found: List[Tuple[int, Optional[int]]] = []
-    for index, item in enumerate(line):
+    for index, item in enumerate(ssa):
         if isinstance(item, Exception_):
             found.append((index, item.vector))
         elif isinstance(item, ExceptionReturn):
@@ -117,14 +117,14 @@ def _outcome(template: Template, taken: bool) -> Optional[bool]:
     return None if taken else False
 
 
-def live_flags(line: Sequence[Part]) -> bytearray:
+def live_flags(ssa: Sequence[Part]) -> bytearray:
     """Give for each instruction the flags that are read behind it, a bit for each.
 
-    :param line: Its parts.
+    :param ssa: Its parts.
     """
     found = bytearray()
     live = ALL_FLAGS
-    for item in reversed(line):
+    for item in reversed(ssa):
         if not isinstance(item, Run):
             live = ALL_FLAGS
             continue

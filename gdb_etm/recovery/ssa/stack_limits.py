@@ -51,19 +51,19 @@ def _has(program: Program, what: "re.Pattern[bytes]") -> bool:
 class Limits:
     """Collects what ran with SP checked, and says at the end what follows.
 
-    :param line: The line that is being made.
+    :param ssa: The line that is being made.
     :param states: At the line's ends, as far as they are known.
     :param psp: Whether PSP may be in use.
     :param m_profile: Whether the core is of M-profile.
     """
 
-    def __init__(self, line: TraceSsa, states: Sequence[Optional[State]], psp: bool, m_profile: bool) -> None:
-        self._line = line
+    def __init__(self, ssa: TraceSsa, states: Sequence[Optional[State]], psp: bool, m_profile: bool) -> None:
+        self._ssa = ssa
         self._psp = psp
         told = any(state is not None and limits_of(state.registers) for state in states)
-        self.used = m_profile and told and not _has(line.program, _RAISES)
+        self.used = m_profile and told and not _has(ssa.program, _RAISES)
         """Whether there is anything to be learned."""
-        self._now: List[int] = [line.new(START, 7), line.new(START, 7)] if self.used else []
+        self._now: List[int] = [ssa.new(START, 7), ssa.new(START, 7)] if self.used else []
         self._names = dict(zip(self._now, ("MSPLIM", "PSPLIM")))
         self._selected: Dict[Tuple[int, ...], int] = {}
         self._checks: List[Tuple[int, int, int]] = []
@@ -74,7 +74,7 @@ class Limits:
     def take(self, template: Template, current: List[int], executed: bool) -> None:
         """Take an instruction that lowers SP or sets a limit.
 
-        :param current: The variable of each place, after it.
+        :param current: The variable of each slot, after it.
         :param executed: Whether it is known to have run.
         """
         if not self.used or template.stack is None:
@@ -82,39 +82,39 @@ class Limits:
         what, register = template.stack
         if what != CHECKED:
             which = int(what == PROCESS_LIMIT)
-            self._now[which] = self._set(which, register, current) if executed else self._line.new(UNMODELLED, 7)
+            self._now[which] = self._set(which, register, current) if executed else self._ssa.new(UNMODELLED, 7)
             self._names[self._now[which]] = ("MSPLIM", "PSPLIM")[which]
         elif executed and all(self._open):
-            self._checks.append((self._line.number, current[SP], self._selected_limit(current)))
+            self._checks.append((self._ssa.number, current[SP], self._selected_limit(current)))
 
     def _set(self, which: int, register: int, current: List[int]) -> int:
         # Unprivileged code sets nothing.
-        line = self._line
-        value = self._op(Op.AND, current[register], line.constant(_FIELD))
-        thread = line.invert(self._op(Op.BIT, current[CONTROL], detail=(_NPRIV,)))
+        ssa = self._ssa
+        value = self._op(Op.AND, current[register], ssa.constant(_FIELD))
+        thread = ssa.invert(self._op(Op.BIT, current[CONTROL], detail=(_NPRIV,)))
         privileged = self._op(Op.OR, current[HANDLER], thread)
-        return line.select(privileged, value, self._now[which])
+        return ssa.select(privileged, value, self._now[which])
 
     def limit(self, current: List[int]) -> Optional[int]:
         """Give the variable of the limit of what r13 is; None when nothing is known of limits."""
         return self._selected_limit(current) if self.used else None
 
     def _selected_limit(self, current: List[int]) -> int:
-        line = self._line
+        ssa = self._ssa
         main, process = self._now
         if not self._psp:
             return main
         key = (current[CONTROL], current[HANDLER], main, process)
         if key not in self._selected:
             selected = self._op(Op.BIT, current[CONTROL], detail=(_SPSEL,))
-            thread = line.invert(current[HANDLER])
-            self._selected[key] = line.select(self._op(Op.AND, selected, thread), process, main)
+            thread = ssa.invert(current[HANDLER])
+            self._selected[key] = ssa.select(self._op(Op.AND, selected, thread), process, main)
         return self._selected[key]
 
     def _op(self, op: Op, *inputs: int, detail: Tuple[int, ...] = ()) -> int:
-        place = list(inputs) + [0]
-        self._line.run(((int(op), (len(inputs),), tuple(range(len(inputs))), detail),), place, self._line.one)
-        return place[-1]
+        slot = list(inputs) + [0]
+        self._ssa.run(((int(op), (len(inputs),), tuple(range(len(inputs))), detail),), slot, self._ssa.one)
+        return slot[-1]
 
     def enter(self, vector: Optional[int]) -> None:
         """Take an exception."""
@@ -130,13 +130,13 @@ class Limits:
 
     def anchor(self, registers: Mapping[str, int], why: int) -> None:
         """Take the limits of a state, those of the moment that the line has come to."""
-        line = self._line
+        ssa = self._ssa
         found = limits_of(registers) if self.used else {}
         for name, variable in zip(NAMES, self._now):
             if name in registers:
-                line.learn(variable, MASK, found[name], why)
+                ssa.learn(variable, MASK, found[name], why)
             elif name in found:
-                line.relate((int(Kind.LIMIT), line.one, variable, line.constant(found[name]), 0))
+                ssa.relate((int(Kind.LIMIT), ssa.one, variable, ssa.constant(found[name]), 0))
 
     def conclude(self, end: Optional[State], one_state: bool) -> None:
         """Take it that no instruction left SP below its limit.
@@ -147,14 +147,14 @@ class Limits:
         status = end.registers.get("xpsr") if end is not None else None
         if status is None or status & _IPSR in _UNCHECKED or not one_state:
             return
-        line = self._line
+        ssa = self._ssa
         lowest: Dict[Tuple[int, int], int] = {}
         for number, pointer, limit in self._checks:
-            base, distance = line.base_and_distance(pointer)
+            base, distance = ssa.base_and_distance(pointer)
             if distance < lowest.get((base, limit), MASK):
                 lowest[base, limit] = distance
-                line.number = number
-                line.relate((int(Kind.LIMIT), line.one, pointer, limit, 0))
+                ssa.number = number
+                ssa.relate((int(Kind.LIMIT), ssa.one, pointer, limit, 0))
 
     def name(self, variable: int) -> str:
         """Give the name of the limit that a variable is."""

@@ -1,4 +1,4 @@
-"""One line of executed instructions as variables and relations: each write of a place makes a new variable.
+"""Executed instructions as variables and constraints: each write of a slot makes a new variable.
 
 The path is known, so what ran is one long basic block, and its static single assignment form needs no joins (but those
 of conditional instructions, see :mod:`gdb_etm.recovery.execution.builder`).
@@ -17,7 +17,7 @@ from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, O
 from gdb_etm.recovery.lift.template import Step
 from gdb_etm.recovery.rules import Rules
 
-PLACES = TEMPORARY
+SLOTS = TEMPORARY
 _ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 # Bits that are 0 in what these operations give.
 
@@ -39,7 +39,7 @@ class Access(NamedTuple):
 
 
 class TraceSsa(ConstraintGraph):
-    """Variables, relations and accesses of a line of instructions.
+    """Variables, constraints and accesses of a line of instructions.
 
     :param rules: What may be relied on.
     :param program: The program that ran; what it holds outside of RAM is constant.
@@ -52,11 +52,11 @@ class TraceSsa(ConstraintGraph):
         self.accesses: List[Access] = []
         self.unlinked: Set[Tuple[int, int]] = set()
         """Pairs of accesses that are not linked: somebody else may have written there in between."""
-        self.times: List[array[int]] = [array("I") for _ in range(PLACES)]
-        """For each place the instructions before which it got a new variable."""
-        self.held: List[array[int]] = [array("i") for _ in range(PLACES)]
+        self.times: List[array[int]] = [array("I") for _ in range(SLOTS)]
+        """For each slot the instructions before which it got a new variable."""
+        self.held: List[array[int]] = [array("i") for _ in range(SLOTS)]
         """The variables, or DEAD."""
-        # Of flags that a comparison has set: the flag's place and the two that it compared.
+        # Of flags that a comparison has set: the flag's slot and the two that it compared.
         self._origin: Dict[int, Tuple[int, ...]] = {}
         self._compared: Optional[Tuple[int, int]] = None
         # What the instruction that is being added compares.
@@ -89,13 +89,13 @@ class TraceSsa(ConstraintGraph):
     def run(self, steps: Sequence[Step], current: List[int], condition: int) -> None:
         """Do what an instruction does.
 
-        :param current: The variable of each place; updated.
+        :param current: The variable of each slot; updated.
         :param condition: Variable of the bit that tells whether it runs.
         """
         makers, fixed = self._makers, self.fixed
         self._compared = None
         for op, outputs, inputs, detail in steps:
-            read = [current[place] if place >= 0 else ~place for place in inputs]
+            read = [current[slot] if slot >= 0 else ~slot for slot in inputs]
             if op == Op.COPY:
                 current[outputs[0]] = read[0]
             elif op == Op.LOAD:
@@ -114,8 +114,8 @@ class TraceSsa(ConstraintGraph):
             elif op == Op.CONDITION:
                 current[outputs[0]] = self.condition(detail[0], read)
             elif op == Op.UNKNOWN:
-                for place in outputs:
-                    current[place] = self.new(UNMODELLED, ABOVE_BIT if 16 <= place < 20 else 0)
+                for slot in outputs:
+                    current[slot] = self.new(UNMODELLED, ABOVE_BIT if 16 <= slot < 20 else 0)
             else:
                 self.access(True, self.new(UNMODELLED), self.new(UNMODELLED), 0, condition)
         self._note_comparison(steps, current)
@@ -169,9 +169,9 @@ class TraceSsa(ConstraintGraph):
                 return True
         return False
 
-    def put(self, place: int, variable: int) -> None:
-        """Note that a place has a new variable from the next instruction on."""
-        times, held = self.times[place], self.held[place]
+    def put(self, slot: int, variable: int) -> None:
+        """Note that a slot has a new variable from the next instruction on."""
+        times, held = self.times[slot], self.held[slot]
         if held and held[-1] == variable != DEAD:
             return
         if times and times[-1] == self.number + 1:
@@ -200,14 +200,14 @@ class TraceSsa(ConstraintGraph):
         fixed, bits = self.fixed, self.domain.bits
         if not fixed[carry]:
             inverse = self.invert(carry)
-            made = self.new(len(self.relations))
+            made = self.new(len(self.constraints))
             self.relate((Kind.SUM_CARRY, one, made, other, inverse))
             return made
         if fixed[other]:
             return self.offset(one, bits[carry] - 1 - bits[other])
         if one == other:
             return self.constant((bits[carry] - 1) & MASK)
-        made = self.new(len(self.relations))
+        made = self.new(len(self.constraints))
         self.relate((Kind.SUM, one, made, other, 1 - bits[carry]))
         divisor = self.products.divisor(one, other) if bits[carry] else 0
         if divisor:
@@ -216,9 +216,9 @@ class TraceSsa(ConstraintGraph):
 
     def _bits(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         source, into = inputs
-        place, _, count = detail
-        known = MASK & ~(((1 << count) - 1) << place) if self.fixed[into] else 0
-        made = self.new(len(self.relations), known, self.domain.bits[into] & known)
+        slot, _, count = detail
+        known = MASK & ~(((1 << count) - 1) << slot) if self.fixed[into] else 0
+        made = self.new(len(self.constraints), known, self.domain.bits[into] & known)
         self.relate((Kind.BITS, made, into, source) + detail)
         if known and not self.domain.bits[into]:
             self.products.shift(made, source, detail)
@@ -239,7 +239,7 @@ class TraceSsa(ConstraintGraph):
 
     def _computer(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
         def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
-            made = self.new(len(self.relations), _ABOVE.get(op, 0))
+            made = self.new(len(self.constraints), _ABOVE.get(op, 0))
             self.relate((Kind.COMPUTE, made, int(op)) + tuple(inputs))
             if op is Op.UMULH:
                 self.products.high(made, inputs[0], inputs[1])
@@ -257,7 +257,7 @@ class TraceSsa(ConstraintGraph):
 
     def bit(self, variable: int, number: int) -> int:
         """Make the variable of one bit of another."""
-        made = self.new(len(self.relations), ABOVE_BIT)
+        made = self.new(len(self.constraints), ABOVE_BIT)
         self.relate((Kind.FIELD, made, variable, 0, number, 1))
         return made
 
@@ -266,7 +266,7 @@ class TraceSsa(ConstraintGraph):
         if not self.fixed[carry] or not self.domain.bits[carry]:
             return self.make_bit(Kind.CARRY, one, other, carry, 1)
         self._compared = (one, other)
-        made = self.new(len(self.relations), ABOVE_BIT)
+        made = self.new(len(self.constraints), ABOVE_BIT)
         self.compare(made, one, other, 0)
         return made
 
@@ -319,7 +319,7 @@ class TraceSsa(ConstraintGraph):
         compared = {origin[1:] for origin in found if origin is not None}
         if None in found or len(compared) != 1:
             return None
-        for place, variable in flags:
-            if self._origin[variable][0] != place:
+        for slot, variable in flags:
+            if self._origin[variable][0] != slot:
                 return None
         return next(iter(compared))

@@ -31,7 +31,7 @@ Part = Union[int, Sequence[Template]]
 """Of what a handler did: one of these, or instructions that ran one after the other."""
 
 
-class Place(NamedTuple):
+class HandlerAccess(NamedTuple):
     """An access of a handler."""
 
     before_last: int
@@ -57,7 +57,7 @@ class Switch(NamedTuple):
     """The base that is the old pointer."""
     loads: Tuple[Optional[Term], ...]
     """By base, where it was loaded from, if it was."""
-    accesses: Tuple[Tuple[Place, Term], ...]
+    accesses: Tuple[Tuple[HandlerAccess, Term], ...]
     """Those through pointers to blocks, and their addresses."""
 
     def follow(self, block: int, word: Reader, read: List[int]) -> Optional[int]:
@@ -118,7 +118,7 @@ class _Walk:
         self._of_load: Dict[Term, int] = {}
         self._saved: List[Tuple[Term, Term]] = []
         # Stores of what PSP was: address and data.
-        self._accesses: List[Tuple[Place, Term]] = []
+        self._accesses: List[Tuple[HandlerAccess, Term]] = []
         # The instructions counted from the beginning.
         self._interrupted: List[Dict[int, Term]] = []
         self._count = 0
@@ -165,7 +165,7 @@ class _Walk:
         accesses = sum(step[0] in (Op.LOAD, Op.STORE) for step in template.steps)
         index = 0
         for step in template.steps:
-            place = Place(self._count, index, accesses)
+            place = HandlerAccess(self._count, index, accesses)
             index += step[0] in (Op.LOAD, Op.STORE)
             self._do(step, place, certain)
         if not certain:
@@ -175,7 +175,7 @@ class _Walk:
             del self._places[written]
         self._count += 1
 
-    def _do(self, step: Step, place: Place, certain: bool) -> None:
+    def _do(self, step: Step, place: HandlerAccess, certain: bool) -> None:
         op, outputs, inputs, detail = step
         terms = [self._get(one) for one in inputs]
         if op in (Op.LOAD, Op.STORE) and self._loads[terms[0][0]] is not None:
@@ -230,7 +230,7 @@ class _Walk:
             base = old if at is None else at[0]
         return found
 
-    def _accesses_to(self, bases: Set[int], last: int) -> Tuple[Tuple[Place, Term], ...]:
+    def _accesses_to(self, bases: Set[int], last: int) -> Tuple[Tuple[HandlerAccess, Term], ...]:
         found = [one for one in self._accesses if one[1][0] in bases]
         return tuple([(place._replace(before_last=last - place.before_last), to) for place, to in found])
 

@@ -35,13 +35,13 @@ class Match(NamedTuple):
     """Of the instruction before it was left."""
     pointer: int
     """Variable of its stack pointer then."""
-    places: Tuple[int, ...]
+    slots: Tuple[int, ...]
 
 
 class Saved:
     """Finds what handlers have stored on the stacks of threads that wait, and threads that cannot be those that waited.
 
-    :param line: With its accesses.
+    :param ssa: With its accesses.
     :param waits: The threads that wait.
     :param matches: Those that went on.
     :param word: Reads memory at the end.
@@ -50,51 +50,51 @@ class Saved:
 
     def __init__(
         self,
-        line: TraceSsa,
+        ssa: TraceSsa,
         waits: List[Wait],
         matches: List[Match],
         word: Callable[[int], Optional[int]],
         assumptions: List[Assumption],
     ) -> None:
-        self._line = line
+        self._ssa = ssa
         self._waits = waits
         self._matches = matches
         self._word = word
         self._assumptions = assumptions
         self._told: Set[int] = set()
-        self._zero = line.constant(0)
-        self._end = line.number
+        self._zero = ssa.constant(0)
+        self._end = ssa.number
 
     def look(self) -> None:
         """Assume of the words that are known to have been stored there last that they are there at the end."""
-        domain = self._line.domain
+        domain = self._ssa.domain
         for wait in self._waits:
             if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
                 for address, number in self._last(wait).items():
                     value = self._word(address)
                     if number not in self._told and value is not None:
                         self._told.add(number)
-                        self._believe(wait, self._line.accesses[number].data, value)
+                        self._believe(wait, self._ssa.accesses[number].data, value)
 
     def others(self) -> Set[int]:
         """List the numbers of matches that memory speaks against: what fits is on another stack than the thread's.
 
         With them go all that what is there fits, too.
         """
-        domain = self._line.domain
+        domain = self._ssa.domain
         wrong = {
-            match.places
+            match.slots
             for match in self._matches
             if domain.mask[match.pointer] == MASK
-            and not all(abs(domain.bits[match.pointer] - _FRAME - place) <= NEAR for place in match.places)
+            and not all(abs(domain.bits[match.pointer] - _FRAME - slot) <= NEAR for slot in match.slots)
         }
-        return {match.number for match in self._matches if match.places in wrong}
+        return {match.number for match in self._matches if match.slots in wrong}
 
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame.
-        domain = self._line.domain
+        domain = self._ssa.domain
         found: Dict[int, int] = {}
-        for number, access in enumerate(self._line.accesses):
+        for number, access in enumerate(self._ssa.accesses):
             if not access.store or not wait.number < access.number <= wait.number + _SOON:
                 continue
             address = domain.bits[access.address]

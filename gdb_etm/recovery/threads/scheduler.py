@@ -15,7 +15,7 @@ from gdb_etm.recovery.functions.calls import BLOCK, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.memory.store_forwarding import Memory
 from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
-from gdb_etm.recovery.threads.context_switch import Place, Reader, Switch, Term
+from gdb_etm.recovery.threads.context_switch import HandlerAccess, Reader, Switch, Term
 
 
 class Handled(NamedTuple):
@@ -31,16 +31,16 @@ class Handled(NamedTuple):
 class Scheduler:
     """What the handlers of a line have done.
 
-    :param line: The line that is being made.
+    :param ssa: The line that is being made.
     :param assumptions: Are added to.
     :param where: Gives the address of an instruction by its number.
     :param word: Reads memory at the end.
     """
 
     def __init__(
-        self, line: TraceSsa, assumptions: List[Assumption], where: Callable[[int], int], word: Optional[Reader]
+        self, ssa: TraceSsa, assumptions: List[Assumption], where: Callable[[int], int], word: Optional[Reader]
     ) -> None:
-        self._line = line
+        self._ssa = ssa
         self._word: Reader = word or (lambda address: None)
         self._where = where
         self._assumptions = assumptions
@@ -56,14 +56,14 @@ class Scheduler:
         :param since: The last instruction before that thread went on.
         :param number: Of the instruction before the handler.
         """
-        switch, end = handled.switch, self._line.number
+        switch, end = handled.switch, self._ssa.number
         self.run(handled.old, switch.current, since, number)
         self._own.append((number, end))
         told: Set[int] = set()
         for place, to in switch.accesses:
             access, address = self._access(place), self._address(handled, to)
-            if access is not None and address is not None and self._line.base(access.address) not in told:
-                told.add(self._line.base(access.address))
+            if access is not None and address is not None and self._ssa.base(access.address) not in told:
+                told.add(self._ssa.base(access.address))
                 self._believe(access.address, address, number, end)
 
     def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
@@ -74,19 +74,19 @@ class Scheduler:
         :param since: The last instruction before it went on.
         :param number: Of its last instruction.
         """
-        line = self._line
+        ssa = self._ssa
         if block is None:
             return
         self._current = current
         self._since.setdefault(current, since)
-        for access in line.accesses[bisect_left(line.accesses, (since + 1,)) :]:
+        for access in ssa.accesses[bisect_left(ssa.accesses, (since + 1,)) :]:
             at, data = access.address, access.data
-            if since < access.number <= number and line.fixed[at] and line.domain.bits[at] == current:
+            if since < access.number <= number and ssa.fixed[at] and ssa.domain.bits[at] == current:
                 if not access.store and access.size == 4:
                     self._believe(data, block, number, access.number)
 
     def _believe(self, variable: int, value: int, number: int, until: int) -> None:
-        constant = self._line.constant(value & MASK)
+        constant = self._ssa.constant(value & MASK)
         if variable != constant:
             self._assumptions.append(Assumption(BLOCK, PSP, constant, variable, number, until))
 
@@ -100,9 +100,9 @@ class Scheduler:
         """Note that a word is taken to be at the end what it was after an instruction."""
         self._since[word] = min(self._since.get(word, number), number)
 
-    def _access(self, place: Place) -> Optional[Access]:
-        accesses = self._line.accesses
-        number = self._line.number - place.before_last
+    def _access(self, place: HandlerAccess) -> Optional[Access]:
+        accesses = self._ssa.accesses
+        number = self._ssa.number - place.before_last
         found = []
         for access in reversed(accesses):
             if access.number < number:
@@ -121,14 +121,14 @@ class Scheduler:
         found = [number for word, since in self._since.items() for number in written[word] if number > since]
         habitual = {where(number) for numbers in written.values() for number in numbers}
         if habitual:
-            unplaced = [self._line.accesses[number].number for number in memory.barriers.unplaced]
+            unplaced = [self._ssa.accesses[number].number for number in memory.may_alias.unplaced]
             since = min(self._since.values())
             found += [number for number in unplaced if number > since and where(number) in habitual]
         return max(found, default=0)
 
     def _writers(self, word: int, memory: Memory) -> List[int]:
         # The instructions that are known to have written a word.
-        accesses = self._line.accesses
+        accesses = self._ssa.accesses
         stores = [accesses[one] for one in memory.cells.between(-1, len(accesses), word) if accesses[one].store]
         return [one.number for one in stores if not self._is_own(word, one.number)]
 
