@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import List
 
-from gdb_etm.session.filters import Filter, asked, commas
+from gdb_etm.session.filters import Filter, commas, wanted_of
 from tests.access.processes import FOREVER_TICK, write_forever
 from tests.firmware.build import elf
 from tests.gdb_session import ROOT, SCRIPT, gdb_program, run_gdb
@@ -74,8 +74,8 @@ def test_neighbours_take_one_pair() -> None:
                  "etm filter list"], pairs=1)
     assert [line.rpartition("  ")[2] for line in lines if line[:2] in ("1 ", "2 ")] == ["pair 0", "pair 0"]
     both = [Filter(1, "include", "a,b", ((0x100, 0x10D), (0x110, 0x11F)))]
-    assert asked(both, lambda first, end: True)["include"] == [(0x100, 0x11F)]
-    assert asked(both, lambda first, end: False)["include"] == [(0x100, 0x10D), (0x110, 0x11F)]
+    assert wanted_of(both, lambda first, end: True).include == [(0x100, 0x11F)]
+    assert wanted_of(both, lambda first, end: False).include == [(0x100, 0x10D), (0x110, 0x11F)]
 
 
 def test_a_change_while_tracing_holds_from_the_next_continue_on(tmp_path: Path) -> None:
