@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.recovery.lift.evaluate import compute
-from gdb_etm.recovery.lift.operations import MASK, TEMPORARY, Const, Lifted, Op, Operand, Operation, Place
+from gdb_etm.recovery.lift.operations import MASK, TEMPORARY, Const, Lifted, Op, Operand, Operation, Slot
 
 Value = Optional[int]
 """None is unknown."""
@@ -22,7 +22,7 @@ class Write(NamedTuple):
 class Result(NamedTuple):
     """The state after an instruction."""
 
-    places: Dict[Place, Value]
+    places: Dict[Slot, Value]
     writes: List[Write]
     clobbered: bool
     taken: Value
@@ -30,13 +30,13 @@ class Result(NamedTuple):
     aligned: Tuple[Value, ...]
 
 
-def run(lifted: Lifted, before: Dict[Place, int], memory: Callable[[int, int], int]) -> Result:
+def run(lifted: Lifted, before: Dict[Slot, int], memory: Callable[[int, int], int]) -> Result:
     """Run one instruction.
 
     :param before: Value of each place.
     :param memory: Gives what is in memory, by address and size.
     """
-    state: Dict[Place, Value] = dict(before)
+    state: Dict[Slot, Value] = dict(before)
     writes: List[Write] = []
     clobbered = False
 

@@ -27,7 +27,7 @@ from gdb_etm.recovery.lift.operations import (
     SP,
     C,
     N,
-    Place,
+    Slot,
     V,
     Z,
 )
@@ -51,7 +51,7 @@ _MASKS = [
     (FAULTMASK, arm_const.UC_ARM_REG_FAULTMASK),
     (CONTROL, arm_const.UC_ARM_REG_CONTROL),
 ]
-State = Dict[Place, int]
+State = Dict[Slot, int]
 
 
 def memory(address: int, size: int) -> int:
@@ -95,7 +95,7 @@ class Processor:
         self._uc.hook_add(const.UC_HOOK_MEM_READ, self._on_read)
         if floating_point:
             self._enable_floating_point()
-        places: List[Tuple[Place, int]] = list(_CORE)
+        places: List[Tuple[Slot, int]] = list(_CORE)
         if floating_point:
             places += _FLOATS + [(FPSCR, arm_const.UC_ARM_REG_FPSCR)]
         if self.m_profile:

@@ -31,7 +31,7 @@ from gdb_etm.recovery.lift.operations import (
     Lifted,
     N,
     Op,
-    Place,
+    Slot,
     V,
     Z,
 )
@@ -45,7 +45,7 @@ def narrow(*halves: int) -> bytes:
     return b"".join(half.to_bytes(2, "little") for half in halves)
 
 
-def state(**places: int) -> Dict[Place, int]:
+def state(**places: int) -> Dict[Slot, int]:
     before = dict.fromkeys(range(64), 0)
     before.update({SLOTS[name]: value for name, value in places.items()})
     return before
@@ -55,13 +55,13 @@ def execute(code: bytes, isa: Isa = Isa.T32, in_it_block: bool = False, **places
     return run(lift(code, ADDRESS, isa, in_it_block), state(**places), lambda address, size: address & 0xFFFF)
 
 
-def changed(code: bytes, in_it_block: bool = False, **places: int) -> Dict[Place, Value]:
+def changed(code: bytes, in_it_block: bool = False, **places: int) -> Dict[Slot, Value]:
     before = state(**places)
     after = execute(code, Isa.T32, in_it_block, **places).places
     return {place: value for place, value in after.items() if value != before[place]}
 
 
-def a32(word: int, **places: int) -> Dict[Place, Value]:
+def a32(word: int, **places: int) -> Dict[Slot, Value]:
     before = state(**places)
     after = execute(word.to_bytes(4, "little"), Isa.A32, **places).places
     return {place: value for place, value in after.items() if value != before[place]}
@@ -374,7 +374,7 @@ class TestUnpredictable:
             lift(code, ADDRESS, isa)
 
 
-def value_of(lifted: Lifted, place: Place) -> Optional[Op]:
+def value_of(lifted: Lifted, place: Slot) -> Optional[Op]:
     return next((operation.op for operation in lifted.operations if place in operation.outputs), None)
 
 

@@ -17,7 +17,7 @@ from elftools.elf.elffile import ELFFile
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.lift.instruction import lift
-from gdb_etm.recovery.lift.operations import LR, S0, SP, Lifted, N, Place, Z
+from gdb_etm.recovery.lift.operations import LR, S0, SP, Lifted, N, Slot, Z
 
 TESTS = Path(__file__).resolve().parents[1]
 DEMO = TESTS.parent / "gdb_etm/board/firmware/demo/demo.elf"
@@ -35,9 +35,9 @@ def disassembler(isa: Isa) -> capstone.Cs:
     return found
 
 
-def written(insn: capstone.CsInsn) -> Set[Place]:
+def written(insn: capstone.CsInsn) -> Set[Slot]:
     # The registers and flags that Capstone says are written.
-    found: Set[Place] = set()
+    found: Set[Slot] = set()
     for register in insn.regs_access()[1]:
         found.update(places(insn.reg_name(register)))
     plain = insn.id in (arm.ARM_INS_ADC, arm.ARM_INS_SBC, arm.ARM_INS_RSC) and "s" not in insn.mnemonic[3:]
@@ -46,7 +46,7 @@ def written(insn: capstone.CsInsn) -> Set[Place]:
     return found
 
 
-def places(name: str) -> Tuple[Place, ...]:
+def places(name: str) -> Tuple[Slot, ...]:
     names = {"sp": SP, "lr": LR, "sb": 9, "sl": 10, "fp": 11, "ip": 12}
     if name in names:
         return (names[name],)
@@ -59,7 +59,7 @@ def places(name: str) -> Tuple[Place, ...]:
     return ()
 
 
-def outputs(lifted: Lifted) -> Set[Place]:
+def outputs(lifted: Lifted) -> Set[Slot]:
     return {place for operation in lifted.operations for place in operation.outputs}
 
 
