@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from functools import lru_cache
+from typing import List
 
 import pytest
 
@@ -36,3 +37,17 @@ def no_more() -> str:
 def refused(code: str) -> str:
     """How GDB writes a reply such as ``E01``."""
     return "remote failure reply '%s'" % (code[1:] if gdb_version() >= 16 else code)
+
+
+def no_breakpoints() -> str:
+    """What ``info breakpoints`` says where there are none."""
+    if gdb_version() >= 18:
+        return "No breakpoints, watchpoints, tracepoints, or catchpoints."
+    return "No breakpoints or watchpoints."
+
+
+def python_errors(output: str) -> List[str]:
+    """List our errors that ended a Python command, each as ``Class: message``; some versions say more around them."""
+    plain = r"^gdb_etm\.(?:\w+\.)+(\w+: .*)$"
+    quoted = r"^Python Exception <class 'gdb_etm\.(?:\w+\.)+(\w+)'>(: .*)$"
+    return re.findall(plain, output, re.M) + ["".join(found) for found in re.findall(quoted, output, re.M)]

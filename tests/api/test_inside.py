@@ -9,6 +9,7 @@ import pytest
 
 from tests.access.processes import DEMO
 from tests.gdb_session import ROOT, run_gdb
+from tests.gdb_texts import no_breakpoints, python_errors
 
 pytest.importorskip("unicorn")
 
@@ -40,7 +41,7 @@ def test_a_script_sees_what_the_commands_did_and_they_see_what_it_did(tmp_path: 
     assert "LAST ['HardFault (exception 3)']" in output
     rows = [line for line in output.splitlines() if "  halt in " in line]
     assert [row.split()[-1] for row in rows] == ["dispatch", "HardFault_Handler"] and rows[1].startswith("* 2 ")
-    assert "No breakpoints or watchpoints." in output
+    assert no_breakpoints() in output
 
 
 def test_commands_see_what_a_script_connected() -> None:
@@ -70,13 +71,13 @@ def test_commands_see_what_a_script_connected() -> None:
         ("gdb_etm.current().run()", "CommandError: The program is not being run"),
         ("gdb_etm.current().run(1)", "CommandError: seconds: GDB itself waits for the halt"),
         ("gdb_etm.current().breakpoint('nowhere')", "CommandError: "),
-        ("gdb_etm.load('/nowhere')", "/nowhere/snapshot.ini: no such file"),
+        ("gdb_etm.load('/nowhere')", "Missing: /nowhere/snapshot.ini: no such file"),
     ],
 )
 def test_errors_are_one_line(statement: str, words: str) -> None:
     output = run_gdb(["python import gdb_etm", "python %s" % statement])
-    (line,) = [line for line in output.splitlines() if words in line]
-    assert line.startswith("gdb_etm.")
+    (told,) = python_errors(output)
+    assert told.startswith(words)
 
 
 def test_a_snapshot_is_loaded_beside_the_others(tmp_path: Path) -> None:

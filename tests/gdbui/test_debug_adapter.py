@@ -62,11 +62,17 @@ def is_end(stopped: Message) -> bool:
 
 def check_pause(client: AdapterClient) -> None:
     """Check that a run through the past can be paused, also one for which GDB steps on by itself."""
-    assert client.go("stepBack", granularity="instruction")["reason"] == "step"
     client.type("set can-use-hw-watchpoints 0")
-    client.type("watch *(int *) 0x20040000")  # nothing writes there
-    client.request("reverseContinue", threadId=1)
-    assert client.go("pause")["reason"] == "pause"
+    reasons = []
+    while "pause" not in reasons and len(reasons) < 10:
+        assert client.go("stepBack", granularity="instruction")["reason"] == "step"
+        client.type("watch *(int *) 0x20040000")  # nothing writes there
+        client.request("reverseContinue", threadId=1)
+        # A quick machine may be at the history's beginning before it hears of the pause.
+        reasons.append(client.go("pause")["reason"])
+        client.type("delete")
+        client.go("continue")
+    assert reasons[-1] == "pause", reasons
 
 
 @pytest.mark.every_gdb

@@ -27,7 +27,7 @@ def run(commands: List[str], pairs: int = 2) -> List[str]:
 
 
 def test_filters_are_numbered_and_listed() -> None:
-    lines = run(["etm filter", "etm filter include parse,dispatch", "etm filter start rx.c:93",
+    lines = run(["etm filter", "etm filter include parse,dispatch", "etm filter start rx.c:96",
                  "etm filter exceptions off", "etm filter exceptions only", "etm filter delete 2",
                  "etm filter stop report", "etm filter list",
                  "etm filter delete 2", "etm filter delete all", "etm filter list"])

@@ -14,6 +14,7 @@ import pytest
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.steps import Steps
 from tests.firmware.build import elf, symbol
+from tests.gdb_texts import gdb_version
 from tests.history import gdb_record
 from tests.history.dwarf import DwarfPlaces
 from tests.history.executed import cursor_of, history_of
@@ -55,6 +56,8 @@ def play(cursor: Cursor, command: str) -> None:
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("name", ["steps"])
 def test_stops_are_gdbs(name: str, seed: int) -> None:
+    if gdb_version() >= 16:
+        pytest.skip("this GDB takes the program's jmp_buf for glibc's, and does not survive its longjmp")
     path = elf(name)
     first, last = symbol(path, "run"), symbol(path, "finished")
     addresses = executed(path, last)
