@@ -41,7 +41,7 @@ def refused(code: str) -> str:
 
 def no_breakpoints() -> str:
     """What ``info breakpoints`` says where there are none."""
-    if gdb_version() >= 18:
+    if gdb_version() >= 16:
         return "No breakpoints, watchpoints, tracepoints, or catchpoints."
     return "No breakpoints or watchpoints."
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.access.processes import write_forever
 from tests.gdb_session import run_gdb
+from tests.gdb_texts import gdb_version
 
 ENDED = 'the process beside GDB ended; this connection is closed. Try "etm connect"'
 GONE = 'etm: GDB was connected to the process beside it, which is gone. Try "etm connect"'
@@ -37,6 +38,8 @@ def test_the_next_command_says_so_once(command: str, tmp_path: Path) -> None:
 
 
 def test_gdb_says_so_too_when_it_finds_out_later(tmp_path: Path) -> None:
+    if gdb_version() >= 16:
+        pytest.skip("this GDB may end by an assertion when its connection breaks while a Python command reads memory")
     elf = write_forever(tmp_path / "forever.elf")
     connect = "etm connect board:m33 --elf %s" % elf
     output = after_the_kill(elf, "etm history -1", "stepi", connect, "etm start", "stepi", "echo alive\\n")
