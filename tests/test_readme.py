@@ -1,6 +1,7 @@
-"""Real GDB sessions: the README shows what they really print.
+"""Real GDB sessions: what README and the pages under docs/ show is what is printed, from "source gdb_etm" on.
 
-After a change to either, ``python -m tests.test_readme`` puts the transcripts into the README.
+Each session is typed as it stands there, in the folder of the simulated board's program, into a GDB of its own.
+After a change to what is printed, ``python -m tests.test_readme`` puts the sessions into the pages.
 """
 
 from __future__ import annotations
@@ -8,31 +9,27 @@ from __future__ import annotations
 import re
 import subprocess
 from pathlib import Path
-from typing import List, Optional
 
 import pytest
 
-from tests.gdb_session import demo_script, run_gdb
+from tests.gdb_session import SCRIPT, demo_script, run_gdb
+from tests.pages import GUIDE, PAGES, ROOT, TOUR, Block, blocks, replace, shown
 
-ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
-_BLOCK = re.compile(r"(?<=^```\n)\(gdb\) source gdb_etm\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_LISTINGS = re.compile(r"(?<=^```\n)\(gdb\) etm history /t.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_VERDICT = re.compile(r"(?<=^```\n)\(gdb\) etm doctor\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_BUDGET = re.compile(r"(?<=^```\n)\(gdb\) etm budget\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_ELF = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
-_REGISTERS = re.compile(r"(?<=^```\n)\(gdb\) etm diff.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_FILTERS = re.compile(r"(?<=^```\n)\(gdb\) etm filter.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_EVENTS = re.compile(r"(?<=^```\n)\(gdb\) etm on.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_REVERSE = re.compile(r"(?<=^```\n)\(gdb\) reverse-stepi\n.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-_PAST = re.compile(r"(?<=^```\n)\(gdb\) etm last crc16.*?(?=^```$)", re.DOTALL | re.MULTILINE)
-# What differs from one run or machine to the next.
-_VARYING = ((re.compile(r"server on /\S+"), "server on SOCKET"), (re.compile(r"pyOCD [\d.]+"), "pyOCD VERSION"))
+pytest.importorskip("unicorn")
+
+_FOLDER = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
+_SESSIONS = [block for page in PAGES if page != TOUR for block in blocks(page) if block.is_session]
+# Blocks that are no sessions, and the test that holds them.
+_OTHERS = {
+    GUIDE / "python.md": "tests/test_readme_script.py",
+    GUIDE / "editor.md": "tests/gdbui/test_debug_adapter.py",
+}
+_LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 _SECONDS = 240
 
 
 def demo() -> str:
-    """Run the demo and give its transcript without blanks at line ends."""
+    """Run the demo and give its transcript."""
     done = subprocess.run(
         [demo_script()],
         stdout=subprocess.PIPE,
@@ -42,160 +39,74 @@ def demo() -> str:
         timeout=_SECONDS,
         cwd=str(ROOT),
     )
-    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+    return shown(done.stdout)
 
 
-def listings(shown: str) -> str:
-    """Give the README's listings as GDB prints them on the board m7.
-
-    :param shown: The listings with their command lines.
-    """
-    return _session(shown, "m7", ["set etm data both", "etm start --cycles 16", "continue"])
-
-
-def registers(shown: str) -> str:
-    """Give the README's registers as GDB prints them on the board m33.
-
-    :param shown: The text with its command lines.
-    """
-    return _session(shown, "m33", ["etm start"])
+def session(block: Block) -> str:
+    """Type a session's commands into a GDB that finds ``gdb_etm`` as an installed one does; give what is printed."""
+    asked = ["set directories %s:$cdir:$cwd" % SCRIPT.parent]
+    for command in (*block.commands, "end"):
+        asked.append("echo (gdb) %s\\n" % command)
+        asked += [command] if command != "end" else []
+    output = run_gdb(asked, cwd=_FOLDER, source=False)
+    return shown(output[output.index("(gdb) ") : output.index("(gdb) end")])
 
 
-def filters(shown: str) -> str:
-    """Give the README's filters as GDB prints them on the board m33 with two pairs of comparators.
-
-    :param shown: The text with its command lines.
-    """
-    return _session(shown, "m33 --option board.comparators=2", [])
+def test_the_tour_is_the_demo() -> None:
+    (block,) = blocks(TOUR)
+    assert block.text == demo()
 
 
-def events(shown: str) -> str:
-    """Give the README's events as GDB prints them on the board m33 with all resources.
-
-    :param shown: The text with its command lines.
-    """
-    return _session(shown, "m33 --option board.resources=full", [])
+@pytest.mark.parametrize("block", [pytest.param(block, id=block.name) for block in _SESSIONS])
+def test_session_is_what_gdb_prints(block: Block) -> None:
+    assert block.commands[0] == "source gdb_etm"
+    assert block.text == session(block)
 
 
-def reverse(shown: str) -> str:
-    """Give the README's reverse execution as GDB prints it on the board m33 at the demo's fault.
-
-    :param shown: The text with its command lines.
-    """
-    return _session(shown, "m33", ["etm start", "set print frame-arguments none", "continue"], _ELF.parent)
-
-
-def past(shown: str) -> str:
-    """Give the README's values of the past as GDB prints them on the board m33 after the demo's fault.
-
-    :param shown: The text with its command lines.
-    """
-    return _session(shown, "m33", ["directory %s" % _ELF.parent, "etm start", "continue"])
+def test_no_block_is_held_by_nobody() -> None:
+    assert len(_SESSIONS) >= 9
+    for page in PAGES:
+        others = [block.name for block in blocks(page) if not block.is_session]
+        assert not others or page in _OTHERS, others
+    for page, holder in _OTHERS.items():
+        assert page.name in (ROOT / holder).read_text("utf-8"), holder
 
 
-def _session(shown: str, board: str, begin: List[str], cwd: Optional[Path] = None) -> str:
-    commands = [line[len("(gdb) ") :] for line in shown.splitlines() if line.startswith("(gdb) ")]
-    connect = "etm connect board:%s --elf %s" % (board, _ELF)
-    asked = [line for command in commands for line in ("echo (gdb) %s\\n" % command, command)]
-    output = run_gdb([connect, *begin, *asked, "echo (gdb) end\\n"], cwd=cwd)
-    return output[output.index("(gdb) ") : output.index("(gdb) end")]
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in _LINK.findall(page.read_text("utf-8")):
+        name, _, heading = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert "://" in link or target.exists(), link
+        if heading:
+            lines = target.read_text("utf-8").splitlines()
+            headings = [re.sub(r"[^\w -]", "", line.lstrip("# ")).lower() for line in lines if line.startswith("#")]
+            assert heading in [each.replace(" ", "-") for each in headings], link
 
 
-def verdict() -> str:
-    """Give the README's verdict: on the board m33 somebody else has closed the funnel."""
-    output = run_gdb(
-        ["etm connect board:m33 --elf %s" % _ELF, "etm start", "monitor write32 0xe0042000 0x300"]
-        + ["echo (gdb) etm doctor\\n", "etm doctor", "echo (gdb) end\\n"]
-    )
-    return output[output.index("(gdb) ") : output.index("(gdb) end")]
+@pytest.mark.parametrize("folder", [GUIDE, GUIDE.parent / "design"], ids=["guide", "design"])
+def test_the_list_of_pages_has_each_once(folder: Path) -> None:
+    index = folder / "README.md"
+    first = [links[0] for links in map(_LINK.findall, index.read_text("utf-8").splitlines()) if links]
+    listed = [link for link in first if "/" not in link]
+    assert sorted(listed) == sorted(page.name for page in folder.glob("*.md") if page != index)
 
 
-def budget() -> str:
-    """Give the README's account of a buffer, of the board m33 before the demo's fault."""
-    output = run_gdb(
-        ["etm connect board:m33 --elf %s" % _ELF, "etm start --timestamps --cycles 16", "continue"]
-        + ["echo (gdb) etm budget\\n", "etm budget", "echo (gdb) end\\n"]
-    )
-    return output[output.index("(gdb) ") : output.index("(gdb) end")]
+def test_what_the_buffer_holds_is_what_the_sessions_show() -> None:
+    told = re.findall(r"^\|[^|]*\| ([\d,]+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    printed = "".join(block.text for block in _SESSIONS)
+    assert len(told) == 3
+    for number in told:
+        assert re.search(r"^etm: %s .* in 4,096 bytes" % number, printed, re.MULTILINE), number
 
 
-def _normal(transcript: str) -> str:
-    for pattern, word in _VARYING:
-        transcript = pattern.sub(word, transcript)
-    return transcript
-
-
-def test_transcript_is_the_demo() -> None:
-    """The README's transcript is the demo's output, but for the port and pyOCD's version."""
-    shown = _BLOCK.search(README.read_text())
-    assert shown is not None, "README.md has no transcript"
-    assert _normal(shown.group()) == _normal(demo())
-
-
-def test_listings_are_what_gdb_prints() -> None:
-    """The README's listings are GDB's output."""
-    pytest.importorskip("unicorn")
-    shown = _LISTINGS.search(README.read_text())
-    assert shown is not None, "README.md has no listings"
-    assert shown.group() == listings(shown.group())
-
-
-def test_verdict_and_budget_are_what_gdb_prints() -> None:
-    """The README's verdict of the doctor and its account of a buffer are GDB's output."""
-    pytest.importorskip("unicorn")
-    for pattern, printed in ((_VERDICT, verdict()), (_BUDGET, budget())):
-        shown = pattern.search(README.read_text())
-        assert shown is not None and shown.group() == printed
-
-
-def test_registers_are_what_gdb_prints() -> None:
-    """The README's registers are GDB's output."""
-    pytest.importorskip("unicorn")
-    shown = _REGISTERS.search(README.read_text())
-    assert shown is not None, "README.md has no registers"
-    assert shown.group() == registers(shown.group())
-
-
-def test_filters_are_what_gdb_prints() -> None:
-    """The README's filters are GDB's output."""
-    pytest.importorskip("unicorn")
-    shown = _FILTERS.search(README.read_text())
-    assert shown is not None, "README.md has no filters"
-    assert shown.group() == filters(shown.group())
-
-
-def test_events_are_what_gdb_prints() -> None:
-    """The README's events are GDB's output."""
-    pytest.importorskip("unicorn")
-    shown = _EVENTS.search(README.read_text())
-    assert shown is not None, "README.md has no events"
-    assert shown.group() == events(shown.group())
-
-
-def test_reverse_execution_is_what_gdb_prints() -> None:
-    """The README's reverse execution is GDB's output."""
-    pytest.importorskip("unicorn")
-    shown = _REVERSE.search(README.read_text())
-    assert shown is not None, "README.md has no reverse execution"
-    assert shown.group() == reverse(shown.group())
-
-
-def test_the_past_is_what_gdb_prints() -> None:
-    """The README's values of the past are GDB's output."""
-    pytest.importorskip("unicorn")
-    shown = _PAST.search(README.read_text())
-    assert shown is not None, "README.md has no values of the past"
-    assert shown.group() == past(shown.group())
+def test_pages_are_short() -> None:
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+    for page in (GUIDE.parent / "design").glob("*.md"):
+        assert len(page.read_text("utf-8").splitlines()) <= 150, page
 
 
 if __name__ == "__main__":
-    text, ill, spent = demo(), verdict(), budget()
-    README.write_text(_VERDICT.sub(lambda found: ill, README.read_text()))
-    README.write_text(_BUDGET.sub(lambda found: spent, README.read_text()))
-    README.write_text(_BLOCK.sub(lambda found: text, README.read_text()))
-    README.write_text(_LISTINGS.sub(lambda found: listings(found.group()), README.read_text()))
-    README.write_text(_FILTERS.sub(lambda found: filters(found.group()), README.read_text()))
-    README.write_text(_EVENTS.sub(lambda found: events(found.group()), README.read_text()))
-    README.write_text(_REGISTERS.sub(lambda found: registers(found.group()), README.read_text()))
-    README.write_text(_REVERSE.sub(lambda found: reverse(found.group()), README.read_text()))
-    README.write_text(_PAST.sub(lambda found: past(found.group()), README.read_text()))
+    replace(blocks(TOUR)[0], demo())
+    for each in _SESSIONS:
+        replace(each, session(each))

@@ -1,6 +1,6 @@
-"""Real GDB session, and real pyOCD without GDB: the README's script runs as it stands there and prints what it says.
+"""Real GDB session, and real pyOCD without GDB: the script of python.md runs as it stands there.
 
-After a change to either, ``python -m tests.test_readme_script`` puts what it prints into the README.
+After a change to either, ``python -m tests.test_readme_script`` puts what it prints into the page.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from typing import Tuple
 import pytest
 
 from tests.gdb_session import ROOT, run_gdb
+from tests.pages import GUIDE
 
 pytest.importorskip("unicorn")
 
-README = ROOT / "README.md"
+PAGE = GUIDE / "python.md"
 _FOLDER = ROOT / "gdb_etm" / "board" / "firmware" / "demo"
 _SCRIPT = re.compile(r"^```python\n(.*?)^```$.*?^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SECONDS = 120
 
 
 def shown() -> Tuple[str, str]:
-    """Give the README's script and what it prints."""
-    found = _SCRIPT.search(README.read_text())
-    assert found is not None, "README.md has no script"
+    """Give the page's script and what it prints."""
+    found = _SCRIPT.search(PAGE.read_text())
+    assert found is not None, "no script"
     return found.group(1), found.group(2)
 
 
@@ -65,6 +66,6 @@ def test_inside_gdb_it_prints_the_same(tmp_path: Path) -> None:
 
 
 if __name__ == "__main__":
-    text = README.read_text()
+    text = PAGE.read_text()
     before, after = shown()
-    README.write_text(text.replace(after, printed(before)))
+    PAGE.write_text(text.replace(after, printed(before)))

@@ -37,7 +37,7 @@ from tests.firmware.recovery.build import KEEPING, PROGRAMS, SMASHING, elf
 from tests.recovery.score import Score, Uses, mean, score
 from tests.recovery.truth import Run, prepare
 
-_README = Path(__file__).resolve().parent.parent.parent / "README.md"
+_PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guide" / "values.md"
 _TABLES = re.compile(r"^\| instructions before the halt .*?^\| program [^\n]*\n(\|[^\n]*\n)*", re.MULTILINE | re.DOTALL)
 _DEEP = 52000
 _HALTS = ("end", "70001", "deep")
@@ -145,7 +145,7 @@ def means(measured: Sequence[Measured]) -> List[List[str]]:
 
 
 def summary(by_window: Mapping[int, Sequence[Measured]]) -> List[str]:
-    """Make the README's tables: means of the windows, and of each program in the middle one."""
+    """Make the guide's tables: means of the windows, and of each program in the middle one."""
     kinds = {"": KEEPING, ", programs that smash memory": SMASHING}
     windows, programs = [], []
     for kind, names in kinds.items():
@@ -211,8 +211,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time")
     parser.add_argument("--details", type=int, default=0, metavar="N", help="list wrong values and findings")
     parser.add_argument("--reasons", type=int, default=0, metavar="N", help="list why values are unknown, N a window")
-    parser.add_argument("--markdown", action="store_true", help="print means alone, as the README has them")
-    parser.add_argument("--readme", action="store_true", help="put these means into README.md")
+    parser.add_argument("--markdown", action="store_true", help="print means alone, as the guide has them")
+    parser.add_argument("--guide", action="store_true", help="put these means into docs/guide/values.md")
     parser.add_argument("--kept", default=os.path.join("build", "bench", "recovery"), help="folder of the runs")
     options = parser.parse_args(arguments)
     os.makedirs(options.kept, exist_ok=True)
@@ -227,16 +227,16 @@ def main(arguments: Sequence[str]) -> None:
         # A process for each, so that none is measured with another's memory.
         with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
             measured = by_window[window] = pool.map(measure, jobs, chunksize=1)
-        if not (options.markdown or options.readme):
+        if not (options.markdown or options.guide):
             print("\nWindows of %d instructions, %s\n" % (window, options.board))
             print("\n".join(table([row(one.job.name, [one]) for one in measured] + means(measured))))
         more = details(measured, options.details) + reasons(measured, options.reasons)
         print("".join(line + "\n" for line in more), end="", flush=True)
     if options.markdown:
         print("\n".join(summary(by_window)))
-    if options.readme:
+    if options.guide:
         told = "\n".join(summary(by_window)) + "\n"
-        _README.write_text(_TABLES.sub(lambda _: told, _README.read_text()))
+        _PAGE.write_text(_TABLES.sub(lambda _: told, _PAGE.read_text()))
 
 
 if __name__ == "__main__":

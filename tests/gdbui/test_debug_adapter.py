@@ -77,8 +77,8 @@ def check_pause(client: AdapterClient) -> None:
 
 @pytest.mark.every_gdb
 def test_back_and_forth_on_a_live_target(tmp_path: Path) -> None:
-    # As README says, on a simulated board.
-    commands, sent = _BLOCKS.findall((ROOT / "README.md").read_text())[0]
+    # As editor.md says, on a simulated board.
+    commands, sent = _BLOCKS.findall((ROOT / "docs" / "guide" / "editor.md").read_text())[0]
     (tmp_path / "etm.gdb").write_text(commands.replace("/PATH/TO/gdb_etm", str(SCRIPT)))
     target = json.loads(sent)["target"].replace("/PATH/TO/firmware.elf", "%s board:m33" % ELF)
     with AdapterClient(["-x", str(tmp_path / "etm.gdb")], with_plugin=False) as client:

@@ -1,4 +1,4 @@
-"""The README's table of versions against scripts/versions, which makes its rows in real GDB sessions."""
+"""The guide's table of versions against scripts/versions, which makes its rows in real GDB sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def cells(line: str) -> List[str]:
 
 def table() -> List[List[str]]:
     """Read the table: its header, then its rows."""
-    lines = (ROOT / "README.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "guide" / "versions.md").read_text().splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("| GDB | its Python |"))
     end = lines.index("", start)
     return [cells(line) for line in (lines[start], *lines[start + 2 : end])]

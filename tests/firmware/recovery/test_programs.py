@@ -43,6 +43,6 @@ def test_no_built_file_names_where_it_was_built() -> None:
         assert str(FOLDER.parent.parent).encode() not in Path(elf(program)).read_bytes()
 
 
-def test_the_readme_tells_of_every_program() -> None:
-    text = (FOLDER.parent.parent / "README.md").read_text(encoding="utf-8")
+def test_the_guide_tells_of_every_program() -> None:
+    text = (FOLDER.parent.parent / "docs" / "guide" / "values.md").read_text(encoding="utf-8")
     assert [name for name in (*KEEPING, *SMASHING) if "\n| `%s` | " % name not in text] == []
