@@ -1,7 +1,7 @@
 """How a piece of code is left: by a call, a return or a jump.
 
 The trace decoder only needs to know that an instruction branches (``program.isa``); the call history
-also asks *why*, which is a matter of the procedure call standards (AAPCS32 and AAPCS64, "Subroutine
+also asks why, which is a matter of the procedure call standards (AAPCS32 and AAPCS64, "Subroutine
 calls").  Encodings are from the Armv8-M (DDI 0553), Armv7-A (DDI 0406) and Armv8-A (DDI 0487) manuals.
 """
 

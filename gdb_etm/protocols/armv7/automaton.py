@@ -1,7 +1,7 @@
 """The automaton behind the decoders: program points, decoder states, and the transitions between them.
 
-A *program point* is where the execution stands.  A *state* is a program point and everything else that decides how
-the next bytes are read.  Each state keeps, by the next bytes of the stream, what the whole packets in them do: a
+A *program point* is where the execution stands.  A *decoder state* is a program point and everything else that decides
+how the next bytes are read.  Each state keeps, by the next bytes of the stream, what the whole packets in them do: a
 *transition*.  Loops in a program make loops in its trace, so nearly all bytes are found among the kept transitions.
 """
 

@@ -1,8 +1,8 @@
 """The automaton behind the decoder: program points, decoder states, and transitions.
 
-A *program point* is where the execution stands.  A *state* is a program point and everything else that decides how
-the next bytes are read: the address registers, the instruction set width, whether the return stack is quiet, whether an
-address packet gave the address.
+A *program point* is where the execution stands.  A *decoder state* is a program point and everything else that decides
+how the next bytes are read: the address registers, the instruction set width, whether the return stack is quiet,
+whether an address packet gave the address.
 Each state remembers, by the next bytes of the stream, what the whole packets in them do: a *transition*.
 Loops in a program make loops in its trace, so nearly all bytes are found among the kept transitions.
 The contents of the return stack decide the path too.  So a transition ends where an entry from before it is needed,
