@@ -258,6 +258,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("serve", add_help=False, help='serve a probe to GDB and to "etm connect HOST:PORT"')
     commands.add_parser("replay", add_help=False, help="replay a snapshot to GDB, forward and backward")
     commands.add_parser("proxy", add_help=False, help="give any GDB server reverse execution")
+    about = "print a page of the guide, or the list of its pages"
+    guide = commands.add_parser("guide", help=about, description=about)
+    guide.add_argument("page", nargs="?", default="", metavar="PAGE", help="such as filters")
     return parser
 
 
@@ -288,6 +291,17 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     return arguments
 
 
+def _lines(arguments: argparse.Namespace) -> Iterator[str]:
+    if arguments.command == "guide":
+        from gdb_etm.offline.guide import page_lines
+
+        arguments.notes = []
+        return iter(page_lines(arguments.page))
+    listing = _LISTINGS[arguments.command]
+    make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
+    return _each(make, arguments)
+
+
 def _print(lines: Iterator[str]) -> None:
     while True:
         batch = list(islice(lines, _LINES_AT_ONCE))
@@ -316,10 +330,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
         return (remote.main_replay if words[0] == "replay" else remote.main_proxy)(words[1:])
     arguments = _arguments(words)
-    listing = _LISTINGS[arguments.command]
-    make = listing.objects if arguments.format == "jsonl" and listing.objects is not None else listing.text
     try:
-        _print(_each(make, arguments))
+        _print(_lines(arguments))
         for note in arguments.notes:
             print("gdb-etm: note: %s" % note, file=sys.stderr)
     except EtmError as error:

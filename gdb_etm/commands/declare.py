@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar
 
+from gdb_etm.commands.pages import page_of
+
 if TYPE_CHECKING:
     from gdb_etm.session.session import Session
 
@@ -128,7 +130,7 @@ def usage(command: Command) -> str:
 
 
 def help_text(command: Command) -> str:
-    """Write a command's whole help: summary, usage, arguments, modifiers, examples."""
+    """Write a command's whole help: summary, usage, arguments, modifiers, examples, page."""
     parts = [command.summary, "Usage: " + usage(command)]
     if command.details:
         parts.append(command.details)
@@ -138,6 +140,7 @@ def help_text(command: Command) -> str:
         parts.append(_table(rows))
     if command.examples:
         parts.append("Examples:\n" + _table([("etm " + line, what) for line, what in command.examples]))
+    parts.append('The guide: "gdb-etm guide %s" in a shell.' % page_of(command.name))
     return "\n\n".join(parts)
 
 

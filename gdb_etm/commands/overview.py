@@ -14,7 +14,9 @@ Usual steps:
   etm start            traces from the next "continue" on
   continue             until a breakpoint, a fault or Ctrl-C
   etm functions /c     the functions that ran, indented by call depth
-  etm history /s       the instructions that ran, with source"""
+  etm history /s       the instructions that ran, with source
+
+The guide: "gdb-etm guide" in a shell."""
 
 
 def overview(session: Session, commands: Sequence[Command]) -> Iterator[str]:
@@ -25,7 +27,7 @@ def overview(session: Session, commands: Sequence[Command]) -> Iterator[str]:
     for command in commands:
         yield "etm %-*s  %s" % (width, command.name, command.summary.rstrip("."))
     yield ""
-    yield '"help etm COMMAND" tells more about each.'
+    yield '"help etm COMMAND" tells more about each; "gdb-etm guide" in a shell prints the guide.'
 
 
 def standing(session: Session) -> str:

@@ -168,7 +168,7 @@ def test_source_finds_its_folder_by_itself(tmp_path: Path) -> None:
     link = tmp_path / "gdb_etm"
     link.symlink_to(SCRIPT)
     for commands in (["directory %s" % SCRIPT.parent, "source gdb_etm"], ["source gdb_etm"], ["source %s" % link]):
-        assert run_gdb(commands + ["etm"], source=False, cwd=tmp_path).endswith("tells more about each.\n")
+        assert run_gdb(commands + ["etm"], source=False, cwd=tmp_path).endswith("prints the guide.\n")
 
 
 def test_a_copy_without_its_package_says_so(tmp_path: Path) -> None:
