@@ -12,10 +12,11 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 TOUR = GUIDE / "tour.md"
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-# What differs from one run or machine to the next, and what the pages show in its place.
+# What differs from one run, machine or GDB to the next, and what the pages show in its place: the words of GDB 13.
 _VARYING: Tuple[Tuple[str, str], ...] = (
     (r"server on /\S+", "server on /run/user/1000/gdb_etm-5lwipq5z/gdb"),
     (r"^pyOCD [\d.]+", "pyOCD 0.46.0"),
+    (r"^Reached end of recorded history; stopping\.\n.*\n", "No more reverse-execution history.\n"),
 )
 
 
