@@ -15,7 +15,8 @@ package whenever it starts.
 
 The folders below are the rooms that trace data passes through, in order:
 ``access``, ``coresight``, ``traceunit``, then a :class:`~gdb_etm.capture.Capture`,
-``framing``, ``protocols``, ``history``, ``views``, ``commands``, ``gdbui`` and ``api``.
+``framing``, ``protocols`` with ``program``, ``history``, ``recovery``, ``views``, ``replay``, ``session``,
+``offline`` and ``beside``, ``commands``, ``gdbui`` and ``api``.  ``docs/design`` tells more.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple, Union
 
@@ -16,6 +17,8 @@ NAMES = [str(path.relative_to(ROOT)) for path in PACKAGE + TESTS]
 
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 60
+# Files of a folder whose __init__ need not say what each is.
+MOST_WITHOUT_A_MAP = 12
 # Pages of register declarations are as long as the datasheet.
 TABLES = {"gdb_etm/registers"}
 
@@ -91,6 +94,16 @@ def test_module(name: str) -> None:
     lines = text.splitlines()
     inline = [number for number, line in enumerate(lines, 1) if "# noqa" in line or "# type: ignore" in line]
     assert name == "tests/test_style.py" or not inline, "exceptions to rules stand in setup.cfg, with a reason"
+
+
+def test_a_large_room_has_a_map_of_all_its_files() -> None:
+    wrong = []
+    for map_ in (path for path in PACKAGE if path.name == "__init__.py"):
+        files = {path.name for path in map_.parent.glob("*.py")} - {"__init__.py"}
+        named = set(re.findall(r"``(\w+\.py)``", ast.get_docstring(parse(str(map_.relative_to(ROOT)))) or ""))
+        if len(files) > MOST_WITHOUT_A_MAP or named:
+            wrong += ["%s: %s" % (map_.parent.name, name) for name in sorted(files ^ named)]
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,5 +1,17 @@
 """Reaching registers: the access port, pyOCD's, the process beside GDB that owns it, and recordings of it.
 
-What GDB's own Python loads from here (``port``, ``wire``, ``stream``, ``client``, ``recording``) needs the standard
-library only; ``server`` and what it imports run in the process that has pyOCD.
+What GDB's own Python loads needs the standard library only:
+
+- ``port.py``: the one way to reach registers; ``memory_port.py``: through a debugger's reads and writes of memory.
+- ``client.py``, ``stream.py``, ``wire.py``: GDB's side of the process beside it: start it, speak with it.
+- ``recording.py``: accesses recorded and replayed.
+
+What runs in the process that has pyOCD:
+
+- ``server.py``: the process; ``channels.py``, ``desk.py``: its clients' requests.
+- ``pyocd_session.py``, ``pyocd_port.py``, ``project_files.py``: pyOCD's session, its access ports, its files.
+- ``gdb_server.py``, ``guards.py``: pyOCD's GDB server, and what stands before it.
+- ``core_control.py``: run and halt the core for a client without GDB.
+- ``watched_probe.py``, ``watchdog.py``: nobody waits for ever, and the process ends when its client does.
+- ``logs.py``: pyOCD's warnings.
 """

@@ -1,4 +1,33 @@
-"""Simulated boards behind a pyOCD debug probe: debug port, core, trace unit, trace buffer, and what really ran."""
+"""Simulated boards behind a pyOCD debug probe: debug port, core, trace unit, trace buffer, and what really ran.
+
+The probe, and what is on the wire:
+
+- ``plugin.py``, ``probe.py``, ``wire.py``, ``dap.py``, ``domain.py``: pyOCD's way in, the debug and access ports, and
+  what stands between a debugger and trace hardware.
+- ``faults.py``: faults on demand; ``options.py``: the user's choices.
+- ``variants.py``, ``models.py``, ``units.py``, ``units_etmv3.py``: the boards and units as data.
+- ``board.py``, ``cortex_a_board.py``: a board put together.
+
+The core:
+
+- ``system.py``, ``machine.py``, ``cortex_a_machine.py``, ``clock.py``, ``bus.py``, ``loader.py``: memory, devices and
+  turns.
+- ``cortex_m.py``, ``engine.py``, ``emulator.py``, ``t32.py``, ``path.py``, ``stops.py``: instructions, run by Unicorn
+  and made exact; ``cortex_a.py``, ``cortex_a_engine.py``, ``cortex_a_path.py``, ``cortex_a_debug.py`` for a Cortex-A.
+- ``exceptions.py``, ``frame.py``, ``status.py``, ``guard.py``, ``mpu.py``: exceptions and faults.
+- ``scs.py``, ``debug.py``, ``events.py``, ``fpb.py``, ``dwt.py``, ``systick.py``, ``mpcore.py``, ``romtable.py``,
+  ``identity.py``: what is at the core's private addresses.
+- ``uart.py``, ``sensor.py``: a serial port, and what sends to it.
+- ``hooks.py``, ``watch.py``, ``accesses.py``, ``conditions.py``, ``registers.py``, ``truth.py``: what really ran.
+
+The trace:
+
+- ``etm.py``, ``logic.py``, ``comparators.py``, ``resources.py``, ``viewinst.py``, ``viewdata.py``: an ETMv4.
+- ``armv7_unit.py``, ``etmv3.py``, ``ptm.py``, ``trace_enable.py``, ``resources_armv7.py``: an ETMv3 and a PTM.
+- ``funnel.py``, ``formatter.py``, ``trace_ram.py``, ``etb.py``, ``tmc.py``: on the way to the buffer.
+
+An oracle: it knows which instructions ran, and no code of the decoders runs in it.
+"""
 
 import importlib
 

@@ -1,1 +1,8 @@
-"""CoreSight components: finding them, how they are wired, and drivers for links and sinks."""
+"""CoreSight components: finding them, how they are wired, and drivers for links and sinks.
+
+- ``romtable.py``, ``components.py``: where the components are, and what they are.
+- ``topology.py``: one path from source to sink; ``vendor.py``: what a chip's maker wants written first.
+- ``steps.py``, ``poll.py``, ``borrowed.py``: accesses with their reasons, waiting with an end, putting back.
+- ``funnel.py``: the links; ``sink.py``, ``etb.py``, ``tmc.py``: the buffers.
+- ``special.py``: special registers of a halted Cortex-M, by DCRSR and DCRDR.
+"""

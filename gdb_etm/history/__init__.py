@@ -1,1 +1,22 @@
-"""The execution that a trace describes, instruction by instruction."""
+"""The execution that a trace describes, instruction by instruction, and ways to move in it.
+
+From recordings to a history:
+
+- ``build.py``: framing, the protocol's decoder, the store; ``errand.py``, ``recording.py``, ``columns.py`` and
+  ``event_columns.py`` carry parts to another process and back, as bytes whose sizes are all checked.
+- ``store.py``: the executed instructions of one core, numbered from 1; stored as runs, made into objects on demand.
+- ``path.py``: random access by number, by address, forward and back.
+
+What is seen in it:
+
+- ``reader.py``: follows the flow of control, with ``frames.py`` (who called whom), ``exits.py`` (how code is left),
+  ``switches.py`` (tasks) and ``halts.py``; ``calls.py`` and ``activations.py`` are what comes of that.
+- ``stack.py``: the call stack at a position.
+- ``clock.py``: cycles and timestamps; ``budget.py``: what the bytes are spent on.
+
+Moving:
+
+- ``cursor.py``: where the user is; ``steps.py``: stepping by GDB's rules; ``lines.py``: what that needs of symbols.
+
+Pure: no files, no clock, no thread.
+"""

@@ -2,22 +2,24 @@
 
 Every protocol has a folder, and the folders have the same files:
 
-- ``config.py``: what the decoder must know of the unit, from its registers.
-- ``headers.py``: which packet each first byte opens, a table of 256 built from the configuration.
-- ``packets.py``: the packets' lengths and fields.
-- ``listing.py``: packets for a person (``etm packets``).
-- ``handlers.py``: what each packet means, as elements.
-- ``automaton.py``: the program as the trace walks it; each step is worked out once and kept.
-- ``execution.py``: where the execution stands, and what is recorded of it.
-- ``decoder.py``: the whole way, from bytes to a recording.
-- ``encode/``: the other direction.  Only the simulated boards use it.
+- ``PROTOCOL/config.py``: what the decoder must know of the unit, from its registers.
+- ``PROTOCOL/headers.py``: which packet each first byte opens, a table of 256 built from the configuration.
+- ``PROTOCOL/packets.py``: the packets' lengths and fields.
+- ``PROTOCOL/listing.py``: packets for a person (``etm packets``).
+- ``PROTOCOL/handlers.py``: what each packet means, as elements.
+- ``PROTOCOL/automaton.py``: the program as the trace walks it; each step is worked out once and kept.
+- ``PROTOCOL/execution.py``: where the execution stands, and what is recorded of it.
+- ``PROTOCOL/decoder.py``: the whole way, from bytes to a recording.
+- ``PROTOCOL/encode/``: the other direction.  Only the simulated boards use it.
 
 ``armv7/`` holds what ETMv3 and PTM share.  In this folder, in the order in which bytes go:
 
 - ``stream.py``: synchronisation, and cutting at packet boundaries.
-- ``elements.py``: ranges of instructions and events, in the words of IHI 0064, chapter 5.
+- ``elements.py``: ranges of instructions and events, in the words of IHI 0064, chapter 5; ``packet.py``: a packet as it
+  is listed.
 - ``obstacles.py``: why a program cannot be followed, in the same words everywhere.
 - ``recorder.py``: the recording, a column of run numbers.
+- ``profile.py``: which architecture profile a core has; ``garbage.py``: Python's memory management while decoding.
 - ``registry.py``: which decoder fits which source of a capture.
 
 Malformed bytes give a gap with its offset and reason, never an exception; decoding goes on at the next synchronisation.

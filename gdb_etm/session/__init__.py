@@ -4,16 +4,18 @@ Commands and the Python interface are two ways to the same things here; neither 
 
 - ``session.py``: what everything shares; it reacts to halts, resumes and the end of a connection.
 - ``debugger.py``, ``places.py``: what is needed of a debugger, as protocols; GDB and ELF files fulfil them.
-- ``connection.py``: how the target's registers are reached; ``interpreter.py``, which Python does so;
-  ``description.py``, the trace hardware in words.
+- ``connecting.py``: a connection as it is wished and made; ``connection.py``: how the target's registers are reached;
+  ``interpreter.py``: which Python does so; ``description.py``: the trace hardware in words.
 - ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to
   trace; ``planning.py`` makes the trace unit's options of all that, and starts.
 - ``captures.py``: captures at hand, decoded when somebody looks; ``decoding.py``, ``decode_pool.py`` and
   ``decode_worker.py`` do that, ``packet_listing.py`` lists packets, ``programs.py`` finds the code.
+- ``snapshots.py``: captures saved in folders and loaded from them.
 - ``halt_states.py``: the state of the core at the halt and before the run, from which the past is worked out.
 - ``walk.py``: the cursor in a history; ``recovered.py``: the recovery of its registers and memory, from what
   ``recovery_inputs.py`` finds; ``past.py`` makes both for a capture and keeps them.
 - ``evaluation.py``, ``second_gdb.py``: values at the cursor, printed as GDB prints them.
 - ``messages.py``: captures on their way to the process beside GDB.
-- ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``disassembler.py``: small things for many.
+- ``numbers.py``, ``ranges.py``, ``progress.py``, ``register_lines.py``, ``register_names.py`` and
+  ``disassembler.py``: small things for many.
 """

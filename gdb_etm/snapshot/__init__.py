@@ -1,1 +1,6 @@
-"""A capture as a folder: the ini files and dumps that Arm Development Studio and OpenCSD read too."""
+"""A capture as a folder: the ini files and dumps that Arm Development Studio and OpenCSD read too.
+
+- ``folder.py``: the only place that opens such files: within the folder, with a bound for each size.
+- ``ini.py``: their dialect; ``devices.py``, ``trace.py``: a device's file, and which source is in which buffer.
+- ``reader.py``: folder to captures; ``writer.py``, ``folder_writer.py``: capture to folder, all of it or nothing.
+"""
