@@ -32,7 +32,8 @@ def test_before_the_program_has_begun_to_run(tmp_path: Path) -> None:
                       "python keys.append(1)", "continue", "python keys.append(1)", "continue", "etm history -1"])
     assert output.count("Program received signal SIGINT, Interrupt.") == 2, output
     assert "Python Exception" not in output and "etm: interrupted" not in output
-    assert "\n<Debug halt, return address 0x0000004" in output
+    # It may be halted before it has executed anything.
+    assert "\n<Debug halt, return address 0x0000004" in output or "\nno instructions\n" in output, output
 
 
 def test_at_any_moment_after_continue(tmp_path: Path) -> None:

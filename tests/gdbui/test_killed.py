@@ -103,7 +103,7 @@ def next_session(board: Board) -> List[str]:
         "etm history 1,1000000", "etm disconnect"])
     assert "Traceback" not in output and "Python Exception" not in output, output
     found = _LINE.findall(output)
-    assert len(found) > 20, output
+    assert found, output  # how many there are is up to the tick that is due
     with board.truth.open("rb") as stream:
         stream.seek(before)
         assert "\n".join(found).encode("ascii") in stream.read()
