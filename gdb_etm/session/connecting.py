@@ -12,6 +12,7 @@ from gdb_etm.profiles.library import load, own_lines
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.image import load_elf
+from gdb_etm.session.numbers import check_number
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.session import Session
 
@@ -31,7 +32,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 class ConnectRequest:
     """What is wished of a connection; what is None, False or empty is left to whoever connects.
 
-    :raises CommandError: The mode is none of :data:`MODES`.
+    :raises CommandError: The mode is none of :data:`MODES`, or a number is negative.
     """
 
     where: str = ""
@@ -67,6 +68,10 @@ class ConnectRequest:
     def __post_init__(self) -> None:
         if self.mode is not None and self.mode not in MODES:
             raise CommandError('mode: "%s" is none of: %s' % (self.mode, ", ".join(MODES)))
+        check_number("frequency", self.frequency)
+        check_number("unit", self.unit)
+        check_number("buffer", self.buffer)
+        check_number("etb_size", self.etb_size)
 
 
 def connect(session: Session, request: ConnectRequest) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Numbers as a user types them."""
+"""Numbers as a user types them, and as a script gives them."""
 
 from __future__ import annotations
 
@@ -26,3 +26,17 @@ def hertz(text: str) -> int:
     """Convert a frequency: ``4000000``, ``4M``, ``400k``."""
     scale = {"k": 1000, "m": 1000000}.get(text[-1:].lower(), 1)
     return count(text[:-1] if scale > 1 else text) * scale
+
+
+def check_number(name: str, value: object) -> None:
+    """Check a number that a script gave, which nobody has checked for its type; None is none.
+
+    :param name: What it is for.
+    :raises CommandError: It is no whole number, or negative.
+    """
+    if value is None:
+        return
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise CommandError("%s: %r is not a number" % (name, value))
+    if value < 0:
+        raise CommandError("%s: %d is negative" % (name, value))

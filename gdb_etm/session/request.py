@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Optional, Tuple
 
 from gdb_etm.errors import CommandError
+from gdb_etm.session.numbers import check_number
 
 Range = Tuple[int, int]
 """First and last byte address, both included."""
@@ -59,24 +60,23 @@ class TraceRequest:
         _check_choice("data", self.data, DATA_CHOICES)
         _check_choice("conditional", self.conditional, CONDITIONAL_CHOICES)
         _check_choice("q_elements", self.q_elements, Q_CHOICES)
-        for name, value in (
-            ("cycles", self.cycles),
-            ("sync_period", self.sync_period),
-            ("stall_level", self.stall_level),
-            *(("start_at", address) for address in self.start_at),
-            *(("stop_at", address) for address in self.stop_at),
+        for name, ranges in (
+            ("include", self.include),
+            ("exclude", self.exclude),
+            ("broadcast_range", self.broadcast_range),
+            ("data_range", self.data_range),
+            ("data_exclude", self.data_exclude),
+            ("start_at", (self.start_at,)),
+            ("stop_at", (self.stop_at,)),
         ):
-            _check_number(name, value)
+            for addresses in ranges:
+                for address in addresses:
+                    check_number(name, address)
+        check_number("cycles", self.cycles)
+        check_number("sync_period", self.sync_period)
+        check_number("stall_level", self.stall_level)
         if self.stall_level is not None and self.stall_level > 15:
             raise CommandError("levels are 0 to 15, not %d" % self.stall_level)
-
-
-def _check_number(name: str, value: object) -> None:
-    # Scripts are not checked for types before they run.
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-        raise CommandError("%s: %r is not a number" % (name, value))
-    if value is not None and value < 0:
-        raise CommandError("%s: %d is negative" % (name, value))
 
 
 def _check_choice(name: str, value: Optional[str], choices: Tuple[str, ...]) -> None:

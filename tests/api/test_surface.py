@@ -16,6 +16,7 @@ from gdb_etm.commands.connect import CONNECT, WHERE
 from gdb_etm.commands.declare import Command
 from gdb_etm.commands.trace import START
 from gdb_etm.errors import CommandError, EtmError
+from gdb_etm.session.connecting import ConnectRequest
 from gdb_etm.session.request import TraceRequest
 from tests.test_style import ROOT
 
@@ -95,6 +96,26 @@ def test_keywords_are_the_options_of_the_command(function: Any, command: Command
 def test_a_value_of_another_kind_is_refused(value: Any) -> None:
     with pytest.raises(CommandError, match="^cycles: .* is not a number$"):
         TraceRequest(cycles=value)
+
+
+def wished(name: str, value: Any) -> Any:
+    return {name: (value,)}
+
+
+@pytest.mark.parametrize("name", ["include", "exclude", "broadcast_range", "data_range", "data_exclude"])
+def test_an_address_of_another_kind_is_refused(name: str) -> None:
+    for pair in ((1.5, 2), (0, "4")):
+        with pytest.raises(CommandError, match="^%s: .* is not a number$" % name):
+            TraceRequest(**wished(name, pair))
+    with pytest.raises(CommandError, match="^%s: -1 is negative$" % name):
+        TraceRequest(**wished(name, (-1, 4)))
+
+
+@pytest.mark.parametrize("name", ["frequency", "unit", "buffer", "etb_size"])
+def test_a_number_of_a_connection_is_not_negative(name: str) -> None:
+    given: Any = {name: -1}
+    with pytest.raises(CommandError, match="^%s: -1 is negative$" % name):
+        ConnectRequest(**given)
 
 
 def test_the_import_alone_brings_nothing_with_it() -> None:
