@@ -7,8 +7,7 @@ from typing import Optional
 from gdb_etm.coresight.components import Component, Kind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.armv7.unit_etmv3 import EtmV3Unit
-from gdb_etm.traceunit.armv7.unit_ptm import PtmUnit
+from gdb_etm.traceunit.armv7.kinds import EtmV3Unit, PtmUnit
 from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
 from gdb_etm.traceunit.unit import TraceUnit
 
