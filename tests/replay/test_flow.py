@@ -56,7 +56,6 @@ def test_nothing_is_told_that_was_not_so(name: str, share: int, boards: Any, tmp
         return memory[address - RAM : address - RAM + size] if RAM <= address <= RAM + SIZE - size else None
 
     history = next(iter(build(session.drain(name), Program(load_elf(elf(name)))).values()))
-    live.session.close()
     flow = Flow(history, State({}, read), State(registers, read), THREAD_CODE)
     told = truth_of(truth)[-len(history) :]
     known = asked = 0
