@@ -15,6 +15,11 @@ from tests.gdb_session import ROOT
 def test_damaged_files_are_read_or_refused(kind: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.damage", kind, "40", "1000"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, cwd=str(ROOT),
-        timeout=2 * SECONDS, check=False)
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        cwd=str(ROOT),
+        timeout=2 * SECONDS,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (0, "%s: 40 tried\n" % kind), done.stderr[-2000:]

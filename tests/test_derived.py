@@ -18,8 +18,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [path for room in ("gdb_etm", "scripts", "tests") for path in sorted((ROOT / room).rglob("*.py"))]
 PREFIXES = ("__", "etm_")
-LANGUAGE = {"abc.ABC", "enum.Enum", "enum.IntEnum", "enum.IntFlag", "typing.Generic", "typing.NamedTuple",
-            "typing.Protocol"}
+LANGUAGE = {
+    "abc.ABC",
+    "enum.Enum",
+    "enum.IntEnum",
+    "enum.IntFlag",
+    "typing.Generic",
+    "typing.NamedTuple",
+    "typing.Protocol",
+}
 OVERRIDES: Dict[str, Set[str]] = {
     "gdb.Command": {"invoke", "complete"},
     "gdb.Function": {"invoke"},
@@ -28,14 +35,38 @@ OVERRIDES: Dict[str, Set[str]] = {
     "io.BufferedReader": {"read"},
     "logging.Handler": {"emit"},
     "pyocd.commands.execution_context.CommandExecutionContext": {
-        "execute_command", "handle_python", "handle_system", "selected_core"},
+        "execute_command",
+        "handle_python",
+        "handle_system",
+        "selected_core",
+    },
     "pyocd.core.exceptions.ProbeError": set(),
     "pyocd.core.plugin.Plugin": {"description", "load", "name", "options", "should_load", "version"},
     "pyocd.probe.debug_probe.DebugProbe": {
-        "assert_reset", "capabilities", "close", "connect", "disconnect", "get_all_connected_probes",
-        "get_probe_with_id", "is_open", "is_reset_asserted", "open", "product_name", "read_ap", "read_ap_multiple",
-        "read_dp", "reset", "set_clock", "supported_wire_protocols", "unique_id", "vendor_name", "wire_protocol",
-        "write_ap", "write_ap_multiple", "write_dp"},
+        "assert_reset",
+        "capabilities",
+        "close",
+        "connect",
+        "disconnect",
+        "get_all_connected_probes",
+        "get_probe_with_id",
+        "is_open",
+        "is_reset_asserted",
+        "open",
+        "product_name",
+        "read_ap",
+        "read_ap_multiple",
+        "read_dp",
+        "reset",
+        "set_clock",
+        "supported_wire_protocols",
+        "unique_id",
+        "vendor_name",
+        "wire_protocol",
+        "write_ap",
+        "write_ap_multiple",
+        "write_dp",
+    },
     "pyocd.utility.sockets.ListenerSocket": {"accept"},
     "typing.ContextManager": set(),
     "typing.Dict": set(),
@@ -136,8 +167,11 @@ def wrong(one: Derived, ours: Dict[str, Derived]) -> List[str]:
     if not bases:
         return []
     offered = {name for base in bases for name in OVERRIDES.get(base, set())}
-    return ["%s.%s (from %s)" % (one.name, name, ", ".join(sorted(bases)))
-            for name in sorted(one.names - offered) if not name.startswith(PREFIXES)]
+    return [
+        "%s.%s (from %s)" % (one.name, name, ", ".join(sorted(bases)))
+        for name in sorted(one.names - offered)
+        if not name.startswith(PREFIXES)
+    ]
 
 
 def test_no_name_is_one_that_a_library_might_use() -> None:

@@ -60,8 +60,9 @@ MODULES = [path.stem for path in sorted((ROOT / "scripts" / "fuzzing").glob("che
 CASES = {"checks_sessions": 1}
 
 
-@pytest.mark.parametrize("module", [pytest.param(name, marks=pytest.mark.gdb) if name == "checks_sessions" else name
-                                    for name in MODULES])
+@pytest.mark.parametrize(
+    "module", [pytest.param(name, marks=pytest.mark.gdb) if name == "checks_sessions" else name for name in MODULES]
+)
 def test_every_check_runs(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
     names = importlib.import_module("fuzzing." + module).checks()

@@ -19,8 +19,16 @@ from tests.gdbui import attacks, test_attacks, test_demo_session
 from tests.replay import boards
 
 
-@pytest.mark.parametrize("begin", [boards.run, attacks.session, test_attacks.test_a_signal, test_inside.run,
-                                   test_demo_session.test_the_transcript_explains_the_fault])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        boards.run,
+        attacks.session,
+        test_attacks.test_a_signal,
+        test_inside.run,
+        test_demo_session.test_the_transcript_explains_the_fault,
+    ],
+)
 def test_what_leads_to_gdb_is_known(begin: Any) -> None:
     assert starts_gdb(begin)
 
@@ -43,8 +51,15 @@ def checkout(tmp_path: Path) -> Path:
 def fetch(checkout: Path, *words: str) -> List[str]:
     """Fail to fetch a GDB from the wheels in the checkout; give what is told."""
     environment = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(checkout)}
-    done = subprocess.run([str(checkout / "scripts" / "fetch-gdb"), *words], stdout=subprocess.PIPE, text=True,
-                          stderr=subprocess.PIPE, env=dict(os.environ, **environment), timeout=120, check=False)
+    done = subprocess.run(
+        [str(checkout / "scripts" / "fetch-gdb"), *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ, **environment),
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 1 and not list(checkout.glob("build/gdb/*"))
     assert [path for path in checkout.glob("build/gdb/.*") if path.name.startswith(".1")] == []
     return done.stderr.splitlines()

@@ -92,9 +92,7 @@ class Capture:
         snapshots.save(self._session, self._record, os.fspath(folder), replace)
 
 
-def load(
-    snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None
-) -> List[Capture]:
+def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None) -> List[Capture]:
     """Read a snapshot folder: what :meth:`Capture.save`, ``etm save``, Arm Development Studio or a probe's tools wrote.
 
     Inside GDB the captures are added to those of the ``etm`` commands, as ``etm load`` does.

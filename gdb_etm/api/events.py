@@ -41,8 +41,12 @@ def with_asked(session: Session, own: Own, asked: Asked) -> Tuple[Events, Own]:
     numbers = tuple(each.number for each in asked.counters)
     counters = [each for each in now.counters if each.number not in own.counters + numbers] + list(asked.counters)
     events = now._replace(
-        reactions=reactions, counters=sorted(counters, key=_number), last=now.last + len(asked.on),
-        first_state=_or(asked.first_state, now.first_state), position=_or(asked.trigger_position, now.position))
+        reactions=reactions,
+        counters=sorted(counters, key=_number),
+        last=now.last + len(asked.on),
+        first_state=_or(asked.first_state, now.first_state),
+        position=_or(asked.trigger_position, now.position),
+    )
     return events, Own(tuple(each.number for each in reactions[kept:]), numbers)
 
 

@@ -152,12 +152,28 @@ def _source(arguments: argparse.Namespace, name: str) -> Source:
 
 def _add_reliance(parser: argparse.ArgumentParser) -> None:
     # "monitor recovery" and its kin change them.
-    parser.add_argument("--recovery", metavar="TIER", choices=tuple(LIMITS), default="assumed",
-                        help="how far values are worked out: %s (default: assumed)" % ", ".join(LIMITS))
-    parser.add_argument("--recovery-limit", metavar="N", type=_checked_most, default=str(MOST),
-                        help="instructions before the end of which they are, or unlimited (default: %d)" % MOST)
-    parser.add_argument("--volatile", metavar="ADDRESS,SIZE", type=_checked_regions, action="append", default=[],
-                        help="memory that others write, too; may be repeated")
+    parser.add_argument(
+        "--recovery",
+        metavar="TIER",
+        choices=tuple(LIMITS),
+        default="assumed",
+        help="how far values are worked out: %s (default: assumed)" % ", ".join(LIMITS),
+    )
+    parser.add_argument(
+        "--recovery-limit",
+        metavar="N",
+        type=_checked_most,
+        default=str(MOST),
+        help="instructions before the end of which they are, or unlimited (default: %d)" % MOST,
+    )
+    parser.add_argument(
+        "--volatile",
+        metavar="ADDRESS,SIZE",
+        type=_checked_regions,
+        action="append",
+        default=[],
+        help="memory that others write, too; may be repeated",
+    )
 
 
 def _reliance(arguments: argparse.Namespace) -> Reliance:

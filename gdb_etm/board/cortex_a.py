@@ -99,9 +99,7 @@ class Core:
     :param interrupted: Tells whether the interrupt controller asks for an interrupt.
     """
 
-    def __init__(
-        self, model: str, bus: Bus, clock: Clock, witness: Witness, interrupted: Callable[[], bool]
-    ) -> None:
+    def __init__(self, model: str, bus: Bus, clock: Clock, witness: Witness, interrupted: Callable[[], bool]) -> None:
         self.engine = Engine(bus, model)
         self._clock = clock
         self._witness = witness

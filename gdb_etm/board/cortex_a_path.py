@@ -129,7 +129,8 @@ def _traits_a32(code: int) -> _Traits:
 def _traits_t32(code: int) -> _Traits:
     returns = code & 0xFFFFFF00 == 0xF3DE8F00 or code & 0xFFD0FFFF in (0xE810C000, 0xE990C000)
     changes = (
-        code & 0xFFFFF800 == 0xF3AF8000 and code & 0x700 != 0  # CPS
+        code & 0xFFFFF800 == 0xF3AF8000
+        and code & 0x700 != 0  # CPS
         or code & 0xFFE0D000 == 0xF3808000  # MSR
         or code & 0xFF100F10 == 0xEE000F10  # MCR to the system control coprocessor
     )

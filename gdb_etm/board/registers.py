@@ -137,9 +137,7 @@ class Changes:
         if state == self._raw:
             return {}
         self._raw = state
-        values = {
-            name: value & mask for name, value, mask in zip(self._names, self._form.unpack(state), self._masks)
-        }
+        values = {name: value & mask for name, value, mask in zip(self._names, self._form.unpack(state), self._masks)}
         if values.get("control", 0) & _NPRIV and not values["xpsr"] & _IPSR:
             # Unicorn shows unprivileged code zeros, and such code cannot change them.
             values.update((name, self._values.get(name, 0)) for name in _HIDDEN)

@@ -54,9 +54,7 @@ class TraceEnable:
     :param data: Whether its comparators can compare the addresses of loads and stores.
     """
 
-    def __init__(
-        self, registers: Registers, pairs: int, inputs: Sequence[Input] = (), data: bool = False
-    ) -> None:
+    def __init__(self, registers: Registers, pairs: int, inputs: Sequence[Input] = (), data: bool = False) -> None:
         self.non_secure: Callable[[], bool] = lambda: False
         """Tells whether the core is in Non-secure state."""
         self.context_id: Callable[[], int] = lambda: 0

@@ -86,7 +86,7 @@ SAVE = Command(
     run_save,
     details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.\n'
     "The registers at the halt and when the run began are saved too, and the RAM that the program uses, if the target\n"
-    "is still halted there; that of the beginning if \"set etm anchor-memory on\" had it read.",
+    'is still halted there; that of the beginning if "set etm anchor-memory on" had it read.',
     arguments=(DIRECTORY, FORCE),
     examples=(
         ("save /tmp/crash", "make the folder /tmp/crash"),

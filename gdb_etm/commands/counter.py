@@ -20,11 +20,11 @@ def _counters(session: Session, before: List[str], word: str) -> Iterable[str]:
     return [*numbers, "all"] if before[:1] == ["delete"] else numbers
 
 
-NUMBER = Argument(
-    "N", str, "the counter, from 0; or list, or delete", choices=("list", "delete"), suggest=_counters
-)
+NUMBER = Argument("N", str, "the counter, from 0; or list, or delete", choices=("list", "delete"), suggest=_counters)
 VALUE = Argument(
-    "VALUE", str, "how many counts until it is at zero, 0 to 65535; behind delete: the counter, or all",
+    "VALUE",
+    str,
+    "how many counts until it is at zero, 0 to 65535; behind delete: the counter, or all",
     suggest=_counters,
 )
 RELOAD = Argument("--reload", count, "what a reload sets it to; without it VALUE", "VALUE")
@@ -45,8 +45,10 @@ def run_counter(session: Session, values: Values) -> Iterable[str]:
         return _list_counters(session.events.now)
     number = None if word == "delete" else count(word)
     if value is None:
-        raise CommandError("etm counter %s needs %s" % (
-            word, "a counter, or all" if number is None else "a value: how many counts until it is at zero"))
+        raise CommandError(
+            "etm counter %s needs %s"
+            % (word, "a counter, or all" if number is None else "a value: how many counts until it is at zero")
+        )
     if number is None:
         return _delete_counter(session, value)
     return _set_counter(session, number, count(value), values)
@@ -54,8 +56,9 @@ def run_counter(session: Session, values: Values) -> Iterable[str]:
 
 def _set_counter(session: Session, number: int, value: int, values: Values) -> Iterator[str]:
     try:
-        made = Counter(number, value, values.get(RELOAD), values.get(PERIODIC) is not None,
-                       values.get(CHAINED) is not None)
+        made = Counter(
+            number, value, values.get(RELOAD), values.get(PERIODIC) is not None, values.get(CHAINED) is not None
+        )
     except ValueError as error:
         raise CommandError(str(error))
     now = session.events.now
@@ -81,11 +84,19 @@ def _list_counters(events: Events) -> Iterator[str]:
     if not events.counters:
         yield _NO_COUNTERS
         return
-    yield from counter_lines([
-        CounterLine(each.number, each.value, each.reloaded,
-                    "reloads at the next count" if each.is_periodic else "stays",
-                    _counted(events, each), _events_of(events, Reload(each.number)) or "-")
-        for each in events.counters])
+    yield from counter_lines(
+        [
+            CounterLine(
+                each.number,
+                each.value,
+                each.reloaded,
+                "reloads at the next count" if each.is_periodic else "stays",
+                _counted(events, each),
+                _events_of(events, Reload(each.number)) or "-",
+            )
+            for each in events.counters
+        ]
+    )
 
 
 def _counted(events: Events, counter: Counter) -> str:
@@ -109,13 +120,18 @@ def run_sequencer(session: Session, values: Values) -> Iterable[str]:
 
 
 def _begin(session: Session, state: int) -> Iterator[str]:
-    yield "The sequencer begins in state %d%s" % (state, change_events(
-        session, session.events.now._replace(first_state=state)))
+    yield "The sequencer begins in state %d%s" % (
+        state,
+        change_events(session, session.events.now._replace(first_state=state)),
+    )
 
 
 def _show_sequencer(events: Events) -> Sequence[str]:
-    steps = [("%d to %d" % (each.do.source, each.do.target), each.event) for each in events.reactions
-             if isinstance(each.do, NextState)]
+    steps = [
+        ("%d to %d" % (each.do.source, each.do.target), each.event)
+        for each in events.reactions
+        if isinstance(each.do, NextState)
+    ]
     steps += [("any to 0", each.event) for each in events.reactions if isinstance(each.do, FirstState)]
     if not steps:
         return ['nothing takes the sequencer on; "etm on EVENT do next-state 0-1" does']

@@ -217,7 +217,7 @@ DOCTOR = Command(
     "where pyOCD has the debug port.",
     arguments=(FIX,),
     examples=(
-        ("doctor", "before \"etm start\", while tracing, or after a halt without trace"),
+        ("doctor", 'before "etm start", while tracing, or after a halt without trace'),
         ("doctor --fix", "set right what can be, and look again"),
     ),
 )

@@ -45,7 +45,10 @@ def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
 
 VERB = Argument("WHAT", one_of(*_VERBS), "include, exclude, start or another kind; list; delete", choices=_VERBS)
 WORDS = Argument(
-    "ARGUMENT", str, "LOCATION[,LOCATION...] | on | off | only | ID | LEVEL | N | all, as WHAT needs", many=True,
+    "ARGUMENT",
+    str,
+    "LOCATION[,LOCATION...] | on | off | only | ID | LEVEL | N | all, as WHAT needs",
+    many=True,
     suggest=_suggested,
 )
 
@@ -101,8 +104,14 @@ def _list(session: Session) -> Iterator[str]:
     except EtmError as error:
         problem = str(error)
     rows = [
-        FilterRow(each.number, str(each), each.ranges, each.points, _MEANING.get((each.kind, each.text), ""),
-                  _takes(each, plan.taken) if plan is not None else "")
+        FilterRow(
+            each.number,
+            str(each),
+            each.ranges,
+            each.points,
+            _MEANING.get((each.kind, each.text), ""),
+            _takes(each, plan.taken) if plan is not None else "",
+        )
         for each in session.filters.filters
     ]
     yield from filter_lines(rows, plan is not None)

@@ -60,7 +60,7 @@ def _add(session: Session, words: Sequence[str]) -> Iterator[str]:
     if "do" not in words:
         raise CommandError('"do ACTION" is missing; the actions are: %s' % ", ".join(ACTIONS))
     at = words.index("do")
-    made = session.events.made(" ".join(words[:at]), " ".join(words[at + 1:]), session.locations)
+    made = session.events.made(" ".join(words[:at]), " ".join(words[at + 1 :]), session.locations)
     before = session.events.now
     when = change_events(session, before._replace(reactions=(*before.reactions, made), last=made.number))
     where = place_text(_places(made.when), ())
@@ -91,8 +91,10 @@ def _list(session: Session) -> Iterator[str]:
         plan = planned(session)
     except EtmError as error:
         problem = str(error)
-    rows = [EventLine(each.number, each.event, each.action, _places(each.when), _takes(each, plan))
-            for each in session.events.now.reactions]
+    rows = [
+        EventLine(each.number, each.event, each.action, _places(each.when), _takes(each, plan))
+        for each in session.events.now.reactions
+    ]
     yield from event_lines(rows, plan is not None)
     if problem:
         yield "note: " + problem
@@ -115,10 +117,16 @@ def _takes(found: Reaction, plan: Optional[Plan]) -> str:
     if plan is None:
         return ""
     places = _places(found.when)
-    names = [each.name for each in plan.taken
-             if each.use in ("event", found.action) and (each.where.first, each.where.last) in places]
-    names += ["event %d" % n for n, text in plan.marks if text in (found.event, "trigger at " + found.event)
-              and found.action.split()[0] in ("mark", "trigger")]
+    names = [
+        each.name
+        for each in plan.taken
+        if each.use in ("event", found.action) and (each.where.first, each.where.last) in places
+    ]
+    names += [
+        "event %d" % n
+        for n, text in plan.marks
+        if text in (found.event, "trigger at " + found.event) and found.action.split()[0] in ("mark", "trigger")
+    ]
     return ", ".join(dict.fromkeys(names))
 
 

@@ -84,9 +84,7 @@ CONTEXT = Argument(
 SYNC_PERIOD = Argument("--sync-period", size, "bytes of trace between two synchronisation points", "BYTES")
 STALL = Argument("--stall", on, "stall the processor rather than lose trace", flag=True)
 STALL_LEVEL = Argument("--stall-level", level, "the same, from 0 (stalls least) to 15 (loses least)", "N")
-PREVENT = Argument(
-    "--overflow-prevention", on, "have the unit do all it can so that it never loses trace", flag=True
-)
+PREVENT = Argument("--overflow-prevention", on, "have the unit do all it can so that it never loses trace", flag=True)
 DATA = Argument(
     "--data",
     one_of(*DATA_CHOICES),
@@ -116,8 +114,25 @@ Q_ELEMENTS = Argument(
 )
 
 OPTIONS: Tuple[Argument[Any], ...] = (
-    INCLUDE, EXCLUDE, START_AT, STOP_AT, CYCLES, TIMESTAMPS, BROADCAST, BROADCAST_RANGE, NO_STACK, CONTEXT, SYNC_PERIOD,
-    STALL, STALL_LEVEL, PREVENT, DATA, DATA_RANGE, DATA_EXCLUDE, CONDITIONAL, Q_ELEMENTS
+    INCLUDE,
+    EXCLUDE,
+    START_AT,
+    STOP_AT,
+    CYCLES,
+    TIMESTAMPS,
+    BROADCAST,
+    BROADCAST_RANGE,
+    NO_STACK,
+    CONTEXT,
+    SYNC_PERIOD,
+    STALL,
+    STALL_LEVEL,
+    PREVENT,
+    DATA,
+    DATA_RANGE,
+    DATA_EXCLUDE,
+    CONDITIONAL,
+    Q_ELEMENTS,
 )
 """What can be asked of the trace unit."""
 

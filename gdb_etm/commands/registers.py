@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gdb_etm.traceunit.parts import Part
 
 _PREFIXES = ("TRC", "ETM")
-_BESIDE = "also: %s; \"etm reg %s\" lists one of them"
+_BESIDE = 'also: %s; "etm reg %s" lists one of them'
 
 
 def run_plan(session: Session, values: Values) -> Iterator[str]:
@@ -101,8 +101,9 @@ def _find(bench: Bench, text: str) -> List[Tuple[Part, List[Register]]]:
     place, dot, name = text.upper().rpartition(".")
     parts = [part for part in bench.parts if part.name == place] if dot else _unit_first(bench)
     if not parts:
-        raise CommandError("no component %s on the path; there are %s"
-                           % (place, ", ".join(part.name for part in bench.parts)))
+        raise CommandError(
+            "no component %s on the path; there are %s" % (place, ", ".join(part.name for part in bench.parts))
+        )
     for part in parts:
         known = {register.name.upper(): register for register in part.page}
         for each in (name, *(prefix + name for prefix in _PREFIXES)):
@@ -111,11 +112,14 @@ def _find(bench: Bench, text: str) -> List[Tuple[Part, List[Register]]]:
     whole = [(part, bench.registers(part)) for part in bench.parts if not dot and part.name == name]
     if whole:
         return whole
-    matching = [(part, [each for each in bench.registers(part) if fnmatchcase(each.name.upper(), name)])
-                for part in parts if "*" in name or "?" in name]
+    matching = [
+        (part, [each for each in bench.registers(part) if fnmatchcase(each.name.upper(), name)])
+        for part in parts
+        if "*" in name or "?" in name
+    ]
     matching = [(part, registers) for part, registers in matching if registers]
     if not matching:
-        raise CommandError('no register %s%s' % (text, _near(parts, name)))
+        raise CommandError("no register %s%s" % (text, _near(parts, name)))
     return matching
 
 
@@ -166,7 +170,7 @@ def _suggest_names(session: Session, before: List[str], word: str) -> Iterable[s
             names += [part.name] + ["%s.%s" % (part.name, register.name) for register in part.page]
     upper = word.upper()
     # Offers must begin with what was typed, in its letters.
-    return [word + name[len(word):] for name in names if name.upper().startswith(upper)]
+    return [word + name[len(word) :] for name in names if name.upper().startswith(upper)]
 
 
 def _suggest_fields(session: Session, before: List[str], word: str) -> Iterable[str]:
@@ -178,16 +182,21 @@ def _suggest_fields(session: Session, before: List[str], word: str) -> Iterable[
         return []
     taken = {each.partition("=")[0].upper() for each in words[1:]}
     names = [field + "=" for field in found[0][1][0].fields if field.upper() not in taken]
-    return [word + name[len(word):] for name in names if name.upper().startswith(word.upper())]
+    return [word + name[len(word) :] for name in names if name.upper().startswith(word.upper())]
 
 
 NAME = Argument(
-    "NAME", str, "a register, such as TRCVICTLR or ETF.STS, or NAME=VALUE; TRCCNT* or ETF lists several",
-    suggest=_suggest_names
+    "NAME",
+    str,
+    "a register, such as TRCVICTLR or ETF.STS, or NAME=VALUE; TRCCNT* or ETF lists several",
+    suggest=_suggest_names,
 )
 FIELDS = Argument(
-    "FIELD=VALUE", str, "writes: a field by the datasheet's name, the others as they are", suggest=_suggest_fields,
-    many=True
+    "FIELD=VALUE",
+    str,
+    "writes: a field by the datasheet's name, the others as they are",
+    suggest=_suggest_fields,
+    many=True,
 )
 
 PLAN = Command(

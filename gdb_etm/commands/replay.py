@@ -242,7 +242,7 @@ REPLAY_COMMANDS = (
     _one("reverse-step", "Step backward to the beginning of a source line.", Steps.LINE, True, _STEP),
     _one("reverse-next", "Step backward over calls.", Steps.LINE_OVER_CALLS, True, _NEXT),
     _one("reverse-stepi", "Step backward one instruction.", Steps.INSTRUCTION, True, ""),
-    _run("reverse-finish", "Go back to the call of the selected frame.", _finish(True), "after \"up\": of the caller"),
+    _run("reverse-finish", "Go back to the call of the selected frame.", _finish(True), 'after "up": of the caller'),
     Command(
         "reverse-continue",
         "Go back to a breakpoint.",

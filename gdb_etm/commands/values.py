@@ -34,9 +34,7 @@ def _expressions(session: Session, before: List[str], word: str) -> Iterable[str
 
 
 EXPRESSION = Argument("EXPR", str, "an expression, as for GDB's print", required=True, suggest=_expressions)
-ADDRESS = Argument(
-    "ADDRESS", str, "an expression for the address, as for GDB's x", required=True, suggest=_expressions
-)
+ADDRESS = Argument("ADDRESS", str, "an expression for the address, as for GDB's x", required=True, suggest=_expressions)
 
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 # Where the status register has them.
@@ -133,11 +131,16 @@ def _at_end(at: Moment, value: Value) -> Value:
 
 
 TOPIC = Argument("TOPIC", _topic, "registers, locals or args at the position; none: the trace unit", choices=_TOPICS)
-WHICH = Argument("REG", str, "registers, such as r3, sp or xpsr; none: all of the core's", many=True,
-                 suggest=lambda session, before, word: CORE if before[:1] == ["registers"] else ())
+WHICH = Argument(
+    "REG",
+    str,
+    "registers, such as r3, sp or xpsr; none: all of the core's",
+    many=True,
+    suggest=lambda session, before, word: CORE if before[:1] == ["registers"] else (),
+)
 
 _POSITION = (
-    "The position is where \"etm goto\", \"etm reverse-step\" and their kin have come to, in the selected frame.\n"
+    'The position is where "etm goto", "etm reverse-step" and their kin have come to, in the selected frame.\n'
     "<unavailable> is what nothing tells; what is not exact is marked: (assumed) or (likely), see\n"
     '"help set etm recovery".'
 )

@@ -23,9 +23,7 @@ from gdb_etm.views.text import align, end_text, exception_text, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text
 
 NUMBER = Argument("N", str, "before which instruction; none: at the position", choices=tuple(CORE))
-REGISTER = Argument(
-    "REG", str, "a register, such as r3, sp or xpsr", suggest=lambda session, before, word: CORE
-)
+REGISTER = Argument("REG", str, "a register, such as r3, sp or xpsr", suggest=lambda session, before, word: CORE)
 
 _NUMBER = re.compile(r"#?([0-9][0-9,]*)\Z")
 _PIECE = re.compile(r"(.+),\s*(0x[0-9a-f]+|[0-9]+)\Z", re.IGNORECASE)

@@ -115,8 +115,8 @@ _BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[Kind, str]] = {
     (ARM, 0x913, None): (Kind.ITM, "ITM"),
     (ARM, 0x914, None): (Kind.TPIU, "SWO"),
     (ARM, 0x921, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x922, None): (Kind.CTI, "CTI"),            # Cortex-A8
-    (ARM, 0x923, None): (Kind.TPIU, "TPIU"),          # Cortex-M3
+    (ARM, 0x922, None): (Kind.CTI, "CTI"),  # Cortex-A8
+    (ARM, 0x923, None): (Kind.TPIU, "TPIU"),  # Cortex-M3
     (ARM, 0x924, None): (Kind.ETMV3, "ETM"),
     (ARM, 0x925, None): (Kind.ETMV3, "ETM"),
     (ARM, 0x930, None): (Kind.ETMV3, "ETM"),
@@ -125,12 +125,12 @@ _BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[Kind, str]] = {
     (ARM, 0x955, None): (Kind.ETMV3, "ETM"),
     (ARM, 0x956, None): (Kind.ETMV3, "ETM"),
     (ARM, 0x95F, None): (Kind.PTM, "PTM"),
-    (ARM, 0x961, None): (Kind.TMC, "TMC"),            # SoC-400: ETB, ETR or ETF, as DEVID says
+    (ARM, 0x961, None): (Kind.TMC, "TMC"),  # SoC-400: ETB, ETR or ETF, as DEVID says
     (ARM, 0x962, None): (Kind.STM, "STM"),
     (ARM, 0x963, None): (Kind.STM, "STM"),
-    (ARM, 0x9A1, None): (Kind.TPIU, "TPIU"),          # Cortex-M4
-    (ARM, 0x9A9, None): (Kind.TPIU, "TPIU"),          # Cortex-M7
-    (ARM, 0x9E7, None): (Kind.TPIU, "TPIU"),          # SoC-600 from here
+    (ARM, 0x9A1, None): (Kind.TPIU, "TPIU"),  # Cortex-M4
+    (ARM, 0x9A9, None): (Kind.TPIU, "TPIU"),  # Cortex-M7
+    (ARM, 0x9E7, None): (Kind.TPIU, "TPIU"),  # SoC-600 from here
     (ARM, 0x9E8, None): (Kind.TMC, "TMC"),
     (ARM, 0x9E9, None): (Kind.TMC, "TMC"),
     (ARM, 0x9EA, None): (Kind.TMC, "TMC"),
@@ -162,9 +162,9 @@ _PRODUCTS: Dict[int, str] = {
 
 # Armv6-M and Armv7-M private peripherals are of class 0xE, without DEVTYPE and DEVARCH.
 _GENERIC: Dict[int, Tuple[Kind, str]] = {
-    0x000: (Kind.SCS, "SCS"),           # Cortex-M3
-    0x008: (Kind.SCS, "SCS"),           # Cortex-M0, M0+
-    0x00C: (Kind.SCS, "SCS"),           # Cortex-M4, M7
+    0x000: (Kind.SCS, "SCS"),  # Cortex-M3
+    0x008: (Kind.SCS, "SCS"),  # Cortex-M0, M0+
+    0x00C: (Kind.SCS, "SCS"),  # Cortex-M4, M7
     0x001: (Kind.ITM, "ITM"),
     0x002: (Kind.DWT, "DWT"),
     0x00A: (Kind.DWT, "DWT"),
@@ -202,15 +202,24 @@ def read_identity(port: AccessPort, address: int) -> Optional[Identity]:
     :raises AccessError: The block does not answer.
     """
     words = port.read_block(address + coresight.PIDR4.offset, 12)
-    ids = {name: words[n] & 0xFF for n, name in enumerate((
-        "PIDR4", "PIDR5", "PIDR6", "PIDR7", "PIDR0", "PIDR1", "PIDR2", "PIDR3", "CIDR0", "CIDR1", "CIDR2", "CIDR3"))}
+    ids = {
+        name: words[n] & 0xFF
+        for n, name in enumerate(
+            ("PIDR4", "PIDR5", "PIDR6", "PIDR7", "PIDR0", "PIDR1", "PIDR2", "PIDR3", "CIDR0", "CIDR1", "CIDR2", "CIDR3")
+        )
+    }
     if (ids["CIDR0"], ids["CIDR1"] & 0xF, ids["CIDR2"], ids["CIDR3"]) != (0x0D, 0x00, 0x05, 0xB1):
         return None
     pidr1, pidr2 = coresight.PIDR1.decode(ids["PIDR1"]), coresight.PIDR2.decode(ids["PIDR2"])
     identity = Identity(
         component_class=coresight.CIDR1.get(ids["CIDR1"], "CLASS"),
         designer=coresight.PIDR4.get(ids["PIDR4"], "DES_2") << 8 | pidr2["DES_1"] << 4 | pidr1["DES_0"],
-        part=pidr1["PART_1"] << 8 | ids["PIDR0"], revision=pidr2["REVISION"], devtype=0, archid=0, devid=0)
+        part=pidr1["PART_1"] << 8 | ids["PIDR0"],
+        revision=pidr2["REVISION"],
+        devtype=0,
+        archid=0,
+        devid=0,
+    )
     if identity.component_class != CLASS_CORESIGHT:
         return identity
     # AUTHSTATUS, DEVARCH, DEVID2, DEVID1, DEVID, DEVTYPE are neighbours.
@@ -226,11 +235,13 @@ def classify(identity: Identity) -> Tuple[Kind, str]:
     if identity.component_class == CLASS_GENERIC:
         known = _GENERIC.get(identity.part) if identity.designer in (ARM, ARM_CHINA) else None
         return known or (Kind.OTHER, "part 0x%03x" % identity.part)
-    found = (_BY_ARCHITECTURE.get(identity.archid)
-             or _BY_PART.get((identity.designer, identity.part, identity.devtype))
-             or _BY_PART.get((identity.designer, identity.part, None))
-             or _BY_DEVTYPE.get(identity.devtype)
-             or (Kind.OTHER, "part 0x%03x" % identity.part))
+    found = (
+        _BY_ARCHITECTURE.get(identity.archid)
+        or _BY_PART.get((identity.designer, identity.part, identity.devtype))
+        or _BY_PART.get((identity.designer, identity.part, None))
+        or _BY_DEVTYPE.get(identity.devtype)
+        or (Kind.OTHER, "part 0x%03x" % identity.part)
+    )
     if found[0] is Kind.TMC:
         return Kind.TMC, _TMC_NAMES.get(tmc.DEVID.get(identity.devid, "CONFIGTYPE"), "TMC")
     return found
@@ -245,7 +256,8 @@ def _older_unit(port: AccessPort, address: int) -> Tuple[Kind, str]:
             raise
         major = 0  # no power, or the OS Lock is set: another time it may tell
     return {etmv3_id.MAJOR_ETMV3: (Kind.ETMV3, "ETM"), etmv3_id.MAJOR_PFT: (Kind.PTM, "PTM")}.get(
-        major, _BY_DEVTYPE[_DEVTYPE_ETM])
+        major, _BY_DEVTYPE[_DEVTYPE_ETM]
+    )
 
 
 def product(component: Component) -> Optional[str]:

@@ -55,8 +55,10 @@ class EmbeddedTraceBuffer:
         self.registers.unlock()
         words = self.registers.read(etb.RDP)
         if not 0 < words <= _LARGEST_WORDS or words % _FRAME_WORDS:
-            raise CaptureError("the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
-                               % (self.registers.base, words))
+            raise CaptureError(
+                "the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
+                % (self.registers.base, words)
+            )
         self._words = words
 
     @property
@@ -78,8 +80,10 @@ class EmbeddedTraceBuffer:
         until = (write(etb.TRG, 0, "no trigger"), write(etb.FFCR, _FORMATTED, "frames with trace IDs"))
         if setup.after_trigger is not None:
             stopping = _FORMATTED | etb.FFCR.encode(StopTrig=1)
-            until = (write(etb.TRG, words, "%d bytes more after a trigger" % (4 * words)),
-                     write(etb.FFCR, stopping, "frames with trace IDs, until so much after a trigger"))
+            until = (
+                write(etb.TRG, words, "%d bytes more after a trigger" % (4 * words)),
+                write(etb.FFCR, stopping, "frames with trace IDs, until so much after a trigger"),
+            )
         return (
             *_STOP_AT_ONCE,
             write(etb.RWP, 0, "the buffer is empty", is_live=True),
@@ -133,8 +137,7 @@ class EmbeddedTraceBuffer:
             if progress is not None:
                 progress(4 * count, 4 * (length - cut))
         end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
-        return Drained(struct.pack("<%dI" % len(values), *values), end, bool(status["Triggered"]),
-                       self._stopped_itself)
+        return Drained(struct.pack("<%dI" % len(values), *values), end, bool(status["Triggered"]), self._stopped_itself)
 
     def abandon(self) -> None:
         """Stop capturing at once, whatever is on its way."""

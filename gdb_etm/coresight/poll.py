@@ -27,8 +27,11 @@ class Deadline(NamedTuple):
         """
         mask = sum(register.fields[name].mask for name in fields)
         wanted = register.encode(**fields) & mask
-        return self.wait_until(lambda: port.read32(base + register.offset), lambda value: value & mask == wanted,
-                               lambda value: _late(port, base, register, value, hint, fields))
+        return self.wait_until(
+            lambda: port.read32(base + register.offset),
+            lambda value: value & mask == wanted,
+            lambda value: _late(port, base, register, value, hint, fields),
+        )
 
     def wait_until(self, read: Callable[[], int], done: Callable[[int], bool], late: Callable[[int], NoReturn]) -> int:
         """Call ``read`` until ``done`` accepts its result; when the time is over, ``late`` raises.
@@ -47,5 +50,7 @@ class Deadline(NamedTuple):
 
 def _late(port: AccessPort, base: int, register: Register, value: int, hint: str, fields: Dict[str, int]) -> NoReturn:
     wanted = ", ".join("%s=%d" % field for field in fields.items())
-    raise CaptureError("%s at 0x%08x (%s) stays 0x%08x, %s was awaited: %s"
-                       % (register.name, base + register.offset, port.name, value, wanted, hint))
+    raise CaptureError(
+        "%s at 0x%08x (%s) stays 0x%08x, %s was awaited: %s"
+        % (register.name, base + register.offset, port.name, value, wanted, hint)
+    )

@@ -40,7 +40,12 @@ class RegisterChange(NamedTuple):
 
     def __str__(self) -> str:
         return "0x%03x  %-20s 0x%08x of 0x%x, the rest as it is: %s" % (
-            self.offset, self.name, self.value, self.mask, self.why)
+            self.offset,
+            self.name,
+            self.value,
+            self.mask,
+            self.why,
+        )
 
 
 class RegisterPoll(NamedTuple):
@@ -91,6 +96,9 @@ def carry_out(steps: Sequence[Step], registers: Borrowed, page: Page, deadline: 
             if wanted != found:
                 registers.write(register, wanted)
         else:
-            fields = {name: register.get(step.value, name) for name, field in register.fields.items()
-                      if field.mask & step.mask}
+            fields = {
+                name: register.get(step.value, name)
+                for name, field in register.fields.items()
+                if field.mask & step.mask
+            }
             deadline.wait(registers.port, registers.base, register, step.hint, **fields)

@@ -57,8 +57,10 @@ class TraceMemoryController:
         self.registers.unlock()
         words = self.registers.read(tmc.RSZ)
         if not 0 < words <= _LARGEST // 4 or words % 4:
-            raise CaptureError("the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
-                               % (self.registers.base, words))
+            raise CaptureError(
+                "the trace buffer at 0x%08x says that it holds %d words: is it powered and clocked?"
+                % (self.registers.base, words)
+            )
         self._size = 4 * words
 
     @property
@@ -87,13 +89,17 @@ class TraceMemoryController:
 
     def _trigger_steps(self, setup: SinkSetup) -> Tuple[Step, ...]:
         if setup.after_trigger is None:
-            return (write(tmc.TRG, 0, "no trigger"),
-                    write(tmc.FFCR, _FORMATTED, "frames with trace IDs, flushed when asked to"))
+            return (
+                write(tmc.TRG, 0, "no trigger"),
+                write(tmc.FFCR, _FORMATTED, "frames with trace IDs, flushed when asked to"),
+            )
         # What the flush of a trigger event brought would come after the end.
         formatted = _FORMATTED & ~tmc.FFCR.encode(FOnTrigEvt=1) | tmc.FFCR.encode(StopOnTrigEvt=1)
         words = setup.trigger_words(self._size)
-        return (write(tmc.TRG, words, "%d bytes more after a trigger" % (4 * words)),
-                write(tmc.FFCR, formatted, "frames with trace IDs, until so much after a trigger"))
+        return (
+            write(tmc.TRG, words, "%d bytes more after a trigger" % (4 * words)),
+            write(tmc.FFCR, formatted, "frames with trace IDs, until so much after a trigger"),
+        )
 
     def start(self, setup: SinkSetup = SinkSetup()) -> None:
         """Empty the buffer and capture into it, the newest trace replacing the oldest.
@@ -162,8 +168,9 @@ class TraceMemoryController:
         registers = self.registers
         status = tmc.STS.decode(registers.read(tmc.STS))
         if status["MemErr"]:
-            raise CaptureError("the trace buffer at 0x%08x reports a memory error (STS.MemErr): its content is lost"
-                               % registers.base)
+            raise CaptureError(
+                "the trace buffer at 0x%08x reports a memory error (STS.MemErr): its content is lost" % registers.base
+            )
         write = registers.read(tmc.RWP) % self._size
         start, length = (write, self._size) if status["Full"] else (0, write)
         # Reading begins at the oldest word and cannot begin again: what an interrupted drain has read is gone.
@@ -174,7 +181,7 @@ class TraceMemoryController:
         if taken or again and not data:
             end = BufferEnd.UNKNOWN
         # Frames lie at multiples of 16 bytes of the RAM: what is left of the oldest one is of no use.
-        return Drained(data[-(start + taken) % _FRAME:], end, bool(status["Triggered"]), self._stopped_itself)
+        return Drained(data[-(start + taken) % _FRAME :], end, bool(status["Triggered"]), self._stopped_itself)
 
     def _read(self, words: int, progress: Optional[Progress]) -> bytes:
         # In pieces, so that Ctrl-C is heard between them.
@@ -186,7 +193,7 @@ class TraceMemoryController:
             if progress is not None:
                 progress(4 * piece, 4 * words)
         if tmc.EMPTY in values:
-            del values[values.index(tmc.EMPTY):]
+            del values[values.index(tmc.EMPTY) :]
         return struct.pack("<%dI" % len(values), *values)
 
     def _wait(self, register: Register, **fields: int) -> None:

@@ -25,7 +25,7 @@ class Link(NamedTuple):
 
     def __str__(self) -> str:
         numbers = [str(n) for n in range(8) if self.inputs >> n & 1]
-        return "funnel 0x%08x port%s %s" % (self.component.address, "s"[len(numbers) == 1:], ", ".join(numbers))
+        return "funnel 0x%08x port%s %s" % (self.component.address, "s"[len(numbers) == 1 :], ", ".join(numbers))
 
 
 class TracePath(NamedTuple):
@@ -71,8 +71,11 @@ def find_path(
     """
     source = _source(components, core, choice.unit)
     sink = _sink(components, choice.sink)
-    links = tuple(Link(component, choice.inputs.get(component.address, _all_inputs(component)))
-                  for component in components if component.kind is Kind.FUNNEL)
+    links = tuple(
+        Link(component, choice.inputs.get(component.address, _all_inputs(component)))
+        for component in components
+        if component.kind is Kind.FUNNEL
+    )
     return TracePath(source, links, sink, _beside(components, source, Kind.SCS), _beside(components, source, Kind.DWT))
 
 
@@ -83,14 +86,21 @@ def trace_units(components: Sequence[Component]) -> List[Component]:
 
 def trace_buffers(components: Sequence[Component]) -> List[Component]:
     """List the trace buffers that can be drained, in the order of their numbers."""
-    return [component for component in components if component.kind is Kind.ETB
-            or component.kind is Kind.TMC and _tmc_type(component) in (tmc.CONFIG_ETB, tmc.CONFIG_ETF)]
+    return [
+        component
+        for component in components
+        if component.kind is Kind.ETB
+        or component.kind is Kind.TMC
+        and _tmc_type(component) in (tmc.CONFIG_ETB, tmc.CONFIG_ETF)
+    ]
 
 
 def _beside(components: Sequence[Component], source: Component, kind: Kind) -> Optional[Component]:
     """Find a private peripheral of the source's processor."""
-    return next((component for component in components
-                 if component.kind is kind and component.port.name == source.port.name), None)
+    return next(
+        (component for component in components if component.kind is kind and component.port.name == source.port.name),
+        None,
+    )
 
 
 def _source(components: Sequence[Component], core: CoreLocation, unit: Optional[int]) -> Component:
@@ -101,8 +111,10 @@ def _source(components: Sequence[Component], core: CoreLocation, unit: Optional[
         return _chosen(units, unit, "trace unit")
     units = _of_core(components, units, core)
     if len(units) > 1:
-        raise TopologyError("which trace unit is this core's? choose one by its number with --unit: %s"
-                            % _numbered(trace_units(components)))
+        raise TopologyError(
+            "which trace unit is this core's? choose one by its number with --unit: %s"
+            % _numbered(trace_units(components))
+        )
     return units[0]
 
 
@@ -117,8 +129,11 @@ def _of_core(components: Sequence[Component], units: List[Component], core: Core
     if core.debug_base is not None and len(units) > 1:
         owner = next((component for component in components if component.address == core.debug_base), None)
         if owner is not None:
-            units = ([unit for unit in units if unit.affinity and unit.affinity == owner.affinity]
-                     or [unit for unit in units if unit.table == owner.table] or units)
+            units = (
+                [unit for unit in units if unit.affinity and unit.affinity == owner.affinity]
+                or [unit for unit in units if unit.table == owner.table]
+                or units
+            )
     return units
 
 

@@ -52,8 +52,7 @@ class Vendor:
             raise CaptureError(_ANOTHER % (self.profile.name, "%s does not answer" % (identity,))) from error
         if (found ^ identity.value) & identity.mask:
             words = "%s is 0x%08x, and not 0x%08x under the mask 0x%08x"
-            raise CaptureError(_ANOTHER % (
-                self.profile.name, words % (identity, found, identity.value, identity.mask)))
+            raise CaptureError(_ANOTHER % (self.profile.name, words % (identity, found, identity.value, identity.mask)))
 
     def states(self) -> List[Word]:
         """Read the words; nothing is written."""

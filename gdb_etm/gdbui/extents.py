@@ -143,8 +143,10 @@ class Extents:
         # address is in.
         start, end = int(block.start), int(block.end)
         if end - start > _LARGEST:
-            raise CommandError("%s has parts that lie more than %d KiB apart: give addresses"
-                               % (block.function.print_name, _LARGEST >> 10))
+            raise CommandError(
+                "%s has parts that lie more than %d KiB apart: give addresses"
+                % (block.function.print_name, _LARGEST >> 10)
+            )
         result: List[Range] = []
         for address in range(start, end, _INSTRUCTION):
             if self._is_in(address, block):

@@ -180,10 +180,12 @@ def worths(
     how = "estimated: %d direct branches were taken, %s" % (branches.direct, _each(each))
     broadcast = _option(protocol, registers, 3, 8)
     result.append(Worth("branch broadcast", broadcast, round(branches.direct * each), False, how))
-    counted = (("cycle counts", _CYCLES, _option(protocol, registers, 4, 12)),
-               ("timestamps", _TIMES, _option(protocol, registers, 11, 28)),
-               ("contexts", _CONTEXTS, None),
-               ("synchronisation", _SYNC, None))
+    counted = (
+        ("cycle counts", _CYCLES, _option(protocol, registers, 4, 12)),
+        ("timestamps", _TIMES, _option(protocol, registers, 11, 28)),
+        ("contexts", _CONTEXTS, None),
+        ("synchronisation", _SYNC, None),
+    )
     for option, names, is_on in counted:
         found = stream.of(names)
         how = "counted: %d packet%s" % (found.packets, "" if found.packets == 1 else "s")

@@ -78,9 +78,7 @@ class CallHistory:
     :param end: The activation that would execute the next instruction.
     """
 
-    def __init__(
-        self, rows: List[Row], stretches: List[Stretch], instructions: int, calls: int, end: Frame
-    ) -> None:
+    def __init__(self, rows: List[Row], stretches: List[Stretch], instructions: int, calls: int, end: Frame) -> None:
         self._rows = rows
         self.end = end
         """The activation that would execute the next instruction, had the history not ended."""

@@ -133,9 +133,7 @@ class Stepper:
         left.start = min(left.start, function.start)
         return left
 
-    def leave(
-        self, left: Range, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]
-    ) -> Stop:
+    def leave(self, left: Range, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]) -> Stop:
         """Go on from ``number`` until out of a range at the beginning of a line, or at the beginning of the range."""
         move = _Move(self._path, self._activations, self._places, left, size, backward, breakpoints)
         return move.run(number)

@@ -136,5 +136,6 @@ def _symbol(entry: Any, sections: List[Any], has_thumb: bool) -> Optional[_Symbo
     # Bit 0 of a T32 function's symbol is its state.
     start = entry["st_value"] & (~1 if has_thumb and is_code else ~0)
     limit = sections[place]["sh_addr"] + sections[place]["sh_size"]
-    return _Symbol(entry.name, start, entry["st_size"], kind, limit, bind == "STB_LOCAL", bind == "STB_WEAK",
-                   entry["st_name"])
+    return _Symbol(
+        entry.name, start, entry["st_size"], kind, limit, bind == "STB_LOCAL", bind == "STB_WEAK", entry["st_name"]
+    )

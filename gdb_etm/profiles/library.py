@@ -30,8 +30,11 @@ _LONGEST = 500
 
 def built_in() -> Dict[str, str]:
     """List the profiles that come with the package: their files by their names."""
-    return {name[: -len(".toml")]: os.path.join(_FOLDER, name)
-            for name in sorted(os.listdir(_FOLDER)) if name.endswith(".toml")}
+    return {
+        name[: -len(".toml")]: os.path.join(_FOLDER, name)
+        for name in sorted(os.listdir(_FOLDER))
+        if name.endswith(".toml")
+    }
 
 
 def own() -> Dict[str, str]:
@@ -66,8 +69,9 @@ def load(name: str) -> Profile:
     if name.endswith(".toml"):
         base = os.path.basename(name)
         return _read(base[: -len(SUFFIX)] if base.endswith(SUFFIX) else base[: -len(".toml")], name)
-    raise ProfileError('no profile "%s"; there are %s, and files NAME%s in the working directory'
-                       % (name, ", ".join(known), SUFFIX))
+    raise ProfileError(
+        'no profile "%s"; there are %s, and files NAME%s in the working directory' % (name, ", ".join(known), SUFFIX)
+    )
 
 
 def find(part_id: PartId) -> Optional[Profile]:
@@ -96,7 +100,9 @@ def own_lines(part_ids: Collection[PartId]) -> Iterator[str]:
             continue
         if profile.part_id in part_ids:
             yield "note: %s knows this chip, and is used only when it is named: etm connect --profile %s" % (
-                found[name], name)
+                found[name],
+                name,
+            )
     if len(found) > _MOST_OWN:
         yield "note: %d files *%s in the working directory; only %d were looked at" % (len(found), SUFFIX, _MOST_OWN)
 

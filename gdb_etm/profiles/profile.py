@@ -194,13 +194,19 @@ def _part_id(reader: _Reader) -> PartId:
 
 
 def _identity(reader: _Reader) -> Identity:
-    return Identity(reader.address(), reader.number("value"), reader.number("mask", default=_WORD),
-                    reader.text("name", ""))
+    return Identity(
+        reader.address(), reader.number("value"), reader.number("mask", default=_WORD), reader.text("name", "")
+    )
 
 
 def _enable(reader: _Reader) -> Enable:
-    return Enable(reader.address(), reader.number("value"), reader.number("mask", default=_WORD),
-                  reader.text("name", ""), reader.text("why", ""))
+    return Enable(
+        reader.address(),
+        reader.number("value"),
+        reader.number("mask", default=_WORD),
+        reader.text("name", ""),
+        reader.text("why", ""),
+    )
 
 
 def _funnel_port(reader: _Reader) -> FunnelPort:

@@ -77,8 +77,10 @@ def _check(elf: Any, path: str, size: int) -> None:
         elif section.compressed:
             unpacked += section.data_size
     if unpacked > max(size * _MOST_UNPACKED, _SPARE):
-        raise ImageError('%s: its debug information may unpack to %d bytes; "objcopy --decompress-debug-sections" '
-                         "tells what it really is" % (path, unpacked))
+        raise ImageError(
+            '%s: its debug information may unpack to %d bytes; "objcopy --decompress-debug-sections" '
+            "tells what it really is" % (path, unpacked)
+        )
 
 
 def _check_section(section: Any, path: str, size: int) -> None:

@@ -31,8 +31,9 @@ def doubt_of(read: ReadBytes, address: int, entry: Optional[int] = None) -> str:
     if len(code) == 4 and first in _LOOP_ENDS and second & 0xF001 == 0xC001:
         return "ends a low-overhead loop, and is only seen the last time; take the instruction before it"
     block = None if entry is None else _it_block(read, entry, address)
-    return "" if block is None else (
-        "is in the shadow of an IT instruction and may be missed; take that, 0x%08x" % block)
+    return (
+        "" if block is None else ("is in the shadow of an IT instruction and may be missed; take that, 0x%08x" % block)
+    )
 
 
 def _it_block(read: ReadBytes, entry: int, address: int) -> Optional[int]:

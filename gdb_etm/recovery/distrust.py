@@ -32,9 +32,7 @@ class Claims:
     :param address: Gives the address of an instruction; 0 if it is not in the line.
     """
 
-    def __init__(
-        self, assumptions: Assumptions, entered: Callable[[int], int], address: Callable[[int], int]
-    ) -> None:
+    def __init__(self, assumptions: Assumptions, entered: Callable[[int], int], address: Callable[[int], int]) -> None:
         self._assumptions = assumptions
         self._entered = entered
         self._address = address
@@ -54,9 +52,7 @@ class Claims:
         sure = [one for group in groups for one in group if len(group) == 1 or refuted(one)]
         claims = [self._claim(one) for one in sure if one.kind in _ABOUT_CODE]
         strange = [one.distance for one in sure if one.kind == PRIVATE]
-        return Distrust(
-            distrust.claims.union([claim for claim in claims if claim[2]]), distrust.strange.union(strange)
-        )
+        return Distrust(distrust.claims.union([claim for claim in claims if claim[2]]), distrust.strange.union(strange))
 
     def _claim(self, one: Assumption) -> Claim:
         if one.kind == CALL:

@@ -112,9 +112,7 @@ class Solution:
 
     def _make_solver(self) -> Solver:
         border, flow = self.border, self.flow
-        memory = Memory(
-            self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None
-        )
+        memory = Memory(self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None)
         assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
         assumptions.by_block = flow.by_block
         solver = Solver(self.ssa, memory, assumptions, self._count)

@@ -89,9 +89,7 @@ class Host:
     :param interrupted: Gives the reply when an interrupt has ended that.
     """
 
-    def __init__(
-        self, wire: Wire, answer: Callable[[Item], Iterator[Reply]], interrupted: Callable[[], bytes]
-    ) -> None:
+    def __init__(self, wire: Wire, answer: Callable[[Item], Iterator[Reply]], interrupted: Callable[[], bytes]) -> None:
         self.wire = wire
         self._answer = answer
         self._interrupted = interrupted

@@ -9,9 +9,7 @@ from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 
-LIMITS: Mapping[str, Tier] = {
-    "exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN
-}
+LIMITS: Mapping[str, Tier] = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN}
 """How far to go, in the user's words; ``off`` works nothing out."""
 RELIED_ON = ("recovery", "recovery-limit", "volatile")
 """The settings that say what values of the past rest on."""

@@ -123,9 +123,7 @@ class _Worker:
 class _Crew:
     # Who decodes what: the biggest part that is left, here or by a process, so that none is left over at the end.
 
-    def __init__(
-        self, todo: Sequence[Part], cache: DecoderCache, python: str, most: int, progress: Progress
-    ) -> None:
+    def __init__(self, todo: Sequence[Part], cache: DecoderCache, python: str, most: int, progress: Progress) -> None:
         self._todo = todo
         self._cache = cache
         self._python = python

@@ -65,11 +65,16 @@ def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
         words.append("cycle counts of %d and more" % options.cycle_count)
     broadcast = "branch broadcast" + (" at " + _listed(options.broadcast_ranges) if options.broadcast_ranges else "")
     level = "" if options.stall_level is None else " at level %d of 15" % options.stall_level
-    chosen = ((options.timestamps, "timestamps"), (options.branch_broadcast, broadcast),
-              (options.context_id, "Context IDs"), (options.vmid, "VMIDs"), (options.stall, "stalling" + level),
-              (options.overflow_prevention, "overflow prevention"),
-              (options.conditional, "conditions of %s" % _CONDITIONAL.get(options.conditional, "")),
-              (options.q_elements, "Q elements"))
+    chosen = (
+        (options.timestamps, "timestamps"),
+        (options.branch_broadcast, broadcast),
+        (options.context_id, "Context IDs"),
+        (options.vmid, "VMIDs"),
+        (options.stall, "stalling" + level),
+        (options.overflow_prevention, "overflow prevention"),
+        (options.conditional, "conditions of %s" % _CONDITIONAL.get(options.conditional, "")),
+        (options.q_elements, "Q elements"),
+    )
     words += [word for asked, word in chosen if asked]
     words.append("%s %s" % (bytes_text(trace.sink.size), _until(options)))
     return "Tracing %s: %s." % (_traced(options), ", ".join(words))

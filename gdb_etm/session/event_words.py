@@ -43,13 +43,36 @@ from gdb_etm.traceunit.events import (
 )
 
 EVENTS: Dict[str, str] = {
-    "exec": "LOCATION", "in": "LOCATION", "load": "DATA", "store": "DATA", "access": "DATA", "dwt": "N",
-    "counter": "N", "state": "N", "input": "N", "context": "ID", "vmid": "ID", "always": "", "never": "",
-    "once": "EVENT", "each": "EVENT"}
+    "exec": "LOCATION",
+    "in": "LOCATION",
+    "load": "DATA",
+    "store": "DATA",
+    "access": "DATA",
+    "dwt": "N",
+    "counter": "N",
+    "state": "N",
+    "input": "N",
+    "context": "ID",
+    "vmid": "ID",
+    "always": "",
+    "never": "",
+    "once": "EVENT",
+    "each": "EVENT",
+}
 """Words that begin an event, and what comes after them."""
 ACTIONS: Dict[str, str] = {
-    "trigger": "", "start": "", "stop": "", "trace": "", "mark": "[N]", "output": "N", "timestamp": "", "count": "N",
-    "reload": "N", "next-state": "[FROM[-TO]]", "first-state": ""}
+    "trigger": "",
+    "start": "",
+    "stop": "",
+    "trace": "",
+    "mark": "[N]",
+    "output": "N",
+    "timestamp": "",
+    "count": "N",
+    "reload": "N",
+    "next-state": "[FROM[-TO]]",
+    "first-state": "",
+}
 """Words for actions, and what comes after them."""
 CODE = ("exec", "in")
 DATA = ("load", "store", "access")
@@ -83,10 +106,14 @@ def action_of(text: str) -> Action:
     if len(rest) > bool(wanted) or wanted and not rest and not wanted.startswith("["):
         raise CommandError("%s takes %s" % (name, wanted or "nothing more"))
     plain: Dict[str, Action] = {
-        "trigger": Trigger(), "start": Start(), "stop": Stop(), "trace": Trace(), "timestamp": Timestamp(),
-        "first-state": FirstState()}
-    numbered: Dict[str, Callable[[int], Action]] = {
-        "mark": Mark, "output": Output, "count": Count, "reload": Reload}
+        "trigger": Trigger(),
+        "start": Start(),
+        "stop": Stop(),
+        "trace": Trace(),
+        "timestamp": Timestamp(),
+        "first-state": FirstState(),
+    }
+    numbered: Dict[str, Callable[[int], Action]] = {"mark": Mark, "output": Output, "count": Count, "reload": Reload}
     if name == "next-state":
         return _step(rest[0] if rest else "0")
     if name in numbered:
@@ -160,7 +187,12 @@ class _Parser:
         if word == "input":
             return Input(self._inputs[text] if text in self._inputs else self._input(text))
         kinds: Dict[str, Callable[[int], Event]] = {
-            "dwt": Watched, "counter": AtZero, "state": InState, "context": InContext, "vmid": InMachine}
+            "dwt": Watched,
+            "counter": AtZero,
+            "state": InState,
+            "context": InContext,
+            "vmid": InMachine,
+        }
         return kinds[word](count(text))
 
     def _input(self, text: str) -> int:

@@ -15,7 +15,10 @@ PLACES = ("include", "exclude", "start", "stop")
 DATA_PLACES = ("data-include", "data-exclude")
 """Kinds that take variables and addresses of data."""
 STATES: Dict[str, Tuple[str, ...]] = {
-    "exceptions": ("on", "off", "only"), "secure": ("on", "off"), "nonsecure": ("on", "off")}
+    "exceptions": ("on", "off", "only"),
+    "secure": ("on", "off"),
+    "nonsecure": ("on", "off"),
+}
 """Kinds that take a word, of which there is one filter each."""
 CONTEXT = "context"
 LEVEL = "level"
@@ -65,8 +68,9 @@ class FilterSet:
         """List all filters with one more, which takes the place of another of the same state."""
         return [each for each in self.filters if each.kind != added.kind or each.kind not in STATES] + [added]
 
-    def with_texts(self, asked: Sequence[Tuple[str, str]], places: Optional[Locations],
-                   without: Sequence[int] = ()) -> Tuple[List[Filter], Tuple[int, ...]]:
+    def with_texts(
+        self, asked: Sequence[Tuple[str, str]], places: Optional[Locations], without: Sequence[int] = ()
+    ) -> Tuple[List[Filter], Tuple[int, ...]]:
         """List all filters but some, with several more.
 
         :param asked: Kinds, each with what would be typed after it.
@@ -210,13 +214,16 @@ def range_of(text: str) -> Optional[Range]:
 def _located(found: Filter, places: Optional[Locations]) -> Filter:
     if found.kind in STATES:
         if found.text not in STATES[found.kind]:
-            raise CommandError('etm filter %s takes %s, not "%s"'
-                               % (found.kind, " or ".join(STATES[found.kind]), found.text))
+            raise CommandError(
+                'etm filter %s takes %s, not "%s"' % (found.kind, " or ".join(STATES[found.kind]), found.text)
+            )
         return found
     parts = commas(found.text)
     if not all(parts):
-        raise CommandError("etm filter %s needs %s" % (
-            found.kind, {CONTEXT: "a Context ID", LEVEL: "an exception level"}.get(found.kind, "a location")))
+        raise CommandError(
+            "etm filter %s needs %s"
+            % (found.kind, {CONTEXT: "a Context ID", LEVEL: "an exception level"}.get(found.kind, "a location"))
+        )
     if found.kind == LEVEL:
         return found._replace(levels=tuple(_level(part) for part in parts))
     if found.kind == CONTEXT:

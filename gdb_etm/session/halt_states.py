@@ -47,7 +47,16 @@ _STACK_SIZE = 1 << 20
 # The most that a stack is believed to hold, in bytes.
 _ALL = TraceOptions()
 _FILTERS = (
-    "include", "exclude", "start_at", "stop_at", "exceptions", "secure", "nonsecure", "levels", "contexts", "rules",
+    "include",
+    "exclude",
+    "start_at",
+    "stop_at",
+    "exceptions",
+    "secure",
+    "nonsecure",
+    "levels",
+    "contexts",
+    "rules",
     "q_elements",
 )
 # The options that leave something out.

@@ -32,8 +32,9 @@ def capture_messages(
     begin, end = anchored.begin, anchored.end
     messages: List[Message] = []
     for image in begin.images if begin is not None else ():
-        messages += [_data(image.data[at : at + _PIECE], begin_at=image.address + at)
-                     for at in range(0, len(image.data), _PIECE)]
+        messages += [
+            _data(image.data[at : at + _PIECE], begin_at=image.address + at) for at in range(0, len(image.data), _PIECE)
+        ]
     messages += [_data(capture.buffer[at : at + _PIECE]) for at in range(0, max(len(capture.buffer), 1), _PIECE)]
     messages[-1].update(
         sources=[_fields(source) for source in capture.sources],

@@ -73,11 +73,19 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         words = "at 0x%08x it has %s, %s has %s; %d of %d bytes of code are the same" % (
-            self.address, self.code.hex(), os.path.basename(self.image), self.held.hex(), self.equal, self.compared)
+            self.address,
+            self.code.hex(),
+            os.path.basename(self.image),
+            self.held.hex(),
+            self.equal,
+            self.compared,
+        )
         if not self.is_small:
             return "%s is another program than the snapshot's: %s.  Try the file that ran" % (self.path, words)
         return "%s differs from the snapshot's code: %s.  The snapshot's is decoded; names and lines may be wrong" % (
-            self.path, words)
+            self.path,
+            words,
+        )
 
 
 def differences_of(capture: Capture, paths: Iterable[str]) -> List[Difference]:

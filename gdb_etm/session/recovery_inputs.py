@@ -55,8 +55,13 @@ def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> 
     writable = _writable(files)
     ram = regions(writable, stacks, is_m_profile(core))
     has_aliases = core is not None and bool(_BIT_BAND.search(core.type))
-    return Rules(ram=tuple(ram), bit_band=has_aliases, frames=_frames(files), stacks=tuple(writable),
-                 untouched=anchored.is_whole and anchored.is_untouched)
+    return Rules(
+        ram=tuple(ram),
+        bit_band=has_aliases,
+        frames=_frames(files),
+        stacks=tuple(writable),
+        untouched=anchored.is_whole and anchored.is_untouched,
+    )
 
 
 def _writable(files: Sequence[str]) -> List[Piece]:

@@ -46,9 +46,18 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         pairs = zip(word_fields(register, shift, planned), word_fields(register, shift, found))
         name = "%s.%s%s" % (part.name, register.name, "[63:32]" if shift else "")
         wrong = (planned ^ found) & mask
-        rows.append([name, "0x%08x" % planned, "0x%08x" % found, ", ".join(
-            "%s %d, not %d" % (field, there, wanted) for (field, place, wanted), (_, _, there) in pairs
-            if place.mask >> shift & wrong)])
+        rows.append(
+            [
+                name,
+                "0x%08x" % planned,
+                "0x%08x" % found,
+                ", ".join(
+                    "%s %d, not %d" % (field, there, wanted)
+                    for (field, place, wanted), (_, _, there) in pairs
+                    if place.mask >> shift & wrong
+                ),
+            ]
+        )
     if rows:
         yield from align([["register", "plan", "hardware", "fields"], *rows])
     total = plural(comparison.compared, "register")
@@ -67,9 +76,15 @@ def part_lines(bench: Bench, part: Part, registers: Sequence[Register]) -> Itera
         cells = ["  0x%03x" % register.offset, register.name, register.access]
         value = values.get(register.name)
         if value is not None:
-            fields = " ".join(text for text in (
-                fields_text(register, shift, value >> shift & 0xFFFFFFFF) for shift in range(0, register.width, 32)
-                if not shift or value >> shift) if text)
+            fields = " ".join(
+                text
+                for text in (
+                    fields_text(register, shift, value >> shift & 0xFFFFFFFF)
+                    for shift in range(0, register.width, 32)
+                    if not shift or value >> shift
+                )
+                if text
+            )
             cells += [value_text(register, value), fields]
         elif register.access != "WO":
             cells += ["not read: %s" % register.remarks.reading]
@@ -99,7 +114,9 @@ def written_lines(register: Register, written: Written) -> Iterator[str]:
     names = [name for name, field in register.fields.items() if field.mask & lost]
     if names:
         yield "note: %s was written; what the unit has of %s stays as it is" % (
-            value_text(register, written.value), ", ".join(names))
+            value_text(register, written.value),
+            ", ".join(names),
+        )
     if written.is_kept:
         yield 'What was written stays at the next "etm start"; "etm disconnect" puts back what was found.'
     else:

@@ -65,8 +65,12 @@ def read_device(folder: Folder, origin: Entry) -> Device:
     begin, more = _read_begin(folder, ini, kind)
     # Of other devices, such as cross triggers, nothing more is asked.
     product = header.require("type").value if kind in ("core", "trace_source") else ""
-    marks = tuple((int(entry.key), plain(unquote(entry.value)))
-                  for section in ini.select(EVENTS.__eq__) for entry in section.entries if _EVENT.match(entry.key))
+    marks = tuple(
+        (int(entry.key), plain(unquote(entry.value)))
+        for section in ini.select(EVENTS.__eq__)
+        for entry in section.entries
+        if _EVENT.match(entry.key)
+    )
     registers = _read_registers(ini, "regs", kind)
     return Device(header.require("name").value, kind, product, registers, images, memory, notes + more, marks, begin)
 

@@ -45,7 +45,8 @@ def read_sources(trace: IniFile, devices: Dict[str, Device]) -> Tuple[Dict[str, 
         core_value = Core(owner.name, owner.type, owner.registers, owner.memory, owner.begin) if owner else None
         images = owner.images if owner else ()
         sources[device.name] = TraceSource(
-            device.name, _protocol(device.type), device.registers, core_value, images, device.marks)
+            device.name, _protocol(device.type), device.registers, core_value, images, device.marks
+        )
     for section in trace.select("source_buffers".__eq__):
         for entry in section.entries:
             _listed(devices, entry.key, "trace_source", entry, unknown)
@@ -107,8 +108,10 @@ def read_buffers(
     if not captures:
         raise failures[0]
     notes = tuple(map(str, failures))
-    return [one._replace(name="%s, buffer %s" % (folder.path, one.name) if len(words) > 1 else folder.path, notes=notes)
-            for one in captures]
+    return [
+        one._replace(name="%s, buffer %s" % (folder.path, one.name) if len(words) > 1 else folder.path, notes=notes)
+        for one in captures
+    ]
 
 
 def _sections(

@@ -44,9 +44,7 @@ def write_snapshot(capture: Capture, path: str, replace: bool = False) -> List[s
     return put_files(path, files, replace)
 
 
-def _files(
-    capture: Capture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], mark: str
-) -> Dict[str, bytes]:
+def _files(capture: Capture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], mark: str) -> Dict[str, bytes]:
     # All files by name; each name holds the mark, but the one that names the others, which is the last.
     buffer, trace = "trace%s.bin" % mark, "trace%s.ini" % mark
     files: Dict[str, bytes] = {buffer: capture.buffer}

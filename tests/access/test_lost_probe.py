@@ -81,10 +81,17 @@ FIFO_OF_NOTHING = {"op": "read_fifo", "ap": 0, "address": NOTHING, "words": 3}
 DEBUG_PORT = {"op": "debug_port", "power_up": True}
 
 
-@pytest.mark.parametrize("fault, message", [
-    ("usb_error", REGISTERS), ("usb_error", BLOCK), ("usb_error", FIFO_OF_NOTHING), ("usb_error", DEBUG_PORT),
-    ("short_read", REGISTERS), ("short_read", BLOCK),
-])
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("usb_error", REGISTERS),
+        ("usb_error", BLOCK),
+        ("usb_error", FIFO_OF_NOTHING),
+        ("usb_error", DEBUG_PORT),
+        ("short_read", REGISTERS),
+        ("short_read", BLOCK),
+    ],
+)
 def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: str, message: Message) -> None:
     """Each request fails at each of its transfers; pyOCD alone keeps its lock in some of these cases."""
     desk = Desk(session, LogKeeper())
@@ -193,13 +200,27 @@ def test_a_process_that_waits_for_its_probe_ends_with_its_client(forever: Path) 
 def test_gdb_is_told_by_each_command(forever: Path, fault: str) -> None:
     """The probe fails under GDB's own access, in a thread that may never come back."""
     client = start_board(forever, "board.faults=%s:2500" % fault)
-    commands = ["file %s" % forever, "target extended-remote " + client.hello.gdb_server,
-                "dump binary memory /dev/null 0x20000000 0x20004000", "stepi", "continue", "detach", "echo alive\\n"]
+    commands = [
+        "file %s" % forever,
+        "target extended-remote " + client.hello.gdb_server,
+        "dump binary memory /dev/null 0x20000000 0x20004000",
+        "stepi",
+        "continue",
+        "detach",
+        "echo alive\\n",
+    ]
     line = [gdb_program(), "-nx", "-q", "-batch", "-ex", "set width 0"]
     for command in commands:
         line += ["-ex", command]
-    done = subprocess.run(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True, timeout=60, check=False)
+    done = subprocess.run(
+        line,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+        timeout=60,
+        check=False,
+    )
     client.close()
     told = re.findall(r'the debug probe is lost: board:m33 .*; try "etm disconnect" and "etm connect"', done.stdout)
     assert len(told) >= 2 and "alive\n" in done.stdout, done.stdout

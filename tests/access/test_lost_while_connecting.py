@@ -79,8 +79,9 @@ def test_gdb_begins_or_says_why_not(session: PyocdSession, fault: str, step: int
     script = tmp_path / "connecting.py"
     script.write_text(CONNECTING % (ACCESSES // step, session.hello().gdb_server))
     line = ["gdb-multiarch", "-nx", "-q", "-batch", "-ex", "set width 0", "-ex", "file %s" % DEMO, "-x", str(script)]
-    with subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          universal_newlines=True) as gdb:
+    with subprocess.Popen(
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+    ) as gdb:
         try:
             output, _ = gdb.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:

@@ -19,7 +19,9 @@ def test_marks_counters_and_what_they_mean() -> None:
         session.command("on exec failed do mark 3")
         session.configure(
             on=[("exec note", "count 0"), ("counter 0", "mark"), ("exec note or exec *0x%x" % note, "mark")],
-            counters=[gdb_etm.Counter(0, 4, is_periodic=True)], trigger_position=10)
+            counters=[gdb_etm.Counter(0, 4, is_periodic=True)],
+            trigger_position=10,
+        )
         plan = session.plan()
         assert plan.value("TRCCNTCTLR0") == 0x10002 and plan.value("TRCEVENTCTL1R") == 0xB
         assert len(session.command("on list")) == 5

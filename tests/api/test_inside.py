@@ -90,12 +90,14 @@ def test_a_snapshot_is_loaded_beside_the_others(tmp_path: Path) -> None:
 
 
 def test_resetting_begins_anew() -> None:
-    output = run([
-        CONNECT,
-        "python import gdb_etm; session = gdb_etm.current(); session.run_to('dispatch')",
-        "python print('RESET', session.reset())",
-        "python print('AGAIN', session.run_to('main').function)",
-    ])
+    output = run(
+        [
+            CONNECT,
+            "python import gdb_etm; session = gdb_etm.current(); session.run_to('dispatch')",
+            "python print('RESET', session.reset())",
+            "python print('AGAIN', session.run_to('main').function)",
+        ]
+    )
     assert "RESET Stop(address=" in output and "function='Reset_Handler'" in output and "AGAIN main" in output
 
 

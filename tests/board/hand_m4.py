@@ -45,7 +45,7 @@ def trace(
     more: Tuple[Tuple[int, int], ...] = (),
     watch: Tuple[Tuple[int, int], ...] = (),
     sync: int = 0x400,
-    **options: Any
+    **options: Any,
 ) -> Traced:
     """Run a test program to its end with the trace unit on.
 

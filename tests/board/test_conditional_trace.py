@@ -53,8 +53,11 @@ def stretches(program: str) -> Iterator[Tuple[int, bytes]]:
     """Give the program's code without the data in it, by its mapping symbols."""
     with open(hand.FIRMWARE / (program + ".elf"), "rb") as stream:
         file = ELFFile(stream)
-        symbols = [(each["st_value"], each.name, each["st_shndx"])
-                   for each in file.get_section_by_name(".symtab").iter_symbols() if each.name[:2] in ("$t", "$d")]
+        symbols = [
+            (each["st_value"], each.name, each["st_shndx"])
+            for each in file.get_section_by_name(".symtab").iter_symbols()
+            if each.name[:2] in ("$t", "$d")
+        ]
         for index in {place for _, _, place in symbols}:
             section = file.get_section(index)
             if section["sh_type"] != "SHT_PROGBITS":
@@ -72,22 +75,29 @@ def expected(lines: List[str], program: str, selection: int) -> List[Tuple[int, 
     of = conditional(program)
     wanted = 4 if selection == ALL else selection >> 8
     words = [line.split() for line in lines if line.startswith("0x")]
-    return [(int(each[0], 16), each[1:] != ["failed"] if of.get(int(each[0], 16), 0) & wanted else None)
-            for each in words]
+    return [
+        (int(each[0], 16), each[1:] != ["failed"] if of.get(int(each[0], 16), 0) & wanted else None) for each in words
+    ]
 
 
 def outcomes(capture: Capture) -> List[Tuple[int, Optional[bool]]]:
     """Decode; each instruction's address, and whether its condition held if that is known."""
     (history,) = build(capture).values()
-    return [(item.address, history.outcome(item.number))
-            for item in history.walk(1, len(history)) if isinstance(item, Instruction)]
+    return [
+        (item.address, history.outcome(item.number))
+        for item in history.walk(1, len(history))
+        if isinstance(item, Instruction)
+    ]
 
 
-@pytest.mark.parametrize("program, configuration", [
-    *((program, ALL) for program in (*PROGRAMS, "transfers")),
-    *((program, ALL | FULL | hand.BROADCAST) for program in ("sort", "interrupts", "tasks")),
-    *((program, which) for program in ("branches", "transfers") for which in (LOADS, STORES, BOTH)),
-])
+@pytest.mark.parametrize(
+    "program, configuration",
+    [
+        *((program, ALL) for program in (*PROGRAMS, "transfers")),
+        *((program, ALL | FULL | hand.BROADCAST) for program in ("sort", "interrupts", "tasks")),
+        *((program, which) for program in ("branches", "transfers") for which in (LOADS, STORES, BOTH)),
+    ],
+)
 def test_outcomes_are_the_truth(program: str, configuration: int, tmp_path: Path) -> None:
     run, lines = run_with_truth(program, tmp_path, configuration)
     assert not run.wrapped

@@ -92,7 +92,8 @@ def test_registers_can_be_read_and_written() -> None:
 
 
 def test_writing_pc_and_flags_takes_effect() -> None:
-    run = halted("""
+    run = halted(
+        """
 start:
     nop
 back:
@@ -100,7 +101,8 @@ back:
 elsewhere:
     beq back
     bkpt
-""")
+"""
+    )
     set_register(run.machine, PC, run["elsewhere"])
     set_register(run.machine, XPSR, 0x01000000)
     run.machine.write(DHCSR, 4, RUN)
@@ -137,7 +139,8 @@ def test_breakpoints_halt_before_the_instruction() -> None:
 
 
 def test_breakpoint_inside_an_it_block() -> None:
-    run = halted("""
+    run = halted(
+        """
 start:
     cmp r0, r0
     ittet eq
@@ -146,7 +149,8 @@ start:
 at: addne r1, #4
     addeq r1, #8
     bkpt
-""")
+"""
+    )
     machine = run.machine
     machine.write(FP_COMP0, 4, run["at"] | 1)
     machine.write(FP_CTRL, 4, 3)
@@ -185,7 +189,8 @@ def test_bkpt_without_halting_debug_is_a_hard_fault() -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 def test_steps_and_pending_interrupts(masked: bool) -> None:
-    run = halted("""
+    run = halted(
+        """
 start:
     store ISER, 1
     store ISPR, 1
@@ -195,7 +200,8 @@ here:
     bkpt
 irq0:
     bx lr
-""")
+"""
+    )
     machine = run.machine
     steps = STEP | (MASKED if masked else 0)
     machine.write(DHCSR, 4, HALT | (MASKED if masked else 0))
@@ -268,7 +274,8 @@ def test_nothing_where_nothing_is() -> None:
 
 
 def test_cycle_counter_counts_instructions() -> None:
-    run = program("""
+    run = program(
+        """
 start:
     store 0xE0001004, 0
     store 0xE0001000, 1
@@ -281,7 +288,8 @@ start:
     moveq r1, #3
     ldr r5, [r0]
     bkpt
-""")
+"""
+    )
     run.machine.write(DEMCR, 4, 0x01000000)
     run.machine.run(100)
     assert register(run.machine, 5) - register(run.machine, 4) == 6

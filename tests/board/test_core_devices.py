@@ -23,7 +23,9 @@ def test_sensor_says_what_it_should() -> None:
 
 
 def test_bytes_come_by_interrupt() -> None:
-    run = program(UART + """
+    run = program(
+        UART
+        + """
 start:
     ldr r4, =0x20000000
     ldr r5, =UART
@@ -38,7 +40,8 @@ irq0:
     strb r0, [r4], #1
     strb r0, [r5]           @ transmitting takes nothing from the receiver
     bx lr
-""")
+"""
+    )
     run.machine.run(20000)
     wanted = bytes(islice(stream(), 1000))
     run.machine.write(DHCSR, 4, HALT)
@@ -51,7 +54,9 @@ irq0:
 
 
 def test_a_byte_that_nobody_takes_is_lost() -> None:
-    run = program(UART + """
+    run = program(
+        UART
+        + """
 start:
     ldr r5, =UART
     store UART + 12, 20
@@ -66,13 +71,15 @@ wait:
     str r3, [r5, #4]
     ldr r3, [r5, #4]
     bkpt
-""")
+"""
+    )
     run.machine.run(200)
     assert [register(run.machine, number) for number in range(4)] == [3, ord("$"), 2, 0]
 
 
 def test_polling_a_timer_register_sees_time_pass() -> None:
-    run = program("""
+    run = program(
+        """
 start:
     store SYST + 4, 1000
     store SYST + 8, 0
@@ -83,6 +90,7 @@ start:
     nop
     ldr r1, [r5]
     bkpt
-""")
+"""
+    )
     run.machine.run(200)
     assert register(run.machine, 0) - register(run.machine, 1) == 3

@@ -70,8 +70,15 @@ def in_qemu(machine: str, asked: List[Tuple[str, int, int]]) -> List[Dict[str, i
         commands += ["set var order.control = %d" % control, "continue"]
         commands += ["echo >>>\\n", "x/%dwx &crash" % len(WORDS), "echo <<<\\n"]
     command = [gdb, "-nx", "-batch", path] + [word for each in [*commands, "kill"] for word in ("-ex", each)]
-    output = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                            universal_newlines=True, timeout=120, check=False).stdout
+    output = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        universal_newlines=True,
+        timeout=120,
+        check=False,
+    ).stdout
     found = re.findall(r">>>\n(.*?)<<<", output, re.DOTALL)
     assert len(found) == len(asked), output[-2000:]
     dumps = [re.findall(r"\t(0x[0-9a-f]{8})", text) for text in found]

@@ -52,7 +52,7 @@ def run_with_truth(
     more: Tuple[Tuple[int, int], ...] = (),
     sync: int = 9,
     board: str = "m33",
-    **options: Any
+    **options: Any,
 ) -> Tuple[Run, List[str]]:
     """Run a test program to its end with the trace unit on; return the run, and the truth's lines.
 

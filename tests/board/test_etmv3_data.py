@@ -112,9 +112,7 @@ PARTS = [
 
 @pytest.mark.parametrize("control, known", PARTS, ids=["addresses", "values"])
 @pytest.mark.parametrize("program", ["interrupts", "transfers"])
-def test_addresses_or_values_alone(
-    program: str, control: int, known: Callable[[Moved], Moved], tmp_path: Path
-) -> None:
+def test_addresses_or_values_alone(program: str, control: int, known: Callable[[Moved], Moved], tmp_path: Path) -> None:
     result, real = run(program, tmp_path, control)
     assert told(result) == [(what, tuple(map(known, transfers))) for what, transfers in real]
 

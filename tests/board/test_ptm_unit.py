@@ -54,7 +54,7 @@ def run(
     size: int = 1 << 20,
     sync: int = 0x400,
     more: Tuple[Tuple[int, int], ...] = (),
-    **options: Any
+    **options: Any,
 ) -> Run:
     """Run a test program to its end with the trace unit on."""
     truth = folder / "truth"

@@ -27,9 +27,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     shutil.copytree(capture_folder("v7m-svc"), str(path), copy_function=shutil.copyfile)
     path.chmod(0o755)
     text = (path / "trace.ini").read_text()
-    (path / "trace.ini").write_text(text.replace("buffers=buffer0", "buffers=buffer0,buffer1").replace(
-        "[source_buffers]", "[buffer1]\nname=SECOND\nfile=second.bin\nformat=source_data\n\n[source_buffers]", 1
-    ).replace("ETM_0=FIFO", "ETM_0=FIFO,SECOND"))
+    (path / "trace.ini").write_text(
+        text.replace("buffers=buffer0", "buffers=buffer0,buffer1")
+        .replace(
+            "[source_buffers]", "[buffer1]\nname=SECOND\nfile=second.bin\nformat=source_data\n\n[source_buffers]", 1
+        )
+        .replace("ETM_0=FIFO", "ETM_0=FIFO,SECOND")
+    )
     (path / "second.bin").write_bytes((path / "trace.bin").read_bytes()[:CUT])
     return str(path)
 

@@ -73,8 +73,9 @@ def test_without_a_program() -> None:
 
 
 def test_variables_are_where_gdb_has_them(locations: ElfLocations) -> None:
-    output = run_gdb(["output/x (unsigned) &station", "echo \\n", "output sizeof(station)"], source=False,
-                     arguments=[str(DEMO)])
+    output = run_gdb(
+        ["output/x (unsigned) &station", "echo \\n", "output sizeof(station)"], source=False, arguments=[str(DEMO)]
+    )
     first, size = (int(word, 0) for word in output.split()[-2:])
     assert list(locations.data("station")) == [(first, first + size - 1)]
     assert list(locations.data("*0x20000000")) == [(0x20000000, 0x20000000)]

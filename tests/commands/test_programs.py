@@ -41,7 +41,8 @@ def test_another_program_is_refused() -> None:
     with pytest.raises(ImageError) as caught:
         with_programs([held], [OTHER])
     assert str(caught.value).startswith(
-        "%s is another program than the snapshot's: at 0x00000008 it has c5000000, code.bin has c1000000; " % OTHER)
+        "%s is another program than the snapshot's: at 0x00000008 it has c5000000, code.bin has c1000000; " % OTHER
+    )
     assert str(caught.value).endswith(" bytes of code are the same.  Try the file that ran")
 
 
@@ -87,8 +88,16 @@ def test_the_shell_takes_the_right_one(snapshot: str) -> None:
 
 def test_replay_refuses_another_program(snapshot: str) -> None:
     """Whether it is named, or GDB has it; GDB is then left as it was."""
-    output = run_gdb(["etm replay %s --elf %s" % (snapshot, OTHER), "info files", "file %s" % OTHER,
-                      "etm replay %s" % snapshot, "etm replay %s --elf %s" % (snapshot, PROGRAM), "reverse-stepi"])
+    output = run_gdb(
+        [
+            "etm replay %s --elf %s" % (snapshot, OTHER),
+            "info files",
+            "file %s" % OTHER,
+            "etm replay %s" % snapshot,
+            "etm replay %s --elf %s" % (snapshot, PROGRAM),
+            "reverse-stepi",
+        ]
+    )
     assert output.count("%s is another program than the snapshot's: at 0x00000008 " % OTHER) == 2
     assert "Symbols from" not in output
     assert "%s is the program now, in the place of %s\n" % (PROGRAM, OTHER) in output
@@ -96,8 +105,16 @@ def test_replay_refuses_another_program(snapshot: str) -> None:
 
 
 def test_load_tells_of_gdbs_own_program(snapshot: str) -> None:
-    output = run_gdb(["file %s" % OTHER, "etm load %s" % snapshot, "etm load %s --elf %s" % (snapshot, OTHER),
-                      "etm captures", "etm load %s --elf %s" % (snapshot, PROGRAM), "etm history -2"])
+    output = run_gdb(
+        [
+            "file %s" % OTHER,
+            "etm load %s" % snapshot,
+            "etm load %s --elf %s" % (snapshot, OTHER),
+            "etm captures",
+            "etm load %s --elf %s" % (snapshot, PROGRAM),
+            "etm history -2",
+        ]
+    )
     assert output.count("note: %s is another program than the snapshot's: at 0x00000008 " % OTHER) == 1
     assert output.count("%s is another program than the snapshot's: at 0x00000008 " % OTHER) == 2
     assert "%s is the program now, in the place of %s\ncapture 2: " % (PROGRAM, OTHER) in output
@@ -107,8 +124,16 @@ def test_load_tells_of_gdbs_own_program(snapshot: str) -> None:
 def test_connect_takes_the_named_program() -> None:
     """Another one at the same addresses, and one of another processor, give way; nothing of them is left."""
     for other in (OTHER, elf("tables")):
-        output = run_gdb(["file %s" % other, "etm connect board:m33 --elf %s" % PROGRAM, "info files", "etm start",
-                          "continue", "etm history -2"])
+        output = run_gdb(
+            [
+                "file %s" % other,
+                "etm connect board:m33 --elf %s" % PROGRAM,
+                "info files",
+                "etm start",
+                "continue",
+                "etm history -2",
+            ]
+        )
         assert "%s is the program now, in the place of %s\n" % (PROGRAM, other) in output
         assert 'Symbols from "%s"' % PROGRAM in output and 'Symbols from "%s"' % other not in output
         assert "the program and the target's memory differ" not in output and "internal-error" not in output
@@ -116,8 +141,9 @@ def test_connect_takes_the_named_program() -> None:
 
 
 def test_a_program_with_a_target_does_not_give_way(snapshot: str) -> None:
-    output = run_gdb(["etm connect board:m33 --elf %s" % OTHER, "etm load %s --elf %s" % (snapshot, PROGRAM),
-                      "info symbol failed"])
+    output = run_gdb(
+        ["etm connect board:m33 --elf %s" % OTHER, "etm load %s --elf %s" % (snapshot, PROGRAM), "info symbol failed"]
+    )
     assert "%s is not the program that GDB has for extended-remote " % PROGRAM in output
     assert 'which is %s: "file %s" first, if it runs there\n' % (OTHER, PROGRAM) in output
     assert "failed in section .text" in output
@@ -127,8 +153,16 @@ def test_a_fifo_is_no_program(tmp_path: Path, snapshot: str) -> None:
     os.mkfifo(tmp_path / "fifo")
     told = "cannot read %s: it is a FIFO, not a file" % (tmp_path / "fifo")
     assert refused("history", snapshot, "--elf", str(tmp_path / "fifo")) == "gdb-etm: %s\n" % told
-    output = run_gdb([line % (tmp_path / "fifo") for line in (
-        "etm connect board:m33 --elf %s", "etm load " + snapshot + " --elf %s", "etm replay " + snapshot + " --elf %s",
-    )] + ["etm connect board:m33 --profile %s" % (tmp_path / "fifo.toml")])
+    output = run_gdb(
+        [
+            line % (tmp_path / "fifo")
+            for line in (
+                "etm connect board:m33 --elf %s",
+                "etm load " + snapshot + " --elf %s",
+                "etm replay " + snapshot + " --elf %s",
+            )
+        ]
+        + ["etm connect board:m33 --profile %s" % (tmp_path / "fifo.toml")]
+    )
     assert output.count(told + "\n") == 3
     assert run("history", str(tmp_path / "fifo")).err == "gdb-etm: %s: it is a FIFO, not a file\n" % (tmp_path / "fifo")

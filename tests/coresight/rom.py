@@ -32,10 +32,22 @@ class Rom:
     def add(self, address: int, ids: Ids) -> None:
         """Put a component at an address."""
         block = dict.fromkeys(range(0, 0x1000, 4), 0)
-        block.update({
-            0xFA8: ids.affinity, 0xFBC: ids.devarch, 0xFC8: ids.devid, 0xFCC: ids.devtype, 0xFD0: ids.designer >> 8,
-            0xFE0: ids.part & 0xFF, 0xFE4: (ids.designer & 0xF) << 4 | ids.part >> 8, 0xFE8: 8 | ids.designer >> 4 & 7,
-            0xFF0: 0x0D, 0xFF4: ids.component_class << 4, 0xFF8: 0x05, 0xFFC: 0xB1})
+        block.update(
+            {
+                0xFA8: ids.affinity,
+                0xFBC: ids.devarch,
+                0xFC8: ids.devid,
+                0xFCC: ids.devtype,
+                0xFD0: ids.designer >> 8,
+                0xFE0: ids.part & 0xFF,
+                0xFE4: (ids.designer & 0xF) << 4 | ids.part >> 8,
+                0xFE8: 8 | ids.designer >> 4 & 7,
+                0xFF0: 0x0D,
+                0xFF4: ids.component_class << 4,
+                0xFF8: 0x05,
+                0xFFC: 0xB1,
+            }
+        )
         self.words.update((address + offset, value) for offset, value in block.items())
 
     def add_table(self, address: int, *components: int, part: int = 0x4C3, present: int = 3) -> None:

@@ -75,44 +75,66 @@ def drained(sequence: str) -> Tuple[List[int], BufferEnd]:
 
 
 def test_not_wrapped() -> None:
-    assert drained("""
+    assert (
+        drained(
+            """
         r 00c = 0           ; STS
         r 018 = 4           ; RWP
         w 014 = 0           ; RRP
         fifo 010 = 1 2 3 4
-    """) == ([1, 2, 3, 4], BufferEnd.STARTED)
+    """
+        )
+        == ([1, 2, 3, 4], BufferEnd.STARTED)
+    )
 
 
 def test_wrapped() -> None:
-    assert drained("""
+    assert (
+        drained(
+            """
         r 00c = 1           ; STS.Full
         r 018 = 8
         w 014 = 8           ; the oldest word is where the next would be written
         fifo 010 = 1 2 3 4 5 6 7 8 9 a b c d e f 10
-    """) == (list(range(1, 17)), BufferEnd.WRAPPED)
+    """
+        )
+        == (list(range(1, 17)), BufferEnd.WRAPPED)
+    )
 
 
 def test_wrapped_within_a_frame() -> None:
     """Of the oldest frame only words 14 and 15 are left: they are not read."""
-    assert drained("""
+    assert (
+        drained(
+            """
         r 00c = 1
         r 018 = e
         w 014 = 0
         fifo 010 = 1 2 3 4 5 6 7 8 9 a b c d e
-    """) == (list(range(1, 15)), BufferEnd.WRAPPED)
+    """
+        )
+        == (list(range(1, 15)), BufferEnd.WRAPPED)
+    )
 
 
 def test_empty() -> None:
-    assert drained("""
+    assert (
+        drained(
+            """
         r 00c = 0
         r 018 = 0
         w 014 = 0
-    """) == ([], BufferEnd.STARTED)
+    """
+        )
+        == ([], BufferEnd.STARTED)
+    )
 
 
 def test_a_flush_that_never_ends() -> None:
     clock = count(0.0, 0.6)
-    port = transcript(BASE, """
+    port = transcript(
+        BASE,
+        """
         r 020 = 1
         block 304 = 3
         w 304 = 1003
@@ -120,12 +142,14 @@ def test_a_flush_that_never_ends() -> None:
         r 304 = 1043
         r 304 = 1043
         r 304 = 1043
-    """)
+    """,
+    )
     with pytest.raises(CaptureError) as error:
         EmbeddedTraceBuffer(port, BASE, Deadline(1.0, lambda: next(clock))).stop()
     assert str(error.value) == (
         "FFCR at 0x80001304 (AHB-AP 0) stays 0x00001043, FOnMan=0 was awaited:"
-        " is its trace clock on, and is nothing else using this buffer?")
+        " is its trace clock on, and is nothing else using this buffer?"
+    )
 
 
 @pytest.mark.parametrize("words", ["0", "ffffffff", "12"])

@@ -23,8 +23,13 @@ def test_cortex_m33() -> None:
     cortex_m33(rom)
     found = discover(Space(rom, 0xE00FF000))
     assert [str(component) for component in found.components] == [
-        "SCS at 0xe000e000 on AHB-AP 0", "DWT at 0xe0001000 on AHB-AP 0", "FPB at 0xe0002000 on AHB-AP 0",
-        "ITM at 0xe0000000 on AHB-AP 0", "ETMv4 at 0xe0041000 on AHB-AP 0", "CTI at 0xe0042000 on AHB-AP 0"]
+        "SCS at 0xe000e000 on AHB-AP 0",
+        "DWT at 0xe0001000 on AHB-AP 0",
+        "FPB at 0xe0002000 on AHB-AP 0",
+        "ITM at 0xe0000000 on AHB-AP 0",
+        "ETMv4 at 0xe0041000 on AHB-AP 0",
+        "CTI at 0xe0042000 on AHB-AP 0",
+    ]
     assert found.notes == ()
     assert found.components[4].identity == Identity(9, 0x43B, 0xD21, 0, 0x13, 0x4A13, 0)
 
@@ -39,13 +44,25 @@ def test_cortex_m4_has_generic_components() -> None:
     rom.add(0xE0040000, Ids(0x9A1, devtype=0x11))
     rom.add(0xE0041000, Ids(0x925, devtype=0x13))
     assert names(Space(rom, 0xE00FF000)) == [
-        "SCS e000e000", "DWT e0001000", "FPB e0002000", "ITM e0000000", "TPIU e0040000", "ETM e0041000"]
+        "SCS e000e000",
+        "DWT e0001000",
+        "FPB e0002000",
+        "ITM e0000000",
+        "TPIU e0040000",
+        "ETM e0041000",
+    ]
     assert discover(Space(rom, 0xE00FF003)).components[-1].kind is Kind.ETMV3
 
 
-@pytest.mark.parametrize("identity, kind, name", [
-    (0x4104F230, Kind.ETMV3, "ETM"), (0x411CF312, Kind.PTM, "PTM"),      # ETMIDR bits 11:8: 2 is ETMv3, 3 is PFT
-    (0x41001100, Kind.ETM, "older ETM or PTM"), (None, Kind.ETM, "older ETM or PTM")])
+@pytest.mark.parametrize(
+    "identity, kind, name",
+    [
+        (0x4104F230, Kind.ETMV3, "ETM"),
+        (0x411CF312, Kind.PTM, "PTM"),  # ETMIDR bits 11:8: 2 is ETMv3, 3 is PFT
+        (0x41001100, Kind.ETM, "older ETM or PTM"),
+        (None, Kind.ETM, "older ETM or PTM"),
+    ],
+)
 def test_older_units_tell_what_they_are(identity: Optional[int], kind: Kind, name: str) -> None:
     """A part not known, of DEVTYPE 0x13 without DEVARCH (programming map 6.0); without power it tells nothing."""
     rom = Rom()
@@ -81,7 +98,9 @@ def test_tables_nest_and_may_be_listed_twice() -> None:
     rom.add(0x80020000, Ids(0x908, devtype=0x12, devid=0x34))
     found = discover(Space(rom, 0x80000000))
     assert [(c.name, c.address, c.table) for c in found.components] == [
-        ("ETF", 0x80011000, 0x80010000), ("funnel", 0x80020000, 0x80000000)]
+        ("ETF", 0x80011000, 0x80010000),
+        ("funnel", 0x80020000, 0x80000000),
+    ]
     assert found.notes == ()
 
 
@@ -95,13 +114,15 @@ def test_what_is_not_present_or_faults_is_skipped() -> None:
     assert [c.name for c in found.components] == ["ETB"]
     assert found.notes == (
         "0x80002000 on AHB-AP 0: skipped, cannot read 0x80002fd0: the bus answered with a fault",
-        "0x80004000 on AHB-AP 0: no component answers; is it powered?")
+        "0x80004000 on AHB-AP 0: no component answers; is it powered?",
+    )
 
 
 def test_a_lost_target_ends_the_walk() -> None:
     class Lost(Rom):
         def read32(self, address: int) -> int:
             raise AccessError("the debug probe no longer answers", address, "lost")
+
     with pytest.raises(AccessError, match="no longer answers"):
         discover(Space(Lost(), 0xE00FF000))
 
@@ -118,7 +139,9 @@ def test_class_9_table(wide: bool) -> None:
     rom.add(0x10030000, Ids(0x907, devtype=0x21))
     found = discover(Space(rom, 0x10000000)).components
     assert [(c.name, c.address, c.affinity) for c in found] == [
-        ("ETMv4", 0x10010000, 0x80000101), ("processor debug", 0x0FFF0000, 0x80000101)]
+        ("ETMv4", 0x10010000, 0x80000101),
+        ("processor debug", 0x0FFF0000, 0x80000101),
+    ]
 
 
 def test_walk_is_bounded() -> None:
@@ -135,21 +158,25 @@ def test_walk_is_bounded() -> None:
     found = discover(Space(deep, 0x80000000))
     assert len(found.components) == 8
     assert found.notes == tuple(
-        "0x8001%x000 on AHB-AP 0: skipped, the ROM tables are too deep or too long" % n for n in (1, 2))
+        "0x8001%x000 on AHB-AP 0: skipped, the ROM tables are too deep or too long" % n for n in (1, 2)
+    )
 
 
-@pytest.mark.parametrize("identity, kind, name", [
-    (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x00), Kind.TMC, "ETB"),
-    (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x40), Kind.TMC, "ETR"),
-    (Identity(9, 0x43B, 0x9EA, 0, 0x32, 0, 0x80), Kind.TMC, "ETF"),
-    (Identity(9, 0x43B, 0x909, 0, 0x22, 0, 0), Kind.REPLICATOR, "replicator"),
-    (Identity(9, 0x43B, 0x950, 0, 0x13, 0, 0), Kind.PTM, "PTM"),
-    (Identity(9, 0x43B, 0xD22, 0, 0x13, 0x4A13, 0), Kind.ETMV4, "ETMv4"),
-    (Identity(9, 0xA75, 0x132, 0, 0x13, 0x4A13, 0), Kind.ETMV4, "ETMv4"),       # Arm China's STAR-MC1
-    (Identity(9, 0x020, 0x123, 0, 0x12, 0, 0), Kind.FUNNEL, "funnel"),          # somebody else's
-    (Identity(9, 0x020, 0x123, 0, 0x00, 0, 0), Kind.OTHER, "part 0x123"),
-    (Identity(0xF, 0x020, 0x450, 0, 0, 0, 0), Kind.OTHER, "part 0x450"),
-    (Identity(0xE, 0x020, 0x000, 0, 0, 0, 0), Kind.OTHER, "part 0x000"),
-])
+@pytest.mark.parametrize(
+    "identity, kind, name",
+    [
+        (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x00), Kind.TMC, "ETB"),
+        (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x40), Kind.TMC, "ETR"),
+        (Identity(9, 0x43B, 0x9EA, 0, 0x32, 0, 0x80), Kind.TMC, "ETF"),
+        (Identity(9, 0x43B, 0x909, 0, 0x22, 0, 0), Kind.REPLICATOR, "replicator"),
+        (Identity(9, 0x43B, 0x950, 0, 0x13, 0, 0), Kind.PTM, "PTM"),
+        (Identity(9, 0x43B, 0xD22, 0, 0x13, 0x4A13, 0), Kind.ETMV4, "ETMv4"),
+        (Identity(9, 0xA75, 0x132, 0, 0x13, 0x4A13, 0), Kind.ETMV4, "ETMv4"),  # Arm China's STAR-MC1
+        (Identity(9, 0x020, 0x123, 0, 0x12, 0, 0), Kind.FUNNEL, "funnel"),  # somebody else's
+        (Identity(9, 0x020, 0x123, 0, 0x00, 0, 0), Kind.OTHER, "part 0x123"),
+        (Identity(0xF, 0x020, 0x450, 0, 0, 0, 0), Kind.OTHER, "part 0x450"),
+        (Identity(0xE, 0x020, 0x000, 0, 0, 0, 0), Kind.OTHER, "part 0x000"),
+    ],
+)
 def test_classify(identity: Identity, kind: Kind, name: str) -> None:
     assert classify(identity) == (kind, name)

@@ -38,8 +38,10 @@ def a53_cluster() -> Sequence[Component]:
     rom.add_table(0x80000000, *parts, 0x83000000, 0x83001000, 0x83002000)
     for n, address in enumerate(parts):
         affinity = 0x80000000 | n // 2
-        ids = (Ids(0xD03, devtype=0x15, devarch=0x47706A15, affinity=affinity),
-               Ids(0xD03, devtype=0x13, devarch=0x47704A13, affinity=affinity))
+        ids = (
+            Ids(0xD03, devtype=0x15, devarch=0x47706A15, affinity=affinity),
+            Ids(0xD03, devtype=0x13, devarch=0x47704A13, affinity=affinity),
+        )
         rom.add(address, ids[n % 2])
     rom.add(0x83000000, FUNNEL)
     rom.add(0x83001000, ETF)
@@ -73,8 +75,10 @@ def test_a_choice_must_be_made() -> None:
     _, second, components = two_m33()
     with pytest.raises(TopologyError) as error:
         find_path(components)
-    assert str(error.value) == ("which trace unit is this core's? choose one by its number with --unit:"
-                                " 0: ETMv4 at 0xe0041000 on AHB-AP 0; 1: ETMv4 at 0xe0041000 on AHB-AP 1")
+    assert str(error.value) == (
+        "which trace unit is this core's? choose one by its number with --unit:"
+        " 0: ETMv4 at 0xe0041000 on AHB-AP 0; 1: ETMv4 at 0xe0041000 on AHB-AP 1"
+    )
     assert find_path(components, choice=Choice(unit=1)).source.port is second
     with pytest.raises(TopologyError, match="no trace unit 2; there are 0: ETMv4"):
         find_path(components, choice=Choice(unit=2))

@@ -45,8 +45,15 @@ class Session:
         for phase, command in (("connect", "%s --elf %s" % (connect, self._elf)), *commands):
             line += ["-ex", "python print('>>> %s', flush=True)" % phase, "-ex", command]
         environment = dict(os.environ, LC_ALL="C.UTF-8", TERM="dumb", HOME="/nonexistent")
-        self.gdb = subprocess.Popen(line, cwd=str(folder), env=environment, stdin=subprocess.DEVNULL,
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        self.gdb = subprocess.Popen(
+            line,
+            cwd=str(folder),
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+        )
 
     def end(self) -> str:
         """Wait for GDB's end and that of its process; give the rest of what GDB wrote."""
@@ -96,8 +103,18 @@ def check_probe_fault(board: str, fault: str, after: int, in_drain: bool) -> Non
     """
     faults = "%s:%d%s" % (fault, after, ",in-drain" if in_drain and fault != "hang" else "")
     connect = "etm connect board:%s --option board.faults=%s" % (board, faults)
-    run: Tuple[str, ...] = ("etm start", "tbreak crc16", "continue", "etm history -2", "reverse-stepi", "x/2x $sp",
-                            "continue", "tbreak HardFault_Handler", "continue", "stepi")
+    run: Tuple[str, ...] = (
+        "etm start",
+        "tbreak crc16",
+        "continue",
+        "etm history -2",
+        "reverse-stepi",
+        "x/2x $sp",
+        "continue",
+        "tbreak HardFault_Handler",
+        "continue",
+        "stepi",
+    )
     program = DEMO
     if board == "a9":
         connect += " --dap-only --option board.hold=1"
@@ -118,10 +135,18 @@ def check_signal(phase: str, name: str, beside: bool, delay: float) -> None:
     :param beside: Whether it is for the process beside GDB.
     :param delay: Seconds from the beginning of the phase.
     """
-    commands = [("start", "etm start"), ("run", "tbreak HardFault_Handler"), ("run", "continue"),
-                ("drain", "etm status"), ("decode", "etm history -2"), ("reverse", "reverse-stepi"),
-                ("reverse", "reverse-continue"), ("reverse", "continue"), ("save", "etm save saved"),
-                ("disconnect", "etm disconnect")]
+    commands = [
+        ("start", "etm start"),
+        ("run", "tbreak HardFault_Handler"),
+        ("run", "continue"),
+        ("drain", "etm status"),
+        ("decode", "etm history -2"),
+        ("reverse", "reverse-stepi"),
+        ("reverse", "reverse-continue"),
+        ("reverse", "continue"),
+        ("save", "etm save saved"),
+        ("disconnect", "etm disconnect"),
+    ]
     before = "run" if phase == "drain" else phase
     with session("etm connect board:m33", DEMO, commands) as opened:
         output = opened.wait_for(before)

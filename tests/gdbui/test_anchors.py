@@ -19,7 +19,8 @@ NUMBERS = symbol(PROGRAM, "numbers")
 CORE = ["r%d" % number for number in range(13)] + ["sp", "lr"]
 
 # For each capture: what Anchored says of the first and the last instruction's neighbourhood.
-TELL = """python
+TELL = (
+    """python
 import json
 from gdb_etm.api.inside import commands_session
 session = commands_session()
@@ -33,7 +34,9 @@ for record in session.records:
     begin, end = record.anchored.before(history), record.anchored.after(history)
     print("TOLD " + json.dumps(dict(count=len(history), begin=told(begin), end=told(end))))
 end
-""" % NUMBERS
+"""
+    % NUMBERS
+)
 
 
 def session(folder: Path, *commands: str, board: str = "m33", options: str = "") -> str:

@@ -22,10 +22,19 @@ _LINE = re.compile(r"(\d+) +0x([0-9a-f]{8}) ")
 def session(program: str, folder: Path, start: str = "", connect: str = "", seconds: float = 1.0) -> str:
     """Connect, trace from the program's first instruction to its last, and show everything."""
     place = "--elf %s --truth %s --option board.hold=1 %s" % (elf(program), folder / "truth", connect)
-    output = run_gdb([
-        "etm connect board:a9 --dap-only " + place, "etm start " + start, HALTED % seconds, "etm stop",
-        "etm history 1,1000000", "echo >>>\\n", "etm functions /c -20", "etm save %s" % (folder / "saved"),
-        "etm disconnect"])
+    output = run_gdb(
+        [
+            "etm connect board:a9 --dap-only " + place,
+            "etm start " + start,
+            HALTED % seconds,
+            "etm stop",
+            "etm history 1,1000000",
+            "echo >>>\\n",
+            "etm functions /c -20",
+            "etm save %s" % (folder / "saved"),
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output
 
@@ -79,22 +88,37 @@ def test_it_is_reached_by_its_access_port_alone(tmp_path: Path) -> None:
 
 
 def test_a_core_that_has_ended_and_one_without_a_program() -> None:
-    lines = run_gdb([
-        "etm connect board:a9 --dap-only", "etm disconnect",
-        "etm connect board:a9 --dap-only --elf %s" % elf("sort-a32"), HALTED % 0.5, "etm start",
-        "etm stop"]).splitlines()
+    lines = run_gdb(
+        [
+            "etm connect board:a9 --dap-only",
+            "etm disconnect",
+            "etm connect board:a9 --dap-only --elf %s" % elf("sort-a32"),
+            HALTED % 0.5,
+            "etm start",
+            "etm stop",
+        ]
+    ).splitlines()
     assert "the board's memory is blank: --elf PROGRAM goes into it at power-up" in lines
     runs = 'the board\'s core runs from power-up on; "--option board.hold=1" keeps it until "etm start"'
     assert lines.count(runs) == 1
     assert lines[-3].startswith("etm: 0 instructions in ")
     assert lines[-2:] == [
-        'the core ran nothing that is traced since "etm start"; does it run at all?', "Tracing is off."]
+        'the core ran nothing that is traced since "etm start"; does it run at all?',
+        "Tracing is off.",
+    ]
 
 
 def test_counts_inside_other_packets(tmp_path: Path) -> None:
     place = "--elf %s --option board.hold=1" % elf("sort-a32")
-    output = run_gdb([
-        "etm connect board:a9 --dap-only " + place, "etm start --cycles 1", HALTED % 0.5, "etm stop", "etm status",
-        "etm budget"])
+    output = run_gdb(
+        [
+            "etm connect board:a9 --dap-only " + place,
+            "etm start --cycles 1",
+            HALTED % 0.5,
+            "etm stop",
+            "etm status",
+            "etm budget",
+        ]
+    )
     assert re.search(r"^cycle counts +on +take +\? +inside atoms and addresses", output, re.M), output
     assert ", powered, no OS Lock, claimed by us\n" in output

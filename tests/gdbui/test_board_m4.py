@@ -104,9 +104,7 @@ def test_a_watchpoint_halts_and_gives_its_history(tmp_path: Path) -> None:
 
 def test_loads_and_stores(tmp_path: Path) -> None:
     commands = ("set etm data both", "etm start --cycles 1", "continue", "etm history /d 1,1000000")
-    output = session(
-        "transfers", tmp_path, *commands, connect="--data-trace --etb-size 1M --option board.truth_data=1"
-    )
+    output = session("transfers", tmp_path, *commands, connect="--data-trace --etb-size 1M --option board.truth_data=1")
     assert "data addresses and values" in output and "no loads and stores in this trace" not in output
     assert addresses(output) == instructions(tmp_path)
     form = r"\n +(load|store) +(\d) bytes? +at 0x([0-9a-f]{8}) .*= 0x([0-9a-f]+)"
@@ -129,18 +127,31 @@ def test_the_units_own_comparators(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("end", ["etm disconnect", "detach", "kill"])
 def test_the_next_program_takes_the_place_of_the_last(end: str, tmp_path: Path) -> None:
-    commands = ["etm connect board:m4 --elf %s" % elf("sort"), end,
-                "etm connect board:m4 --elf %s --etb-size 64K --truth %s" % (elf("tables"), tmp_path / "truth")]
+    commands = [
+        "etm connect board:m4 --elf %s" % elf("sort"),
+        end,
+        "etm connect board:m4 --elf %s --etb-size 64K --truth %s" % (elf("tables"), tmp_path / "truth"),
+    ]
     output = run_gdb([*commands, "etm start", "continue", "etm history 1,1000000", "etm disconnect"])
     assert "differ" not in output and addresses(output) == instructions(tmp_path)
 
 
 def test_a_program_of_another_profile_is_named(tmp_path: Path) -> None:
     strange = elf_a9("sort-a32")
-    output = run_gdb([
-        "etm connect board:m4 --elf %s" % elf("sort"), "etm start", "continue", "etm history -1", "etm disconnect",
-        "file %s" % strange, "echo >>>\\n", "etm history -1", "etm functions -1",
-        "etm connect board:m4 --elf %s" % strange])
+    output = run_gdb(
+        [
+            "etm connect board:m4 --elf %s" % elf("sort"),
+            "etm start",
+            "continue",
+            "etm history -1",
+            "etm disconnect",
+            "file %s" % strange,
+            "echo >>>\\n",
+            "etm history -1",
+            "etm functions -1",
+            "etm connect board:m4 --elf %s" % strange,
+        ]
+    )
     before, after = output.split(">>>\n")
     note = "another program than this capture's is loaded now; names and lines are of that one\n"
     assert note not in before and after.count(note) == 2
@@ -148,7 +159,13 @@ def test_a_program_of_another_profile_is_named(tmp_path: Path) -> None:
 
 
 def test_what_is_not_traced_is_said_once(tmp_path: Path) -> None:
-    output = session("sort", tmp_path, "etm start --data addresses", "continue", "etm history /d 1,200",
-                     connect="--data-trace --etb-size 64K")
+    output = session(
+        "sort",
+        tmp_path,
+        "etm start --data addresses",
+        "continue",
+        "etm history /d 1,200",
+        connect="--data-trace --etb-size 64K",
+    )
     assert output.count('values of loads and stores are not traced; "etm start --data both" traces them\n') == 1
     assert re.search(r"^ +store +4 bytes +at 0x[0-9a-f]{8}", output, re.M) and "value unknown" not in output

@@ -91,8 +91,16 @@ def test_other_sources_have_a_line_of_their_own() -> None:
 
 
 def test_offline(tmp_path: Path) -> None:
-    output = run_gdb(["etm connect board:m33 --elf %s" % ELF, "etm start", "continue", "etm save %s" % (tmp_path / "s"),
-                      "echo >>>\\n", "etm budget"])
+    output = run_gdb(
+        [
+            "etm connect board:m33 --elf %s" % ELF,
+            "etm start",
+            "continue",
+            "etm save %s" % (tmp_path / "s"),
+            "echo >>>\\n",
+            "etm budget",
+        ]
+    )
     shell = [str(ROOT / ".venv" / "bin" / "python"), "-m", "gdb_etm", "budget", str(tmp_path / "s"), "--elf", str(ELF)]
     done = subprocess.run(shell, cwd=str(ROOT), stdout=subprocess.PIPE, universal_newlines=True, timeout=60, check=True)
     assert output.split(">>>\n")[1].startswith(done.stdout)
@@ -110,8 +118,9 @@ def test_a_trace_id_that_is_not_there() -> None:
 
 def test_one_trace_id_is_measured_by_its_own_bytes() -> None:
     connect = "etm connect board:m33 --elf %s --option board.faults=noise:3" % ELF
-    output = run_gdb([
-        connect, "etm start", "continue", "echo >>>\\n", "etm budget", "echo >>>\\n", "etm budget --id 0x10"])
+    output = run_gdb(
+        [connect, "etm start", "continue", "echo >>>\\n", "etm budget", "echo >>>\\n", "etm budget --id 0x10"]
+    )
     whole, one = output.split(">>>\n")[1:]
     found = re.match(r"capture 1, ID 0x10: ([\d,]+) instructions in ([\d,]+) bytes: [\d.]+ bytes each\n", one)
     assert found, one

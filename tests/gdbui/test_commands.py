@@ -75,8 +75,13 @@ def test_completion_in_mi() -> None:
     asked = ["etm his", "etm connect --mode pre", "etm load %s" % SCRIPT]
     commands = ['-interpreter-exec console "source %s"' % SCRIPT] + ['-complete "%s"' % line for line in asked]
     done = subprocess.run(
-        ["gdb-multiarch", "-nx", "-q", "--interpreter=mi3"], input="\n".join(commands + ["-gdb-exit", ""]), cwd=ROOT,
-        stdout=subprocess.PIPE, universal_newlines=True, timeout=SECONDS, check=True,
+        ["gdb-multiarch", "-nx", "-q", "--interpreter=mi3"],
+        input="\n".join(commands + ["-gdb-exit", ""]),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        universal_newlines=True,
+        timeout=SECONDS,
+        check=True,
     )
     found = [line.split(",")[1] for line in done.stdout.splitlines() if line.startswith("^done,completion=")]
     expected = ["etm history", "etm connect --mode pre-reset", "etm load %s" % SCRIPT]
@@ -96,10 +101,23 @@ def test_settings_are_checked() -> None:
 
 def test_settings_with_words_and_numbers() -> None:
     commands = [
-        "set etm cycle-count 16", "show etm cycle-count", "set etm cycle-count many", "show etm cycle-count",
-        "set etm sync-period 1K", "etm show sync-period", "set etm stall 16", "set etm stall 8", "show etm stall",
-        "etm set cycle-count off", "show etm cycle-count", "python print(gdb.parameter('etm cycle-count'))",
-        "etm set history-size 0", "show etm history-size", "etm set data some", "etm set datum both", "etm set data",
+        "set etm cycle-count 16",
+        "show etm cycle-count",
+        "set etm cycle-count many",
+        "show etm cycle-count",
+        "set etm sync-period 1K",
+        "etm show sync-period",
+        "set etm stall 16",
+        "set etm stall 8",
+        "show etm stall",
+        "etm set cycle-count off",
+        "show etm cycle-count",
+        "python print(gdb.parameter('etm cycle-count'))",
+        "etm set history-size 0",
+        "show etm history-size",
+        "etm set data some",
+        "etm set datum both",
+        "etm set data",
     ]
     assert run_gdb(commands).splitlines() == [
         'Cycle counts that "etm start" asks for is 16.',
@@ -118,8 +136,21 @@ def test_settings_with_words_and_numbers() -> None:
     ]
 
 
-_NEED_NOTHING = ("connect", "save", "load", "replay", "captures", "status", "filter", "set", "show", "on", "counter",
-                 "sequencer", "trigger")
+_NEED_NOTHING = (
+    "connect",
+    "save",
+    "load",
+    "replay",
+    "captures",
+    "status",
+    "filter",
+    "set",
+    "show",
+    "on",
+    "counter",
+    "sequencer",
+    "trigger",
+)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in _NEED_NOTHING])

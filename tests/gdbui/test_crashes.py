@@ -24,10 +24,14 @@ def crash(board: str, way: str, *commands: str) -> str:
 
 @pytest.mark.parametrize("board", ["m33", "m4"])
 def test_a_call_through_a_null_pointer(board: str) -> None:
-    output = crash(board, "call_null", "etm history -1", "etm backtrace", "etm goto end", "reverse-stepi",
-                   "etm info registers")
-    assert re.search(r"^\d+ +0x\w+ <call\+\d+> +blx +r3\n<HardFault \(exception 3\), return address 0x00000000>$",
-                     output, re.MULTILINE), output
+    output = crash(
+        board, "call_null", "etm history -1", "etm backtrace", "etm goto end", "reverse-stepi", "etm info registers"
+    )
+    assert re.search(
+        r"^\d+ +0x\w+ <call\+\d+> +blx +r3\n<HardFault \(exception 3\), return address 0x00000000>$",
+        output,
+        re.MULTILINE,
+    ), output
     # An ETMv3 does not say that the core was halted in the handler.
     names = re.findall(r"^#\d+ +(?:0x\w+ in )?(<?\w+)", output, re.MULTILINE)
     first = names.index("<HardFault")

@@ -51,10 +51,22 @@ def served(tmp_path: Path) -> Iterator[str]:
 def test_a_core_that_runs_by_itself(tmp_path: Path) -> None:
     """Each stop gives a capture; what it holds is a piece of what the board's core ran."""
     forever, truth = write_forever(tmp_path / "forever.elf"), tmp_path / "truth"
-    output = run([
-        "etm connect board:m33 --dap-only --elf %s --truth %s --etb-size 512" % (forever, truth),
-        "etm start", PAUSE, "etm stop", "etm history 1,1000000",
-        "echo >>>\\n", "etm start", PAUSE, "etm stop", "etm history 1,1000000", "etm disconnect", "etm captures"])
+    output = run(
+        [
+            "etm connect board:m33 --dap-only --elf %s --truth %s --etb-size 512" % (forever, truth),
+            "etm start",
+            PAUSE,
+            "etm stop",
+            "etm history 1,1000000",
+            "echo >>>\\n",
+            "etm start",
+            PAUSE,
+            "etm stop",
+            "etm history 1,1000000",
+            "etm disconnect",
+            "etm captures",
+        ]
+    )
     lines = output.splitlines()
     assert re.match(r"pyOCD [\d.]+, .*board m33: access ports only: AHB-AP 0$", lines[0])
     assert lines[1].startswith("Trace: ETMv4.2 at 0xe0041000 -> ")
@@ -71,9 +83,22 @@ def test_a_core_that_runs_by_itself(tmp_path: Path) -> None:
 def test_gdb_stays_where_it_is(served: str, tmp_path: Path) -> None:
     """GDB's connection is neither used nor ended: the core behind it is a Cortex-M7, the one that is traced an M33."""
     forever = write_forever(tmp_path / "forever.elf")
-    output = run([
-        "target extended-remote " + served, READ, "etm connect board:m33 --dap-only --option board.elf=%s" % forever,
-        "etm start", READ, "stepi", "stepi", "etm captures", "etm stop", "etm disconnect", READ, "info inferiors"])
+    output = run(
+        [
+            "target extended-remote " + served,
+            READ,
+            "etm connect board:m33 --dap-only --option board.elf=%s" % forever,
+            "etm start",
+            READ,
+            "stepi",
+            "stepi",
+            "etm captures",
+            "etm stop",
+            "etm disconnect",
+            READ,
+            "info inferiors",
+        ]
+    )
     assert output.count(str(CPUID_OF_M7)) == 3 and "Cortex-M33" not in output
     assert re.search(r"1 +Remote target +1 \(extended-remote %s\)" % served, output)
     # GDB's halts are halts, whoever's core it is.
@@ -87,6 +112,14 @@ def test_its_own_server_would_take_gdbs_connection(served: str) -> None:
 
 def test_where_nothing_halted_the_core_the_capture_ends(tmp_path: Path) -> None:
     forever = write_forever(tmp_path / "forever.elf")
-    output = run(["etm connect board:m33 --dap-only --elf %s --etb-size 512" % forever, "etm start", PAUSE, "etm stop",
-                  "etm goto -2", "etm continue"])
+    output = run(
+        [
+            "etm connect board:m33 --dap-only --elf %s --etb-size 512" % forever,
+            "etm start",
+            PAUSE,
+            "etm stop",
+            "etm goto -2",
+            "etm continue",
+        ]
+    )
     assert "[the capture ends here]" in output and "the live end" not in output

@@ -24,10 +24,24 @@ class Chip(NamedTuple):
     os_lock: int
 
 
-_V4 = {"power": "TRCPDSR", "lock": "TRCOSLSR", "auth": "TRCAUTHSTATUS 0x00000088", "claim": "TRCCLAIMCLR",
-       "off": "TRCPRGCTLR 0x00000000", "id": "TRCTRACEIDR", "answers": "cannot read 0xe0041fbc"}
-_V3 = {"power": "ETMPDSR", "lock": "ETMOSLSR", "auth": "ETMAUTHSTATUS 0x00000080", "claim": "ETMCLAIMCLR",
-       "off": "ETMCR 0x00000c10", "id": "ETMTRACEIDR", "answers": "cannot read 0xe0041fcc"}
+_V4 = {
+    "power": "TRCPDSR",
+    "lock": "TRCOSLSR",
+    "auth": "TRCAUTHSTATUS 0x00000088",
+    "claim": "TRCCLAIMCLR",
+    "off": "TRCPRGCTLR 0x00000000",
+    "id": "TRCTRACEIDR",
+    "answers": "cannot read 0xe0041fbc",
+}
+_V3 = {
+    "power": "ETMPDSR",
+    "lock": "ETMOSLSR",
+    "auth": "ETMAUTHSTATUS 0x00000080",
+    "claim": "ETMCLAIMCLR",
+    "off": "ETMCR 0x00000c10",
+    "id": "ETMTRACEIDR",
+    "answers": "cannot read 0xe0041fcc",
+}
 M33 = Chip("m33", 0xE0042000, 0xE0043000, _V4, 1)
 M7 = M33._replace(name="m7")
 M4 = Chip("m4", 0xE0043000, 0xE0042000, _V3, 0xC5ACCE55)
@@ -70,7 +84,8 @@ def write(address: int, value: int) -> str:
 @chips
 def test_nothing_is_wrong_while_tracing_and_the_plain_verdict_before(chip: Chip) -> None:
     before, _, after, _, again, stopped = run(
-        chip, ["etm doctor", "etm start", "etm doctor", "continue", "etm doctor", "etm disconnect"])
+        chip, ["etm doctor", "etm start", "etm doctor", "continue", "etm doctor", "etm disconnect"]
+    )
     found = bad(before)
     assert chip.registers["off"].split()[0] in found["unit enable"]
     assert "buffer capture" in found and "funnel 0x%08x" % chip.funnel in found
@@ -84,9 +99,11 @@ def test_nothing_is_wrong_while_tracing_and_the_plain_verdict_before(chip: Chip)
 @chips
 def test_debug_power_and_trcena(chip: Chip) -> None:
     _, _, dem, _, power, fixed, ran = run(
-        chip, ["etm start", write(0xE000EDFC, 0), "etm doctor", "monitor writedp 4 0", "etm doctor", FIX, "continue"])
-    assert bad(dem) == {"trace enable": "DEMCR 0x00000000: TRCENA is 0: DWT and ITM are off, and on Armv7-M the trace"
-                        " unit may be"}
+        chip, ["etm start", write(0xE000EDFC, 0), "etm doctor", "monitor writedp 4 0", "etm doctor", FIX, "continue"]
+    )
+    assert bad(dem) == {
+        "trace enable": "DEMCR 0x00000000: TRCENA is 0: DWT and ITM are off, and on Armv7-M the trace" " unit may be"
+    }
     assert "    -> %s\n" % FIX in dem
     assert bad(power) == {"debug power": "DP CTRL/STAT 0x00000040: the debug domain has no power (CDBGPWRUPACK)"}
     assert_mended(fixed, "debug power")
@@ -101,7 +118,8 @@ def test_trace_clock(chip: Chip) -> None:
     off, _, fixed, ran, _, gone, _, back = run(
         chip,
         ["etm doctor", write(clock, 0x20), FIX, "continue", write(clock, 0), "etm doctor", write(clock, 0x20), FIX],
-        "clock-gate")
+        "clock-gate",
+    )
     assert "0xe0041000, 0xe0042000, 0xe0043000: no answer; no trace unit found" in bad(off)["components"]
     assert "DBGMCU_CR" in off
     assert_mended(fixed, "components")
@@ -114,7 +132,8 @@ def test_trace_clock(chip: Chip) -> None:
 @chips
 def test_power_of_the_unit(chip: Chip) -> None:
     _, _, off, fixed, ran = run(
-        chip, ["etm start", write(0xE0041310, 0), "etm doctor", FIX, "continue"], "power-domain")
+        chip, ["etm start", write(0xE0041310, 0), "etm doctor", FIX, "continue"], "power-domain"
+    )
     assert bad(off)["unit power"].startswith(chip.registers["power"] + " 0x00000002: off, and it was without")
     assert_mended(fixed, "unit power")
     # What was programmed was lost with the power.
@@ -125,8 +144,8 @@ def test_power_of_the_unit(chip: Chip) -> None:
 @chips
 def test_os_lock(chip: Chip) -> None:
     _, _, locked, fixed, ran, end = run(
-        chip, ["etm start", write(0xE0041300, chip.os_lock), "etm doctor", FIX, "continue", "etm disconnect"],
-        "os-lock")
+        chip, ["etm start", write(0xE0041300, chip.os_lock), "etm doctor", FIX, "continue", "etm disconnect"], "os-lock"
+    )
     assert bad(locked)["OS Lock"].startswith(chip.registers["lock"] + " 0x0000000a: locked")
     assert_mended(fixed, "OS Lock")
     assert_traces(ran)
@@ -153,8 +172,17 @@ def test_software_lock() -> None:
 @chips
 def test_claim(chip: Chip) -> None:
     _, _, taken, again, _, free, ran = run(
-        chip, ["etm start", write(0xE0041FA0, 2), "etm doctor", FIX, "set *(unsigned *)0xe0041fa4 = 0x2", "etm doctor",
-               "continue"])
+        chip,
+        [
+            "etm start",
+            write(0xE0041FA0, 2),
+            "etm doctor",
+            FIX,
+            "set *(unsigned *)0xe0041fa4 = 0x2",
+            "etm doctor",
+            "continue",
+        ],
+    )
     words = chip.registers["claim"] + " 0x00000003: software on the target uses the unit (tag 0x02)"
     assert bad(taken) == {"claim": words} == bad(again)
     assert "if there is none: set *(unsigned *)0xe0041fa4 = 0x2\n" in taken
@@ -165,10 +193,21 @@ def test_claim(chip: Chip) -> None:
 @chips
 def test_funnel_and_buffer(chip: Chip) -> None:
     _, _, _, found, fixed, ran, end = run(
-        chip, ["etm start", write(chip.funnel, 0x302), write(chip.buffer + 0x20, 0), "etm doctor", FIX, "continue",
-               "etm disconnect"])
-    assert bad(found) == {"funnel 0x%08x" % chip.funnel: "FUNNELCONTROL 0x00000302: port 0 closed",
-                          "buffer capture": "CTL 0x00000000: not capturing (TraceCaptEn is 0)"}
+        chip,
+        [
+            "etm start",
+            write(chip.funnel, 0x302),
+            write(chip.buffer + 0x20, 0),
+            "etm doctor",
+            FIX,
+            "continue",
+            "etm disconnect",
+        ],
+    )
+    assert bad(found) == {
+        "funnel 0x%08x" % chip.funnel: "FUNNELCONTROL 0x00000302: port 0 closed",
+        "buffer capture": "CTL 0x00000000: not capturing (TraceCaptEn is 0)",
+    }
     assert_mended(fixed, "buffer capture")
     assert_mended(fixed, "funnel 0x%08x" % chip.funnel)
     assert_traces(ran)
@@ -177,8 +216,9 @@ def test_funnel_and_buffer(chip: Chip) -> None:
 
 def test_buffer_mode() -> None:
     _, _, _, _, found, fixed, ran = run(
-        M33, ["etm start", write(0xE0043020, 0), write(0xE0043028, 2), write(0xE0043020, 1), "etm doctor", FIX,
-              "continue"])
+        M33,
+        ["etm start", write(0xE0043020, 0), write(0xE0043028, 2), write(0xE0043020, 1), "etm doctor", FIX, "continue"],
+    )
     assert bad(found)["buffer mode"] == "MODE 0x00000002: hardware FIFO: trace does not stay in it"
     assert_mended(fixed, "buffer mode")
     assert_traces(ran)
@@ -187,7 +227,8 @@ def test_buffer_mode() -> None:
 @chips
 def test_flush_that_does_not_end(chip: Chip) -> None:
     _, halt, found, fixed, _, ran = run(
-        chip, ["etm start", "continue", "etm doctor", FIX, "monitor reset halt", "continue"], "stuck-flush:1")
+        chip, ["etm start", "continue", "etm doctor", FIX, "monitor reset halt", "continue"], "stuck-flush:1"
+    )
     assert "was awaited" in halt
     assert bad(found)["formatter"].startswith("FFSR 0x00000001: a flush does not end (FlInProg)")
     assert_mended(fixed, "formatter")
@@ -197,8 +238,18 @@ def test_flush_that_does_not_end(chip: Chip) -> None:
 @chips
 def test_another_source_eats_the_buffer(chip: Chip) -> None:
     _, _, found, _, _, ran, after = run(
-        chip, ["etm start", "continue", "etm doctor", "set *(unsigned *)0xe0000e80 = 0", "monitor reset halt",
-               "continue", "etm doctor"], "noise:3")
+        chip,
+        [
+            "etm start",
+            "continue",
+            "etm doctor",
+            "set *(unsigned *)0xe0000e80 = 0",
+            "monitor reset halt",
+            "continue",
+            "etm doctor",
+        ],
+        "noise:3",
+    )
     shares = r"capture 1: ID 0x01 [67]\d%, ID 0x10 [23]\d% of \d+ bytes; other sources"
     assert re.match(shares, bad(found)["last capture"])
     assert "    -> switch the other source off (the ITM by ITM_TCR: set *(unsigned *)0xe0000e80 = 0)\n" in found
@@ -226,8 +277,17 @@ def test_unit_switched_off_and_programmed_by_somebody_else(chip: Chip) -> None:
 
 def test_filter_of_which_nothing_ran() -> None:
     _, _, found, _, _, ran = run(
-        M33, ["etm start --include 0x80000-0x80fff", "continue", "etm doctor", "etm start", "monitor reset halt",
-              "continue"], connect="--option board.comparators=1")
+        M33,
+        [
+            "etm start --include 0x80000-0x80fff",
+            "continue",
+            "etm doctor",
+            "etm start",
+            "monitor reset halt",
+            "continue",
+        ],
+        connect="--option board.comparators=1",
+    )
     assert bad(found) == {"filter": "TRCVIIECTLR 0x00000001: nothing of it ran: only 0x00080000-0x00080fff"}
     assert "    -> etm start with another filter\n" in found
     assert_traces(ran)
@@ -235,7 +295,8 @@ def test_filter_of_which_nothing_ran() -> None:
 
 def test_start_point_that_never_ran() -> None:
     _, _, found = run(
-        M33, ["etm start --start-at 0x80000", "continue", "etm doctor"], connect="--option board.comparators=1")
+        M33, ["etm start --start-at 0x80000", "continue", "etm doctor"], connect="--option board.comparators=1"
+    )
     assert bad(found)["filter"].endswith("the start/stop block is off (SSSTATUS): its start point never ran")
 
 
@@ -249,7 +310,8 @@ def test_start_point_that_ran(chip: Chip) -> None:
 def test_core_asleep_is_seen_while_it_runs(chip: Chip) -> None:
     wfi = ["set *(unsigned *)0x20060000 = 0xe7fdbf30", "set $pc = 0x20060000"]
     texts = run(
-        chip, ["etm start", *wfi, "maint set target-async on", "continue &", "shell sleep 0.3", "etm doctor", FIX])
+        chip, ["etm start", *wfi, "maint set target-async on", "continue &", "shell sleep 0.3", "etm doctor", FIX]
+    )
     assert bad(texts[6])["core state"].startswith("DHCSR 0x00040001: asleep (S_SLEEP)")
     assert texts[7].startswith("the target runs; halt it first (Ctrl-C)")
 
@@ -277,7 +339,8 @@ def test_nothing_without_a_connection() -> None:
 def test_a_cortex_a9() -> None:
     program = ROOT / "tests" / "firmware" / "cortex_a" / "sort-a32.elf"
     output = run_gdb(
-        ["etm connect board:a9 --dap-only --elf %s" % program, "echo >>>\\n", "etm doctor", "echo >>>\\n", FIX])
+        ["etm connect board:a9 --dap-only --elf %s" % program, "echo >>>\\n", "etm doctor", "echo >>>\\n", FIX]
+    )
     before, fixed = output.split(">>>\n")[1:]
     assert bad(before)["unit enable"].startswith("ETMCR 0x") and "core state" not in before
     assert_mended(fixed, "unit enable")

@@ -32,7 +32,10 @@ def row(address):
     return [function and function[:3], line and line[1:5], [one.name for one in inlined], debugger.symbol_at(address)]
 print("@" + json.dumps([row(address) for address in range(%d, %d, 2)]))
 end
-""" % (FIRST, LAST)
+""" % (
+    FIRST,
+    LAST,
+)
 _ASKED = """python
 import json, gdb_etm.gdbui.start as start
 debugger, asked, looked = start._session.debugger, [], []
@@ -42,7 +45,10 @@ gdb.execute = lambda command, *more: asked.append(command) or execute(command, *
 found = {debugger.function_at(address) for address in range(%d, %d, 2) for _ in range(3)}
 print("@" + json.dumps([len(asked), len(looked), sorted(one.name for one in found if one is not None)]))
 end
-""" % (FIRST, LAST)
+""" % (
+    FIRST,
+    LAST,
+)
 
 
 def asked(path: Path, script: str, file: str) -> Any:
@@ -135,7 +141,7 @@ def test_a_session_names_what_ran(board: str) -> None:
             "python print('HERE')",
             "etm functions -99",
             "etm history /s -99",
-            "output $_etm_calls(\"thrice\")",
+            'output $_etm_calls("thrice")',
             "etm goto begin",
             "etm where",
             "etm last thrice",

@@ -36,9 +36,17 @@ class Seen(NamedTuple):
 
 def m4(folder: Path, lines: Sequence[str], options: str = "--data-trace --etb-size 1M", program: str = "sort") -> Seen:
     path = elf_m4(program)
-    output = run_gdb([
-        "file %s" % path, "etm connect board:m4 --elf %s --truth %s %s" % (path, folder / "truth", options),
-        *("etm " + line for line in lines), "etm start", "continue", "etm history 1,1000000", "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:m4 --elf %s --truth %s %s" % (path, folder / "truth", options),
+            *("etm " + line for line in lines),
+            "etm start",
+            "continue",
+            "etm history 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return Seen(output, history(output), [each.address for each in instructions(folder)], path)
 
@@ -46,9 +54,18 @@ def m4(folder: Path, lines: Sequence[str], options: str = "--data-trace --etb-si
 def a9(folder: Path, lines: Sequence[str], program: str = "sort-t32") -> Seen:
     path = elf_a(program)
     place = "--elf %s --truth %s --option board.hold=1 --etb-size 1M" % (path, folder / "truth")
-    output = run_gdb([
-        "file %s" % path, "etm connect board:a9 --dap-only " + place, *("etm " + line for line in lines), "etm start",
-        "python import time; time.sleep(1)", "etm stop", "etm history 1,1000000", "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:a9 --dap-only " + place,
+            *("etm " + line for line in lines),
+            "etm start",
+            "python import time; time.sleep(1)",
+            "etm stop",
+            "etm history 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return Seen(output, history(output), ran_on_a9(folder), path)
 
@@ -68,8 +85,9 @@ def test_a_counter_starts_the_trace(tmp_path: Path) -> None:
 
 
 def test_the_sequencer_opens_a_window(tmp_path: Path) -> None:
-    seen = m4(tmp_path, ["on exec is_even do next-state 0-1", "on exec is_odd do next-state 1-0",
-                         "on state 1 do trace"])
+    seen = m4(
+        tmp_path, ["on exec is_even do next-state 0-1", "on exec is_odd do next-state 1-0", "on state 1 do trace"]
+    )
     first, last = functions(seen.path)["is_even"][0], functions(seen.path)["is_odd"][0]
     opened, wanted = False, []
     for address in seen.ran:
@@ -79,8 +97,9 @@ def test_the_sequencer_opens_a_window(tmp_path: Path) -> None:
     assert abs(len(seen.history) - len(wanted)) <= 2 * len(seen.calls("is_even")) and seen.history != []
 
 
-@pytest.mark.parametrize("options, percent, after", [
-    ("--data-trace --etb-size 2K", 0, 0), ("--data-trace --etb-size 2K", 50, 1024)])
+@pytest.mark.parametrize(
+    "options, percent, after", [("--data-trace --etb-size 2K", 0, 0), ("--data-trace --etb-size 2K", 50, 1024)]
+)
 def test_a_trigger_stops_the_buffer(options: str, percent: int, after: int, tmp_path: Path) -> None:
     seen = m4(tmp_path, ["on exec fill do trigger", "trigger position %d" % percent], options)
     assert "note: a trigger has stopped the buffer with {:,} bytes after it".format(after) in seen.output
@@ -119,7 +138,7 @@ def test_a_ptm_traces_what_is_of_no_context(tmp_path: Path) -> None:
     seen = a9(tmp_path, ["on not context 0x1234 do trace"], "modes")
     first, second = (at for at, address in enumerate(seen.ran) if address == symbol(seen.path, "set_context_id"))
     assert abs(len(seen.history) - (len(seen.ran) - (second - first))) < 20
-    assert seen.history[:first - 10] == seen.ran[:first - 10] and seen.history[-10:] == seen.ran[-10:]
+    assert seen.history[: first - 10] == seen.ran[: first - 10] and seen.history[-10:] == seen.ran[-10:]
 
 
 def test_an_output_of_a_ptm_is_an_input(tmp_path: Path) -> None:

@@ -119,18 +119,36 @@ def test_lines_and_instructions() -> None:
 
 
 def test_what_is_not_there() -> None:
-    output = run_gdb([
-        "file %s" % elf("steps"), "etm filter include nosuch", "etm filter include steps.c:40-20",
-        "etm filter start steps.c:99999", "etm filter include 0x20-0x10", "etm filter include leaf,,tail"])
+    output = run_gdb(
+        [
+            "file %s" % elf("steps"),
+            "etm filter include nosuch",
+            "etm filter include steps.c:40-20",
+            "etm filter start steps.c:99999",
+            "etm filter include 0x20-0x10",
+            "etm filter include leaf,,tail",
+        ]
+    )
     assert output.splitlines() == [
-        'Function "nosuch" not defined', "the range steps.c:40-20 ends before it begins", output.splitlines()[2],
-        "the range 0x20-0x10 ends before it begins", "etm filter include needs a location"]
+        'Function "nosuch" not defined',
+        "the range steps.c:40-20 ends before it begins",
+        output.splitlines()[2],
+        "the range 0x20-0x10 ends before it begins",
+        "etm filter include needs a location",
+    ]
     assert "99999" in output
 
 
 def test_completion_is_that_of_break() -> None:
-    output = run_gdb(["file %s" % elf("steps"), "complete etm filter include le", "complete etm filter stop leaf,ta",
-                      "complete etm filter sec", "complete etm filter exceptions o"])
+    output = run_gdb(
+        [
+            "file %s" % elf("steps"),
+            "complete etm filter include le",
+            "complete etm filter stop leaf,ta",
+            "complete etm filter sec",
+            "complete etm filter exceptions o",
+        ]
+    )
     lines = output.splitlines()
     assert "etm filter include leaf" in lines and "etm filter stop leaf,tail" in lines
     words = ["secure", "exceptions off", "exceptions on", "exceptions only"]

@@ -31,9 +31,17 @@ class Ran(NamedTuple):
 
 def session(board: str, path: str, folder: Path, filters: Sequence[str], options: str = "--etb-size 1M") -> str:
     place = "--elf %s --truth %s %s" % (path, folder / "truth", options)
-    output = run_gdb([
-        "file %s" % path, "etm connect board:%s %s" % (board, place), *("etm filter " + each for each in filters),
-        "etm start", "continue", "etm history 1,1000000", "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:%s %s" % (board, place),
+            *("etm filter " + each for each in filters),
+            "etm start",
+            "continue",
+            "etm history 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output
 
@@ -76,8 +84,11 @@ def within(path: str, *names: str) -> Callable[[int], bool]:
 def functions(path: str) -> Dict[str, Tuple[int, int]]:
     """List the program's functions with their first addresses and the ones just past them."""
     with open(path, "rb") as file:
-        rows = [each for each in ELFFile(file).get_section_by_name(".symtab").iter_symbols()
-                if each["st_info"]["type"] == "STT_FUNC" and each["st_size"]]
+        rows = [
+            each
+            for each in ELFFile(file).get_section_by_name(".symtab").iter_symbols()
+            if each["st_info"]["type"] == "STT_FUNC" and each["st_size"]
+        ]
         return {each.name: (each["st_value"] & ~1, (each["st_value"] & ~1) + each["st_size"]) for each in rows}
 
 
@@ -162,8 +173,10 @@ def test_functions_and_no_others(board: str, options: str, tmp_path: Path) -> No
     assert history(output) == [each.address for each in instructions(tmp_path) if not outside(each.address)] != []
 
 
-@pytest.mark.parametrize("words, is_handler", [
-    ("exceptions off", False), ("exceptions only", True), ("level thread", False), ("level s3", True)])
+@pytest.mark.parametrize(
+    "words, is_handler",
+    [("exceptions off", False), ("exceptions only", True), ("level thread", False), ("level s3", True)],
+)
 def test_handlers(words: str, is_handler: bool, tmp_path: Path) -> None:
     """The M33's own unit, which has no comparators; what an exception interrupts is a block's end."""
     output = session("m33", elf("interrupts"), tmp_path, [words])
@@ -193,21 +206,32 @@ def test_from_a_function_to_another(tmp_path: Path) -> None:
 
 _BLOCK = (0x170, 0x172, 0x176, 0x178, 0x17C, 0x17E, 0x182, 0x184)  # "run" of faults.elf, up to its first call
 _APPENDIX_D = (
-    ("include 0x170-0x187", _BLOCK),        # D.1.1, L20065
+    ("include 0x170-0x187", _BLOCK),  # D.1.1, L20065
     ("exclude 0x170-0x187", ()),
-    ("include 0x176-0x17d", _BLOCK[2:]),    # D.1.2, L20075: from the low address to the end of the block
+    ("include 0x176-0x17d", _BLOCK[2:]),  # D.1.2, L20075: from the low address to the end of the block
     ("exclude 0x176-0x17d", _BLOCK),
-    ("include 0x160-0x17d", _BLOCK),        # D.1.3, L20088
+    ("include 0x160-0x17d", _BLOCK),  # D.1.3, L20088
     ("exclude 0x160-0x17d", _BLOCK[5:]),
-    ("include 0x17c-0x18f", _BLOCK[4:]),    # D.1.4, L20098
+    ("include 0x17c-0x18f", _BLOCK[4:]),  # D.1.4, L20098
     ("exclude 0x17c-0x18f", _BLOCK),
 )
 
 
 def test_one_range_and_one_block() -> None:
     """The examples of IHI 0064, appendix D: a range that covers a block, or its beginning, middle or end."""
-    each = [["monitor reset halt", "etm filter delete all", "etm filter " + words, "etm start", "continue",
-             "echo >>>\\n", "etm history 1,100000", "echo <<<\\n"] for words, _ in _APPENDIX_D]
+    each = [
+        [
+            "monitor reset halt",
+            "etm filter delete all",
+            "etm filter " + words,
+            "etm start",
+            "continue",
+            "echo >>>\\n",
+            "etm history 1,100000",
+            "echo <<<\\n",
+        ]
+        for words, _ in _APPENDIX_D
+    ]
     output = run_gdb(["etm connect board:m33 --elf %s %s" % (elf("faults"), M33[1]), *sum(each, [])])
     parts = [part.partition("<<<")[0] for part in output.split(">>>\n")[1:]]
     found = [tuple(at for at in history(part) if at in _BLOCK) for part in parts]
@@ -222,8 +246,12 @@ def combination(path: str, seed: int) -> List[str]:
     choices = [
         "include " + ",".join(chance.sample(names, 2)),
         "include 0x%x-0x%x" % (first, first + chance.randrange(2, 200, 2)),
-        "exclude " + chance.choice(names), "exclude 0x%x-0x%x" % (first, first + 7),
-        "exceptions " + chance.choice(("off", "only", "on")), "start " + names[0], "stop " + names[1]]
+        "exclude " + chance.choice(names),
+        "exclude 0x%x-0x%x" % (first, first + 7),
+        "exceptions " + chance.choice(("off", "only", "on")),
+        "start " + names[0],
+        "stop " + names[1],
+    ]
     return chance.sample(choices, chance.randint(1, 4))
 
 
@@ -239,8 +267,12 @@ def test_combinations(seed: int, tmp_path: Path) -> None:
 def test_data_trace_unit_of_the_m4(tmp_path: Path) -> None:
     """An ETMv3, which tells every instruction by itself; its own comparators."""
     path = elf_m4("sort")
-    filters = ["include run,fill,is_even", "exclude 0x%x-0x%x" % (symbol(path, "run"), symbol(path, "run") + 15),
-               "start next_random", "stop is_odd"]
+    filters = [
+        "include run,fill,is_even",
+        "exclude 0x%x-0x%x" % (symbol(path, "run"), symbol(path, "run") + 15),
+        "start next_random",
+        "stop is_odd",
+    ]
     output = session("m4", path, tmp_path, filters, "--data-trace --etb-size 1M")
     view = Wanted(path, filters)
     assert history(output) == [each.address for each in instructions(tmp_path) if view(each)] != []
@@ -257,9 +289,18 @@ def test_watchpoint_unit_of_the_m4(tmp_path: Path) -> None:
 def session_a9(program: str, folder: Path, filters: Sequence[str]) -> List[int]:
     path = elf_a(program)
     place = "--elf %s --truth %s --option board.hold=1 --etb-size 1M" % (path, folder / "truth")
-    output = run_gdb([
-        "file %s" % path, "etm connect board:a9 --dap-only " + place, *("etm filter " + each for each in filters),
-        "etm start", "python import time; time.sleep(1)", "etm stop", "etm history 1,1000000", "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:a9 --dap-only " + place,
+            *("etm filter " + each for each in filters),
+            "etm start",
+            "python import time; time.sleep(1)",
+            "etm stop",
+            "etm history 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return history(output)
 

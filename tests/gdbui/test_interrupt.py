@@ -28,10 +28,21 @@ Client.request, keys = request, []
 def test_before_the_program_has_begun_to_run(tmp_path: Path) -> None:
     """GDB tells of the run to come and waits for what is asked of the process; then it lets the program run."""
     elf = write_forever(tmp_path / "forever.elf")
-    output = run_gdb(["etm connect board:m33 --elf %s" % elf, "etm start", "python exec(%r)" % _WHILE_ASKING,
-                      "python keys.append(1)", "continue", "python keys.append(1)", "continue",
-                      # Halted so soon it may have executed nothing; what runs from there on is traced.
-                      "tbreak *%#x" % FOREVER_TICK, "continue", "etm history -1"])
+    output = run_gdb(
+        [
+            "etm connect board:m33 --elf %s" % elf,
+            "etm start",
+            "python exec(%r)" % _WHILE_ASKING,
+            "python keys.append(1)",
+            "continue",
+            "python keys.append(1)",
+            "continue",
+            # Halted so soon it may have executed nothing; what runs from there on is traced.
+            "tbreak *%#x" % FOREVER_TICK,
+            "continue",
+            "etm history -1",
+        ]
+    )
     assert output.count("Program received signal SIGINT, Interrupt.") == 2, output
     assert "Python Exception" not in output and "etm: interrupted" not in output
     assert "\n<Debug halt, return address 0x%08x>\n" % FOREVER_TICK in output, output

@@ -63,7 +63,11 @@ def board(tmp_path: Path) -> Iterator[Board]:
     elf, truth = write_forever(tmp_path / "forever.elf"), tmp_path / "truth"
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.probe_server", "m33", "board.elf=%s" % elf, "board.truth=%s" % truth],
-        cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
+        cwd=str(ROOT),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        universal_newlines=True,
+    )
     assert process.stdout is not None
     connect = "etm connect --probe remote:localhost:%d --target cortex_m --mode halt" % int(process.stdout.readline())
     yield Board(connect, elf, truth)
@@ -76,8 +80,14 @@ def gdb(board: Board, commands: Sequence[str]) -> "subprocess.Popen[str]":
     line = [gdb_program(), "-nx", "-q", "-batch"]
     for command in ("set width 0", "source %s" % SCRIPT, "file %s" % board.elf, board.where, *commands):
         line += ["-ex", command]
-    return subprocess.Popen(line, cwd=str(ROOT), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, universal_newlines=True)
+    return subprocess.Popen(
+        line,
+        cwd=str(ROOT),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        universal_newlines=True,
+    )
 
 
 def wait_for(process: "subprocess.Popen[str]", text: str) -> List[str]:
@@ -98,10 +108,18 @@ def bomb(number: int, operations: Sequence[str]) -> str:
 def next_session(board: Board) -> List[str]:
     """Trace in a new GDB from an exception to the next, and hold what it shows against what ran."""
     before = board.truth.stat().st_size
-    output = run_gdb([
-        "file %s" % board.elf, board.where, "etm status", "etm start",
-        # The first tick may be due at once; to the second one a whole period runs.
-        *["tbreak *%#x" % FOREVER_TICK, "continue"] * 2, "etm history 1,1000000", "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % board.elf,
+            board.where,
+            "etm status",
+            "etm start",
+            # The first tick may be due at once; to the second one a whole period runs.
+            *["tbreak *%#x" % FOREVER_TICK, "continue"] * 2,
+            "etm history 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     found = _LINE.findall(output)
     assert len(found) > 20, output

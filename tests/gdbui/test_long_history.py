@@ -89,9 +89,15 @@ def test_a_watchpoint_goes_past_no_store_without_a_word(session: Session) -> Non
 
 
 def test_the_plug_in_says_how_far_back_it_looks(session: Session) -> None:
-    commands = ["file %s" % PROGRAM, "etm load %s" % session.snapshot, "set etm recovery-limit 3000",
-                "etm writes numbers[3]", "etm print --at 9 $r0", "etm goto run",
-                "etm goto *0x%x" % (symbol(PROGRAM, "finished") + 4)]
+    commands = [
+        "file %s" % PROGRAM,
+        "etm load %s" % session.snapshot,
+        "set etm recovery-limit 3000",
+        "etm writes numbers[3]",
+        "etm print --at 9 $r0",
+        "etm goto run",
+        "etm goto *0x%x" % (symbol(PROGRAM, "finished") + 4),
+    ]
     *_, writes, value, run, absent = parts(commands)
     listed = [int(line[1:].split()[0].replace(",", "")) for line in writes.splitlines() if line.startswith("#")]
     assert set(listed) <= set(session.stores)
@@ -103,8 +109,20 @@ def test_the_plug_in_says_how_far_back_it_looks(session: Session) -> None:
 
 def test_the_same_without_the_plug_in(session: Session) -> None:
     target = "%s %s --elf %s --recovery-limit %d" % (REPLAY, session.snapshot, PROGRAM, LIMIT)
-    output = run_gdb(["file %s" % PROGRAM, target, "watch numbers[3]", "reverse-continue", "monitor where",
-                      "monitor recovery-limit", "rwatch seed", "awatch used", "reverse-continue"], source=False)
+    output = run_gdb(
+        [
+            "file %s" % PROGRAM,
+            target,
+            "watch numbers[3]",
+            "reverse-continue",
+            "monitor where",
+            "monitor recovery-limit",
+            "rwatch seed",
+            "awatch used",
+            "reverse-continue",
+        ],
+        source=False,
+    )
     assert "may have requested too many hardware" not in output and "Traceback" not in output
     assert _WHERE.findall(output)[0] == _WHERE.findall(session.moves[1])[0]
     assert "recovery-limit is %d" % LIMIT in output.splitlines()

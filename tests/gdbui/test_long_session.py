@@ -23,6 +23,12 @@ print('alive', [number for number, each in enumerate(made) if each() is not None
 
 def test_histories_of_captures_that_are_gone_are_collected(tmp_path: Path) -> None:
     elf = write_forever(tmp_path / "forever.elf")
-    output = run_gdb(["etm connect board:m33 --elf %s" % elf, "etm start", "break *%#x" % FOREVER_TICK,
-                      "python exec(%r)" % (_CYCLES % (2 * KEPT))])
+    output = run_gdb(
+        [
+            "etm connect board:m33 --elf %s" % elf,
+            "etm start",
+            "break *%#x" % FOREVER_TICK,
+            "python exec(%r)" % (_CYCLES % (2 * KEPT)),
+        ]
+    )
     assert "alive %s\n" % list(range(KEPT, 2 * KEPT)) in output, output[-2000:]

@@ -22,8 +22,17 @@ while open('/proc/%d/stat' % pid).read().rpartition(')')[2].split()[0] != 'Z': t
 
 def after_the_kill(elf: Path, *commands: str) -> str:
     """Run commands after the process was killed; give what GDB writes from then on."""
-    output = run_gdb(["etm connect board:m33 --elf %s" % elf, "etm start", "tbreak *0x60", "continue",
-                      "python exec(%r)" % _KILL, "echo >>>\\n", *commands])
+    output = run_gdb(
+        [
+            "etm connect board:m33 --elf %s" % elf,
+            "etm start",
+            "tbreak *0x60",
+            "continue",
+            "python exec(%r)" % _KILL,
+            "echo >>>\\n",
+            *commands,
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output.split(">>>\n")[1]
 

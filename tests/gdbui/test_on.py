@@ -22,11 +22,25 @@ def run(commands: List[str]) -> List[str]:
 
 
 def test_events_are_numbered_and_listed() -> None:
-    lines = run(["etm on", "etm on exec note do mark", "etm counter 0 5 --reload 3 --periodic",
-                 "etm on exec jump do mark", "etm on exec pend or in happened do count 0",
-                 "etm on counter 0 do next-state", "etm on list", "etm counter", "etm sequencer",
-                 "etm on delete 1 3", "etm on delete 3", "etm on delete all", "etm counter delete all", "etm counter",
-                 "etm sequencer"])
+    lines = run(
+        [
+            "etm on",
+            "etm on exec note do mark",
+            "etm counter 0 5 --reload 3 --periodic",
+            "etm on exec jump do mark",
+            "etm on exec pend or in happened do count 0",
+            "etm on counter 0 do next-state",
+            "etm on list",
+            "etm counter",
+            "etm sequencer",
+            "etm on delete 1 3",
+            "etm on delete 3",
+            "etm on delete all",
+            "etm counter delete all",
+            "etm counter",
+            "etm sequencer",
+        ]
+    )
     assert lines[0] == 'no events; "etm on exec FUNCTION do mark" makes one'
     assert lines[1] == 'Event 1: on exec note do mark (0x000000d0); from the next "etm start" on'
     assert lines[2] == 'Counter 0 from 5 reload 3 periodic; from the next "etm start" on'
@@ -35,15 +49,19 @@ def test_events_are_numbered_and_listed() -> None:
     assert [re.split(r"  +", line) for line in table[:3]] == [
         ["1", "exec note", "mark", "0x000000d0"],
         ["2", "exec pend or in happened", "count 0", "0x000000e4, 0x000000fa-0x00000137"],
-        ["3", "counter 0", "next-state"]]
+        ["3", "counter 0", "next-state"],
+    ]
     assert [re.split(r"  +", line) for line in table[3:5]] == [
         ["Counter", "From", "Reload", "At zero", "Counts", "Reloads at"],
-        ["0", "5", "3", "reloads at the next count", "exec pend or in happened", "-"]]
+        ["0", "5", "3", "reloads at the next count", "exec pend or in happened", "-"],
+    ]
     assert table[5:8] == ["begins in state 0", "Step    Event", "0 to 1  counter 0"]
     assert table[8].startswith("deleted event 1 (on exec note do mark), event 3 (on counter 0 do next-state); ")
     assert table[9] == 'no event 3; "etm on list" shows them'
-    assert table[12:] == ['no counters; "etm counter 0 100" sets one',
-                          'nothing takes the sequencer on; "etm on EVENT do next-state 0-1" does']
+    assert table[12:] == [
+        'no counters; "etm counter 0 100" sets one',
+        'nothing takes the sequencer on; "etm on EVENT do next-state 0-1" does',
+    ]
 
 
 def test_what_is_not_understood_or_not_there_is_a_line_and_takes_no_number() -> None:
@@ -84,9 +102,23 @@ def test_what_is_not_understood_or_not_there_is_a_line_and_takes_no_number() -> 
 
 
 def test_a_change_while_tracing_holds_from_the_next_continue_on() -> None:
-    lines = run(["CONNECT", "etm start", "hbreak IRQ1_Handler", "continue", "etm on exec note do mark", "etm status",
-                 "continue", "echo one\\n", "etm history 1,100", "etm on delete 1", "continue", "echo two\\n",
-                 "etm history 1,100000"])
+    lines = run(
+        [
+            "CONNECT",
+            "etm start",
+            "hbreak IRQ1_Handler",
+            "continue",
+            "etm on exec note do mark",
+            "etm status",
+            "continue",
+            "echo one\\n",
+            "etm history 1,100",
+            "etm on delete 1",
+            "continue",
+            "echo two\\n",
+            "etm history 1,100000",
+        ]
+    )
     assert 'Event 1: on exec note do mark (0x000000d0); from the next "continue" on' in lines
     assert "events: on exec note do mark" in lines
     marks = [lines.index(word) for word in ("one", "two")]
@@ -95,28 +127,66 @@ def test_a_change_while_tracing_holds_from_the_next_continue_on() -> None:
 
 
 def test_a_snapshot_keeps_what_events_mean(tmp_path: Path) -> None:
-    lines = run(["CONNECT", "etm on exec note do mark", "etm start", "continue", "etm save %s" % (tmp_path / "saved"),
-                 "etm disconnect", "etm on delete all", "etm load %s" % (tmp_path / "saved"), "etm history 1,100000"])
+    lines = run(
+        [
+            "CONNECT",
+            "etm on exec note do mark",
+            "etm start",
+            "continue",
+            "etm save %s" % (tmp_path / "saved"),
+            "etm disconnect",
+            "etm on delete all",
+            "etm load %s" % (tmp_path / "saved"),
+            "etm history 1,100000",
+        ]
+    )
     history = lines[next(n for n, line in enumerate(lines) if line.startswith("capture 2: ")) + 1 :]
     assert not any(line.startswith("another program") for line in history), "it is that one, though RAM is saved too"
     assert "<event 0: exec note>" in history
 
 
 def test_events_outlive_the_connection_and_new_symbols() -> None:
-    lines = run(["CONNECT", "etm on exec note do mark", "etm disconnect", "file %s" % elf("steps"), "etm on list",
-                 "file %s" % PATH, "CONNECT", "etm on list"])
+    lines = run(
+        [
+            "CONNECT",
+            "etm on exec note do mark",
+            "etm disconnect",
+            "file %s" % elf("steps"),
+            "etm on list",
+            "file %s" % PATH,
+            "CONNECT",
+            "etm on list",
+        ]
+    )
     assert 'note: event 1 (on exec note do mark): Function "note" not defined' in lines
     row = next(line for line in reversed(lines) if line.startswith("1 "))
     assert row.split() == ["1", "exec", "note", "mark", "0x000000d0", "comparator", "0,", "event", "0"]
 
 
 def test_completion_and_help() -> None:
-    lines = run(["complete etm on ex", "complete etm on exec not", "complete etm on exec note ",
-                 "complete etm on exec note do tr", "complete etm on exec note and inp", "complete etm on del",
-                 "etm counter 2 5", "complete etm counter delete ", "complete etm trigger ", "help etm on"])
+    lines = run(
+        [
+            "complete etm on ex",
+            "complete etm on exec not",
+            "complete etm on exec note ",
+            "complete etm on exec note do tr",
+            "complete etm on exec note and inp",
+            "complete etm on del",
+            "etm counter 2 5",
+            "complete etm counter delete ",
+            "complete etm trigger ",
+            "help etm on",
+        ]
+    )
     assert lines[0] == "etm on exec"
     assert {"etm on exec note", "etm on exec note_from_asm"} <= set(lines)
     assert {"etm on exec note and", "etm on exec note do", "etm on exec note or"} <= set(lines)
-    assert {"etm on exec note do trace", "etm on exec note do trigger", "etm on exec note and input",
-            "etm on delete", "etm counter delete 2", "etm trigger position"} <= set(lines)
+    assert {
+        "etm on exec note do trace",
+        "etm on exec note do trigger",
+        "etm on exec note and input",
+        "etm on delete",
+        "etm counter delete 2",
+        "etm trigger position",
+    } <= set(lines)
     assert "Choose what the trace unit does when something happens." in lines

@@ -23,9 +23,18 @@ P0 = branches(PATH)
 
 
 def session(board: str, folder: Path, commands: Sequence[str], options: str = _FULL, after: Sequence[str] = ()) -> str:
-    output = run_gdb([
-        "file %s" % PATH, "etm connect board:%s --elf %s --truth %s %s" % (board, PATH, folder / "truth", options),
-        *commands, "etm start", "continue", "etm history 1,1000000", *after, "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % PATH,
+            "etm connect board:%s --elf %s --truth %s %s" % (board, PATH, folder / "truth", options),
+            *commands,
+            "etm start",
+            "continue",
+            "etm history 1,1000000",
+            *after,
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output
 
@@ -115,40 +124,90 @@ _Marks = Callable[[Truth], List[Tuple[int, int]]]
 _IRQ = ["on exec IRQ1_Handler do next-state 0-1", "on exec PendSV_Handler do next-state 1-0"]
 CASES: Dict[str, Tuple[List[str], List[_Marks]]] = {
     "places": (
-        ["on exec note do mark", "on in pend do mark 1", "on exec note or exec pend do mark 2",
-         "on not (in note or in pend) do mark 3"],
-        [lambda t: t.marks(0, t.at("note")), lambda t: t.marks(1, t.inside("pend")),
-         lambda t: t.marks(2, either(t.at("note"), t.at("pend"))),
-         lambda t: t.marks(3, [not each for each in either(t.inside("note"), t.inside("pend"))])]),
+        [
+            "on exec note do mark",
+            "on in pend do mark 1",
+            "on exec note or exec pend do mark 2",
+            "on not (in note or in pend) do mark 3",
+        ],
+        [
+            lambda t: t.marks(0, t.at("note")),
+            lambda t: t.marks(1, t.inside("pend")),
+            lambda t: t.marks(2, either(t.at("note"), t.at("pend"))),
+            lambda t: t.marks(3, [not each for each in either(t.inside("note"), t.inside("pend"))]),
+        ],
+    ),
     "counters": (
-        ["counter 0 3", "on exec note do count 0", "on counter 0 do mark 0",
-         "counter 1 2", "on exec note do count 1", "on exec PendSV_Handler do reload 1", "on counter 1 do mark 1",
-         "counter 2 3 --periodic", "on exec note do count 2", "on counter 2 do mark 2"],
-        [lambda t: t.marks(0, nth(t.at("note"), 3)), lambda t: t.marks(1, _zero(t, 2)),
-         lambda t: t.marks(2, nth(t.at("note"), 4, 4))]),
+        [
+            "counter 0 3",
+            "on exec note do count 0",
+            "on counter 0 do mark 0",
+            "counter 1 2",
+            "on exec note do count 1",
+            "on exec PendSV_Handler do reload 1",
+            "on counter 1 do mark 1",
+            "counter 2 3 --periodic",
+            "on exec note do count 2",
+            "on counter 2 do mark 2",
+        ],
+        [
+            lambda t: t.marks(0, nth(t.at("note"), 3)),
+            lambda t: t.marks(1, _zero(t, 2)),
+            lambda t: t.marks(2, nth(t.at("note"), 4, 4)),
+        ],
+    ),
     "states": (
-        [*_IRQ, "on exec note and state 1 do mark", "counter 0 1 --periodic", "counter 1 2 --chained",
-         "on exec note do count 0", "on counter 1 do mark"],
-        [lambda t: t.marks(0, both(t.at("note"), latched(t.at("IRQ1_Handler"), t.at("PendSV_Handler")))),
-         lambda t: t.marks(1, nth(t.at("note"), 4))]),
+        [
+            *_IRQ,
+            "on exec note and state 1 do mark",
+            "counter 0 1 --periodic",
+            "counter 1 2 --chained",
+            "on exec note do count 0",
+            "on counter 1 do mark",
+        ],
+        [
+            lambda t: t.marks(0, both(t.at("note"), latched(t.at("IRQ1_Handler"), t.at("PendSV_Handler")))),
+            lambda t: t.marks(1, nth(t.at("note"), 4)),
+        ],
+    ),
     "all states": (
-        ["on exec IRQ1_Handler do next-state 0-1", "on exec IRQ2_Handler do next-state 1-2",
-         "on exec PendSV_Handler do first-state", "on state 2 do mark", "on once exec note do mark",
-         "on each (exec note or in pend) do mark"],
-        [lambda t: t.marks(0, _second(t)), lambda t: t.marks(1, nth(t.at("note"), 1)),
-         lambda t: t.marks(2, either(t.at("note"), t.inside("pend")))]),
+        [
+            "on exec IRQ1_Handler do next-state 0-1",
+            "on exec IRQ2_Handler do next-state 1-2",
+            "on exec PendSV_Handler do first-state",
+            "on state 2 do mark",
+            "on once exec note do mark",
+            "on each (exec note or in pend) do mark",
+        ],
+        [
+            lambda t: t.marks(0, _second(t)),
+            lambda t: t.marks(1, nth(t.at("note"), 1)),
+            lambda t: t.marks(2, either(t.at("note"), t.inside("pend"))),
+        ],
+    ),
     "not states": (
-        [*_IRQ, "sequencer begin 1", "on not state 1 and exec note do mark", "on always do mark 2",
-         "on never do mark 3", "on input 4 do mark 1"],
-        [lambda t: t.marks(0, both(t.at("note"), _begun(t))), lambda t: [(2, 1)],
-         lambda t: t.marks(1, [n in t.entries for n in range(len(t.addresses))])]),
+        [
+            *_IRQ,
+            "sequencer begin 1",
+            "on not state 1 and exec note do mark",
+            "on always do mark 2",
+            "on never do mark 3",
+            "on input 4 do mark 1",
+        ],
+        [
+            lambda t: t.marks(0, both(t.at("note"), _begun(t))),
+            lambda t: [(2, 1)],
+            lambda t: t.marks(1, [n in t.entries for n in range(len(t.addresses))]),
+        ],
+    ),
 }
 
 
 CASES["outputs"] = (
     ["on exec note do output 2", "on input 2 do mark 1"],
     # On the boards an output is wired to the input of its number, which is heard of in the next cycle.
-    [lambda t: t.marks(1, late(t.at("note"), False))])
+    [lambda t: t.marks(1, late(t.at("note"), False))],
+)
 
 
 def _zero(t: Truth, count: int) -> List[bool]:
@@ -189,12 +248,23 @@ def test_marks_are_where_the_truth_has_them(name: str, tmp_path: Path) -> None:
 
 
 VIEWS: Dict[str, Tuple[List[str], Callable[[Truth], Sequence[bool]]]] = {
-    "start and stop": (["on exec note do start", "on exec happened do stop"],
-                       lambda t: started(t.at("note"), t.at("happened"))),
-    "start by a counter": (["counter 0 3 --periodic", "on exec note do count 0", "on counter 0 do start",
-                            "on exec PendSV_Handler do stop"], lambda t: _counted(t)),
-    "stop by a state": ([*_IRQ, "on state 1 do stop"],
-                        lambda t: late([not each for each in _ever(t.at("IRQ1_Handler"))], True)),
+    "start and stop": (
+        ["on exec note do start", "on exec happened do stop"],
+        lambda t: started(t.at("note"), t.at("happened")),
+    ),
+    "start by a counter": (
+        [
+            "counter 0 3 --periodic",
+            "on exec note do count 0",
+            "on counter 0 do start",
+            "on exec PendSV_Handler do stop",
+        ],
+        lambda t: _counted(t),
+    ),
+    "stop by a state": (
+        [*_IRQ, "on state 1 do stop"],
+        lambda t: late([not each for each in _ever(t.at("IRQ1_Handler"))], True),
+    ),
     "trace": (["on in pend or in note do trace"], lambda t: either(t.inside("pend"), t.inside("note"))),
 }
 
@@ -240,16 +310,28 @@ def test_filters_events_and_settings_together(seed: int, tmp_path: Path) -> None
     chance = random.Random(seed)
     names = ["note", "pend", "happened", "IRQ1_Handler", "IRQ2_Handler", "PendSV_Handler", "run"]
     one, other = chance.sample(names, 2)
-    rules, flags = chance.choice((
-        (["in %s or in %s do trace" % (one, other)], lambda t: either(t.inside(one), t.inside(other))),
-        (["exec %s do start" % one, "exec %s do stop" % other], lambda t: started(t.at(one), t.at(other)))))
-    filters = chance.sample([
-        "include " + ",".join(chance.sample(names, 3)), "exclude " + chance.choice(names),
-        "exceptions " + chance.choice(("off", "only", "on"))], chance.randint(1, 2))
+    rules, flags = chance.choice(
+        (
+            (["in %s or in %s do trace" % (one, other)], lambda t: either(t.inside(one), t.inside(other))),
+            (["exec %s do start" % one, "exec %s do stop" % other], lambda t: started(t.at(one), t.at(other))),
+        )
+    )
+    filters = chance.sample(
+        [
+            "include " + ",".join(chance.sample(names, 3)),
+            "exclude " + chance.choice(names),
+            "exceptions " + chance.choice(("off", "only", "on")),
+        ],
+        chance.randint(1, 2),
+    )
     board, settings = ("m33", "m7")[seed % 2], chance.sample(_SETTINGS, 2) + (["data both"] if seed % 2 else [])
     commands = ["set " + each for each in settings] + ["filter " + each for each in filters]
-    output = session(board, tmp_path, ["etm " + each for each in [*commands, *("on " + rule for rule in rules)]],
-                     _FULL.replace("1M", "4M") + " --option board.comparators=8")
+    output = session(
+        board,
+        tmp_path,
+        ["etm " + each for each in [*commands, *("on " + rule for rule in rules)]],
+        _FULL.replace("1M", "4M") + " --option board.comparators=8",
+    )
     wanted, left = Wanted(PATH, filters), iter(flags(ran(tmp_path)))
     kept = cut(truth(tmp_path), lambda each: bool(wanted(each) & next(left)), P0)
     assert history(output) == kept and "this unit has" not in output, commands + rules
@@ -290,7 +372,7 @@ def test_counters_go_on_over_a_halt(tmp_path: Path) -> None:
     before, _, rest = session("m33", tmp_path, commands, after=more).partition("TRCCNTVR0")
     count = len(re.findall("<note> ", before))
     assert 0 < count < 7 and rest.startswith(" = 0x%08x:" % (7 - count))
-    (_, number), = told(rest)
+    ((_, number),) = told(rest)
     assert len(re.findall("<note> ", rest[: rest.index("<event 0: counter 0>")])) == 7 - count - 1
     assert told(before) == [] and number
 
@@ -304,15 +386,23 @@ def test_timestamps_at_events(tmp_path: Path) -> None:
 
 def test_data_of_a_variable(tmp_path: Path) -> None:
     """The M7's fuller unit compares the addresses of loads and stores, and values."""
-    output = session("m7", tmp_path, [
-        "etm on store length == 0 do mark", "etm on load length do mark 1",
-        "etm on access order == 0x5b size 1 do mark 2"], _FULL + " --option board.truth_data=1")
+    output = session(
+        "m7",
+        tmp_path,
+        [
+            "etm on store length == 0 do mark",
+            "etm on load length do mark 1",
+            "etm on access order == 0x5b size 1 do mark 2",
+        ],
+        _FULL + " --option board.truth_data=1",
+    )
     found, length, order = ran(tmp_path), 0x20000000, 0x20000004
     moved = transfers(tmp_path, len(found.addresses))
     wanted = [
         found.marks(0, [("store", length, 0) in each for each in moved]),
         found.marks(1, [any(kind == "load" and at == length for kind, at, _ in each) for each in moved]),
-        found.marks(2, [any(at == order and value == 0x5B for _, at, value in each) for each in moved])]
+        found.marks(2, [any(at == order and value == 0x5B for _, at, value in each) for each in moved]),
+    ]
     for number, marks in enumerate(wanted):
         assert [each for each in told(output) if each[0] == number] == marks != []
 
@@ -339,9 +429,13 @@ def test_loads_and_stores_that_filters_leave(words: str, tmp_path: Path) -> None
     output = session("m7", tmp_path, commands, _FULL + " --option board.truth_data=1", ["etm history /d 1,1000000"])
     addresses = ran(tmp_path).addresses
     stack, (first, last) = 0x20070000, (0x20000004, 0x20000007) if "-0x" in words else (0x20000000, 0x20000003)
-    wanted = [(kind, at) for each in transfers(tmp_path, len(addresses)) for kind, at, _ in each
-              if at < stack and (first <= at <= last) == ("include" in words)]
-    assert history(output)[:len(addresses)] == addresses
+    wanted = [
+        (kind, at)
+        for each in transfers(tmp_path, len(addresses))
+        for kind, at, _ in each
+        if at < stack and (first <= at <= last) == ("include" in words)
+    ]
+    assert history(output)[: len(addresses)] == addresses
     found = [(kind, int(at, 16)) for kind, at in re.findall(r"^ +(load|store) .* at 0x([0-9a-f]{8})", output, re.M)]
     assert [each for each in found if each[1] < stack] == wanted != []
     assert found == wanted or "exclude" in words
@@ -352,8 +446,11 @@ def test_comparators_of_the_processor(board: str, tmp_path: Path) -> None:
     """What the user programmed the DWT for by hand: instructions (DDI 0403E, C1.8; DDI 0553, B14)."""
     function = {"m33": 2, "m7": 8}[board]
     rows = [(0, KNOWN["note"]), (1, KNOWN["PendSV_Handler"])]
-    by_hand = ["set {int}0x%x = 0x%x" % (0xE0001020 + 16 * n + at, value) for n, address in rows
-               for at, value in ((0, address), (8, function))]
+    by_hand = [
+        "set {int}0x%x = 0x%x" % (0xE0001020 + 16 * n + at, value)
+        for n, address in rows
+        for at, value in ((0, address), (8, function))
+    ]
     commands = ["etm on dwt 0 do mark", "etm on dwt 0 or dwt 1 do mark 1", "etm on once dwt 1 do stop"]
     output = session(board, tmp_path, [*by_hand, *commands])
     found, seen = ran(tmp_path), history(output)

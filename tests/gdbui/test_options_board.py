@@ -23,20 +23,36 @@ def session(
 ) -> str:
     """Run a program with settings, and print its history and what ``more`` says."""
     place = "--elf %s --truth %s %s" % (path, folder / "truth", options)
-    output = run_gdb([
-        "file %s" % path, "etm connect board:%s %s" % (board, place), *("set etm " + each for each in settings),
-        "etm start", "continue", "etm history 1,1000000", *more, "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:%s %s" % (board, place),
+            *("set etm " + each for each in settings),
+            "etm start",
+            "continue",
+            "etm history 1,1000000",
+            *more,
+            "etm disconnect",
+        ]
+    )
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output
 
 
-@pytest.mark.parametrize("board, settings, words", [
-    ("m33", ["cycle-count 16", "timestamps on"], "cycle counts of 16 and more, timestamps"),
-    ("m33", ["return-stack off", "branch-broadcast on"], "return stack off"),
-    ("m33", ["stall 4"], "stalling at level 4 of 15"),
-    ("m7", ["sync-period 256", "stall on", "data both"], "data addresses and values, a sync every 256 bytes, stalling"),
-    ("m7", ["sync-period 4K", "cycle-count 4"], "a sync every 4,096 bytes, cycle counts of 4 and more"),
-])
+@pytest.mark.parametrize(
+    "board, settings, words",
+    [
+        ("m33", ["cycle-count 16", "timestamps on"], "cycle counts of 16 and more, timestamps"),
+        ("m33", ["return-stack off", "branch-broadcast on"], "return stack off"),
+        ("m33", ["stall 4"], "stalling at level 4 of 15"),
+        (
+            "m7",
+            ["sync-period 256", "stall on", "data both"],
+            "data addresses and values, a sync every 256 bytes, stalling",
+        ),
+        ("m7", ["sync-period 4K", "cycle-count 4"], "a sync every 4,096 bytes, cycle counts of 4 and more"),
+    ],
+)
 def test_history_is_the_truth(board: str, settings: List[str], words: str, tmp_path: Path) -> None:
     output = session(board, elf("sort"), tmp_path, settings)
     assert words in output
@@ -75,29 +91,44 @@ def test_what_the_board_lacks_is_refused_and_nothing_changes(tmp_path: Path) -> 
     assert "Tracing" not in output
 
 
-@pytest.mark.parametrize("settings, words", [
-    (["cycle-count 1", "timestamps on"], "cycle counts of 1 and more, timestamps"),
-    (["sync-period 512", "stall 15", "branch-broadcast on"], "a sync every 512 bytes, branch broadcast, stalling"),
-    (["conditional all"], "note: an ETMv3 always tells of every instruction whether its condition held"),
-])
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        (["cycle-count 1", "timestamps on"], "cycle counts of 1 and more, timestamps"),
+        (["sync-period 512", "stall 15", "branch-broadcast on"], "a sync every 512 bytes, branch broadcast, stalling"),
+        (["conditional all"], "note: an ETMv3 always tells of every instruction whether its condition held"),
+    ],
+)
 def test_fuller_unit_of_the_m4(settings: List[str], words: str, tmp_path: Path) -> None:
     output = session("m4", elf_m4("sort"), tmp_path, settings, options="--data-trace --etb-size 1M")
     assert words in output
     assert history(output) == [each.address for each in instructions(tmp_path)] != []
 
 
-@pytest.mark.parametrize("settings, words", [
-    (["context both"], "VMID: not in this trace unit"),
-    (["context id", "cycle-count 1"], "cycle counts of 1 and more, Context IDs"),
-    (["return-stack on", "timestamps on"], "return stack on, "),
-    (["return-stack on", "branch-broadcast on"], "branch broadcast: choose one of them (ETMCR.ReturnStack)"),
-])
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        (["context both"], "VMID: not in this trace unit"),
+        (["context id", "cycle-count 1"], "cycle counts of 1 and more, Context IDs"),
+        (["return-stack on", "timestamps on"], "return stack on, "),
+        (["return-stack on", "branch-broadcast on"], "branch broadcast: choose one of them (ETMCR.ReturnStack)"),
+    ],
+)
 def test_unit_of_the_a9(settings: List[str], words: str, tmp_path: Path) -> None:
     path = elf_a("modes")
     place = "--elf %s --truth %s --option board.hold=1 --etb-size 1M" % (path, tmp_path / "truth")
-    output = run_gdb([
-        "file %s" % path, "etm connect board:a9 --dap-only " + place, *("etm set " + each for each in settings),
-        "etm start", "python import time; time.sleep(1)", "etm stop", "etm history 1,1000000", "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:a9 --dap-only " + place,
+            *("etm set " + each for each in settings),
+            "etm start",
+            "python import time; time.sleep(1)",
+            "etm stop",
+            "etm history 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert words in output
     if "Tracing everything" in output:
         assert history(output) == ran_on_a9(tmp_path) != []
@@ -109,10 +140,19 @@ def test_loads_and_stores_of_a_variable(kind: str, tmp_path: Path) -> None:
     path = elf_m4("sort")
     first = symbol(path, "data")
     last = first + size(path, "data") - 1
-    output = run_gdb([
-        "file %s" % path, "etm connect board:m4 --elf %s --data-trace --etb-size 1M" % path, "set etm data addresses",
-        "etm filter %s data" % kind, "etm filter list", "etm start", "continue", "etm history /d 1,1000000",
-        "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:m4 --elf %s --data-trace --etb-size 1M" % path,
+            "set etm data addresses",
+            "etm filter %s data" % kind,
+            "etm filter list",
+            "etm start",
+            "continue",
+            "etm history /d 1,1000000",
+            "etm disconnect",
+        ]
+    )
     assert "1    %s data  0x%08x-0x%08x  pair 4" % (kind, first, last) in re.sub(r"  +pair", "  pair", output)
     seen = [int(each, 16) for each in re.findall(r"^ +(?:load|store) .* at 0x([0-9a-f]+)", output, re.M)]
     assert seen and all((first <= address <= last) == (kind == "data-include") for address in seen)

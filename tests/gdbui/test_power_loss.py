@@ -33,9 +33,19 @@ def session(board: str, faults: str, folder: Path, start: str = "") -> Tuple[Lis
     commands = [
         "etm connect board:%s --elf demo.elf --etb-size 64K --truth %s --option board.faults=%s"
         % (board, folder / "truth", faults),
-        "tbreak main", "continue", "etm start " + start,
-        "tbreak on_temperature", "continue", "etm history 1,1000000", "echo >>>\\n",
-        "tbreak crc16", "continue", "etm history 1,1000000", "echo >>>\\n", "etm disconnect"]
+        "tbreak main",
+        "continue",
+        "etm start " + start,
+        "tbreak on_temperature",
+        "continue",
+        "etm history 1,1000000",
+        "echo >>>\\n",
+        "tbreak crc16",
+        "continue",
+        "etm history 1,1000000",
+        "echo >>>\\n",
+        "etm disconnect",
+    ]
     output = run_gdb(commands, cwd=DEMO)
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output.split(">>>\n"), executed(folder / "truth")

@@ -51,7 +51,8 @@ def test_what_lies_in_the_folder_is_not_used_unasked(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "waits.etm.toml")
     output = run_gdb([CONNECT, LOOK, "echo \\n", "etm info", "etm start", "continue", "etm history -1"], tmp_path)
     assert "note: ./mine.etm.toml knows this chip, and is used only when it is named: etm connect --profile mine\n" in (
-        output)
+        output
+    )
     assert "note: cannot read ./waits.etm.toml: it is a FIFO, not a file; it is passed over\n" in output
     assert output.count("it is passed over\n") == 3
     assert "Profile mine" not in output and "0x5a" not in output
@@ -60,10 +61,25 @@ def test_what_lies_in_the_folder_is_not_used_unasked(tmp_path: Path) -> None:
 
 def test_it_is_used_when_it_is_named_and_put_back(tmp_path: Path) -> None:
     (tmp_path / "mine.etm.toml").write_text(MINE, "utf-8")
-    output = run_gdb([
-        WITH_MINE, LOOK, "echo \\n", "monitor write32 0x20060000 0x11", "etm doctor", "etm doctor --fix", LOOK,
-        "echo \\n", "etm on input button do mark",
-        "etm info", "etm start", "continue", "etm history -1", "etm disconnect"], tmp_path)
+    output = run_gdb(
+        [
+            WITH_MINE,
+            LOOK,
+            "echo \\n",
+            "monitor write32 0x20060000 0x11",
+            "etm doctor",
+            "etm doctor --fix",
+            LOOK,
+            "echo \\n",
+            "etm on input button do mark",
+            "etm info",
+            "etm start",
+            "continue",
+            "etm history -1",
+            "etm disconnect",
+        ],
+        tmp_path,
+    )
     assert "Profile mine: The board\n" in output and "note: it is only simulated" in output
     assert "-> funnel 0xe0042000 port 0 ->" in output
     assert output.count("0x5a") >= 2 and "vendor enable: wrote what the board profile wants" in output

@@ -35,12 +35,12 @@ addresses = [decoded.history.instruction(number + 1).address for number in range
 findings = [finding.text for finding in recovery.findings]
 print("TOLD " + json.dumps(dict(addresses=addresses, rows=rows, findings=findings, outside=outside)))
 end
-""" % (NAMES,)
+""" % (
+    NAMES,
+)
 
 
-def told(
-    folder: Path, board: str, *commands: str, program: str = PROGRAM, size: str = "64K"
-) -> Dict[str, Any]:
+def told(folder: Path, board: str, *commands: str, program: str = PROGRAM, size: str = "64K") -> Dict[str, Any]:
     """Run a session; return what is recovered of its last capture."""
     (folder / "tell.gdb").write_text(TELL)
     where = "board:%s --elf %s --truth %s --registers --etb-size %s" % (board, program, folder / "truth", size)

@@ -18,8 +18,12 @@ CONNECT = {
     "m4": "etm connect board:m4 --elf %s" % elf_m4("sort"),
     "a9": "etm connect board:a9 --dap-only --elf %s" % elf_a9("sort-t32"),
 }
-UNIT = {"m33": "ETMv4.2 at 0xe0041000", "m7": "ETMv4.0 at 0xe0041000", "m4": "ETMv3.5 at 0xe0041000",
-        "a9": "PTM 1.0 at 0x8009c000"}
+UNIT = {
+    "m33": "ETMv4.2 at 0xe0041000",
+    "m7": "ETMv4.0 at 0xe0041000",
+    "m4": "ETMv3.5 at 0xe0041000",
+    "a9": "PTM 1.0 at 0x8009c000",
+}
 
 
 def run(board: str, commands: Sequence[str]) -> List[str]:
@@ -44,8 +48,11 @@ def test_plan_then_start_then_diff(board: str) -> None:
     assert re.search(r"^\d+ of \d+ registers differ from the plan\.$", before, re.M)
     assert start.startswith("Tracing everything: ")
     assert re.match(r"As planned: \d+ registers compared\.\n$", after)
-    name, field = ("ETM.TRCCONFIGR", "BB") if "ETMv4" in UNIT[board] else (
-        "PTM.ETMCR" if board == "a9" else "ETM.ETMCR", "BranchBroadcast")
+    name, field = (
+        ("ETM.TRCCONFIGR", "BB")
+        if "ETMv4" in UNIT[board]
+        else ("PTM.ETMCR" if board == "a9" else "ETM.ETMCR", "BranchBroadcast")
+    )
     assert re.search(r"^%s +0x\w+ +0x\w+ +.*%s 0, not 1" % (re.escape(name), field), other, re.M)
 
 
@@ -53,8 +60,10 @@ def test_plan_then_start_then_diff(board: str) -> None:
 def test_listing_and_reading(board: str) -> None:
     control = "TRCCONFIGR" if "ETMv4" in UNIT[board] else "ETMCR"
     sink = "ETF" if "ETMv4" in UNIT[board] else "ETB"
-    unit, one, short, status, buffer = run(board, [
-        "etm reg", "etm reg " + control, "etm reg " + control[3:].lower(), "etm reg %s.STS" % sink, "etm reg " + sink])
+    unit, one, short, status, buffer = run(
+        board,
+        ["etm reg", "etm reg " + control, "etm reg " + control[3:].lower(), "etm reg %s.STS" % sink, "etm reg " + sink],
+    )
     assert unit.startswith(UNIT[board] + "\n")
     assert re.search(r'^also: (SCS, )?(DWT, )?FUNNEL, %s; "etm reg %s" lists one of them$' % (sink, sink), unit, re.M)
     assert re.search(r"PDSR +RO  not read: clears (STICKYPD|Sticky)$", unit, re.M)
@@ -66,10 +75,23 @@ def test_listing_and_reading(board: str) -> None:
 
 
 def test_writing_is_kept_and_given_back() -> None:
-    parts = run("m33", [
-        "etm reg TRCVICTLR", "etm reg TRCVICTLR EVENT=0 TRCRESET= 0", "etm start", "etm reg TRCVICTLR EVENT=1",
-        "etm diff", "etm stop", "etm reg /f victlr", "etm reg /f", "etm start", "etm reg TRCVICTLR", "etm disconnect",
-        CONNECT["m33"].split(" --elf")[0]])
+    parts = run(
+        "m33",
+        [
+            "etm reg TRCVICTLR",
+            "etm reg TRCVICTLR EVENT=0 TRCRESET= 0",
+            "etm start",
+            "etm reg TRCVICTLR EVENT=1",
+            "etm diff",
+            "etm stop",
+            "etm reg /f victlr",
+            "etm reg /f",
+            "etm start",
+            "etm reg TRCVICTLR",
+            "etm disconnect",
+            CONNECT["m33"].split(" --elf")[0],
+        ],
+    )
     assert parts[1].splitlines()[0] == "TRCVICTLR = 0x00080200, was 0x00080601"
     assert parts[2].splitlines()[1].startswith("note: as written by hand: TRCVICTLR; ")
     assert parts[3].startswith("TRCVICTLR: the trace unit is on (TRCPRGCTLR.EN is 1, TRCSTATR.IDLE is 0)")
@@ -87,39 +109,45 @@ def test_what_was_written_is_what_the_hardware_does(event: int, is_traced: bool)
     assert bool(re.search(r"^\d+ +0x", history, re.M)) == is_traced, history
 
 
-@pytest.mark.parametrize("board, command, message", [
-    ("m33", "etm reg NOSUCH", 'no register NOSUCH; "etm reg" lists them'),
-    ("m33", "etm reg TRCVICTRL", "no register TRCVICTRL; is it TRCVICTLR or "),
-    ("m33", "etm reg ETB.STS", "no component ETB on the path; there are SCS, DWT, ETM, FUNNEL, ETF"),
-    ("m33", "etm reg TRCVICTLR EVEN=1", "TRCVICTLR has no field EVEN; there are EXLEVEL_NS, "),
-    ("m33", "etm reg TRCVICTLR EVENT=x", 'TRCVICTLR.EVENT: "x" is not a number'),
-    ("m33", "etm reg TRCVICTLR EVENT", '"EVENT" is no FIELD=VALUE'),
-    ("m33", "etm reg TRCVICTLR EVENT=1 event=2", "EVENT is given twice"),
-    ("m33", "etm reg TRCVICTLR=0x100", "TRCVICTLR: the bits 0x100 are reserved"),
-    ("m33", "etm reg TRCIDR* X=1", "TRCIDR*: one register at a time is written"),
-    ("m33", "etm reg TRCIDR0 RETSTACK=1", "TRCIDR0 can only be read"),
-    ("m33", "etm reg TRCACVR0", "TRCACVR0: not in this trace unit (TRCIDR4.NUMACPAIRS is 0)"),
-    ("m33", "etm reg TRCTRACEIDR TRACEDATAID=3", "TRCTRACEIDR.TRACEDATAID: not before v4.5, this unit is v4.2"),
-    ("m4", "etm reg ETMTECR2", "ETMTECR2: not in this trace unit (ETMCCR.AddrPairs is 0)"),
-    ("m4", "etm reg ETMCR Prog=0 Stall=1", "ETMCR.Prog must be cleared by itself: write the other fields first"),
-    ("a9", "etm reg ETMLAR KEY=0", "ETMLAR: the session holds the trace unit by it; "),
-    ("m33", "etm plan --data both", "data trace: not in this trace unit (TRCIDR0.TRCDATA is 0)"),
-])
+@pytest.mark.parametrize(
+    "board, command, message",
+    [
+        ("m33", "etm reg NOSUCH", 'no register NOSUCH; "etm reg" lists them'),
+        ("m33", "etm reg TRCVICTRL", "no register TRCVICTRL; is it TRCVICTLR or "),
+        ("m33", "etm reg ETB.STS", "no component ETB on the path; there are SCS, DWT, ETM, FUNNEL, ETF"),
+        ("m33", "etm reg TRCVICTLR EVEN=1", "TRCVICTLR has no field EVEN; there are EXLEVEL_NS, "),
+        ("m33", "etm reg TRCVICTLR EVENT=x", 'TRCVICTLR.EVENT: "x" is not a number'),
+        ("m33", "etm reg TRCVICTLR EVENT", '"EVENT" is no FIELD=VALUE'),
+        ("m33", "etm reg TRCVICTLR EVENT=1 event=2", "EVENT is given twice"),
+        ("m33", "etm reg TRCVICTLR=0x100", "TRCVICTLR: the bits 0x100 are reserved"),
+        ("m33", "etm reg TRCIDR* X=1", "TRCIDR*: one register at a time is written"),
+        ("m33", "etm reg TRCIDR0 RETSTACK=1", "TRCIDR0 can only be read"),
+        ("m33", "etm reg TRCACVR0", "TRCACVR0: not in this trace unit (TRCIDR4.NUMACPAIRS is 0)"),
+        ("m33", "etm reg TRCTRACEIDR TRACEDATAID=3", "TRCTRACEIDR.TRACEDATAID: not before v4.5, this unit is v4.2"),
+        ("m4", "etm reg ETMTECR2", "ETMTECR2: not in this trace unit (ETMCCR.AddrPairs is 0)"),
+        ("m4", "etm reg ETMCR Prog=0 Stall=1", "ETMCR.Prog must be cleared by itself: write the other fields first"),
+        ("a9", "etm reg ETMLAR KEY=0", "ETMLAR: the session holds the trace unit by it; "),
+        ("m33", "etm plan --data both", "data trace: not in this trace unit (TRCIDR0.TRCDATA is 0)"),
+    ],
+)
 def test_refusals_are_one_line(board: str, command: str, message: str) -> None:
     (output,) = run(board, [command])
     (line,) = output.split("[Inferior")[0].splitlines()
     assert line.startswith(message)
 
 
-@pytest.mark.parametrize("typed, offers", [
-    ("etm reg TRCVI", ["etm reg TRCVICTLR", "etm reg TRCVIPCSSCTLR"]),
-    ("etm reg trcsynC", ["etm reg trcsynCPR"]),
-    ("etm reg ETF.ST", ["etm reg ETF.STS"]),
-    ("etm reg FUNNEL.FUN", ["etm reg FUNNEL.FUNNELCONTROL"]),
-    ("etm reg TRCVICTLR TRC", ["etm reg TRCVICTLR TRCERR=", "etm reg TRCVICTLR TRCRESET="]),
-    ("etm reg TRCVICTLR TRCERR=1 TRC", ["etm reg TRCVICTLR TRCERR=1 TRCRESET="]),
-    ("etm plan --cyc", ["etm plan --cycles"]),
-])
+@pytest.mark.parametrize(
+    "typed, offers",
+    [
+        ("etm reg TRCVI", ["etm reg TRCVICTLR", "etm reg TRCVIPCSSCTLR"]),
+        ("etm reg trcsynC", ["etm reg trcsynCPR"]),
+        ("etm reg ETF.ST", ["etm reg ETF.STS"]),
+        ("etm reg FUNNEL.FUN", ["etm reg FUNNEL.FUNNELCONTROL"]),
+        ("etm reg TRCVICTLR TRC", ["etm reg TRCVICTLR TRCERR=", "etm reg TRCVICTLR TRCRESET="]),
+        ("etm reg TRCVICTLR TRCERR=1 TRC", ["etm reg TRCVICTLR TRCERR=1 TRCRESET="]),
+        ("etm plan --cyc", ["etm plan --cycles"]),
+    ],
+)
 def test_completion(typed: str, offers: List[str]) -> None:
     (output,) = run("m33", ["complete " + typed])
     assert output.split("[Inferior")[0].splitlines() == offers
@@ -129,15 +157,19 @@ def test_no_completion_without_a_connection() -> None:
     assert run_gdb(["complete etm reg TRC"]) == ""
 
 
-@pytest.mark.parametrize("board, words", [
-    ("m33", ["comparators", "4 processor comparator inputs"]),
-    ("m7", ["external inputs", "4 inputs"]),
-    ("m4", ["comparators", "4 watchpoint inputs from the DWT's comparators (4 free)"]),
-    ("a9", ["sequencer", "3 states"]),
-])
+@pytest.mark.parametrize(
+    "board, words",
+    [
+        ("m33", ["comparators", "4 processor comparator inputs"]),
+        ("m7", ["external inputs", "4 inputs"]),
+        ("m4", ["comparators", "4 watchpoint inputs from the DWT's comparators (4 free)"]),
+        ("a9", ["sequencer", "3 states"]),
+    ],
+)
 def test_info_in_words(board: str, words: List[str]) -> None:
     short, full = run(board, ["etm info", "etm info /v"])
     rows = [re.split("  +", line.strip()) for line in short.splitlines() if line.startswith("  ")]
     assert words in rows and ["buffer", "%s circular" % ("2 KiB" if board == "m4" else "4 KiB")] == [
-        row[0] if n == 0 else row[1].split(",")[0] for row in rows if row[0] == "buffer" for n in (0, 1)]
+        row[0] if n == 0 else row[1].split(",")[0] for row in rows if row[0] == "buffer" for n in (0, 1)
+    ]
     assert re.search(r"^    (TRCIDR4.NUMACPAIRS|ETMCCR.AddrPairs)=\d ", full, re.M)

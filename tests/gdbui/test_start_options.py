@@ -22,9 +22,17 @@ def run(tmp_path: Path, commands: Sequence[str]) -> str:
 
 def test_from_one_instruction_to_another(tmp_path: Path) -> None:
     """The handler's two instructions, whatever the main program does between its interrupts."""
-    output = run(tmp_path, [
-        "break *0x%x" % FOREVER_TICK, "etm start --start-at 0x%x --stop-at 0x%x" % (FOREVER_TICK, RETURN),
-        "continue", "continue", "continue", "etm history"])
+    output = run(
+        tmp_path,
+        [
+            "break *0x%x" % FOREVER_TICK,
+            "etm start --start-at 0x%x --stop-at 0x%x" % (FOREVER_TICK, RETURN),
+            "continue",
+            "continue",
+            "continue",
+            "etm history",
+        ],
+    )
     start = "Tracing everything from 0x%08x until 0x%08x: return stack on, a sync every " % (FOREVER_TICK, RETURN)
     assert start in output
     ran = [int(address, 16) for address in re.findall(r"^\d+ +0x([0-9a-f]{8}) ", output, re.M)]
@@ -34,8 +42,10 @@ def test_from_one_instruction_to_another(tmp_path: Path) -> None:
 def test_everything_at_once_in_words(tmp_path: Path) -> None:
     wishes = "--exclude 0x60-0x63 --stop-at 0x70 --timestamps --branch-broadcast --stall --no-return-stack"
     output = run(tmp_path, ["etm start " + wishes, "etm start --data-range 0-4", "etm start --data-range 0"])
-    assert ("Tracing everything but 0x00000060-0x00000063 until 0x00000070: return stack off, a sync every 512 bytes,"
-            " timestamps, branch broadcast, stalling, 4 KiB circular.\n") in output
+    assert (
+        "Tracing everything but 0x00000060-0x00000063 until 0x00000070: return stack off, a sync every 512 bytes,"
+        " timestamps, branch broadcast, stalling, 4 KiB circular.\n"
+    ) in output
     assert "address ranges of loads and stores: data trace is off; set data to addresses, values or both\n" in output
     assert '--data-range: "0" is no range of addresses' in output
 

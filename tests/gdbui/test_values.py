@@ -111,10 +111,23 @@ def test_variables_are_those_that_a_live_gdb_shows(level: str) -> None:
 
 def test_the_demos_values() -> None:
     commands = [
-        "continue", "etm goto 13594", "etm print values[count - 1]", "etm print/x $r0", "etm print *message",
-        "etm info registers r4 lr n", "etm up", "etm info args", "etm print sentence", "etm why 13594 r4",
-        "etm writes station.table[0].handler", "etm writes 0x200000bc,1", "etm print --at 18300 $r3",
-        "etm why 18300 r3", "etm x/2xw &station.table", "etm x/s sentence", "output/x $etm_r0",
+        "continue",
+        "etm goto 13594",
+        "etm print values[count - 1]",
+        "etm print/x $r0",
+        "etm print *message",
+        "etm info registers r4 lr n",
+        "etm up",
+        "etm info args",
+        "etm print sentence",
+        "etm why 13594 r4",
+        "etm writes station.table[0].handler",
+        "etm writes 0x200000bc,1",
+        "etm print --at 18300 $r3",
+        "etm why 18300 r3",
+        "etm x/2xw &station.table",
+        "etm x/s sentence",
+        "output/x $etm_r0",
         "etm writes 0x2007ffa4",
     ]
     found = dict(zip(commands, session(commands)))
@@ -167,8 +180,12 @@ def test_behind_a_status_word_that_is_not_known_there_is_no_caller(tmp_path: Pat
     script = tmp_path / "pushed.gdb"
     script.write_text(_PUSHED)
     told = session(["continue", "etm goto 18298", "source %s" % script])[2]
-    assert told == ["EXACT False 0x13e None", "EXACT True None None", "ASSUMED False 0x13e None",
-                    "ASSUMED True 0x13e 0x21000000"]
+    assert told == [
+        "EXACT False 0x13e None",
+        "EXACT True None None",
+        "ASSUMED False 0x13e None",
+        "ASSUMED True 0x13e 0x21000000",
+    ]
 
 
 def test_frames_on_another_stack() -> None:
@@ -201,9 +218,7 @@ def test_while_gdb_itself_is_in_the_past() -> None:
     assert found[4] == ["station.table[0] = {handler = 0x163333, delivered = 1461453}"]
     assert found[5] == ["r3  0x00163333  1454899  read at the halt, not written since"]
     assert found[7] == ["station.table[0] = {handler = 0x45b <on_pressure>, delivered = <unavailable>}"]
-    assert found[8][1:3] == [
-        "#13,594  <parse_values+26>  0x00163333  rx.c:83", "[7 stores whose address is not known]"
-    ]
+    assert found[8][1:3] == ["#13,594  <parse_values+26>  0x00163333  rx.c:83", "[7 stores whose address is not known]"]
 
 
 _HALT_ALONE = """python
@@ -257,9 +272,11 @@ def test_what_does_not_hold_is_told_once() -> None:
         ("etm print --at 99999 1", "--at 99999: the instructions are numbered 1 to 18364"),
         ("etm x", "ADDRESS is missing. Usage: etm x [/FMT] [--at N] [--id ID] ADDRESS"),
         ("etm info locals x", "etm info locals takes no names: etm print x"),
-        ("etm info registers r16",
-         'no register "r16"; there are r0 to r12, sp, lr, pc, xpsr, n, z, c, v, msp, psp, control,'
-         " s0 to s31, fpscr"),
+        (
+            "etm info registers r16",
+            'no register "r16"; there are r0 to r12, sp, lr, pc, xpsr, n, z, c, v, msp, psp, control,'
+            " s0 to s31, fpscr",
+        ),
         ("etm info things", 'TOPIC: "things" is none of: registers, locals, args'),
         ("etm why", "a register is missing: etm why r3, or etm why N r3"),
         ("etm why 30", "a register is missing: etm why 30 r3"),
@@ -289,7 +306,7 @@ def test_recovery_can_be_off_and_memory_volatile() -> None:
     commands += ["set etm volatile 0x200000bc,4", "etm print station.table[0].handler"]
     found = dict(zip(commands, session(commands)))
     assert found["output $etm_r3"] == ["void"]
-    off = "the past's registers and memory are not worked out: \"set etm recovery assumed\" has them"
+    off = 'the past\'s registers and memory are not worked out: "set etm recovery assumed" has them'
     assert found["etm info registers"] == [off]
     assert found["etm backtrace"][0] == "#0  dispatch (...) at rx.c:121"
     assert found["output/x $etm_r3"] == ["0x163333"]
@@ -298,8 +315,9 @@ def test_recovery_can_be_off_and_memory_volatile() -> None:
 
 def test_where_stores_were_not_looked_for() -> None:
     commands = ["break swap", "continue", "set etm drain lazy", "continue", "set var copy[0] = 3", "continue"]
-    found = session([*commands, "etm writes numbers[4]", "etm goto -30", "etm info registers xpsr"],
-                    program=elf("algorithms-O0"))
+    found = session(
+        [*commands, "etm writes numbers[4]", "etm goto -30", "etm info registers xpsr"], program=elf("algorithms-O0")
+    )
     why = "behind a halt at which something may have been changed"
     assert re.match(r"\[not looked at: what ran before instruction [\d,]+, %s\]$" % why, found[6][-1])
     assert re.search(r" N=[01] Z=[01] C=[01] V=[01] ", found[8][0])
@@ -341,9 +359,7 @@ def test_a_core_that_is_not_halted() -> None:
 def test_completion() -> None:
     lines = ["complete etm info reg", "complete etm print station.ta", "complete etm why s", "complete etm x sentence"]
     found = session(["continue", *lines, "complete etm set recovery ", "complete set etm recovery l"])
-    assert found[1:5] == [
-        ["etm info registers"], ["etm print station.table"], ["etm why sp"], ["etm x sentence"]
-    ]
+    assert found[1:5] == [["etm info registers"], ["etm print station.table"], ["etm why sp"], ["etm x sentence"]]
     assert found[6] == ["set etm recovery likely"]
 
 
@@ -368,7 +384,7 @@ _LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 
 def _wrapper(folder: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrapper = folder / "gdb-multiarch"
-    wrapper.write_text("#!/bin/sh\nexec %s \"$@\"\n" % command)
+    wrapper.write_text('#!/bin/sh\nexec %s "$@"\n' % command)
     wrapper.chmod(0o755)
     monkeypatch.setenv("PATH", "%s:%s" % (folder, os.environ["PATH"]))
 

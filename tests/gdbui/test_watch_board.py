@@ -13,8 +13,10 @@ from tests.gdb_session import run_gdb
 from tests.gdbui.test_filter_board import Wanted, branches, cut, history, instructions, session, truth
 
 
-@pytest.mark.parametrize("board, filters", [
-    ("m33", ["start IRQ1_Handler", "stop note"]), ("m33", ["stop pend"]), ("m7", ["start pend", "stop IRQ1_Handler"])])
+@pytest.mark.parametrize(
+    "board, filters",
+    [("m33", ["start IRQ1_Handler", "stop note"]), ("m33", ["stop pend"]), ("m7", ["start pend", "stop IRQ1_Handler"])],
+)
 def test_from_a_function_to_another(board: str, filters: List[str], tmp_path: Path) -> None:
     path = elf("interrupts")
     output = session(board, path, tmp_path, filters)
@@ -44,11 +46,25 @@ def test_aligned_blocks_of_an_m7(kind: str, tmp_path: Path) -> None:
 def test_a_watchpoint_takes_its_own(tmp_path: Path) -> None:
     """GDB's watchpoint has comparator 0, the filter comparator 3, and both work; after "etm disconnect" it is free."""
     path = elf("interrupts")
-    output = run_gdb([
-        "file %s" % path, "etm connect board:m33 --elf %s --etb-size 1M" % path, "etm filter start pend",
-        "etm plan", "etm start", "output/x *(unsigned *) 0xe0001058", "echo \\n", "continue", "etm history -1",
-        "etm diff", "monitor reset halt", "watch *(unsigned *) 0x20000000", "continue", "etm history -1",
-        "etm disconnect"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:m33 --elf %s --etb-size 1M" % path,
+            "etm filter start pend",
+            "etm plan",
+            "etm start",
+            "output/x *(unsigned *) 0xe0001058",
+            "echo \\n",
+            "continue",
+            "etm history -1",
+            "etm diff",
+            "monitor reset halt",
+            "watch *(unsigned *) 0x20000000",
+            "continue",
+            "etm history -1",
+            "etm disconnect",
+        ]
+    )
     assert "DWT_FUNCTION3  0x00000402  DATAVSIZE=1 MATCH=2  tell the trace unit of it" in output
     assert "0x50000402" in output and "As planned: " in output and "Hardware watchpoint 1" in output
     assert "Traceback" not in output
@@ -57,7 +73,14 @@ def test_a_watchpoint_takes_its_own(tmp_path: Path) -> None:
 def test_a_point_that_may_be_missed_is_told() -> None:
     """An instruction in an IT block (IHI 0064, 4.2.4): 0x130 of branches.elf is IT."""
     path = elf("branches")
-    output = run_gdb(["file %s" % path, "etm connect board:m33 --elf %s" % path, "etm filter start *0x132",
-                      "etm on exec *0x13c do mark", "etm filter stop *0x130"])
+    output = run_gdb(
+        [
+            "file %s" % path,
+            "etm connect board:m33 --elf %s" % path,
+            "etm filter start *0x132",
+            "etm on exec *0x13c do mark",
+            "etm filter stop *0x130",
+        ]
+    )
     assert output.count("is in the shadow of an IT instruction and may be missed; take that, 0x00000130") == 1
     assert "note: 0x0000013c is in the shadow of an IT instruction and may be missed; take that, 0x0000013a" in output

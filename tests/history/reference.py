@@ -22,9 +22,7 @@ _FRAME = 0x20
 class Act:
     """One activation of a function, or an exception."""
 
-    def __init__(
-        self, function: Optional[str], up: Optional[Act], back: Optional[int], called: Optional[int]
-    ) -> None:
+    def __init__(self, function: Optional[str], up: Optional[Act], back: Optional[int], called: Optional[int]) -> None:
         self.function = function
         self.up = up
         self.back = back

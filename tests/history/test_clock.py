@@ -64,9 +64,7 @@ def told(made: History, first: int = 1, last: Optional[int] = None) -> List[Told
 
 def test_table_a_8() -> None:
     # Three branches: at 0x1000; the fourth instruction after it, not taken; the second after that.
-    example = history(
-        1, Cycles(1, None), 4, Timestamp(2, 600, 6), 2, Cycles(3, 18), Timestamp(4, 1600, 16)
-    )
+    example = history(1, Cycles(1, None), 4, Timestamp(2, 600, 6), 2, Cycles(3, 18), Timestamp(4, 1600, 16))
     assert told(example) == [
         (1, Count(None, None), None),
         (5, None, 600),

@@ -15,7 +15,16 @@ from gdb_etm.profiles.library import find, load, own, own_lines, profiles
 from gdb_etm.profiles.profile import PartId, ProfileError
 
 BUILT_IN = (
-    "imxrt1176", "lpc4330", "mps2-an505", "mps3-an547", "nrf5340", "rp2350", "stm32f407", "stm32h743", "zynq7000")
+    "imxrt1176",
+    "lpc4330",
+    "mps2-an505",
+    "mps3-an547",
+    "nrf5340",
+    "rp2350",
+    "stm32f407",
+    "stm32h743",
+    "zynq7000",
+)
 GOOD = """
 title = "A chip"
 sources = ["its manual"]
@@ -121,17 +130,24 @@ def test_what_lies_in_the_working_directory_is_told_and_not_used(
     assert find(PART) is None
     assert list(own_lines([PartId(0x020, 0x450)])) == []
     assert list(own_lines([PartId(0x020, 0x450), PART])) == [
-        "note: ./mine.etm.toml knows this chip, and is used only when it is named: etm connect --profile mine"]
+        "note: ./mine.etm.toml knows this chip, and is used only when it is named: etm connect --profile mine"
+    ]
     (tmp_path / "mine.etm.toml").rename(tmp_path / "rp2350.etm.toml")
     assert list(own_lines([PART]))[0].endswith("etm connect --profile ./rp2350.etm.toml")
 
 
-NESTED = {"lists": "a = " + "[" * 50000, "tables": "a = " + "{a=" * 50000, "keys": "a." * 5000 + "a = 1",
-          "headers": "[" + "a." * 5000 + "a]"}
+NESTED = {
+    "lists": "a = " + "[" * 50000,
+    "tables": "a = " + "{a=" * 50000,
+    "keys": "a." * 5000 + "a = 1",
+    "headers": "[" + "a." * 5000 + "a]",
+}
 HOSTILE = {
     **{kind: text.encode() for kind, text in NESTED.items()},
     "lines": b"a = " + b"[\n" * 5000,
-    "text": b"\xff\xfe\x00", "long": b"#" * (1 << 20), "escapes": b'"\\u001b[2J" = 1',
+    "text": b"\xff\xfe\x00",
+    "long": b"#" * (1 << 20),
+    "escapes": b'"\\u001b[2J" = 1',
 }
 
 
@@ -173,22 +189,25 @@ def test_words_of_a_profile_send_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert load(str(tmp_path / "a.toml")).title == "A ?[2J?chip"
 
 
-@pytest.mark.parametrize("text, message", [
-    ("title =", "Invalid value"),
-    ("title = 1\nsources = ['x']", "title must be a text"),
-    ("title = 'x'", "sources is missing"),
-    ("title = 'x'\nsources = []", "sources is empty"),
-    ("title = 'x'\nsources = [1]", "sources must be a list of texts"),
-    (GOOD + "\ncolour = 3", "enable: colour is unknown"),
-    ("colour = 3\n" + GOOD, "colour is unknown"),
-    (GOOD.replace("0x1004", "0x1002"), "words are at multiples of 4"),
-    (GOOD.replace("mask = 0x30", "mask = -1"), "mask must be from 0 to 0xffffffff"),
-    (GOOD.replace("mask = 0x30", "mask = true"), "mask must be from 0"),
-    (GOOD.replace("[identity]", "[[identity]]"), "identity must be a table"),
-    (GOOD.replace("[identity]\naddress = 0x1000\nvalue = 0x12", ""), "might write to another chip"),
-    (GOOD + "\n[[funnel-port]]\nfunnel = 0\nport = 8", "port must be from 0 to 0x7"),
-    (GOOD + "\n[inputs]\nx = 256", "x must be from 0 to 0xff"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("title =", "Invalid value"),
+        ("title = 1\nsources = ['x']", "title must be a text"),
+        ("title = 'x'", "sources is missing"),
+        ("title = 'x'\nsources = []", "sources is empty"),
+        ("title = 'x'\nsources = [1]", "sources must be a list of texts"),
+        (GOOD + "\ncolour = 3", "enable: colour is unknown"),
+        ("colour = 3\n" + GOOD, "colour is unknown"),
+        (GOOD.replace("0x1004", "0x1002"), "words are at multiples of 4"),
+        (GOOD.replace("mask = 0x30", "mask = -1"), "mask must be from 0 to 0xffffffff"),
+        (GOOD.replace("mask = 0x30", "mask = true"), "mask must be from 0"),
+        (GOOD.replace("[identity]", "[[identity]]"), "identity must be a table"),
+        (GOOD.replace("[identity]\naddress = 0x1000\nvalue = 0x12", ""), "might write to another chip"),
+        (GOOD + "\n[[funnel-port]]\nfunnel = 0\nport = 8", "port must be from 0 to 0x7"),
+        (GOOD + "\n[inputs]\nx = 256", "x must be from 0 to 0xff"),
+    ],
+)
 def test_files_that_are_wrong(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text(text, "utf-8")
     with pytest.raises(ProfileError, match=message):

@@ -29,9 +29,7 @@ def ids(*names: str) -> Set[int]:
 INDIRECT = ids("BX", "BXJ", "TBB", "TBH", "RFEDA", "RFEDB", "RFEIA", "RFEIB", "ERET")
 LISTS = ids("POP", "LDM", "LDMDA", "LDMDB", "LDMIB")
 # A32 data processing with PC as destination branches; MOVW and the like with PC are unpredictable.
-A32_WRITERS = ids(
-    *"AND EOR SUB RSB ADD ADC SBC RSC ORR MOV BIC MVN LSL LSR ASR ROR RRX ADR LDR LDRT".split()
-)
+A32_WRITERS = ids(*"AND EOR SUB RSB ADD ADC SBC RSC ORR MOV BIC MVN LSL LSR ASR ROR RRX ADR LDR LDRT".split())
 T16_WRITERS = ids("ADD", "MOV")
 T32_WRITERS = ids("LDR", "LDRT")
 

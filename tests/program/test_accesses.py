@@ -18,12 +18,8 @@ from gdb_etm.program.isa import Isa
 THUMB = capstone.CS_MODE_THUMB | capstone.CS_MODE_V8
 SAMPLES = 60000
 
-LOADS_ARM = tuple(
-    "ldr ldm lda ldc pop tbb tbh rfe vldr vldm vld1 vld2 vld3 vld4 vpop vlldm fldm".split()
-)
-STORES_ARM = tuple(
-    "str stm stl stc push srs vstr vstm vst1 vst2 vst3 vst4 vpush vlstm blxns fstm".split()
-)
+LOADS_ARM = tuple("ldr ldm lda ldc pop tbb tbh rfe vldr vldm vld1 vld2 vld3 vld4 vpop vlldm fldm".split())
+STORES_ARM = tuple("str stm stl stc push srs vstr vstm vst1 vst2 vst3 vst4 vpush vlstm blxns fstm".split())
 
 
 def verdict_arm(name: str) -> Access:

@@ -100,12 +100,15 @@ def test_what_else_is_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("changes, message", [
-    ([(".text", SIZE, 0xFFFFFFFF)], "section .text of 4294967295 bytes; at most 1073741824 are read"),
-    ([(".bss", SIZE, 0xFFFFFFFF)], "section .bss of 4294967295 bytes"),
-    ([(".symtab", OFFSET, 0x3FFFFFFF)], "is cut short: section .symtab ends at byte "),
-    ([(".debug_line", TYPE, 8)], "section .debug_line has a size and no content"),
-])
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ([(".text", SIZE, 0xFFFFFFFF)], "section .text of 4294967295 bytes; at most 1073741824 are read"),
+        ([(".bss", SIZE, 0xFFFFFFFF)], "section .bss of 4294967295 bytes"),
+        ([(".symtab", OFFSET, 0x3FFFFFFF)], "is cut short: section .symtab ends at byte "),
+        ([(".debug_line", TYPE, 8)], "section .debug_line has a size and no content"),
+    ],
+)
 def test_sizes_are_not_believed(name: str, changes: List[Tuple[str, int, int]], message: str, tmp_path: Path) -> None:
     assert message in refusal(READERS[name], damaged(tmp_path / "program.elf", *changes))
 
@@ -131,13 +134,16 @@ class Broken:
         raise self.error
 
 
-@pytest.mark.parametrize("error, told", [
-    (KeyError(92), "KeyError 92"),
-    (AssertionError(), "AssertionError"),
-    (MemoryError(), "MemoryError"),
-    (RecursionError("maximum recursion depth exceeded"), "maximum recursion depth exceeded"),
-    (ValueError("two\nlines"), "two lines"),
-])
+@pytest.mark.parametrize(
+    "error, told",
+    [
+        (KeyError(92), "KeyError 92"),
+        (AssertionError(), "AssertionError"),
+        (MemoryError(), "MemoryError"),
+        (RecursionError("maximum recursion depth exceeded"), "maximum recursion depth exceeded"),
+        (ValueError("two\nlines"), "two lines"),
+    ],
+)
 @pytest.mark.parametrize("name", READERS)
 def test_whatever_is_raised_is_one_line(
     name: str, error: BaseException, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -191,8 +197,11 @@ def test_compressed_lines_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     at = headers(data)[".debug_line"]
     offset, size = struct.unpack_from("<2I", data, at + OFFSET)
     packed = struct.pack("<3I", 1, size, 1) + zlib.compress(data[offset : offset + size])
-    changes = [(".debug_line", FLAGS, COMPRESSED), (".debug_line", OFFSET, len(data)),
-               (".debug_line", SIZE, len(packed))]
+    changes = [
+        (".debug_line", FLAGS, COMPRESSED),
+        (".debug_line", OFFSET, len(data)),
+        (".debug_line", SIZE, len(packed)),
+    ]
     damaged(path, *changes)
     with open(path, "ab") as file:
         file.write(packed)

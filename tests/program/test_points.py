@@ -19,21 +19,24 @@ def reader(*halves: int) -> Callable[[int, int], bytes]:
     return lambda address, size: code[address - 0x100 : address - 0x100 + size]
 
 
-@pytest.mark.parametrize("halves, address, words", [
-    ((0xE97F, 0xE97F, NOP), 0x100, "is SG"),
-    ((NOP, 0xF00F, 0xC805), 0x102, "ends a low-overhead loop"),         # LE LR, label
-    ((NOP, 0xF02F, 0xC805), 0x102, "ends a low-overhead loop"),         # LE label
-    ((NOP, 0xF040, 0xE001), 0x102, ""),                                 # DLS
-    ((NOP, IT, NOP, NOP), 0x104, "take that, 0x00000102"),
-    ((NOP, IT, NOP, NOP), 0x106, ""),
-    ((NOP, IT, NOP, NOP), 0x102, ""),
-    ((ITTE, *WIDE, NOP, NOP, NOP), 0x102, "take that, 0x00000100"),
-    ((ITTE, *WIDE, NOP, NOP, NOP), 0x106, "take that, 0x00000100"),
-    ((ITTE, *WIDE, NOP, NOP, NOP), 0x108, "take that, 0x00000100"),
-    ((ITTE, *WIDE, NOP, NOP, NOP), 0x10A, ""),
-    ((*WIDE, NOP), 0x102, ""),                                          # no instruction begins there
-    ((NOP,), 0x200, ""),                                                # nothing is there
-])
+@pytest.mark.parametrize(
+    "halves, address, words",
+    [
+        ((0xE97F, 0xE97F, NOP), 0x100, "is SG"),
+        ((NOP, 0xF00F, 0xC805), 0x102, "ends a low-overhead loop"),  # LE LR, label
+        ((NOP, 0xF02F, 0xC805), 0x102, "ends a low-overhead loop"),  # LE label
+        ((NOP, 0xF040, 0xE001), 0x102, ""),  # DLS
+        ((NOP, IT, NOP, NOP), 0x104, "take that, 0x00000102"),
+        ((NOP, IT, NOP, NOP), 0x106, ""),
+        ((NOP, IT, NOP, NOP), 0x102, ""),
+        ((ITTE, *WIDE, NOP, NOP, NOP), 0x102, "take that, 0x00000100"),
+        ((ITTE, *WIDE, NOP, NOP, NOP), 0x106, "take that, 0x00000100"),
+        ((ITTE, *WIDE, NOP, NOP, NOP), 0x108, "take that, 0x00000100"),
+        ((ITTE, *WIDE, NOP, NOP, NOP), 0x10A, ""),
+        ((*WIDE, NOP), 0x102, ""),  # no instruction begins there
+        ((NOP,), 0x200, ""),  # nothing is there
+    ],
+)
 def test_where_a_comparator_may_miss(halves: tuple, address: int, words: str) -> None:
     found = doubt_of(reader(*halves), address, 0x100)
     assert words in found and bool(words) == bool(found)

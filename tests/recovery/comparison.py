@@ -93,7 +93,9 @@ def differences(lifted: Lifted, placed: Placed, runs: Processor, before: State, 
     found = [
         "place %d: %#x, Unicorn %#x" % (place, value, state[place])
         for place, value in result.places.items()
-        if value is not None and place in state and place not in _NOT_COMPARED
+        if value is not None
+        and place in state
+        and place not in _NOT_COMPARED
         and (value ^ state[place]) & MEANT.get(place, MASK)
     ]
     return found + _memory(result, step) + _next(result, lifted, placed, step)

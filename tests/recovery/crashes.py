@@ -82,8 +82,13 @@ class Halt(NamedTuple):
         path = elf(self.crash.program)
         writable = load_writable(path)
         stacks = [self.registers[name] for name in ("sp", "msp", "psp")]
-        rules = Rules(limit=limit, ram=tuple(regions(writable, stacks, True)), frames=load_frames([path]),
-                      stacks=tuple(writable), bit_band=self.crash.board == "m4")
+        rules = Rules(
+            limit=limit,
+            ram=tuple(regions(writable, stacks, True)),
+            frames=load_frames([path]),
+            stacks=tuple(writable),
+            bit_band=self.crash.board == "m4",
+        )
         return Recovery(self.history, State(self.registers, self.read), rules=rules)
 
     def read(self, address: int, size: int) -> Optional[bytes]:
@@ -187,6 +192,8 @@ def compare(halt: Halt, recovery: Recovery) -> Comparison:
                 continue
             known[value.tier] += 1
             if value.value != true[name]:
-                wrong.append("%s before #%d: %#x, not %#x (%s)" % (
-                    name, number, value.value, true[name], value.tier.name.lower()))
+                wrong.append(
+                    "%s before #%d: %#x, not %#x (%s)"
+                    % (name, number, value.value, true[name], value.tier.name.lower())
+                )
     return Comparison((count + 1) * len(NAMES), tuple(known), wrong)

@@ -29,7 +29,14 @@ from tests.recovery.crashes import (
 
 BOARDS = ("m33", "m7", "m4")
 EVERYWHERE = (
-    "call_odd", "call_null", "call_even", "call_unmapped", "exc_return", "overflow", "divide", "unaligned_pair",
+    "call_odd",
+    "call_null",
+    "call_even",
+    "call_unmapped",
+    "exc_return",
+    "overflow",
+    "divide",
+    "unaligned_pair",
     "guarded_write",
 )
 """Ways to crash that are tried on every board: on the main stack, halted where HardFault begins."""
@@ -62,7 +69,8 @@ def looked_at(crash: Crash, folder: Path) -> Tuple[Halt, Comparison]:
     halt = halt_of(crash, folder)
     history = halt.history
     assert [history.instruction(number + 1).address for number in range(len(history))] == [
-        address for address, _ in halt.told[:-1]]
+        address for address, _ in halt.told[:-1]
+    ]
     assert {name: halt.registers[name] for name in WHOLE} == {name: halt.truth[-1][1][name] for name in WHOLE}
     gaps = [one for _, one in history.interruptions() if isinstance(one, Gap)]
     assert [gap.reason for gap in gaps] == [GapReason.TRACE_ON]
@@ -81,8 +89,14 @@ def test_the_past_is_known_however_it_crashed(way: str, board: str, tmp_path: Pa
     assert found.percent(Tier.EXACT) > 68
     fault = [one for _, one in halt.history.interruptions() if isinstance(one, Exception_) and one.vector == 3][-1]
     path = elf("integers")
-    expected = {"call_odd": NOTHING + 0x15C, "call_null": 0, "call_even": symbol(path, "mix"),
-                "call_unmapped": 0xDEADBEEE, "divide": symbol(path, "divide"), "unaligned_pair": symbol(path, "pair")}
+    expected = {
+        "call_odd": NOTHING + 0x15C,
+        "call_null": 0,
+        "call_even": symbol(path, "mix"),
+        "call_unmapped": 0xDEADBEEE,
+        "divide": symbol(path, "divide"),
+        "unaligned_pair": symbol(path, "pair"),
+    }
     if way in expected:
         assert fault.return_address == expected[way]
 

@@ -224,7 +224,13 @@ def test_a_branch_to_an_even_address_faults_there() -> None:
     recovery = jumped([CODE, Taken(3, JUMPS_TO)], memory, r4=JUMPS_TO, **registers)
     assert not recovery.findings
     assert [recovery.register(1, name).value for name in ("r0", "r4", "r12", "lr", "sp", "z")] == [
-        6, JUMPS_TO, 12, 0x77, TOP, 1]
+        6,
+        JUMPS_TO,
+        12,
+        0x77,
+        TOP,
+        1,
+    ]
 
 
 def test_where_an_instruction_runs_after_an_interrupt_the_branch_led_to_thumb_code() -> None:

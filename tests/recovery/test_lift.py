@@ -322,9 +322,7 @@ class TestArmv81M:
         assert (execute(narrow(0xF041, 0xC001), lr=7).taken, changed(narrow(0xF041, 0xC001), lr=7)) == (1, {})
         assert changed(narrow(0xF041, 0xE001), r1=5) == {LR: 5}
 
-    @pytest.mark.parametrize(
-        "second, no", [(0x8002, 9), (0x9002, 10), (0xA002, 0xFFFFFFF6), (0xB002, 0xFFFFFFF7)]
-    )
+    @pytest.mark.parametrize("second, no", [(0x8002, 9), (0x9002, 10), (0xA002, 0xFFFFFFF6), (0xB002, 0xFFFFFFF7)])
     def test_conditional_selects(self, second: int, no: int) -> None:
         code = narrow(0xEA51, second)  # csel and its like r0, r1, r2, eq
         assert execute(code, r1=5, r2=9, z=1).places[R0] == 5

@@ -136,7 +136,7 @@ def touched(recovery: Recovery, kind: int, address: int) -> List[Touched]:
 @pytest.mark.parametrize("kind, count", [(2, 8), (3, 8), (4, 16)])
 def test_accesses_are_found_in_all_pieces(kind: int, count: int) -> None:
     ran = run(STORES)
-    whole, = touched(ran.recovery(), kind, X)
+    (whole,) = touched(ran.recovery(), kind, X)
     parts = touched(ran.recovery(Rules(window=12)), kind, X)
     assert len(whole.numbers) == count and len(parts) > 2
     assert sorted(number for part in parts for number in part.numbers) == list(whole.numbers)
@@ -146,7 +146,8 @@ def test_what_may_have_been_accessed_is_told_apart() -> None:
     ran = run(STORES + LOST, ram={DEVICE: P})
     last = len(ran.history)
     assert [ran.recovery().touched(last, kind, X, 4) for kind in (2, 3)] == [
-        Touched(1, last, tuple(range(4, 60, 7)), (last - 3,)), Touched(1, last, tuple(range(8, 60, 7)), (last - 2,))
+        Touched(1, last, tuple(range(4, 60, 7)), (last - 3,)),
+        Touched(1, last, tuple(range(8, 60, 7)), (last - 2,)),
     ]
 
 

@@ -146,9 +146,10 @@ def test_what_others_write_tells_nothing() -> None:
     assert first_sp(ran, EXACT._replace(volatile=((STACK - 0x800, LIMIT),))) == STACK
 
 
-@pytest.mark.parametrize("hole, known", [
-    ((LIMIT, 4), False), ((ELSEWHERE, 64), False), ((TOP - 0x100, 0x100), False), ((TOP - 0x400, 0x400), True)
-])
+@pytest.mark.parametrize(
+    "hole, known",
+    [((LIMIT, 4), False), ((ELSEWHERE, 64), False), ((TOP - 0x100, 0x100), False), ((TOP - 0x400, 0x400), True)],
+)
 def test_what_cannot_be_read_tells_nothing(hole: Tuple[int, int], known: bool) -> None:
     ran = pushed()
     whole = ran.end.read

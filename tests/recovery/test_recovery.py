@@ -163,7 +163,10 @@ f:  push {r4, lr}
     movs r3, #0
     pop {r4, lr}
     bx lr
-""" % (DEVICE, ELSEWHERE.strip())
+""" % (
+    DEVICE,
+    ELSEWHERE.strip(),
+)
 
 
 def test_a_call_keeps_registers() -> None:

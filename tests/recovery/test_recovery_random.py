@@ -87,9 +87,7 @@ def test_no_value_is_wrong(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 110))
 def test_no_model_contradicts_the_truth(seed: int) -> None:
     found = ran(seed)
-    facts = [
-        Fact(number, name, one[name]) for number, one in enumerate(found.before, 1) for name in NAMES
-    ]
+    facts = [Fact(number, name, one[name]) for number, one in enumerate(found.before, 1) for name in NAMES]
     recovery = Recovery(found.history, found.end, found.begin, Rules(limit=Tier.EXACT), facts)
     recovery.solve()
     assert not recovery.findings

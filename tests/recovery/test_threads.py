@@ -177,7 +177,8 @@ def test_another_thread_after_all_is_a_finding() -> None:
     assert "it was another thread than that left at #3 that went on" in [one.text for one in recovery.findings]
 
 
-CALLING = """
+CALLING = (
+    """
     movs r1, #7
     bl function
     nop
@@ -195,7 +196,9 @@ leaf:
     movs r5, #1
     pop {r5, pc}
 two:
-""" + SOURCE[SOURCE.index("    movs r1, #2") :]
+"""
+    + SOURCE[SOURCE.index("    movs r1, #2") :]
+)
 FUNCTION, DEEP, AFTER = CODE + 10, CODE + 24, CODE + 20
 
 
@@ -260,9 +263,7 @@ REQUESTS = [("O0", "m4", 50001), ("O0", "m33", 30001), ("Os", "m33", 70001), ("O
 
 
 @pytest.mark.parametrize("level, board, halt", REQUESTS)
-def test_a_kernel_that_answers_in_the_frames_of_its_threads(
-    level: str, board: str, halt: int, tmp_path: Path
-) -> None:
+def test_a_kernel_that_answers_in_the_frames_of_its_threads(level: str, board: str, halt: int, tmp_path: Path) -> None:
     # Some of these are halted in a handler that no other one of its kind came before.
     program = "requests-" + level
     run = Run(prepare(program, tmp_path, halt, board), program, board)

@@ -78,8 +78,18 @@ _VALUES = some.recursive(
     _LEAVES, lambda inner: some.one_of(some.lists(inner, max_size=4), some.dictionaries(_FIELDS, inner, max_size=5))
 )
 _SOURCE: Any = {"name": "ETM_0", "protocol": "etmv4", "registers": {"TRCCONFIGR": 0}, "core": ["cpu_0", "Cortex-M33"]}
-_CAPTURE: Any = {"data": "AAAA", "sources": [_SOURCE], "format": "coresight", "end": "WRAPPED", "name": "halt",
-                 "files": [], "whole": True, "begin": {"r0": 0}, "halt": {"pc": 0}, "settings": {"recovery": "assumed"}}
+_CAPTURE: Any = {
+    "data": "AAAA",
+    "sources": [_SOURCE],
+    "format": "coresight",
+    "end": "WRAPPED",
+    "name": "halt",
+    "files": [],
+    "whole": True,
+    "begin": {"r0": 0},
+    "halt": {"pc": 0},
+    "settings": {"recovery": "assumed"},
+}
 
 
 def _request(op: str, fields: Any, capture: bool) -> Any:

@@ -114,9 +114,10 @@ def test_a_long_run_can_be_interrupted(path: Counting) -> None:
     run = target.answer(b"bc")
     assert next(run) is None
     assert target.interrupted() == b"T02" and 1 < motion.number < motion.last
-    assert list(target.answer(b"g"))[0] == b"x" * 8 * 15 + (motion.path.address(motion.number) or 0).to_bytes(
-        4, "little"
-    ).hex().encode() + b"x" * 8
+    assert (
+        list(target.answer(b"g"))[0]
+        == b"x" * 8 * 15 + (motion.path.address(motion.number) or 0).to_bytes(4, "little").hex().encode() + b"x" * 8
+    )
 
 
 @pytest.mark.parametrize("run", [b"bs", b"bc", b"s", b"c", b"vCont;s:1;c", b"vCont;r1000,1010:1"])
@@ -159,8 +160,9 @@ def test_of_the_threads_only_what_ran_is_listed(path: Counting) -> None:
 
 
 def test_a_watchpoint_looks_no_farther_back_than_it_has_to(path: Counting) -> None:
-    past = Parts(path, [Touched(1, 1000, (100,), ()), Touched(1001, 2000, (1500,), ()),
-                        Touched(2001, path.length, (), ())])
+    past = Parts(
+        path, [Touched(1, 1000, (100,), ()), Touched(1001, 2000, (1500,), ()), Touched(2001, path.length, (), ())]
+    )
     motion = motion_on(path, past)
     motion.watch(STORES, 0x20000000, 4)
     assert list(motion.run(True))[-1] == Stopped(1500, Why.WATCHPOINT, None, (2, 0x20000000))

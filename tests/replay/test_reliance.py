@@ -95,8 +95,9 @@ def test_words() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "1", "1,", ",1", "0x,1", "1,0", "-1,2", "0xFFFFFFFF,2", "1,%d" % 10**30, "0x1_0,1", "\u0661,1"]
-    + [" ".join(["0,1"] * 65)]
+    "text",
+    ["x", "1", "1,", ",1", "0x,1", "1,0", "-1,2", "0xFFFFFFFF,2", "1,%d" % 10**30, "0x1_0,1", "\u0661,1"]
+    + [" ".join(["0,1"] * 65)],
 )
 def test_what_is_no_region_is_refused(text: str) -> None:
     with pytest.raises(ValueError):

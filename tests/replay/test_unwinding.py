@@ -14,7 +14,8 @@ from tests.gdb_session import run_gdb
 _PLACES = 6
 _CHAINED = 0xFFFFFFFE
 
-LOOK = """python
+LOOK = (
+    """python
 import gdb, re
 for _ in range(%d):
     gdb.execute("reverse-continue", False, True)
@@ -28,7 +29,9 @@ for _ in range(%d):
         break
     print("TOLD", where.group(1).replace(",", ""), [names[index + 1][2:] for index in signals], len(names))
 end
-""" % _PLACES
+"""
+    % _PLACES
+)
 
 
 def truth(path: Path) -> Tuple[List[int], Dict[int, Tuple[int, int]]]:

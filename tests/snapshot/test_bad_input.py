@@ -130,7 +130,8 @@ def test_devices_that_the_list_lacks_are_told_and_passed_over(tmp_path: Path) ->
     capture = changed(tmp_path, "trace.ini", "cpu_0=etm_0\n", more)
     assert [(source.name, source.core and source.core.name) for source in capture.sources] == [("etm_0", "cpu_0")]
     assert capture.notes == (
-        "%s:10: not in the device list, and passed over: cpu_1, etm_1, cpu_2, etm_2" % (tmp_path / "trace.ini"),)
+        "%s:10: not in the device list, and passed over: cpu_1, etm_1, cpu_2, etm_2" % (tmp_path / "trace.ini"),
+    )
     capture = changed(tmp_path, "trace.ini", "etm_0=ETB_0\n", "etm_9=ETB_0\netm_0=ETB_0\netm_8=ETB_9\n")
     assert [source.name for source in capture.sources] == ["etm_0"]
     assert capture.notes[0].endswith("trace.ini:8: not in the device list, and passed over: etm_9, etm_8")
@@ -145,7 +146,9 @@ def test_one_buffer_that_is_missing_leaves_the_others(tmp_path: Path) -> None:
     (capture,) = read_snapshot(path)
     assert capture.buffer == GOOD["trace.bin"].encode() and capture.name == path + ", buffer ETB_0"
     assert [note.rpartition("trace.ini:")[2] for note in capture.notes] == [
-        "2: no section [buffer2] for this buffer", "13: gone.bin: no such file"]
+        "2: no section [buffer2] for this buffer",
+        "13: gone.bin: no such file",
+    ]
     with pytest.raises(SnapshotError, match="gone.bin: no such file"):
         read_snapshot(path, "ETB_1")
     assert [one.notes for one in read_snapshot(path, "ETB_0")] == [()]

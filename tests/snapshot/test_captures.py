@@ -86,8 +86,9 @@ def test_devices_that_the_list_lacks_are_noted() -> None:
     """DS-5 names all cores of the chip in trace.ini, and lists the devices that the trace is of."""
     (capture,) = read_snapshot(capture_folder("trace_cov_a15"))
     (note,) = capture.notes
-    assert note.endswith("trace.ini:16: not in the device list, and passed over: "
-                         "Cortex-A7_0, Cortex-A7_1, Cortex-A7_2, Cortex-A15_1")
+    assert note.endswith(
+        "trace.ini:16: not in the device list, and passed over: " "Cortex-A7_0, Cortex-A7_1, Cortex-A7_2, Cortex-A15_1"
+    )
 
 
 def test_one_buffer_is_read_by_its_name() -> None:

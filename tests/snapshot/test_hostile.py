@@ -147,15 +147,18 @@ def test_names_send_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert "'?[2J' is not a number" in refusal(folder_with(tmp_path, "cpu_0.ini", "4096", "\x1b[2J"))
 
 
-@pytest.mark.parametrize("content, told", [
-    (b"\x7fELF\x01\x01\x01", "it is an ELF file, and no snapshot folder; name it with --elf, behind the folder"),
-    (b"PERFILE2\0\0", "it is a recording of Linux perf, and no snapshot folder; "),
-    (b"PK\x03\x04rest", "it is a zip archive; unpack it, and name the folder"),
-    (b"\x1f\x8b\x08", "it is packed by gzip; unpack it"),
-    (b"[device]\n", "it is one file of a snapshot; name its folder, in which there is snapshot.ini"),
-    (b"\x00" * 11 + b"\x80", "it is a file of 12 bytes, and no snapshot folder; "),
-    (b"", "it is a file of 0 bytes, and no snapshot folder; "),
-])
+@pytest.mark.parametrize(
+    "content, told",
+    [
+        (b"\x7fELF\x01\x01\x01", "it is an ELF file, and no snapshot folder; name it with --elf, behind the folder"),
+        (b"PERFILE2\0\0", "it is a recording of Linux perf, and no snapshot folder; "),
+        (b"PK\x03\x04rest", "it is a zip archive; unpack it, and name the folder"),
+        (b"\x1f\x8b\x08", "it is packed by gzip; unpack it"),
+        (b"[device]\n", "it is one file of a snapshot; name its folder, in which there is snapshot.ini"),
+        (b"\x00" * 11 + b"\x80", "it is a file of 12 bytes, and no snapshot folder; "),
+        (b"", "it is a file of 0 bytes, and no snapshot folder; "),
+    ],
+)
 def test_a_file_is_told_for_what_it_is(content: bytes, told: str, tmp_path: Path) -> None:
     (tmp_path / "some").write_bytes(content)
     assert refusal(str(tmp_path / "some")).startswith("%s: %s" % (tmp_path / "some", told))

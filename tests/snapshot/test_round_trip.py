@@ -21,7 +21,8 @@ _ETMV4_REGISTERS = st.dictionaries(
     st.integers(0, 2**64 - 1),
 )
 _MARKS = st.dictionaries(
-    st.integers(0, 3), st.text("ab0 %;#=,()[]\"'<\u00e9", max_size=12).filter(lambda text: text == text.strip()))
+    st.integers(0, 3), st.text("ab0 %;#=,()[]\"'<\u00e9", max_size=12).filter(lambda text: text == text.strip())
+)
 _CORE_REGISTERS = st.dictionaries(st.sampled_from(["pc", "sp", "xpsr", "q0"]), st.integers(0, 2**128 - 1))
 # Apart from each other, because overlapping images are cut (below); far up, to reach 64-bit addresses.
 _IMAGES = st.dictionaries(st.integers(0, 2**44 - 1), st.binary(min_size=1, max_size=40), max_size=3)

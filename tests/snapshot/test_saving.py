@@ -137,7 +137,8 @@ def test_a_killed_save_leaves_a_whole_snapshot(tmp_path: Path) -> None:
         folder = tmp_path / str(at)
         of_an_old_snapshot(folder)
         done = subprocess.run(
-            [sys.executable, "-c", KILLED, str(folder), str(at)], cwd=str(ROOT), timeout=60, check=False)
+            [sys.executable, "-c", KILLED, str(folder), str(at)], cwd=str(ROOT), timeout=60, check=False
+        )
         (found,) = read_snapshot(str(folder))
         assert found.buffer in (an_old_one().buffer, a_new_one().buffer)
         seen.add((done.returncode, len(found.buffer)))

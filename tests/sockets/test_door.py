@@ -75,8 +75,11 @@ def test_a_gdb_is_let_in_with_all_it_said(listener: Listener) -> None:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(words=some.one_of(some.binary(min_size=1, max_size=40), some.text("+-$\x03G", min_size=1, max_size=5)
-                         .map(str.encode)))
+@given(
+    words=some.one_of(
+        some.binary(min_size=1, max_size=40), some.text("+-$\x03G", min_size=1, max_size=5).map(str.encode)
+    )
+)
 def test_the_first_bytes_decide(listener: Listener, hurried: None, words: bytes) -> None:
     door = Door(listener)
     with visit(listener, words) as visitor:
@@ -125,7 +128,7 @@ def test_a_second_gdb_is_told_once_and_sent_away(listener: Listener, monkeypatch
         assert door.admit(is_taken=True) is None
         told = second.recv(200)
         assert told.count(TOLD) == 1 and told.startswith(b"+")
-        checksum = sum(told[2:told.index(b"#")]) & 0xFF
+        checksum = sum(told[2 : told.index(b"#")]) & 0xFF
         assert told.endswith(b"#%02x" % checksum)
         # It goes when it has understood.
         assert door.admit(is_taken=True) is None and door.seconds is not None

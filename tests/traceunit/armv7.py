@@ -20,8 +20,18 @@ _CR, _SR, _FFLR, _SYNCFR = 0x000, 0x010, 0x02C, 0x1E0
 _OSLAR, _OSLSR, _PDCR, _PDSR, _CLAIMSET, _CLAIMCLR, _LAR, _LSR = 0x300, 0x304, 0x310, 0x314, 0xFA0, 0xFA4, 0xFB0, 0xFB4
 _KEY = 0xC5ACCE55
 _SR_WRITABLE = 0xC
-_COUNTED = {"ETMACVR": 2, "ETMACTR": 2, "ETMCNTRLDVR": 1, "ETMCNTENR": 1, "ETMCNTRLDEVR": 1, "ETMCNTVR": 1,
-            "ETMEXTOUTEVR": 1, "ETMCIDCVR": 1, "ETMDCVR": 1, "ETMDCMR": 1}
+_COUNTED = {
+    "ETMACVR": 2,
+    "ETMACTR": 2,
+    "ETMCNTRLDVR": 1,
+    "ETMCNTENR": 1,
+    "ETMCNTRLDEVR": 1,
+    "ETMCNTVR": 1,
+    "ETMEXTOUTEVR": 1,
+    "ETMCIDCVR": 1,
+    "ETMDCVR": 1,
+    "ETMDCMR": 1,
+}
 _NUMBERS = {"ETMAC": "AddrPairs", "ETMCN": "Counters", "ETMEX": "ExtOut", "ETMCI": "CIDComps", "ETMDC": "DataComps"}
 
 
@@ -58,8 +68,13 @@ class Registers:
         if has.fixed_sync_bytes is None:
             self.words[_SYNCFR] = 0x400
         for n in range(dwt.DWT_CTRL.get(has.registers.get("DWT_CTRL", 0), "NUMCOMP")):
-            self.watch.update({dwt.DWT_COMP[n].offset: 0x1234, dwt.DWT_MASK[n].offset: 3,
-                               dwt.DWT_FUNCTION[n].offset: has.registers.get("DWT_FUNCTION%d" % n, 0)})
+            self.watch.update(
+                {
+                    dwt.DWT_COMP[n].offset: 0x1234,
+                    dwt.DWT_MASK[n].offset: 3,
+                    dwt.DWT_FUNCTION[n].offset: has.registers.get("DWT_FUNCTION%d" % n, 0),
+                }
+            )
 
     @property
     def component(self) -> Component:
@@ -90,8 +105,13 @@ class Registers:
         if offset == _PDSR:
             sticky, self._sticky = self._sticky, False
             return (1 | sticky << 1 | self._os_locked << 5) if self._tells_power else 0
-        fixed = {_LSR: 1 | self._locked << 1, _OSLSR: (8 | self._os_locked << 1) if self._has_os_lock else 0,
-                 _CLAIMSET: 0xFF, _CLAIMCLR: self._tags, 0xFB8: 0x0C}
+        fixed = {
+            _LSR: 1 | self._locked << 1,
+            _OSLSR: (8 | self._os_locked << 1) if self._has_os_lock else 0,
+            _CLAIMSET: 0xFF,
+            _CLAIMCLR: self._tags,
+            0xFB8: 0x0C,
+        }
         return fixed.get(offset, self.words.get(offset, 0))
 
     def write32(self, address: int, value: int) -> None:
@@ -192,9 +212,15 @@ def _is_there(name: str, has: Armv7Capabilities) -> bool:
         full = found[1] in ("ETMCNTENR", "ETMCNTRLDEVR", "ETMCNTVR")
         return there and (not full or int(found[2]) in has.counters)
     fields = {
-        "ETMTESSEICR": "ETMCCER.WatchStartStop", "ETMTSSCR": "ETMCCR.AddrPairs", "ETMFFLR": "ETMCCR.FIFOFULL",
-        "ETMCIDCMR": "ETMCCR.CIDComps", "ETMVMIDCVR": "ETMCCER.Virtualization", "ETMEXTINSELR": "ETMCCER.ExtInSel",
-        "ETMTECR2": "ETMCCR.AddrPairs", "ETMFFRR": "ETMCCR.AddrPairs"}
+        "ETMTESSEICR": "ETMCCER.WatchStartStop",
+        "ETMTSSCR": "ETMCCR.AddrPairs",
+        "ETMFFLR": "ETMCCR.FIFOFULL",
+        "ETMCIDCMR": "ETMCCR.CIDComps",
+        "ETMVMIDCVR": "ETMCCER.Virtualization",
+        "ETMEXTINSELR": "ETMCCER.ExtInSel",
+        "ETMTECR2": "ETMCCR.AddrPairs",
+        "ETMFFRR": "ETMCCR.AddrPairs",
+    }
     if name in fields:
         return bool(has.field(fields[name]))
     if name.startswith("ETMSQ"):

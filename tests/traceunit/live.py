@@ -72,8 +72,11 @@ class Live:
 
     def registers(self, *blocks: Tuple[int, int]) -> Dict[int, int]:
         """Read blocks of registers: (address, words)."""
-        return {first + 4 * n: value for first, words in blocks
-                for n, value in enumerate(self.port.read_block(first, words))}
+        return {
+            first + 4 * n: value
+            for first, words in blocks
+            for n, value in enumerate(self.port.read_block(first, words))
+        }
 
 
 @pytest.fixture(name="boards")

@@ -66,14 +66,18 @@ def test_every_step_is_one_of_the_page(options: TraceOptions, unit: Unit) -> Non
         register, shift = page_of(unit).at(step.offset)
         assert step.name == register.name + ("[63:32]" if shift else "")
         fields = word_fields(register, shift, step.value)
-        assert sum(value << max(field.low - shift, 0) for _, field, value in fields) | (
-            register.encode() >> shift) & 0xFFFFFFFF == step.value | register.encode() >> shift & 0xFFFFFFFF
+        assert (
+            sum(value << max(field.low - shift, 0) for _, field, value in fields)
+            | (register.encode() >> shift) & 0xFFFFFFFF
+            == step.value | register.encode() >> shift & 0xFFFFFFFF
+        )
         if isinstance(step, RegisterWrite):
             assert register.access == "RW" and not step.mask & ~(register.mask >> shift)
             assert step.value & ~((register.mask | register.encode()) >> shift) == 0
         named = dict(word.split("=") for word in fields_text(register, shift, step.value).split())
         assert {name: int(text, 0) for name, text in named.items() if int(text, 0)} == {
-            name: value for name, _, value in fields if value}
+            name: value for name, _, value in fields if value
+        }
         if isinstance(step, RegisterPoll):
             assert fields_text(register, shift, step.value, step.mask)
 
@@ -166,7 +170,9 @@ def test_planning_and_comparing_write_nothing(bench: Any) -> None:
     session.start()
     changes = compare(planned).differences
     assert [(each.register.name, each.planned ^ each.found) for each in changes] == [
-        ("TRCCONFIGR", 0x10), ("TRCCCCTLR", 0x14)]
+        ("TRCCONFIGR", 0x10),
+        ("TRCCCCTLR", 0x14),
+    ]
 
 
 class Spy:
@@ -197,8 +203,12 @@ def test_what_is_planned_is_what_a_start_writes(board: str, program: str, boards
     _, planned = Bench(session).plan(TraceOptions(branch_broadcast=True))
     spy.written.clear()
     session.start(TraceOptions(branch_broadcast=True))
-    steps = [(part.registers.base + step.offset, step) for part, steps in planned for step in steps
-             if part.role is not Role.PROCESSOR and not isinstance(step, RegisterPoll)]
+    steps = [
+        (part.registers.base + step.offset, step)
+        for part, steps in planned
+        for step in steps
+        if part.role is not Role.PROCESSOR and not isinstance(step, RegisterPoll)
+    ]
     assert [address for address, _ in spy.written] == [address for address, _ in steps]
     for (_, value), (_, step) in zip(spy.written, steps):
         mask = step.mask if isinstance(step, RegisterChange) else 0xFFFFFFFF

@@ -22,7 +22,7 @@ from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterWrite
 from . import units
 
 KIB = 1024
-TRUE, FALSE = 0x6F, 0x406F      # L786
+TRUE, FALSE = 0x6F, 0x406F  # L786
 
 
 def values(plan: Plan) -> Dict[str, int]:
@@ -49,10 +49,19 @@ def accesses(plan: Plan) -> List[str]:
 def test_trace_everything() -> None:
     """L788: TEEVR is TRUE, TECR1 excludes nothing, TECR2 is 0; ETMCR as it was found, but Prog and ETMEN."""
     got = values(plan_program(TraceOptions(trace_id=0x12), units.A7, 4 * KIB))
-    expected = {"ETMCR": 0x00000C60, "ETMTRACEIDR": 0x12, "ETMTEEVR": TRUE, "ETMTECR1": 0x01000000, "ETMTECR2": 0,
-                "ETMTSSCR": 0, "ETMTRIGGER": FALSE, "ETMTSEVR": FALSE, "ETMSYNCFR": 512}
+    expected = {
+        "ETMCR": 0x00000C60,
+        "ETMTRACEIDR": 0x12,
+        "ETMTEEVR": TRUE,
+        "ETMTECR1": 0x01000000,
+        "ETMTECR2": 0,
+        "ETMTSSCR": 0,
+        "ETMTRIGGER": FALSE,
+        "ETMTSEVR": FALSE,
+        "ETMSYNCFR": 512,
+    }
     assert {name: got[name] for name in expected} == expected
-    assert not any(name.startswith("ETMVD") for name in got)     # an A7's unit traces no data
+    assert not any(name.startswith("ETMVD") for name in got)  # an A7's unit traces no data
 
 
 def test_procedure() -> None:
@@ -65,17 +74,20 @@ def test_procedure() -> None:
     assert accesses(plan_disable()) == ["ETMCR:400=400", "ETMSR&2==2"]
 
 
-@pytest.mark.parametrize("options, bits", [
-    (dict(cycle_count=1), 1 << 12),
-    (dict(timestamps=True), 1 << 28),
-    (dict(context_id=True), 3 << 14),
-    (dict(vmid=True), 1 << 30),
-    (dict(branch_broadcast=True), 1 << 8),
-    (dict(stall=True), 1 << 7),
-    (dict(data=DataTrace.ADDRESSES), 1 << 3),
-    (dict(data=DataTrace.VALUES), 1 << 2),
-    (dict(data=DataTrace.BOTH), 3 << 2),
-])
+@pytest.mark.parametrize(
+    "options, bits",
+    [
+        (dict(cycle_count=1), 1 << 12),
+        (dict(timestamps=True), 1 << 28),
+        (dict(context_id=True), 3 << 14),
+        (dict(vmid=True), 1 << 30),
+        (dict(branch_broadcast=True), 1 << 8),
+        (dict(stall=True), 1 << 7),
+        (dict(data=DataTrace.ADDRESSES), 1 << 3),
+        (dict(data=DataTrace.VALUES), 1 << 2),
+        (dict(data=DataTrace.BOTH), 3 << 2),
+    ],
+)
 def test_main_control(options: Dict[str, Any], bits: int) -> None:
     """L759: the options' bits of ETMCR."""
     assert plan_program(TraceOptions(**options), units.FULL, 4 * KIB).value("ETMCR") == 0xC60 | bits
@@ -99,13 +111,16 @@ def test_data_of_an_address_range() -> None:
         plan_program(options, capabilities, 4 * KIB)
 
 
-@pytest.mark.parametrize("pair, ends, size", [
-    ((0x1000, 0x10FF), (0x1000, 0x1100), 3),        # whole words: ARM instructions too
-    ((0x1000, 0x10FE), (0x1000, 0x1100), 3),        # up to the instruction at 0x10fe
-    ((0x1002, 0x10FF), (0x1002, 0x1100), 1),        # Thumb: bit 0 is not compared
-    ((0x1000, 0x1005), (0x1000, 0x1006), 1),
-    ((0xFFFFFF00, 0xFFFFFFFF), (0xFFFFFF00, 0xFFFFFFFF), 1),
-])
+@pytest.mark.parametrize(
+    "pair, ends, size",
+    [
+        ((0x1000, 0x10FF), (0x1000, 0x1100), 3),  # whole words: ARM instructions too
+        ((0x1000, 0x10FE), (0x1000, 0x1100), 3),  # up to the instruction at 0x10fe
+        ((0x1002, 0x10FF), (0x1002, 0x1100), 1),  # Thumb: bit 0 is not compared
+        ((0x1000, 0x1005), (0x1000, 0x1006), 1),
+        ((0xFFFFFF00, 0xFFFFFFFF), (0xFFFFFF00, 0xFFFFFFFF), 1),
+    ],
+)
 def test_ends_of_ranges(pair: Any, ends: Any, size: int) -> None:
     """L771: type 1 (executed) and the size that is not compared; the end is exclusive (IHI 0014Q, 2.7.10)."""
     got = values(plan_program(TraceOptions(include=(AddressRange(*pair),)), units.A7, 4 * KIB))
@@ -150,19 +165,35 @@ def test_m4() -> None:
     """L790: no comparators, no counters but the reduced one, a fixed period; ETMCR keeps the port size it has."""
     plan = plan_program(TraceOptions(timestamps=True), units.M4, 2 * KIB)
     got = values(plan)
-    assert got == {"ETMCR": 0x10000C10, "ETMTRACEIDR": 0x10, "ETMTRIGGER": FALSE, "ETMTSEVR": FALSE, "ETMFFLR": 12,
-                   "ETMTEEVR": TRUE, "ETMTECR1": 0x01000000, "ETMTESSEICR": 0, "ETMCNTRLDVR1": 0}
+    assert got == {
+        "ETMCR": 0x10000C10,
+        "ETMTRACEIDR": 0x10,
+        "ETMTRIGGER": FALSE,
+        "ETMTSEVR": FALSE,
+        "ETMFFLR": 12,
+        "ETMTEEVR": TRUE,
+        "ETMTECR1": 0x01000000,
+        "ETMTESSEICR": 0,
+        "ETMCNTRLDVR1": 0,
+    }
     assert plan.sync_bytes == 1024 and not plan.dwt
     (write,) = [write for write in plan.writes if write.name == "ETMTECR1"]
     assert write.mask == 1 << 25
 
 
-@pytest.mark.parametrize("options, event, comparators", [
-    (dict(include=(AddressRange(0x1000, 0x17FF),)), 0x23, {3: (0x1000, 11)}),
-    (dict(exclude=(AddressRange(0x1000, 0x17FF),)), 0x4023, {3: (0x1000, 11)}),
-    (dict(include=(AddressRange(0x1000, 0x1BFF),)), 0x15123, {3: (0x1000, 11), 2: (0x1800, 10)}),
-    (dict(exclude=(AddressRange(0x100, 0x1FF), AddressRange(0x300, 0x303))), 0x11123, {3: (0x100, 8), 2: (0x300, 2)}),
-])
+@pytest.mark.parametrize(
+    "options, event, comparators",
+    [
+        (dict(include=(AddressRange(0x1000, 0x17FF),)), 0x23, {3: (0x1000, 11)}),
+        (dict(exclude=(AddressRange(0x1000, 0x17FF),)), 0x4023, {3: (0x1000, 11)}),
+        (dict(include=(AddressRange(0x1000, 0x1BFF),)), 0x15123, {3: (0x1000, 11), 2: (0x1800, 10)}),
+        (
+            dict(exclude=(AddressRange(0x100, 0x1FF), AddressRange(0x300, 0x303))),
+            0x11123,
+            {3: (0x100, 8), 2: (0x300, 2)},
+        ),
+    ],
+)
 def test_ranges_of_m4(options: Dict[str, Any], event: int, comparators: Dict[int, Any]) -> None:
     """L786, L790: EmbeddedICE inputs 0x20 to 0x23 are the DWT's comparators, whose masks leave out low bits (L886)."""
     plan = plan_program(TraceOptions(**options), units.M4, 2 * KIB)
@@ -195,18 +226,21 @@ def test_what_the_dwt_cannot() -> None:
         plan_program(TraceOptions(include=(AddressRange(0, 3),)), alone, 2 * KIB)
 
 
-@pytest.mark.parametrize("unit, options, message", [
-    (units.M4, dict(cycle_count=1), r"cycle counts: not in this trace unit \(ETMCR.CycleAccurate stays 0\)"),
-    (units.A7, dict(cycle_count=16), r"counts every cycle, so it must be 1 \(ETMCR.CycleAccurate\)"),
-    (units.R4, dict(timestamps=True), r"timestamps: not in this trace unit \(ETMCCER.Timestamp is 0\)"),
-    (units.M4, dict(context_id=True), r"Context ID: not in this trace unit \(ETMCR.ContextIDSize stays 0\)"),
-    (units.R4, dict(vmid=True), r"VMID: not in this trace unit \(ETMCCER.Virtualization is 0\)"),
-    (units.A7, dict(data=DataTrace.BOTH), r"data addresses: not in this trace unit \(ETMCR.DataAddress stays 0\)"),
-    (units.A7, dict(stall=True), r"stalling the processor: not in this trace unit \(ETMCCR.FIFOFULL is 0\)"),
-    (units.A7, dict(return_stack=True), r"return stack: an ETMv3 has none \(ETMIDR.Major\)"),
-    (units.M4, dict(sync_bytes=256), r"fixed at 1024 bytes \(ETMSYNCFR.Frequency\)"),
-    (units.A7, dict(sync_bytes=4096), r"this unit takes 256 to 2048 \(ETMSYNCFR.Frequency\)"),
-])
+@pytest.mark.parametrize(
+    "unit, options, message",
+    [
+        (units.M4, dict(cycle_count=1), r"cycle counts: not in this trace unit \(ETMCR.CycleAccurate stays 0\)"),
+        (units.A7, dict(cycle_count=16), r"counts every cycle, so it must be 1 \(ETMCR.CycleAccurate\)"),
+        (units.R4, dict(timestamps=True), r"timestamps: not in this trace unit \(ETMCCER.Timestamp is 0\)"),
+        (units.M4, dict(context_id=True), r"Context ID: not in this trace unit \(ETMCR.ContextIDSize stays 0\)"),
+        (units.R4, dict(vmid=True), r"VMID: not in this trace unit \(ETMCCER.Virtualization is 0\)"),
+        (units.A7, dict(data=DataTrace.BOTH), r"data addresses: not in this trace unit \(ETMCR.DataAddress stays 0\)"),
+        (units.A7, dict(stall=True), r"stalling the processor: not in this trace unit \(ETMCCR.FIFOFULL is 0\)"),
+        (units.A7, dict(return_stack=True), r"return stack: an ETMv3 has none \(ETMIDR.Major\)"),
+        (units.M4, dict(sync_bytes=256), r"fixed at 1024 bytes \(ETMSYNCFR.Frequency\)"),
+        (units.A7, dict(sync_bytes=4096), r"this unit takes 256 to 2048 \(ETMSYNCFR.Frequency\)"),
+    ],
+)
 def test_what_units_lack(unit: EtmV3Capabilities, options: Dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message) as error:
         plan_program(TraceOptions(**options), unit, 4 * KIB)
@@ -228,20 +262,34 @@ def test_old_units_cannot_be_read_back() -> None:
 
 
 _RANGES = st.tuples(st.integers(0, 0xFFFF0000), st.integers(0, 0xFFFF)).map(
-    lambda pair: AddressRange(pair[0], pair[0] + pair[1]))
+    lambda pair: AddressRange(pair[0], pair[0] + pair[1])
+)
 _ADDRESSES = st.lists(st.integers(0, 0x1FFFFFFFF), max_size=2).map(tuple)
 OPTIONS = st.builds(
     lambda data, stop_at, **more: TraceOptions(
-        data=data, stop_at=tuple(at for at in stop_at if at not in more["start_at"]),
-        **(dict(more, data_include=()) if not data else more)),
-    data=st.sampled_from(DataTrace), trace_id=st.integers(1, 0x6E), return_stack=st.sampled_from([None, True, False]),
-    cycle_count=st.none() | st.integers(1, 2), timestamps=st.booleans(), context_id=st.booleans(), vmid=st.booleans(),
-    branch_broadcast=st.booleans(), stall=st.booleans(),
+        data=data,
+        stop_at=tuple(at for at in stop_at if at not in more["start_at"]),
+        **(dict(more, data_include=()) if not data else more),
+    ),
+    data=st.sampled_from(DataTrace),
+    trace_id=st.integers(1, 0x6E),
+    return_stack=st.sampled_from([None, True, False]),
+    cycle_count=st.none() | st.integers(1, 2),
+    timestamps=st.booleans(),
+    context_id=st.booleans(),
+    vmid=st.booleans(),
+    branch_broadcast=st.booleans(),
+    stall=st.booleans(),
     sync_bytes=st.none() | st.integers(7, 12).map(lambda n: 1 << n),
-    include=st.lists(_RANGES, max_size=2).map(tuple), exclude=st.lists(_RANGES, max_size=2).map(tuple),
-    exceptions=st.sampled_from(Exceptions), contexts=st.lists(st.integers(0, 9), max_size=2).map(tuple),
-    secure=st.booleans(), start_at=_ADDRESSES, stop_at=_ADDRESSES,
-    data_include=st.lists(_RANGES, max_size=2).map(tuple))
+    include=st.lists(_RANGES, max_size=2).map(tuple),
+    exclude=st.lists(_RANGES, max_size=2).map(tuple),
+    exceptions=st.sampled_from(Exceptions),
+    contexts=st.lists(st.integers(0, 9), max_size=2).map(tuple),
+    secure=st.booleans(),
+    start_at=_ADDRESSES,
+    stop_at=_ADDRESSES,
+    data_include=st.lists(_RANGES, max_size=2).map(tuple),
+)
 
 
 @given(OPTIONS, st.sampled_from([*units.ETMV3, *units.PTM]), st.integers(256, 1 << 20))

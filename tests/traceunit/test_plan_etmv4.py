@@ -27,17 +27,34 @@ def values(plan: Plan) -> Dict[str, int]:
 
 
 def accesses(plan: Plan) -> List[str]:
-    return ["%s=%x" % (step.name, step.value) if isinstance(step, RegisterWrite)
-            else "%s&%x==%x" % (step.name, step.mask, step.value) for step in plan.steps]
+    return [
+        (
+            "%s=%x" % (step.name, step.value)
+            if isinstance(step, RegisterWrite)
+            else "%s&%x==%x" % (step.name, step.mask, step.value)
+        )
+        for step in plan.steps
+    ]
 
 
 def test_program_flow_trace() -> None:
     """AT-01, L6528-L6551 (example 4.5.1, table 4-15)."""
     options = TraceOptions(
-        return_stack=True, timestamps=True, vmid=True, context_id=True, sync_bytes=4096, trace_id=0x20)
+        return_stack=True, timestamps=True, vmid=True, context_id=True, sync_bytes=4096, trace_id=0x20
+    )
     got = values(plan_program(options, units.A53, 4 * KIB))
-    expected = {"TRCCONFIGR": 0x18C1, "TRCEVENTCTL0R": 0, "TRCEVENTCTL1R": 0, "TRCSTALLCTLR": 0, "TRCSYNCPR": 0xC,
-                "TRCTRACEIDR": 0x20, "TRCTSCTLR": 0, "TRCVICTLR": 0x201, "TRCVIIECTLR": 0, "TRCVISSCTLR": 0}
+    expected = {
+        "TRCCONFIGR": 0x18C1,
+        "TRCEVENTCTL0R": 0,
+        "TRCEVENTCTL1R": 0,
+        "TRCSTALLCTLR": 0,
+        "TRCSYNCPR": 0xC,
+        "TRCTRACEIDR": 0x20,
+        "TRCTSCTLR": 0,
+        "TRCVICTLR": 0x201,
+        "TRCVIIECTLR": 0,
+        "TRCVISSCTLR": 0,
+    }
     assert {name: got[name] for name in expected} == expected
 
 
@@ -107,8 +124,10 @@ def test_sync_periods() -> None:
     assert plan_program(TraceOptions(sync_bytes=1024), units.M33, 4 * KIB).sync_bytes == 1024
 
 
-@pytest.mark.parametrize("buffer_bytes, sync", [(4 * KIB, 512), (2 * KIB, 256), (1 * KIB, 256), (64 * KIB, 8 * KIB),
-                                                (48 * KIB, 4 * KIB), (1 << 30, 1 << 20)])
+@pytest.mark.parametrize(
+    "buffer_bytes, sync",
+    [(4 * KIB, 512), (2 * KIB, 256), (1 * KIB, 256), (64 * KIB, 8 * KIB), (48 * KIB, 4 * KIB), (1 << 30, 1 << 20)],
+)
 def test_sync_period_suits_the_buffer(buffer_bytes: int, sync: int) -> None:
     """At least four synchronisation points in the buffer, where the unit can (L2154)."""
     plan = plan_program(TraceOptions(), units.A53, buffer_bytes)
@@ -145,8 +164,7 @@ def test_too_few_comparators() -> None:
     ranges = tuple(AddressRange(n * 0x1000, n * 0x1000 + 0xFF) for n in range(5))
     with pytest.raises(UnsupportedError) as error:
         plan_program(TraceOptions(include=ranges), units.A53, 4 * KIB)
-    assert str(error.value) == ("this unit has 4 address comparator pairs (TRCIDR4.NUMACPAIRS);"
-                                " the filters need 5")
+    assert str(error.value) == ("this unit has 4 address comparator pairs (TRCIDR4.NUMACPAIRS);" " the filters need 5")
     with pytest.raises(UnsupportedError, match=r"has 0 address comparator pairs \(TRCIDR4.NUMACPAIRS\)"):
         plan_program(TraceOptions(include=ranges[:1]), units.M33, 4 * KIB)
 
@@ -172,9 +190,12 @@ def test_start_and_stop() -> None:
     """AT-41: single comparators from the first on, and no trace before a start address (SSSTATUS is 0)."""
     got = values(plan_program(TraceOptions(start_at=(0x1000,), stop_at=(0x2000,)), units.A53, 4 * KIB))
     assert (got["TRCACVR0"], got["TRCACVR1"], got["TRCVISSCTLR"], got["TRCVICTLR"]) == (0x1000, 0x2000, 0x20001, 1)
-    (control,) = [write for write in plan_program(TraceOptions(start_at=(4,)), units.A53, 4 * KIB).writes
-                  if write.name == "TRCVICTLR"]
-    assert not control.mask & 0x200     # it changes by itself
+    (control,) = [
+        write
+        for write in plan_program(TraceOptions(start_at=(4,)), units.A53, 4 * KIB).writes
+        if write.name == "TRCVICTLR"
+    ]
+    assert not control.mask & 0x200  # it changes by itself
     got = values(plan_program(TraceOptions(stop_at=(0x2000,)), units.A53, 4 * KIB))
     assert (got["TRCVISSCTLR"], got["TRCVICTLR"]) == (0x10000, 0x201)
     ranges = tuple(AddressRange(n * 0x1000, n * 0x1000 + 0xFF) for n in range(3))
@@ -213,15 +234,32 @@ def test_minimal_unit() -> None:
 
 def test_everything_that_the_m33_has_is_written() -> None:
     """Programming map 3.5, against App. C configuration 1 (L19921)."""
-    assert sorted(values(plan_program(TraceOptions(), units.M33, 4 * KIB))) == sorted((
-        "TRCPRGCTLR", "TRCCONFIGR", "TRCEVENTCTL0R", "TRCEVENTCTL1R", "TRCSTALLCTLR", "TRCTSCTLR", "TRCCCCTLR",
-        "TRCTRACEIDR", "TRCVICTLR", "TRCVIPCSSCTLR", "TRCCNTRLDVR0", "TRCRSCTLR2", "TRCRSCTLR3", "TRCSSCCR0",
-        "TRCSSCSR0", "TRCSSPCICR0"))
+    assert sorted(values(plan_program(TraceOptions(), units.M33, 4 * KIB))) == sorted(
+        (
+            "TRCPRGCTLR",
+            "TRCCONFIGR",
+            "TRCEVENTCTL0R",
+            "TRCEVENTCTL1R",
+            "TRCSTALLCTLR",
+            "TRCTSCTLR",
+            "TRCCCCTLR",
+            "TRCTRACEIDR",
+            "TRCVICTLR",
+            "TRCVIPCSSCTLR",
+            "TRCCNTRLDVR0",
+            "TRCRSCTLR2",
+            "TRCRSCTLR3",
+            "TRCSSCCR0",
+            "TRCSSCSR0",
+            "TRCSSPCICR0",
+        )
+    )
 
 
 def test_counts_of_what_the_others_have() -> None:
     def count(unit: Capabilities, pattern: str) -> int:
         return sum(bool(re.fullmatch(pattern, name)) for name in values(plan_program(TraceOptions(), unit, 4 * KIB)))
+
     assert count(units.A53, r"TRCRSCTLR\d+") == 14 and count(units.A53, r"TRCACVR\d\[63:32\]") == 8
     assert count(units.A53, r"TRCCNT\w+") == 6 and count(units.A53, r"TRCSEQ\w+") == 5
     assert count(units.A53, "TRCCIDC.*") == 2 and count(units.A53, "TRCVMIDC.*") == 1
@@ -242,27 +280,39 @@ def test_plan_as_text() -> None:
     ]
 
 
-@pytest.mark.parametrize("wrong, message", [
-    (dict(trace_id=0), "must be from 0x01 to 0x6f"),            # AT-60, V-12
-    (dict(trace_id=0x70), "must be from 0x01 to 0x6f"),
-    (dict(include=(AddressRange(2, 1),)), "ends before it starts"),     # V-20
-    (dict(sync_bytes=1000), "power of two"),
-    (dict(cycle_count=0), "at least 1"),                        # V-06
-    (dict(data_include=(AddressRange(0, 1),)), "data trace is off"),
-    (dict(start_at=(-4,)), "at least 0"),
-])
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        (dict(trace_id=0), "must be from 0x01 to 0x6f"),  # AT-60, V-12
+        (dict(trace_id=0x70), "must be from 0x01 to 0x6f"),
+        (dict(include=(AddressRange(2, 1),)), "ends before it starts"),  # V-20
+        (dict(sync_bytes=1000), "power of two"),
+        (dict(cycle_count=0), "at least 1"),  # V-06
+        (dict(data_include=(AddressRange(0, 1),)), "data trace is off"),
+        (dict(start_at=(-4,)), "at least 0"),
+    ],
+)
 def test_options_refuse(wrong: Dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TraceOptions(**wrong)
 
 
 _RANGES = st.tuples(st.integers(0, 0xFFFF0000), st.integers(0, 0xFFFF)).map(
-    lambda pair: AddressRange(pair[0], pair[0] + pair[1]))
+    lambda pair: AddressRange(pair[0], pair[0] + pair[1])
+)
 _OPTIONS = st.builds(
-    TraceOptions, trace_id=st.integers(1, 0x6F), return_stack=st.sampled_from([None, True, False]),
-    cycle_count=st.none() | st.integers(1, 5000), timestamps=st.booleans(), context_id=st.booleans(),
-    vmid=st.booleans(), branch_broadcast=st.booleans(), sync_bytes=st.none() | st.integers(7, 21).map(lambda n: 1 << n),
-    include=st.lists(_RANGES, max_size=3).map(tuple), exclude=st.lists(_RANGES, max_size=3).map(tuple))
+    TraceOptions,
+    trace_id=st.integers(1, 0x6F),
+    return_stack=st.sampled_from([None, True, False]),
+    cycle_count=st.none() | st.integers(1, 5000),
+    timestamps=st.booleans(),
+    context_id=st.booleans(),
+    vmid=st.booleans(),
+    branch_broadcast=st.booleans(),
+    sync_bytes=st.none() | st.integers(7, 21).map(lambda n: 1 << n),
+    include=st.lists(_RANGES, max_size=3).map(tuple),
+    exclude=st.lists(_RANGES, max_size=3).map(tuple),
+)
 
 
 @given(_OPTIONS, st.sampled_from(units.ALL), st.integers(256, 1 << 20))

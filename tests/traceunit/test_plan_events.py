@@ -77,13 +77,23 @@ def refused(unit: Capabilities, message: str, rules: Rules, **options: Any) -> N
 
 # Each is another resource, some of them of one group.
 _LEAVES: Tuple[Event, ...] = (
-    Executed(0x1000), Executed(0x2000), Input(2), Input(3), AtZero(0), AtZero(1), InContext(7), ALWAYS, NEVER)
+    Executed(0x1000),
+    Executed(0x2000),
+    Input(2),
+    Input(3),
+    AtZero(0),
+    AtZero(1),
+    InContext(7),
+    ALWAYS,
+    NEVER,
+)
 _MEMBERS = {(4, 0): 0, (4, 1): 1, (0, 0): 2, (0, 1): 3, (2, 0): 4, (2, 1): 5, (6, 0): 6}
 _COUNTERS = (Counter(0, 1), Counter(1, 1))
 _expressions = st.recursive(
     st.sampled_from(_LEAVES),
     lambda inner: st.one_of(st.builds(Not, inner), st.builds(And, inner, inner), st.builds(Or, inner, inner)),
-    max_leaves=5)
+    max_leaves=5,
+)
 
 
 def holds(event: Event, active: Set[int]) -> bool:
@@ -105,8 +115,11 @@ def selected(field: int, registers: Dict[str, int], order: Dict[Tuple[int, int],
     if field & 0x80:
         assert (controls[0]["INV"], controls[1]["INV"], controls[0]["PAIRINV"]) not in ((0, 1, 0), (1, 0, 1))
     assert not controls[-1]["PAIRINV"] or len(controls) == 1
-    result = all(bool(control["INV"]) is not any(order[control["GROUP"], n] in active for n in range(16)
-                                                 if control["SELECT"] >> n & 1) for control in controls)
+    result = all(
+        bool(control["INV"])
+        is not any(order[control["GROUP"], n] in active for n in range(16) if control["SELECT"] >> n & 1)
+        for control in controls
+    )
     return result is not (len(controls) == 2 and bool(controls[0]["PAIRINV"]))
 
 
@@ -138,9 +151,29 @@ def test_selectors_say_what_the_expression_says(event: Event) -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.tuples(_expressions, st.sampled_from(
-    (Trigger(), Mark(), Mark(1), Output(3), Count(0), Reload(1), Trace(), NextState(0, 1), FirstState(), Start(),
-     Stop()))), max_size=4))
+@given(
+    st.lists(
+        st.tuples(
+            _expressions,
+            st.sampled_from(
+                (
+                    Trigger(),
+                    Mark(),
+                    Mark(1),
+                    Output(3),
+                    Count(0),
+                    Reload(1),
+                    Trace(),
+                    NextState(0, 1),
+                    FirstState(),
+                    Start(),
+                    Stop(),
+                )
+            ),
+        ),
+        max_size=4,
+    )
+)
 def test_every_register_is_written_once(rules: Rules) -> None:
     """Table 3-1: whatever is used, each register that the unit has is written, and none that it has not."""
     everything = [write.name for write in plan_program(TraceOptions(), units.DATA, 4 * KIB).writes]
@@ -180,15 +213,20 @@ def test_start_and_stop_by_other_events() -> None:
     plan = planned(units.A53, [(Input(3), Stop())])
     assert plan.value("TRCVICTLR") == 0x203 and plan.value("TRCRSCTLR3") == 0x20010
     assert plan.notes == (
-        "an event switches the trace: a few instructions more or less are traced where it does (4.1.2)",)
+        "an event switches the trace: a few instructions more or less are traced where it does (4.1.2)",
+    )
     refused(units.M33, "need the sequencer or a counter", [(Input(3), Start())])
     refused(units.A53, "need the sequencer or a counter", [*rules, (ALWAYS, FirstState())], counters=_COUNTERS)
 
 
 def test_one_address_may_start_and_stop_under_other_conditions() -> None:
     """A switch: the same call turns the trace on and off again."""
-    rules: Rules = [(Executed(0x1000) & InState(0), Start()), (Executed(0x1000) & InState(1), Stop()),
-                    (Executed(0x2000), NextState(0, 1)), (Executed(0x3000), NextState(1, 0))]
+    rules: Rules = [
+        (Executed(0x1000) & InState(0), Start()),
+        (Executed(0x1000) & InState(1), Stop()),
+        (Executed(0x2000), NextState(0, 1)),
+        (Executed(0x3000), NextState(1, 0)),
+    ]
     got = values(units.A53, rules)
     assert (got["TRCCNTCTLR0"], got["TRCCNTVR0"], got["TRCVICTLR"], got["TRCVISSCTLR"]) == (0x8382, 1, 0x208, 0)
 
@@ -206,8 +244,7 @@ def test_marks() -> None:
     assert plan.value("TRCEVENTCTL1R") == 0x803 and plan.value("TRCEVENTCTL0R") == 0x0302
     assert plan.marks == ((0, "trigger at exec *0x00002000"), (1, "exec *0x00001000"))
     refused(units.A53, "event 0 is taken: trigger at", [*rules, (Executed(0x3000), Mark(0))])
-    refused(units.M33, r"this unit has 2 events \(TRCIDR0.NUMEVENT\).* need 3",
-            [(Input(n), Mark(n)) for n in range(3)])
+    refused(units.M33, r"this unit has 2 events \(TRCIDR0.NUMEVENT\).* need 3", [(Input(n), Mark(n)) for n in range(3)])
     refused(units.MINIMAL, r"no resource selectors \(TRCIDR4.NUMRSPAIR", [(ALWAYS, Mark())])
     refused(units.A53, "TRCIDR0.TRCDATA is 0", [(ALWAYS, Mark(in_data=True))])
     assert values(units.DATA, [(ALWAYS, Mark(in_data=True))])["TRCEVENTCTL1R"] == 0x11
@@ -217,43 +254,72 @@ def test_marks() -> None:
 
 def test_what_may_miss_each_other_is_told() -> None:
     """L6429: paths through the unit differ in length, so two events of one cycle each need not meet."""
+
     def notes(event: Event, *counters: Counter) -> Tuple[str, ...]:
         return planned(units.A53, [(event, Mark())], counters=counters).notes
 
     told = "each is so for one cycle, and they may miss each other"
     assert told in notes(Executed(0x1000) & Committed((Executed(0x2000),)))[0]
     assert told in notes(Executed(0x1000) & AtZero(0), Counter(0, 5, is_periodic=True))[0]
-    for event in (Executed(0x1000) & AtZero(0), Executed(0x1000) & Input(3), Executed(0x1000) | Executed(0x2000),
-                  ~Executed(0x1000) & ~Input(1)):
+    for event in (
+        Executed(0x1000) & AtZero(0),
+        Executed(0x1000) & Input(3),
+        Executed(0x1000) | Executed(0x2000),
+        ~Executed(0x1000) & ~Input(1),
+    ):
         assert notes(event, Counter(0, 5)) == ()
 
 
 def test_too_few() -> None:
     """V-17, V-18, V-36, V-37, V-39: refused with the field and how many there are."""
-    refused(units.A53, r"this unit has 2 counters \(TRCIDR5.NUMCNTR\); the events need 3", [(ALWAYS, Count(2))],
-            counters=(Counter(2, 1),))
-    refused(units.A53, r"has 4 address comparator pairs \(TRCIDR4.NUMACPAIRS\); the filters and events need 5",
-            [(Executed(4 * n), Mark(0)) for n in range(9)])
-    refused(units.A53, "the filters and events need 5",
-            [(ExecutedIn(AddressRange(0, 9)), Mark()), (Executed(8), Mark())],
-            include=tuple(AddressRange(0x100 * n, 0x100 * n + 9) for n in (1, 2, 3)))
-    refused(units.M33, r"this unit has 2 pairs of resource selectors, the first of them fixed \(TRCIDR4.NUMRSPAIR\);"
-            " the events need 3", [(Input(0) & Watched(1), Mark()), (Input(1), Mark())])
+    refused(
+        units.A53,
+        r"this unit has 2 counters \(TRCIDR5.NUMCNTR\); the events need 3",
+        [(ALWAYS, Count(2))],
+        counters=(Counter(2, 1),),
+    )
+    refused(
+        units.A53,
+        r"has 4 address comparator pairs \(TRCIDR4.NUMACPAIRS\); the filters and events need 5",
+        [(Executed(4 * n), Mark(0)) for n in range(9)],
+    )
+    refused(
+        units.A53,
+        "the filters and events need 5",
+        [(ExecutedIn(AddressRange(0, 9)), Mark()), (Executed(8), Mark())],
+        include=tuple(AddressRange(0x100 * n, 0x100 * n + 9) for n in (1, 2, 3)),
+    )
+    refused(
+        units.M33,
+        r"this unit has 2 pairs of resource selectors, the first of them fixed \(TRCIDR4.NUMRSPAIR\);"
+        " the events need 3",
+        [(Input(0) & Watched(1), Mark()), (Input(1), Mark())],
+    )
     refused(units.A53, r"1 Context ID comparator \(TRCIDR4.NUMCIDC\)", [(InContext(1) | InContext(2), Mark())])
     refused(units.A53, r"1 VMID comparator \(TRCIDR4.NUMVMIDC\)", [(InMachine(1) | InMachine(2), Mark())])
     refused(units.A53, "VMID 0x100: this unit's have 8 bits", [(InMachine(0x100), Mark())])
-    refused(units.A53, r"1 single-shot control \(TRCIDR4.NUMSSCC\); the events need 2",
-            [(Committed((Executed(0),)), Mark()), (Committed((Executed(4),)), Mark())])
+    refused(
+        units.A53,
+        r"1 single-shot control \(TRCIDR4.NUMSSCC\); the events need 2",
+        [(Committed((Executed(0),)), Mark()), (Committed((Executed(4),)), Mark())],
+    )
     refused(units.M33, "TRCSSCSR0.INST is 0|TRCIDR4.NUMACPAIRS", [(Committed((Executed(0),)), Mark())])
     refused(units.A53, "TRCSSCSR0.PC is 0|TRCIDR4.NUMPC", [(Committed((Watched(0),)), Mark())])
     refused(units.M33, r"dwt 4: this unit has 4 inputs", [(Watched(4), Mark())])
     refused(units.A53, r"input 30: this unit has 30 external inputs \(TRCIDR5.NUMEXTIN\)", [(Input(30), Mark())])
-    refused(units.A53, r"takes 4 of its external inputs at a time \(TRCIDR5.NUMEXTINSEL\); the events need 5",
-            [(Input(n), Mark(0)) for n in range(5)])
+    refused(
+        units.A53,
+        r"takes 4 of its external inputs at a time \(TRCIDR5.NUMEXTINSEL\); the events need 5",
+        [(Input(n), Mark(0)) for n in range(5)],
+    )
     refused(units.M33, "sequencer: not in this trace unit .TRCIDR5.NUMSEQSTATE is 0", [(ALWAYS, NextState(0, 1))])
     refused(units.A53, "sequencer goes to the next state or the one before", [(ALWAYS, NextState(0, 2))])
-    refused(units.A53, "joins more than an event can", [(Executed(0) & AtZero(0) & Input(1), Mark())],
-            counters=(Counter(0, 1),))
+    refused(
+        units.A53,
+        "joins more than an event can",
+        [(Executed(0) & AtZero(0) & Input(1), Mark())],
+        counters=(Counter(0, 1),),
+    )
     refused(units.A53, "this unit compares 64 bits", [(Executed(1 << 64), Mark())])
 
 
@@ -264,20 +330,27 @@ def test_reduced_function_counter() -> None:
     assert got["TRCCNTRLDVR0"] == 99 and "TRCCNTCTLR0" not in got
     refused(units.M33, "counts cycles and nothing else", [(Watched(0), Count(0))], counters=periodic)
     refused(units.M33, "it is periodic", [(AtZero(0), Mark())], counters=(Counter(0, 99),))
-    refused(units.A53, "only counters 1 and 3 go on", [(AtZero(0), Mark())],
-            counters=(Counter(0, 99, is_chained=True),))
+    refused(
+        units.A53, "only counters 1 and 3 go on", [(AtZero(0), Mark())], counters=(Counter(0, 99, is_chained=True),)
+    )
 
 
 def test_data_values() -> None:
     """V-22 to V-26: what the comparators of data need."""
     here, word = AddressRange(0x20000000, 0x20000000), DataValue(5)
     refused(units.A53, "TRCIDR4.SUPPDAC is 0", [(Accessed(here), Mark())])
-    refused(units.DATA, "a value of 8 bytes: this unit compares 1, 2, 4 .TRCIDR2.DVSIZE",
-            [(Accessed(here, value=DataValue(5, 8)), Mark())])
+    refused(
+        units.DATA,
+        "a value of 8 bytes: this unit compares 1, 2, 4 .TRCIDR2.DVSIZE",
+        [(Accessed(here, value=DataValue(5, 8)), Mark())],
+    )
     refused(units.DATA, "does not fit into 1 bytes", [(Accessed(here, value=DataValue(0x100, 1)), Mark())])
     for first, last in ((0x20000002, 0x20000002), (0x1000, 0x100E), (0x1001, 0x1010)):
-        refused(units.DATA, "need addresses that are multiples of 4",
-                [(Accessed(AddressRange(first, last), value=word), Mark())])
+        refused(
+            units.DATA,
+            "need addresses that are multiples of 4",
+            [(Accessed(AddressRange(first, last), value=word), Mark())],
+        )
     three = [(Accessed(AddressRange(at, at), Access.STORE, word), Mark(0)) for at in (0, 4, 8)]
     refused(units.DATA, r"this unit has 2 data value comparators \(TRCIDR4.NUMDVC\); the events need 3", three)
     got = values(units.DATA, [*three[:2], (Executed(0x100), Mark(0))])

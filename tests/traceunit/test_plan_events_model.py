@@ -46,19 +46,49 @@ _ADDRESSES = tuple(range(0x100, 0x110, 2))
 _places = st.one_of(
     st.sampled_from(_ADDRESSES).map(Executed),
     st.tuples(st.sampled_from(_ADDRESSES), st.sampled_from(_ADDRESSES)).map(
-        lambda pair: ExecutedIn(AddressRange(min(pair), max(pair) + 1))))
+        lambda pair: ExecutedIn(AddressRange(min(pair), max(pair) + 1))
+    ),
+)
 _leaves = st.one_of(
-    _places, _places, st.integers(0, 1).map(AtZero), st.integers(0, 3).map(InState), st.sampled_from((ALWAYS, NEVER)),
-    st.builds(Committed, st.lists(_places, min_size=1, max_size=2).map(tuple), st.booleans()))
+    _places,
+    _places,
+    st.integers(0, 1).map(AtZero),
+    st.integers(0, 3).map(InState),
+    st.sampled_from((ALWAYS, NEVER)),
+    st.builds(Committed, st.lists(_places, min_size=1, max_size=2).map(tuple), st.booleans()),
+)
 _events = st.recursive(
-    _leaves, lambda inner: st.one_of(st.builds(Not, inner), st.builds(And, inner, inner), st.builds(Or, inner, inner)),
-    max_leaves=3)
-_actions: "st.SearchStrategy[Action]" = st.sampled_from((
-    Mark(0), Mark(1), Mark(2), Output(3), Trigger(), Trace(), Count(0), Count(1), Reload(0), Reload(1), NextState(0, 1),
-    NextState(1, 2), NextState(2, 3), NextState(1, 0), NextState(2, 1), FirstState()))
-_counters = st.tuples(*(
-    st.builds(Counter, st.just(n), st.integers(0, 3), st.none() | st.integers(0, 3), st.booleans(), st.just(False))
-    for n in (0, 1)), st.booleans())
+    _leaves,
+    lambda inner: st.one_of(st.builds(Not, inner), st.builds(And, inner, inner), st.builds(Or, inner, inner)),
+    max_leaves=3,
+)
+_actions: "st.SearchStrategy[Action]" = st.sampled_from(
+    (
+        Mark(0),
+        Mark(1),
+        Mark(2),
+        Output(3),
+        Trigger(),
+        Trace(),
+        Count(0),
+        Count(1),
+        Reload(0),
+        Reload(1),
+        NextState(0, 1),
+        NextState(1, 2),
+        NextState(2, 3),
+        NextState(1, 0),
+        NextState(2, 1),
+        FirstState(),
+    )
+)
+_counters = st.tuples(
+    *(
+        st.builds(Counter, st.just(n), st.integers(0, 3), st.none() | st.integers(0, 3), st.booleans(), st.just(False))
+        for n in (0, 1)
+    ),
+    st.booleans(),
+)
 
 
 class Model:
@@ -82,8 +112,12 @@ class Model:
         for counter in self._counters:
             carried = self._count(counter, address, carried)
         self._sequence(address)
-        events = {n for n in range(4) for action in (Mark(n), Output(n), *((Trigger(),) if n == 0 else ()))
-                  if self._any(action, address)}
+        events = {
+            n
+            for n in range(4)
+            for action in (Mark(n), Output(n), *((Trigger(),) if n == 0 else ()))
+            if self._any(action, address)
+        }
         traces = [rule for rule in self._rules if rule.do == Trace()]
         return events, not traces or self._any(Trace(), address)
 
@@ -155,8 +189,11 @@ def _shots(event: Event) -> List[Committed]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(_events, _actions), min_size=1, max_size=6), _counters,
-       st.lists(st.sampled_from(_ADDRESSES), min_size=20, max_size=60))
+@given(
+    st.lists(st.tuples(_events, _actions), min_size=1, max_size=6),
+    _counters,
+    st.lists(st.sampled_from(_ADDRESSES), min_size=20, max_size=60),
+)
 def test_registers_do_what_the_rules_say(
     pairs: Sequence[Tuple[Event, Action]], counters: Tuple[Counter, Counter, bool], addresses: Sequence[int]
 ) -> None:

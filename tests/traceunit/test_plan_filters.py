@@ -50,8 +50,10 @@ def test_both_ends_of_a_range_are_included() -> None:
     """AT-09, L4426: 0x0 to 0x2C; the instruction at 0x2C is traced, that at 0x30 not."""
     got = values(units.A53, include=(AddressRange(0, 0x2C),))
     assert (got["TRCACVR6"], got["TRCACVR7"], got["TRCVIIECTLR"]) == (0, 0x2C, 8)
-    offsets = {write.offset: write.value
-               for write in plan_program(TraceOptions(include=(AddressRange(0, 0x2C),)), units.A53, 4 * KIB).writes}
+    offsets = {
+        write.offset: write.value
+        for write in plan_program(TraceOptions(include=(AddressRange(0, 0x2C),)), units.A53, 4 * KIB).writes
+    }
     view = view_of(lambda offset: offsets.get(offset, 0))
     assert [view(address) for address in (0, 0x2C, 0x30)] == [True, True, False]
 
@@ -108,8 +110,10 @@ def test_a_point_does_one_thing() -> None:
 def test_start_state_is_chosen() -> None:
     """V-34, L18912: started where no start address is."""
     for options, status in (({}, 1), (dict(stop_at=(8,)), 1), (dict(start_at=(8,)), 0), (dict(include=((0, 3),)), 1)):
-        chosen = {name: tuple(AddressRange(*each) for each in found) if name == "include" else found
-                  for name, found in options.items()}
+        chosen = {
+            name: tuple(AddressRange(*each) for each in found) if name == "include" else found
+            for name, found in options.items()
+        }
         assert values(units.A53, **chosen)["TRCVICTLR"] >> 9 & 1 == status
 
 
@@ -118,8 +122,13 @@ def test_ranges_and_points_share_the_pairs() -> None:
     ranges = tuple(AddressRange(n << 12, (n << 12) + 0xFF) for n in range(3))
     got = values(units.A53, include=ranges, start_at=(0x1000,), stop_at=(0x2000,))
     assert (got["TRCVIIECTLR"], got["TRCVISSCTLR"]) == (0xE, 0x00020001)
-    refused(units.A53, r"^this unit has 4 address comparator pairs \(TRCIDR4.NUMACPAIRS\); the filters need 5$",
-            include=ranges, start_at=(0x1000, 0x1004), stop_at=(0x2000,))
+    refused(
+        units.A53,
+        r"^this unit has 4 address comparator pairs \(TRCIDR4.NUMACPAIRS\); the filters need 5$",
+        include=ranges,
+        start_at=(0x1000, 0x1004),
+        stop_at=(0x2000,),
+    )
 
 
 def test_comparators_of_instructions() -> None:
@@ -133,14 +142,17 @@ def test_nothing_left() -> None:
     refused(units.A53, "nothing is left to trace", include=(narrow,), exclude=(wide,))
 
 
-@pytest.mark.parametrize("include, exclude, expected", [
-    ([(0, 99)], [(40, 59)], ([(0, 99)], [(40, 59)])),           # AT-40: two pairs either way
-    ([(0, 99)], [(40, 120)], ([(0, 39)], [])),
-    ([(0, 99)], [(200, 299)], ([(0, 99)], [])),
-    ([(0, 99), (200, 299)], [(90, 210)], ([(0, 89), (211, 299)], [])),
-    ([], [(5, 6), (7, 8)], ([], [(5, 8)])),
-    ([(0, 9), (10, 19), (15, 30)], [], ([(0, 30)], [])),
-])
+@pytest.mark.parametrize(
+    "include, exclude, expected",
+    [
+        ([(0, 99)], [(40, 59)], ([(0, 99)], [(40, 59)])),  # AT-40: two pairs either way
+        ([(0, 99)], [(40, 120)], ([(0, 39)], [])),
+        ([(0, 99)], [(200, 299)], ([(0, 99)], [])),
+        ([(0, 99), (200, 299)], [(90, 210)], ([(0, 89), (211, 299)], [])),
+        ([], [(5, 6), (7, 8)], ([], [(5, 8)])),
+        ([(0, 9), (10, 19), (15, 30)], [], ([(0, 30)], [])),
+    ],
+)
 def test_packing(include: List[Any], exclude: List[Any], expected: Any) -> None:
     got = packed([AddressRange(*each) for each in include], [AddressRange(*each) for each in exclude])
     assert got == expected
@@ -150,21 +162,27 @@ def test_which_comparator_is_whose() -> None:
     options = TraceOptions(include=(AddressRange(0, 3),), exclude=(AddressRange(2, 2),), start_at=(8,), contexts=(5,))
     taken = plan_program(options, units.A53, 4 * KIB).taken
     assert [(each.use, each.where, each.name) for each in taken] == [
-        ("include", (0, 3), "pair 3"), ("exclude", (2, 2), "pair 2"), ("start", (8, 8), "comparator 0"),
-        ("context", (5, 5), "Context ID comparator 0")]
+        ("include", (0, 3), "pair 3"),
+        ("exclude", (2, 2), "pair 2"),
+        ("start", (8, 8), "comparator 0"),
+        ("context", (5, 5), "Context ID comparator 0"),
+    ]
     taken = plan_ptm(TraceOptions(include=(AddressRange(0, 3),), stop_at=(8,)), units.A9, 4 * KIB).taken
     assert [(each.use, each.name) for each in taken] == [("include", "pair 4"), ("stop", "comparator 1")]
     taken = plan_etmv3(TraceOptions(include=(AddressRange(0, 3),), stop_at=(8,)), units.M4, 4 * KIB).taken
     assert [(each.use, each.name) for each in taken] == [("include", "DWT comparator 3"), ("stop", "DWT comparator 2")]
 
 
-@pytest.mark.parametrize("options, event", [
-    (dict(secure=False), 0x0006D),                      # in Non-secure state
-    (dict(nonsecure=False), 0x0406D),                   # not
-    (dict(contexts=(5,)), 0x00058),
-    (dict(contexts=(5,), secure=False), 0x0AC6D),       # A and B
-    (dict(contexts=(5,), nonsecure=False), 0x0EC6D),    # not A and B
-])
+@pytest.mark.parametrize(
+    "options, event",
+    [
+        (dict(secure=False), 0x0006D),  # in Non-secure state
+        (dict(nonsecure=False), 0x0406D),  # not
+        (dict(contexts=(5,)), 0x00058),
+        (dict(contexts=(5,), secure=False), 0x0AC6D),  # A and B
+        (dict(contexts=(5,), nonsecure=False), 0x0EC6D),  # not A and B
+    ],
+)
 def test_conditions_of_older_units(options: Dict[str, Any], event: int) -> None:
     """Programming map 6.1: resources 0x58 (Context ID) and 0x6D (Non-secure) in ETMTEEVR, functions 0 to 3."""
     asked = TraceOptions(**options)
@@ -174,12 +192,15 @@ def test_conditions_of_older_units(options: Dict[str, Any], event: int) -> None:
         assert plan.value("ETMCIDCVR1") == (5 if "contexts" in options else 0)
 
 
-@pytest.mark.parametrize("unit, options, message", [
-    (units.M4, dict(secure=False), r"Secure and Non-secure code: not in this trace unit \(ETMIDR.Security is 0\)"),
-    (units.M4, dict(contexts=(1,)), r"has 0 Context ID comparators \(ETMCCR.CIDComps\); the filters need 1"),
-    (units.A7, dict(contexts=(1, 2)), r"has 1 Context ID comparator \(ETMCCR.CIDComps\); the filters need 2"),
-    (units.FULL, dict(exceptions=Exceptions.OFF), r"exceptions off: .* \(ETMIDR.Major\); exclude their functions"),
-])
+@pytest.mark.parametrize(
+    "unit, options, message",
+    [
+        (units.M4, dict(secure=False), r"Secure and Non-secure code: not in this trace unit \(ETMIDR.Security is 0\)"),
+        (units.M4, dict(contexts=(1,)), r"has 0 Context ID comparators \(ETMCCR.CIDComps\); the filters need 1"),
+        (units.A7, dict(contexts=(1, 2)), r"has 1 Context ID comparator \(ETMCCR.CIDComps\); the filters need 2"),
+        (units.FULL, dict(exceptions=Exceptions.OFF), r"exceptions off: .* \(ETMIDR.Major\); exclude their functions"),
+    ],
+)
 def test_what_older_units_lack(unit: EtmV3Capabilities, options: Dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message) as error:
         plan_etmv3(TraceOptions(**options), unit, 4 * KIB)
@@ -188,8 +209,9 @@ def test_what_older_units_lack(unit: EtmV3Capabilities, options: Dict[str, Any],
 
 _SPACE = 64
 _RANGES = st.tuples(st.integers(0, _SPACE), st.integers(0, 12)).map(lambda pair: AddressRange(pair[0], sum(pair)))
-_FILTERS = st.fixed_dictionaries({
-    "include": st.lists(_RANGES, max_size=3).map(tuple), "exclude": st.lists(_RANGES, max_size=3).map(tuple)})
+_FILTERS = st.fixed_dictionaries(
+    {"include": st.lists(_RANGES, max_size=3).map(tuple), "exclude": st.lists(_RANGES, max_size=3).map(tuple)}
+)
 
 
 def _wanted(filters: Dict[str, Any]) -> Set[int]:
@@ -218,8 +240,9 @@ def test_what_an_etmv4_is_told_is_what_was_wanted(filters: Dict[str, Any], off: 
 @given(_FILTERS)
 def test_what_a_ptm_is_told_is_what_was_wanted(filters: Dict[str, Any]) -> None:
     """Property test: the same for TraceEnable of the older units; there a range begins and ends with an instruction."""
-    even = {name: tuple(AddressRange(pair.first & ~1, pair.last | 1) for pair in found)
-            for name, found in filters.items()}
+    even = {
+        name: tuple(AddressRange(pair.first & ~1, pair.last | 1) for pair in found) for name, found in filters.items()
+    }
     try:
         plan = plan_ptm(TraceOptions(**even), units.A9, 4 * KIB)
     except UnsupportedError:

@@ -22,8 +22,7 @@ KIB = 1024
 ONE, OTHER = AddressRange(0x20001000, 0x20001000), AddressRange(0x20002000, 0x200020FF)
 CODE = AddressRange(0x1000, 0x10FF)
 # The A53's unit with all that it has not: overflow prevention, Q elements of every sort, conditionals.
-MORE = Capabilities({
-    **units.A53.registers, "TRCIDR0": 0x28000EA1 | 3 << 15 | 1 << 14 | 1 << 6, "TRCIDR3": 0x8D7B0004})
+MORE = Capabilities({**units.A53.registers, "TRCIDR0": 0x28000EA1 | 3 << 15 | 1 << 14 | 1 << 6, "TRCIDR3": 0x8D7B0004})
 
 
 def plan(unit: Identification, **options: Any) -> Plan:
@@ -64,7 +63,10 @@ def test_data_in_and_out() -> None:
     found = plan(units.DATA, data=DataTrace.BOTH, data_include=(ONE,), data_exclude=(OTHER,))
     assert (found.value("TRCVDSACCTLR"), found.value("TRCVDARCCTLR")) == (0x1, 0x00080000)
     assert (found.value("TRCACVR0"), found.value("TRCACVR6"), found.value("TRCACVR7")) == (
-        0x20001000, 0x20002000, 0x200020FF)
+        0x20001000,
+        0x20002000,
+        0x200020FF,
+    )
     assert [found.value("TRCACATR%d" % n) for n in (0, 6, 7)] == [3, 3, 3]
     found = plan(units.DATA, data=DataTrace.BOTH, data_include=(OTHER,), data_exclude=(ONE,))
     assert (found.value("TRCVDSACCTLR"), found.value("TRCVDARCCTLR")) == (0x10000, 0x8)
@@ -86,31 +88,60 @@ def test_conditional_instructions(which: str, field: int) -> None:
 
 def test_instructions_and_data_in_full() -> None:
     """AT-02, L6553-L6580 (example 4.5.2, table 4-16), as the text has it."""
-    found = plan(units.DATA, return_stack=True, timestamps=True, vmid=True, context_id=True, trace_id=0x20,
-                 data=DataTrace.BOTH, conditional=Conditionals.ALL, sync_bytes=4096)
+    found = plan(
+        units.DATA,
+        return_stack=True,
+        timestamps=True,
+        vmid=True,
+        context_id=True,
+        trace_id=0x20,
+        data=DataTrace.BOTH,
+        conditional=Conditionals.ALL,
+        sync_bytes=4096,
+    )
     # The text writes DV and DA, bits 17 and 16, as 0x00031FC7.
     assert found.value("TRCCONFIGR") == 0x00031FC7
-    expected = {"TRCVDARCCTLR": 0, "TRCVDSACCTLR": 0, "TRCTRACEIDR": 0x20, "TRCSYNCPR": 0xC, "TRCEVENTCTL0R": 0,
-                "TRCEVENTCTL1R": 0, "TRCSTALLCTLR": 0, "TRCTSCTLR": 0, "TRCVICTLR": 0x201, "TRCVIIECTLR": 0,
-                "TRCVISSCTLR": 0}
+    expected = {
+        "TRCVDARCCTLR": 0,
+        "TRCVDSACCTLR": 0,
+        "TRCTRACEIDR": 0x20,
+        "TRCSYNCPR": 0xC,
+        "TRCEVENTCTL0R": 0,
+        "TRCEVENTCTL1R": 0,
+        "TRCSTALLCTLR": 0,
+        "TRCTSCTLR": 0,
+        "TRCVICTLR": 0x201,
+        "TRCVIIECTLR": 0,
+        "TRCVISSCTLR": 0,
+    }
     assert {name: found.value(name) for name in expected} == expected
-    assert found.value("TRCVDCTLR") & 0xFFF == 1    # and the data of exceptions, which the text leaves out
+    assert found.value("TRCVDCTLR") & 0xFFF == 1  # and the data of exceptions, which the text leaves out
 
 
-@pytest.mark.parametrize("supported, asked, field", [
-    (1, QElements.ON, 1), (1, QElements.COUNTS, 1), (2, QElements.ON, 3), (3, QElements.ON, 3),
-    (3, QElements.COUNTS, 1)])
+@pytest.mark.parametrize(
+    "supported, asked, field",
+    [
+        (1, QElements.ON, 1),
+        (1, QElements.COUNTS, 1),
+        (2, QElements.ON, 3),
+        (3, QElements.ON, 3),
+        (3, QElements.COUNTS, 1),
+    ],
+)
 def test_q_elements(supported: int, asked: QElements, field: int) -> None:
     """L15584, L16035 (D10 of the map): TRCIDR0.QSUPP 1 has those with counts, 2 those without, 3 both."""
     unit = Capabilities({**MORE.registers, "TRCIDR0": 0x28000EA1 | supported << 15})
     assert plan(unit, q_elements=asked).value("TRCCONFIGR") == 0x1001 | field << 13
 
 
-@pytest.mark.parametrize("levels, value", [
-    ((Level(1, True),), 0x005B0201),        # AT-44: only Non-secure EL1
-    ((Level(3),), 0x00730201),              # AT-45: only EL3
-    ((Level(0), Level(0, True)), 0x006A0201),
-])
+@pytest.mark.parametrize(
+    "levels, value",
+    [
+        ((Level(1, True),), 0x005B0201),  # AT-44: only Non-secure EL1
+        ((Level(3),), 0x00730201),  # AT-45: only EL3
+        ((Level(0), Level(0, True)), 0x006A0201),
+    ],
+)
 def test_exception_levels(levels: Any, value: int) -> None:
     assert plan(units.A53, levels=levels).value("TRCVICTLR") == value
 
@@ -134,36 +165,40 @@ def test_an_etmv3_tells_conditions_anyway() -> None:
     assert found.notes == ("an ETMv3 always tells of every instruction whether its condition held",)
 
 
-@pytest.mark.parametrize("unit, options, message", [
-    (units.MINIMAL, dict(cycle_count=3), "takes 4 (TRCIDR3.CCITMIN) to 4095"),
-    (units.A53, dict(overflow_prevention=True), "not in this trace unit (TRCIDR3.NOOVERFLOW is 0)"),
-    (units.MINIMAL, dict(overflow_prevention=True), "TRCIDR3.STALLCTL is 0"),
-    (units.MINIMAL, dict(stall=True), "TRCIDR3.STALLCTL is 0"),
-    (units.MINIMAL, dict(branch_broadcast=True), "TRCIDR0.TRCBB is 0"),
-    (units.A53, dict(conditional=Conditionals.ALL), "not in this trace unit (TRCIDR0.TRCCOND is 0)"),
-    (units.A53, dict(q_elements=QElements.ON), "Q elements: not in this trace unit (TRCIDR0.QSUPP is 0)"),
-    (units.M33, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "0 address comparator pairs (TRCIDR4"),
-    (units.M33, dict(levels=(Level(1),)), "exception level s1: not in this trace unit (TRCIDR3.EXLEVEL_S is 0x9)"),
-    (units.A53, dict(levels=(Level(2),)), "exception level s2: not in this trace unit (TRCIDR3.EXLEVEL_S is 0xb)"),
-    (units.A53, dict(levels=(Level(1),), secure=False), "every exception level is left out (TRCVICTLR.EXLEVEL_S)"),
-    (units.A7, dict(overflow_prevention=True), "overflow prevention: not in an ETMv3 or a PTM (ETMIDR.Major)"),
-    (units.A9, dict(q_elements=QElements.ON), "Q elements: not in an ETMv3 or a PTM (ETMIDR.Major)"),
-    (units.A9, dict(levels=(Level(1),)), "exception levels: not in an ETMv3 or a PTM (ETMIDR.Major)"),
-    (units.A9, dict(conditional=Conditionals.LOADS), "a PTM tells of branches only (ETMIDR.Major)"),
-    (units.A7, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "at all or none (ETMCR.BranchBroadcast)"),
-    (units.M4, dict(context_id=True), "Context ID: not in this trace unit (ETMCR.ContextIDSize stays 0)"),
-    (units.A7, dict(vmid=False, data=DataTrace.BOTH), "not in this trace unit (ETMCR.DataAddress stays 0)"),
-    (units.R4, dict(vmid=True), "VMID: not in this trace unit (ETMCCER.Virtualization is 0)"),
-    (units.R4, dict(stall=True), "ETMCCR.FIFOFULL is 0"),
-])
+@pytest.mark.parametrize(
+    "unit, options, message",
+    [
+        (units.MINIMAL, dict(cycle_count=3), "takes 4 (TRCIDR3.CCITMIN) to 4095"),
+        (units.A53, dict(overflow_prevention=True), "not in this trace unit (TRCIDR3.NOOVERFLOW is 0)"),
+        (units.MINIMAL, dict(overflow_prevention=True), "TRCIDR3.STALLCTL is 0"),
+        (units.MINIMAL, dict(stall=True), "TRCIDR3.STALLCTL is 0"),
+        (units.MINIMAL, dict(branch_broadcast=True), "TRCIDR0.TRCBB is 0"),
+        (units.A53, dict(conditional=Conditionals.ALL), "not in this trace unit (TRCIDR0.TRCCOND is 0)"),
+        (units.A53, dict(q_elements=QElements.ON), "Q elements: not in this trace unit (TRCIDR0.QSUPP is 0)"),
+        (units.M33, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "0 address comparator pairs (TRCIDR4"),
+        (units.M33, dict(levels=(Level(1),)), "exception level s1: not in this trace unit (TRCIDR3.EXLEVEL_S is 0x9)"),
+        (units.A53, dict(levels=(Level(2),)), "exception level s2: not in this trace unit (TRCIDR3.EXLEVEL_S is 0xb)"),
+        (units.A53, dict(levels=(Level(1),), secure=False), "every exception level is left out (TRCVICTLR.EXLEVEL_S)"),
+        (units.A7, dict(overflow_prevention=True), "overflow prevention: not in an ETMv3 or a PTM (ETMIDR.Major)"),
+        (units.A9, dict(q_elements=QElements.ON), "Q elements: not in an ETMv3 or a PTM (ETMIDR.Major)"),
+        (units.A9, dict(levels=(Level(1),)), "exception levels: not in an ETMv3 or a PTM (ETMIDR.Major)"),
+        (units.A9, dict(conditional=Conditionals.LOADS), "a PTM tells of branches only (ETMIDR.Major)"),
+        (units.A7, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "at all or none (ETMCR.BranchBroadcast)"),
+        (units.M4, dict(context_id=True), "Context ID: not in this trace unit (ETMCR.ContextIDSize stays 0)"),
+        (units.A7, dict(vmid=False, data=DataTrace.BOTH), "not in this trace unit (ETMCR.DataAddress stays 0)"),
+        (units.R4, dict(vmid=True), "VMID: not in this trace unit (ETMCCER.Virtualization is 0)"),
+        (units.R4, dict(stall=True), "ETMCCR.FIFOFULL is 0"),
+    ],
+)
 def test_what_a_unit_lacks(unit: Identification, options: Dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError) as error:
         plan(unit, **options)
     assert message in str(error.value) and error.value.register in str(error.value)
 
 
-@pytest.mark.parametrize("other", [
-    dict(data=DataTrace.BOTH), dict(conditional=Conditionals.ALL), dict(branch_broadcast=True)])
+@pytest.mark.parametrize(
+    "other", [dict(data=DataTrace.BOTH), dict(conditional=Conditionals.ALL), dict(branch_broadcast=True)]
+)
 def test_q_elements_stand_alone(other: Dict[str, Any]) -> None:
     """V-03, L15586: not with loads and stores, conditional instructions or branch broadcast."""
     unit = Capabilities({**units.DATA.registers, "TRCIDR0": units.DATA.registers["TRCIDR0"] | 3 << 15})
@@ -173,15 +208,18 @@ def test_q_elements_stand_alone(other: Dict[str, Any]) -> None:
         plan(Capabilities({**MORE.registers, "TRCIDR0": 0x28000EA1 | 2 << 15}), q_elements=QElements.COUNTS)
 
 
-@pytest.mark.parametrize("options, message", [
-    (dict(stall=True, stall_level=16), "must be from 0 to 15"),
-    (dict(stall_level=3), "stalling is off"),
-    (dict(broadcast_ranges=(CODE,)), "branch broadcast: it is off"),
-    (dict(data_exclude=(ONE,)), "data trace is off"),
-    (dict(levels=(Level(4),)), "numbered 0 to 3"),
-    (dict(cycle_count=0), "at least 1"),
-    (dict(sync_bytes=1000), "power of two"),
-])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(stall=True, stall_level=16), "must be from 0 to 15"),
+        (dict(stall_level=3), "stalling is off"),
+        (dict(broadcast_ranges=(CODE,)), "branch broadcast: it is off"),
+        (dict(data_exclude=(ONE,)), "data trace is off"),
+        (dict(levels=(Level(4),)), "numbered 0 to 3"),
+        (dict(cycle_count=0), "at least 1"),
+        (dict(sync_bytes=1000), "power of two"),
+    ],
+)
 def test_what_makes_no_sense_whatever_the_unit(options: Dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         TraceOptions(**options)

@@ -19,21 +19,39 @@ from .test_plan_etmv3 import FALSE, KIB, TRUE, values
 def test_trace_everything() -> None:
     """L805: the map of ETMv3 without data, FIFOFULL and memory map decoders."""
     got = values(plan_program(TraceOptions(trace_id=0x13), units.A9, 4 * KIB))
-    expected = {"ETMCR": 0x400, "ETMTRACEIDR": 0x13, "ETMTEEVR": TRUE, "ETMTECR1": 0x01000000, "ETMTSSCR": 0,
-                "ETMTRIGGER": FALSE, "ETMTSEVR": FALSE, "ETMSYNCFR": 512, "ETMACVR1": 0, "ETMACTR8": 1,
-                "ETMCNTENR1": 0x2406F, "ETMCNTRLDEVR2": FALSE, "ETMSQ13EVR": FALSE, "ETMEXTOUTEVR2": FALSE,
-                "ETMCIDCVR1": 0, "ETMCIDCMR": 0, "ETMEXTINSELR": 0}
+    expected = {
+        "ETMCR": 0x400,
+        "ETMTRACEIDR": 0x13,
+        "ETMTEEVR": TRUE,
+        "ETMTECR1": 0x01000000,
+        "ETMTSSCR": 0,
+        "ETMTRIGGER": FALSE,
+        "ETMTSEVR": FALSE,
+        "ETMSYNCFR": 512,
+        "ETMACVR1": 0,
+        "ETMACTR8": 1,
+        "ETMCNTENR1": 0x2406F,
+        "ETMCNTRLDEVR2": FALSE,
+        "ETMSQ13EVR": FALSE,
+        "ETMEXTOUTEVR2": FALSE,
+        "ETMCIDCVR1": 0,
+        "ETMCIDCMR": 0,
+        "ETMEXTINSELR": 0,
+    }
     assert {name: got[name] for name in expected} == expected
     assert not {"ETMTECR2", "ETMVDEVR", "ETMFFRR", "ETMFFLR"} & got.keys()
 
 
-@pytest.mark.parametrize("unit, options, control", [
-    (units.A9, dict(cycle_count=1, timestamps=True), 0x10001400),       # as the Snowball capture has them
-    (units.A15, dict(cycle_count=1, timestamps=True), 0x30001400),      # and TC2's with its return stack
-    (units.A15, dict(return_stack=False), 0x400),
-    (units.A15, dict(branch_broadcast=True), 0x500),
-    (units.A15, dict(context_id=True, vmid=True), 0x6000C400),
-])
+@pytest.mark.parametrize(
+    "unit, options, control",
+    [
+        (units.A9, dict(cycle_count=1, timestamps=True), 0x10001400),  # as the Snowball capture has them
+        (units.A15, dict(cycle_count=1, timestamps=True), 0x30001400),  # and TC2's with its return stack
+        (units.A15, dict(return_stack=False), 0x400),
+        (units.A15, dict(branch_broadcast=True), 0x500),
+        (units.A15, dict(context_id=True, vmid=True), 0x6000C400),
+    ],
+)
 def test_main_control(unit: PtmCapabilities, options: Dict[str, Any], control: int) -> None:
     plan = plan_program(TraceOptions(**options), unit, 4 * KIB)
     assert plan.value("ETMCR") == control and plan.return_stack == bool(control >> 29 & 1)
@@ -42,7 +60,8 @@ def test_main_control(unit: PtmCapabilities, options: Dict[str, Any], control: i
 def test_branch_broadcast_and_return_stack() -> None:
     """L805: not both."""
     assert plan_program(TraceOptions(branch_broadcast=True), units.A15, 4 * KIB).notes == (
-        "branch broadcast turns the return stack off",)
+        "branch broadcast turns the return stack off",
+    )
     with pytest.raises(UnsupportedError, match="choose one of them") as error:
         plan_program(TraceOptions(branch_broadcast=True, return_stack=True), units.A15, 4 * KIB)
     assert error.value.register == "ETMCR.ReturnStack"
@@ -57,13 +76,16 @@ def test_ranges() -> None:
     assert {got["ETMACTR%d" % n] for n in range(1, 9)} == {1}
 
 
-@pytest.mark.parametrize("unit, options, message", [
-    (units.A9, dict(return_stack=True), r"return stack: not in this trace unit \(ETMCCER.ReturnStack is 0\)"),
-    (units.A15, dict(data=DataTrace.VALUES), r"data trace: a PTM has none \(ETMIDR.Major\)"),
-    (units.A15, dict(cycle_count=4), r"it must be 1 \(ETMCR.CycleAccurate\)"),
-    (units.A9, dict(vmid=True), r"\(ETMCCER.Virtualization is 0\)"),
-    (PtmCapabilities({**units.A15.registers, "ETMCCER": 0}), dict(timestamps=True), r"\(ETMCCER.Timestamp is 0\)"),
-])
+@pytest.mark.parametrize(
+    "unit, options, message",
+    [
+        (units.A9, dict(return_stack=True), r"return stack: not in this trace unit \(ETMCCER.ReturnStack is 0\)"),
+        (units.A15, dict(data=DataTrace.VALUES), r"data trace: a PTM has none \(ETMIDR.Major\)"),
+        (units.A15, dict(cycle_count=4), r"it must be 1 \(ETMCR.CycleAccurate\)"),
+        (units.A9, dict(vmid=True), r"\(ETMCCER.Virtualization is 0\)"),
+        (PtmCapabilities({**units.A15.registers, "ETMCCER": 0}), dict(timestamps=True), r"\(ETMCCER.Timestamp is 0\)"),
+    ],
+)
 def test_what_units_lack(unit: PtmCapabilities, options: Dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         plan_program(TraceOptions(**options), unit, 4 * KIB)

@@ -116,14 +116,26 @@ REFUSALS: Sequence[Refusal] = (
     Refusal("V-17", units.MINIMAL, rules((Input(0), Trace())), "TRCIDR4.NUMRSPAIR"),
     Refusal("V-18", units.M33, rules((Input(0) & Watched(1), Mark()), (Input(1), Mark())), "TRCIDR4.NUMRSPAIR"),
     Refusal("V-22", units.A53, rules((Accessed(DATA), Mark())), "TRCIDR4.SUPPDAC"),
-    Refusal("V-22", changed(units.DATA, TRCIDR4=0x11170024), dict(data=DataTrace.BOTH, data_include=(DATA,)),
-            "TRCIDR4.SUPPDAC"),
+    Refusal(
+        "V-22",
+        changed(units.DATA, TRCIDR4=0x11170024),
+        dict(data=DataTrace.BOTH, data_include=(DATA,)),
+        "TRCIDR4.SUPPDAC",
+    ),
     Refusal("V-23", units.DATA, rules((Accessed(AddressRange(0, 0), value=DataValue(1, 8)), Mark())), "TRCIDR2.DVSIZE"),
-    Refusal("V-24", units.DATA, rules(
-        *((Accessed(AddressRange(n, n), value=DataValue(1)), Mark(0)) for n in (0, 4, 8))), "TRCIDR4.NUMDVC"),
+    Refusal(
+        "V-24",
+        units.DATA,
+        rules(*((Accessed(AddressRange(n, n), value=DataValue(1)), Mark(0)) for n in (0, 4, 8))),
+        "TRCIDR4.NUMDVC",
+    ),
     Refusal("V-26", units.DATA, rules((Accessed(AddressRange(2, 2), value=DataValue(1)), Mark())), "TRCACATR"),
-    Refusal("V-27", changed(units.DATA, TRCIDR2=0x00440488), dict(
-        data=DataTrace.BOTH, data_include=(AddressRange(0xFF00000000000000, 0xFF000000000000FF),)), "TRCACATRn.DTBM"),
+    Refusal(
+        "V-27",
+        changed(units.DATA, TRCIDR2=0x00440488),
+        dict(data=DataTrace.BOTH, data_include=(AddressRange(0xFF00000000000000, 0xFF000000000000FF),)),
+        "TRCACATRn.DTBM",
+    ),
     Refusal("V-30", units.A53, dict(contexts=(1, 2)), "TRCIDR4.NUMCIDC"),
     Refusal("V-30", units.A53, rules((InContext(1) | InContext(2), Mark())), "TRCIDR4.NUMCIDC"),
     Refusal("V-35", units.A53, dict(levels=(Level(2),)), "TRCIDR3.EXLEVEL_S"),
@@ -131,19 +143,31 @@ REFUSALS: Sequence[Refusal] = (
     Refusal("V-35", units.M33, dict(levels=(Level(0),), exceptions=Exceptions.ONLY), "TRCVICTLR.EXLEVEL_S"),
     Refusal("V-36", changed(units.A53, TRCSSCSR0=0), rules((Committed((AT,)), Mark())), "TRCSSCSR0.INST"),
     Refusal("V-36", units.A53, rules((Committed((AT,)), Mark()), (Committed((OTHER,)), Mark())), "TRCIDR4.NUMSSCC"),
-    Refusal("V-37", units.M33, dict(counters=(Counter(0, 9, is_periodic=True),), **rules((Watched(0), Count(0)))),
-            "TRCIDR5.REDFUNCNTR"),
+    Refusal(
+        "V-37",
+        units.M33,
+        dict(counters=(Counter(0, 9, is_periodic=True),), **rules((Watched(0), Count(0)))),
+        "TRCIDR5.REDFUNCNTR",
+    ),
     Refusal("V-37", units.A53, dict(counters=(Counter(2, 1),), **rules((ALWAYS, Count(2)))), "TRCIDR5.NUMCNTR"),
-    Refusal("V-37", units.A53, dict(counters=(Counter(0, 1, is_chained=True),), **rules((AtZero(0), Mark()))),
-            "TRCCNTCTLRn.CNTCHAIN"),
+    Refusal(
+        "V-37",
+        units.A53,
+        dict(counters=(Counter(0, 1, is_chained=True),), **rules((AtZero(0), Mark()))),
+        "TRCCNTCTLRn.CNTCHAIN",
+    ),
     Refusal("V-38", units.M33, rules((ALWAYS, NextState(0, 1))), "TRCIDR5.NUMSEQSTATE"),
     Refusal("V-39", units.A53, rules((Input(30), Mark())), "TRCIDR5.NUMEXTIN"),
     Refusal("V-39", units.M33, rules((Input(4), Mark())), "TRCIDR5.NUMEXTIN"),
     Refusal("V-39", units.A53, rules(*((Input(n), Mark(0)) for n in range(5))), "TRCIDR5.NUMEXTINSEL"),
     Refusal("V-40", FORBIDDEN, dict(nonsecure=False), "TRCAUTHSTATUS.SNID"),
     Refusal("V-41", NO_TRIGGER, rules((AT, Trigger())), "TRCIDR5.ATBTRIG"),
-    Refusal("V-49", units.A53, dict(include=tuple(AddressRange(n << 12, (n << 12) + 9) for n in range(4)),
-                                    start_at=(0x8000,)), "TRCIDR4.NUMACPAIRS"),
+    Refusal(
+        "V-49",
+        units.A53,
+        dict(include=tuple(AddressRange(n << 12, (n << 12) + 9) for n in range(4)), start_at=(0x8000,)),
+        "TRCIDR4.NUMACPAIRS",
+    ),
 )
 
 
@@ -193,19 +217,50 @@ def test_told(rule: str, unit: Capabilities, options: Dict[str, Any], words: str
 
 # Plans of every kind, on which what must hold of every plan is tried.
 _KINDS: Sequence[Tuple[Capabilities, Dict[str, Any]]] = (
-    (units.A53, {}), (units.M33, {}), (units.DATA, {}), (units.MINIMAL, {}), (units.ONE_PAIR, {}), (ALL_OF_IT, {}),
+    (units.A53, {}),
+    (units.M33, {}),
+    (units.DATA, {}),
+    (units.MINIMAL, {}),
+    (units.ONE_PAIR, {}),
+    (ALL_OF_IT, {}),
     (units.A53, dict(include=(CODE,), exclude=(AddressRange(0x1040, 0x107F),), start_at=(8,), stop_at=(16,))),
     (units.A53, dict(include=(CODE,), contexts=(7,), cycle_count=16, stall=True)),
     (units.A53, dict(branch_broadcast=True, broadcast_ranges=(CODE, AddressRange(0, 3)))),
     (ALL_OF_IT, dict(q_elements=QElements.ON)),
-    (units.DATA, dict(data=DataTrace.BOTH, data_include=(DATA,), data_exclude=(AddressRange(0, 0),),
-                      conditional=Conditionals.ALL, include=(CODE,))),
-    (units.DATA, dict(data=DataTrace.VALUES, **rules(
-        (Accessed(DATA, Access.STORE, DataValue(5)), Mark()), (Accessed(AddressRange(4, 4), value=DataValue(6, 1, 1)),
-                                                               Mark(0))))),
-    (units.A53, dict(timestamps=True, counters=(Counter(0, 9, None, True), Counter(1, 3, is_chained=True)), **rules(
-        (AT, Count(0)), (OTHER, Reload(0)), (AtZero(1), Timestamp()), (Input(8), NextState(0, 1)),
-        (InState(1) & ~Input(9), Trigger())))),
+    (
+        units.DATA,
+        dict(
+            data=DataTrace.BOTH,
+            data_include=(DATA,),
+            data_exclude=(AddressRange(0, 0),),
+            conditional=Conditionals.ALL,
+            include=(CODE,),
+        ),
+    ),
+    (
+        units.DATA,
+        dict(
+            data=DataTrace.VALUES,
+            **rules(
+                (Accessed(DATA, Access.STORE, DataValue(5)), Mark()),
+                (Accessed(AddressRange(4, 4), value=DataValue(6, 1, 1)), Mark(0)),
+            ),
+        ),
+    ),
+    (
+        units.A53,
+        dict(
+            timestamps=True,
+            counters=(Counter(0, 9, None, True), Counter(1, 3, is_chained=True)),
+            **rules(
+                (AT, Count(0)),
+                (OTHER, Reload(0)),
+                (AtZero(1), Timestamp()),
+                (Input(8), NextState(0, 1)),
+                (InState(1) & ~Input(9), Trigger()),
+            ),
+        ),
+    ),
     (units.A53, rules((Committed((AT, ExecutedIn(CODE))), Mark()), (AT & InContext(3), Start()), (Input(1), Stop()))),
     (units.M33, rules((Committed((Watched(0),), True), Mark()), (Watched(1), Start()), (Watched(2), Stop()))),
 )
@@ -290,9 +345,15 @@ def selectors(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
         number = field & 0x1F
         assert not field & 0x60
         assert 1 <= number < unit.selector_pairs if field >> 7 else number < max(2 * unit.selector_pairs, 2)
-    there = {0: unit.field("TRCIDR5.NUMEXTINSEL") or unit.field("TRCIDR5.NUMEXTIN"), 1: unit.field("TRCIDR4.NUMPC"),
-             3: unit.field("TRCIDR4.NUMSSCC"), 4: 2 * unit.field("TRCIDR4.NUMACPAIRS"),
-             5: unit.field("TRCIDR4.NUMACPAIRS"), 6: unit.field("TRCIDR4.NUMCIDC"), 7: unit.field("TRCIDR4.NUMVMIDC")}
+    there = {
+        0: unit.field("TRCIDR5.NUMEXTINSEL") or unit.field("TRCIDR5.NUMEXTIN"),
+        1: unit.field("TRCIDR4.NUMPC"),
+        3: unit.field("TRCIDR4.NUMSSCC"),
+        4: 2 * unit.field("TRCIDR4.NUMACPAIRS"),
+        5: unit.field("TRCIDR4.NUMACPAIRS"),
+        6: unit.field("TRCIDR4.NUMCIDC"),
+        7: unit.field("TRCIDR4.NUMVMIDC"),
+    }
     members = {group: (1 << min(count, 16)) - 1 for group, count in there.items()}
     members[2] = (1 << unit.field("TRCIDR5.NUMCNTR")) - 1 | (0xF0 if unit.field("TRCIDR5.NUMSEQSTATE") else 0)
     for n in range(2, 32):
@@ -370,11 +431,15 @@ def derived(unit: Capabilities, options: TraceOptions, plan: Plan) -> None:
 
 
 HOLDS: Dict[Callable[[Capabilities, TraceOptions, Plan], None], Sequence[str]] = {
-    order_of_writes: ("V-01",), implemented_bits: ("V-02",),
+    order_of_writes: ("V-01",),
+    implemented_bits: ("V-02",),
     configuration: ("V-03", "V-04", "V-05", "V-06", "V-10", "V-12", "V-13", "V-15"),
-    broadcast: ("V-07", "V-08", "V-09"), selectors: ("V-16", "V-18", "V-19"),
+    broadcast: ("V-07", "V-08", "V-09"),
+    selectors: ("V-16", "V-18", "V-19"),
     comparators: ("V-20", "V-21", "V-22", "V-23", "V-24", "V-25", "V-29", "V-30", "V-31", "V-42"),
-    start_and_stop: ("V-32", "V-34"), levels: ("V-35", "V-41"), derived: ("V-36", "V-37", "V-38", "V-39"),
+    start_and_stop: ("V-32", "V-34"),
+    levels: ("V-35", "V-41"),
+    derived: ("V-36", "V-37", "V-38", "V-39"),
 }
 
 
@@ -409,8 +474,9 @@ class Registers(AccessPort):
 _UNIT = {0x304: 0, 0x314: 1, 0xFBC: 0x47724A13, 0x1E4: 0x4100F421, 0x310: 8, 0xFA0: 0xF}
 
 
-@pytest.mark.parametrize("rule, words, message", [
-    ("V-40", {0xFB8: 0x88}, "TRCAUTHSTATUS is 0x88"), ("V-44", {0xF00: 1}, "TRCITCTRL.IME")])
+@pytest.mark.parametrize(
+    "rule, words, message", [("V-40", {0xFB8: 0x88}, "TRCAUTHSTATUS is 0x88"), ("V-44", {0xF00: 1}, "TRCITCTRL.IME")]
+)
 def test_a_unit_that_must_not_be_used(rule: str, words: Dict[int, int], message: str) -> None:
     """V-40: nothing is allowed to be traced; V-44: it is in integration mode."""
     port = Registers({**_UNIT, **words})
@@ -422,7 +488,7 @@ def test_a_unit_that_must_not_be_used(rule: str, words: Dict[int, int], message:
 def test_what_the_program_tells() -> None:
     """V-33: the shadow of IT; V-50: SG."""
     assert "SG" in doubt_of(lambda address, size: b"\x7f\xe9\x7f\xe9"[:size], 0x100)
-    assert "IT" in doubt_of(lambda address, size: b"\x08\xbf\x00\xbf"[address - 0x100:][:size], 0x102, 0x100)
+    assert "IT" in doubt_of(lambda address, size: b"\x08\xbf\x00\xbf"[address - 0x100 :][:size], 0x102, 0x100)
 
 
 def test_what_help_tells() -> None:

@@ -81,12 +81,23 @@ def test_a_capture_from_the_start(boards: Any) -> None:
     assert (capture.name, capture.format, capture.end) == ("first", BufferFormat.FRAMES, BufferEnd.STARTED)
     assert 0 < len(capture.buffer) < BIG and len(capture.buffer) % 16 == 0
     assert stream(capture).startswith(A_SYNC)
-    source, = capture.sources
+    (source,) = capture.sources
     assert (source.name, source.protocol, source.core, source.images) == ("ETM_0", "etmv4", CORE, ())
     assert source.registers == {
-        "TRCCONFIGR": 0x1001, "TRCTRACEIDR": 0x10, "TRCAUTHSTATUS": 0xCC, "TRCDEVARCH": 0x47724A13,
-        "TRCIDR0": 0x280006E1, "TRCIDR1": 0x4100F421, "TRCIDR2": 4, "TRCIDR8": 0, "TRCIDR9": 0, "TRCIDR10": 0,
-        "TRCIDR11": 0, "TRCIDR12": 1, "TRCIDR13": 0}
+        "TRCCONFIGR": 0x1001,
+        "TRCTRACEIDR": 0x10,
+        "TRCAUTHSTATUS": 0xCC,
+        "TRCDEVARCH": 0x47724A13,
+        "TRCIDR0": 0x280006E1,
+        "TRCIDR1": 0x4100F421,
+        "TRCIDR2": 4,
+        "TRCIDR8": 0,
+        "TRCIDR9": 0,
+        "TRCIDR10": 0,
+        "TRCIDR11": 0,
+        "TRCIDR12": 1,
+        "TRCIDR13": 0,
+    }
 
 
 def test_an_older_buffer_may_not_hear_of_a_trigger(live: Live) -> None:
@@ -204,7 +215,7 @@ def test_trcena_is_put_back_alone(live: Live) -> None:
     live.port.write32(DEMCR, 1 << 10)
     session = live.trace_session()
     assert live.port.read32(DEMCR) == 1 << 24 | 1 << 10
-    live.port.write32(DEMCR, 1 << 24 | 1)       # the debugger changes its vector catches
+    live.port.write32(DEMCR, 1 << 24 | 1)  # the debugger changes its vector catches
     session.close()
     assert live.port.read32(DEMCR) == 1
 
@@ -238,8 +249,13 @@ def test_ranges(boards: Any) -> None:
     assert A_SYNC not in stream(session.drain())[12:]
 
 
-@pytest.mark.parametrize("fault, message", [("no-etm", "no trace unit found; the chip shows SCS"),
-                                            ("no-sink", "no trace buffer .* found; the chip shows SCS")])
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("no-etm", "no trace unit found; the chip shows SCS"),
+        ("no-sink", "no trace buffer .* found; the chip shows SCS"),
+    ],
+)
 def test_incomplete_chips(boards: Any, fault: str, message: str) -> None:
     with pytest.raises(TopologyError, match=message):
         find_path(boards(elf("sort"), faults=fault).discover().components)
@@ -257,14 +273,35 @@ def test_unplugged_while_draining(boards: Any) -> None:
         session.close()
 
 
-@pytest.mark.parametrize("address, bits, value, act, message", [
-    (ETF + 0x00C, 4, 0, "start", r"^STS at 0xe004300c \(AHB-AP 0\) stays 0x.*, TMCReady=1 was awaited: is its trace"),
-    (ETF + 0x304, 0x40, 0x40, "stop", r"^FFCR at 0xe0043304 .* FlushMan=0 was awaited"),
-    (ETM + 0x00C, 1, 0, "stop", r"^TRCSTATR at 0xe004100c .* until all trace has left it; the trace it still holds"),
-    (ETM + 0x00C, 1, 1, "start", r"^TRCSTATR at 0xe004100c .* check that the chip's trace clock runs"),
-    (ETM + 0x080, 1, 0, "start", r"^TRCVICTLR at 0xe0041080 was written 0x00000201 and reads 0x00000200: the trace"),
-    (ETM + 0x314, 2, 2, "start", r"lost power while it was programmed \(TRCPDSR.STICKYPD\)"),
-])
+@pytest.mark.parametrize(
+    "address, bits, value, act, message",
+    [
+        (
+            ETF + 0x00C,
+            4,
+            0,
+            "start",
+            r"^STS at 0xe004300c \(AHB-AP 0\) stays 0x.*, TMCReady=1 was awaited: is its trace",
+        ),
+        (ETF + 0x304, 0x40, 0x40, "stop", r"^FFCR at 0xe0043304 .* FlushMan=0 was awaited"),
+        (
+            ETM + 0x00C,
+            1,
+            0,
+            "stop",
+            r"^TRCSTATR at 0xe004100c .* until all trace has left it; the trace it still holds",
+        ),
+        (ETM + 0x00C, 1, 1, "start", r"^TRCSTATR at 0xe004100c .* check that the chip's trace clock runs"),
+        (
+            ETM + 0x080,
+            1,
+            0,
+            "start",
+            r"^TRCVICTLR at 0xe0041080 was written 0x00000201 and reads 0x00000200: the trace",
+        ),
+        (ETM + 0x314, 2, 2, "start", r"lost power while it was programmed \(TRCPDSR.STICKYPD\)"),
+    ],
+)
 def test_deadlines(live: Live, address: int, bits: int, value: int, act: str, message: str) -> None:
     """Hardware that does not get ready is told in one line, and can be started when it is well again."""
     port = Stuck(live.port, {})

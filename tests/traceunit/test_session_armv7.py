@@ -49,14 +49,20 @@ class Board(NamedTuple):
             for register in page:
                 if register.access == "RW" and register.name not in _MOVING:
                     found["%08x %s" % (component.address, register.name)] = self.port.read32(
-                        component.address + register.offset)
+                        component.address + register.offset
+                    )
             found["%08x LSR" % component.address] = self.port.read32(component.address + 0xFB4)
         return found
 
 
 def _page(component: Component) -> Page:
-    pages = {Kind.ETMV3: etmv3_page.PAGE, Kind.PTM: ptm.PAGE, Kind.ETB: etb.PAGE, Kind.FUNNEL: funnel.PAGE,
-             Kind.DWT: dwt.PAGE}
+    pages = {
+        Kind.ETMV3: etmv3_page.PAGE,
+        Kind.PTM: ptm.PAGE,
+        Kind.ETB: etb.PAGE,
+        Kind.FUNNEL: funnel.PAGE,
+        Kind.DWT: dwt.PAGE,
+    }
     return pages[component.kind]
 
 

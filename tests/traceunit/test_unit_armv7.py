@@ -47,7 +47,8 @@ def test_attaching_finds_what_there_is(has: Armv7Capabilities) -> None:
     known: Dict[str, int] = dict(getattr(unit, "capabilities").registers)
     expected = dict(has.registers, ETMAUTHSTATUS=0x0C)
     assert {name: known[name] for name in expected if name != "ETMCR"} == {
-        name: value for name, value in expected.items() if name != "ETMCR"}
+        name: value for name, value in expected.items() if name != "ETMCR"
+    }
     assert known["ETMCR"] & has.probe_bits == has.registers["ETMCR"] & has.probe_bits
     status = unit.status()
     assert status.claimed and status.idle and status.powered and not status.enabled and not unit.enabled
@@ -146,7 +147,7 @@ def test_a_lost_plan_is_written_again() -> None:
     registers.words[0x200] = 0x7F
     unit.ensure(plan)
     assert (registers.watch[0x58], registers.words[0x200]) == (8, 0x10)
-    registers.watch[0x58] = 5       # a watchpoint on reads
+    registers.watch[0x58] = 5  # a watchpoint on reads
     with pytest.raises(CaptureError, match=r"a watchpoint took the comparator of the trace filter \(DWT_FUNCTION3\)"):
         unit.ensure(plan)
 
@@ -191,10 +192,13 @@ def test_it_is_of_another_kind() -> None:
         make_unit(registers.component._replace(kind=Kind.ETMV3), Deadline(1.0, count().__next__)).attach()
 
 
-@pytest.mark.parametrize("kind, message", [
-    (Kind.ETM, r"which architecture it is cannot be read \(ETMIDR.Major\); is it powered"),
-    (Kind.ETE, r"only ETMv3, ETMv4 and PTM can be programmed"),
-])
+@pytest.mark.parametrize(
+    "kind, message",
+    [
+        (Kind.ETM, r"which architecture it is cannot be read \(ETMIDR.Major\); is it powered"),
+        (Kind.ETE, r"only ETMv3, ETMv4 and PTM can be programmed"),
+    ],
+)
 def test_there_is_no_driver(kind: Kind, message: str) -> None:
     component: Component = Registers(units.A9).component
     with pytest.raises(UnsupportedError, match=message):

@@ -54,7 +54,9 @@ def attached(text: str) -> Replayer:
 
 def test_no_power_and_os_lock() -> None:
     """Power first, for trace registers fault without; then the OS Lock, for they fault while it is locked (L14548)."""
-    assert attached(UNLOCK + """
+    assert attached(
+        UNLOCK
+        + """
         r 310 = 0           ; TRCPDCR
         w 310 = 8
         r 314 = 22          ; TRCPDSR: OSLK, STICKYPD, no power yet
@@ -62,11 +64,17 @@ def test_no_power_and_os_lock() -> None:
         r 304 = a           ; TRCOSLSR: implemented, locked
         w 300 = 0
         r 304 = 8
-    """ + IDENTITY + NOT_TESTING + CLAIM + IDLE + """
+    """
+        + IDENTITY
+        + NOT_TESTING
+        + CLAIM
+        + IDLE
+        + """
         w fa4 = 1           ; undone in reverse: claim, OS Lock, power last (L17198)
         w 300 = 1
         w 310 = 0
-    """).finished
+    """
+    ).finished
 
 
 def test_our_own_claim_is_left_from_a_killed_session() -> None:
@@ -77,13 +85,19 @@ def test_our_own_claim_is_left_from_a_killed_session() -> None:
 READY = UNLOCK + POWERED + NO_OS_LOCK
 
 
-@pytest.mark.parametrize("text, message", [
-    (UNLOCK + "r 310 = 8\nr 314 = 2\nr 314 = 0\nr 314 = 0\nr 314 = 0", "has no power .TRCPDSR is 0x0.: keep the core"),
-    (UNLOCK + POWERED + "r 304 = a\nw 300 = 0" + 4 * "\nr 304 = a", "software on the target holds"),
-    (READY + IDENTITY.replace("cc", "88"), "authentication forbids tracing .TRCAUTHSTATUS is 0x88"),
-    (READY + IDENTITY + "r f00 = 1", "integration mode .TRCITCTRL.IME.: reset the chip"),
-    (READY + IDENTITY + NOT_TESTING + "r fa0 = ff\nr fa4 = 2", "in use by software .*tags 0x02"),
-])
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        (
+            UNLOCK + "r 310 = 8\nr 314 = 2\nr 314 = 0\nr 314 = 0\nr 314 = 0",
+            "has no power .TRCPDSR is 0x0.: keep the core",
+        ),
+        (UNLOCK + POWERED + "r 304 = a\nw 300 = 0" + 4 * "\nr 304 = a", "software on the target holds"),
+        (READY + IDENTITY.replace("cc", "88"), "authentication forbids tracing .TRCAUTHSTATUS is 0x88"),
+        (READY + IDENTITY + "r f00 = 1", "integration mode .TRCITCTRL.IME.: reset the chip"),
+        (READY + IDENTITY + NOT_TESTING + "r fa0 = ff\nr fa4 = 2", "in use by software .*tags 0x02"),
+    ],
+)
 def test_it_cannot_be_used(text: str, message: str) -> None:
     port = transcript(BASE, text)
     with pytest.raises(CaptureError, match=message):

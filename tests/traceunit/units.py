@@ -25,25 +25,43 @@ ALL = (M33, A53, DATA, MINIMAL, ONE_PAIR)
 
 # Of older units also what stays of ETMCR, ETMSYNCFR and ETMFFLR when ones are written (armv7/capabilities.py).
 # ETM-M4 (programming map L790; register summary of DDI 0440): nothing to compare with, but four comparators of the DWT.
-M4 = EtmV3Capabilities(dict(
-    ETMCCR=0x8C802000, ETMSCR=0x00020D09, ETMIDR=0x4114F250, ETMCCER=0x18541800, ETMCR=0x10000510, ETMSYNCFR=0x400,
-    ETMFFLR=24, DWT_CTRL=0x40000000, **{"DWT_MASK%d" % n: 15 for n in range(4)}))
+M4 = EtmV3Capabilities(
+    dict(
+        ETMCCR=0x8C802000,
+        ETMSCR=0x00020D09,
+        ETMIDR=0x4114F250,
+        ETMCCER=0x18541800,
+        ETMCR=0x10000510,
+        ETMSYNCFR=0x400,
+        ETMFFLR=24,
+        DWT_CTRL=0x40000000,
+        **{"DWT_MASK%d" % n: 15 for n in range(4)},
+    )
+)
 # Cortex-A7 (the TC2 capture's): cycle counts, 64-bit timestamps, contexts; no data.
-A7 = EtmV3Capabilities(dict(
-    ETMCCR=0x8D294004, ETMSCR=0x00000C00, ETMIDR=0x410CF250, ETMCCER=0x344008F2, ETMCR=0x5000DD60, ETMSYNCFR=0x800))
+A7 = EtmV3Capabilities(
+    dict(ETMCCR=0x8D294004, ETMSCR=0x00000C00, ETMIDR=0x410CF250, ETMCCER=0x344008F2, ETMCR=0x5000DD60, ETMSYNCFR=0x800)
+)
 # All that ETMv3.5 has, with data.
-FULL = EtmV3Capabilities(dict(
-    ETMCCR=0x8DA94024, ETMSCR=0x00000D00, ETMIDR=0x4104F250, ETMCCER=0x3C400800, ETMCR=0x5000DD6C, ETMSYNCFR=0x800,
-    ETMFFLR=64))
+FULL = EtmV3Capabilities(
+    dict(
+        ETMCCR=0x8DA94024,
+        ETMSCR=0x00000D00,
+        ETMIDR=0x4104F250,
+        ETMCCER=0x3C400800,
+        ETMCR=0x5000DD6C,
+        ETMSYNCFR=0x800,
+        ETMFFLR=64,
+    )
+)
 # ETMv3.3 as of a Cortex-R4: data, no timestamps, three processors.
-R4 = EtmV3Capabilities(dict(
-    ETMCCR=0x8D294024, ETMSCR=0x00002C00, ETMIDR=0x4104F230, ETMCCER=0x00000800, ETMCR=0x0000DD6C, ETMSYNCFR=0x800))
+R4 = EtmV3Capabilities(
+    dict(ETMCCR=0x8D294024, ETMSCR=0x00002C00, ETMIDR=0x4104F230, ETMCCER=0x00000800, ETMCR=0x0000DD6C, ETMSYNCFR=0x800)
+)
 # ETMv3.0: no ETMCCER, most registers cannot be read.
 OLD = EtmV3Capabilities(dict(ETMCCR=0x8D294024, ETMIDR=0x4100F200, ETMCR=0x0000DD6C, ETMSYNCFR=0x800))
 # PTM of a Cortex-A9 (the Snowball capture's; DDI 0401, table 2.4) and of a Cortex-A15 (TC2's).
-A9 = PtmCapabilities(dict(
-    ETMCCR=0x8D294004, ETMIDR=0x411CF301, ETMCCER=0x000008EA, ETMCR=0x1000D500, ETMSYNCFR=0x800))
-A15 = PtmCapabilities(dict(
-    ETMCCR=0x8D294004, ETMIDR=0x411CF312, ETMCCER=0x34C01AC2, ETMCR=0x7000D500, ETMSYNCFR=0x800))
+A9 = PtmCapabilities(dict(ETMCCR=0x8D294004, ETMIDR=0x411CF301, ETMCCER=0x000008EA, ETMCR=0x1000D500, ETMSYNCFR=0x800))
+A15 = PtmCapabilities(dict(ETMCCR=0x8D294004, ETMIDR=0x411CF312, ETMCCER=0x34C01AC2, ETMCR=0x7000D500, ETMSYNCFR=0x800))
 ETMV3 = (M4, A7, FULL, R4, OLD)
 PTM = (A9, A15)

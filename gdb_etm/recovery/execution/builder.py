@@ -233,9 +233,7 @@ class SsaBuilder:
         for address, left in self._threads.relied():
             self.scheduler.rely(address, self._exceptions.left(left)[0])
         matches = [self._exceptions.match(left, slots) for left, slots in self._threads.places.items()]
-        return Saved(
-            self.ssa, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
-        )
+        return Saved(self.ssa, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions)
 
     @property
     def by_block(self) -> Set[int]:

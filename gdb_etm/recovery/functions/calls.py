@@ -167,9 +167,7 @@ class Calls:
             base, distance = self.frame, origin.distance
         self.differ(kind, slot, base, variable, distance, since)
 
-    def differ(
-        self, kind: int, slot: int, one: int, other: int, distance: int, since: Optional[int] = None
-    ) -> None:
+    def differ(self, kind: int, slot: int, one: int, other: int, distance: int, since: Optional[int] = None) -> None:
         """Assume that ``other = one + distance``, where that is not known.
 
         :param kind: CONSTANT or ARGUMENT.
@@ -191,9 +189,7 @@ class Calls:
                 known = Assumption(FRAME, register, self.frame, variable, ssa.number, ssa.number, distance & MASK)
                 self.assumptions.append(known)
 
-    def assume(
-        self, number: int, slots: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int
-    ) -> None:
+    def assume(self, number: int, slots: Sequence[int], kept: Sequence[int], current: Sequence[int], kind: int) -> None:
         """Assume that registers have the values that they had.
 
         :param kept: The variables of the slots then.

@@ -41,9 +41,15 @@ def lift_a32(build: Builder, word: int) -> None:
         lift_coprocessor(build, word)
 
 
-_NAMES = (
-    ("and", "eor", "sub", "rsb", "add", "adc", "sbc", "rsc")
-    + ("tst", "teq", "cmp", "cmn", "orr", "mov", "bic", "mvn")
+_NAMES = ("and", "eor", "sub", "rsb", "add", "adc", "sbc", "rsc") + (
+    "tst",
+    "teq",
+    "cmp",
+    "cmn",
+    "orr",
+    "mov",
+    "bic",
+    "mvn",
 )
 
 

@@ -160,9 +160,7 @@ class Templates:
         assert insn is not None
         return self._template(lifted, address, isa, condition, insn.kind, insn.target), after
 
-    def _template(
-        self, lifted: Lifted, address: int, isa: Isa, condition: int, kind: Kind, goes_to: int
-    ) -> Template:
+    def _template(self, lifted: Lifted, address: int, isa: Isa, condition: int, kind: Kind, goes_to: int) -> Template:
         steps = []
         reads = kills = 0
         writes: List[int] = []

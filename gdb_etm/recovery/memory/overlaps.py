@@ -145,9 +145,7 @@ class Weighing:
         wait = 1 if changed else 2 * wait
         self._due[until, address] = self._round + wait, wait
 
-    def weigh(
-        self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]
-    ) -> Optional[Constraint]:
+    def weigh(self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]) -> Optional[Constraint]:
         """Give the constraint that says what was found; None when that is nothing new.
 
         :param until: The access that found it, or as many as there are for the end.

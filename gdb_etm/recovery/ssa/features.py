@@ -19,13 +19,17 @@ from gdb_etm.recovery.values import State
 
 _NO_FPU = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
 # Coprocessors 10 and 11: bits 15:10 of the first halfword but bit 12 are 11x011, bits 11:9 of the second 101.
-_FLOATS = re.compile(b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\x8b\x9a\x9b"
-                     b"\xaa\xab\xba\xbb\xca\xcb\xda\xdb\xea\xeb\xfa\xfb])", re.DOTALL)
+_FLOATS = re.compile(
+    b"(?=.[\xec-\xef\xfc-\xff].[\n\x0b\x1a\x1b*+:;JKZ[jkz{\x8a\x8b\x9a\x9b"
+    b"\xaa\xab\xba\xbb\xca\xcb\xda\xdb\xea\xeb\xfa\xfb])",
+    re.DOTALL,
+)
 # MSR to PSP, CONTROL, PSP_NS and CONTROL_NS.
 _STACKS = re.compile(b"(?=[\x80-\x8f]\xf3[\x09\x14\x89\x94]\x88)", re.DOTALL)
 # SG; BXNS and BLXNS.
-_STATES = re.compile(b"(?=\x7f\xe9\x7f\xe9|[" + b"".join(re.escape(bytes([low])) for low in range(4, 256, 8)) + b"]G)",
-                     re.DOTALL)
+_STATES = re.compile(
+    b"(?=\x7f\xe9\x7f\xe9|[" + b"".join(re.escape(bytes([low])) for low in range(4, 256, 8)) + b"]G)", re.DOTALL
+)
 _ARMV7 = re.compile(r"cortex-m[01347]\b|cortex-m0\+|armv[67]e?-m", re.IGNORECASE)
 _UNSUFFIXED = ("msplim", "psplim")
 

@@ -302,9 +302,7 @@ def test_data_only() -> None:
     # An I-sync packet has no address then.
     unit = DATA._replace(data_only=True)
     stream = bytes.fromhex(ASYNC + "08 21 26 " + RAM + "01 26 04 02")
-    assert told(stream, unit) == [
-        "data gap UNPLACED: instructions are not traced"
-    ]
+    assert told(stream, unit) == ["data gap UNPLACED: instructions are not traced"]
 
 
 def test_data_of_unknown_code() -> None:

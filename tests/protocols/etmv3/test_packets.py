@@ -109,8 +109,7 @@ VECTORS: List[Tuple[Etmv3Config, str, List[str]]] = [
     (
         A_PROFILE,
         ISYNC + "05|83 01|81 81 01|81 81 81 01|81 81 81 81 12",
-        [IN_THUMB]
-        + ["Branch address: 0x%08x Thumb" % at for at in (0x1004, 0x82, 0x4080, 0x204080, 0x20204080)],
+        [IN_THUMB] + ["Branch address: 0x%08x Thumb" % at for at in (0x1004, 0x82, 0x4080, 0x204080, 0x20204080)],
     ),
     # ARM: A[7:2] first, A[31:29] last after 001. Jazelle: A[5:0] first, A[31:27] last after 1.
     (

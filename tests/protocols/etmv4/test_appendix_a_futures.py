@@ -24,9 +24,7 @@ FUTURE = program(
     Code(0x3000, "00bf 7047"),
 )
 # The same with 1010 beq.w 2000, nop, bx lr, as tables have it, and 1004 b.w 100c for the second.
-FLUSHED = program(
-    Code(0x1000, "40f3ffe7 4ff00101 4ff00202 b1eb020f 00f0f687 00bf 7047"), Code(0x2000, "00bf 7047")
-)
+FLUSHED = program(Code(0x1000, "40f3ffe7 4ff00101 4ff00202 b1eb020f 00f0f687 00bf 7047"), Code(0x2000, "00bf 7047"))
 AROUND = program(Code(0x1000, "40f3ffe7 00f002b8 aff30080 b1eb020f 00f0f687 00bf 7047"), Code(0x2000, "00bf 7047"))
 START = ASYNC + "01 00 04 81 00 "
 AT_BF = START + "9b 00 10 00 00 "
@@ -91,9 +89,7 @@ def without_resynchronization(found: List[str]) -> List[str]:
 
 @pytest.mark.parametrize("unit", [MAINLINE, SPECULATING_MAINLINE], ids=["committed", "speculating"])
 @pytest.mark.parametrize("name, line, code, packets, ran", FUTURES, ids=[table[0] for table in FUTURES])
-def test_branch_futures(
-    name: str, line: int, code: Program, packets: str, ran: List[str], unit: Etmv4Config
-) -> None:
+def test_branch_futures(name: str, line: int, code: Program, packets: str, ran: List[str], unit: Etmv4Config) -> None:
     if unit.max_speculation:
         # The first P0 element is uncommitted where a periodic Trace Info comes after it: SPEC is 1.
         packets = packets[: len(ASYNC)] + packets[len(ASYNC) :].replace(ASYNC + "01 00", ASYNC + "01 04 01")
@@ -128,9 +124,7 @@ def test_a_27() -> None:
 def test_a_30() -> None:
     # L19830: VLDR and LE are committed although they ran only in part; both are traced again after the return.  The
     # Exception Return is a P0 element on M-profile (L7570): six of them in all, two commit themselves.
-    code = program(
-        Code(0x1000, "20ef5029 00f0fcbf"), Code(0x1040, "90ed001f 0ff025c0"), Code(0x2000, "00bf"), HANDLER
-    )
+    code = program(Code(0x1000, "20ef5029 00f0fcbf"), Code(0x1040, "90ed001f 0ff025c0"), Code(0x2000, "00bf"), HANDLER)
     packets = START + "9b 20 10 00 00 f7 06 21 96 81 10 81 03 96 80 30 f7 07 81 00 96 a0 10 f7 f7 2d 04"
     assert story(SPECULATING_MAINLINE, code, packets) == BEGIN_M + [
         "1040-1048 2E",

@@ -207,9 +207,7 @@ def test_a_7_7_two_partly_executed() -> None:
 
 def test_a_7_8_loop_end_between_them() -> None:
     # Table A-30, L19817: the LE between the two vector instructions is traced before and after the exception.
-    code = program(
-        Code(0x1000, "20ef5029 00f0fcbf"), Code(0x1040, "90ed001f 0ff025c0"), Code(0x2000, "00bf"), HANDLER
-    )
+    code = program(Code(0x1000, "20ef5029 00f0fcbf"), Code(0x1040, "90ed001f 0ff025c0"), Code(0x2000, "00bf"), HANDLER)
     stream = ASYNC + "01 00 04 81 00 9b 20 10 00 00 f7 06 21 96 81 10 81 03 96 80 30 f7 07 81 00 96 a0 10 f7 f7"
     assert story(MAINLINE, code, stream)[2:] == [
         "1040-1048 2E",

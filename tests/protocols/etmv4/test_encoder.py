@@ -225,9 +225,7 @@ def test_an_interrupt_and_its_return() -> None:
     unit.instructions([0x1002])
     unit.debug_halt(0x1004)
     # IRQ0 at 1002; handler at 100a in Handler mode; ISB E, BX LR E, Exception Return; 1002 in Thread mode, BEQ N.
-    assert text(out)[len(START) :] == (
-        "04 81 00 96 80 10 06 a1 00 96 01 81 03 96 05 db 07 81 00 91 f6 06 b1 00 96 02"
-    )
+    assert text(out)[len(START) :] == ("04 81 00 96 80 10 06 a1 00 96 01 81 03 96 05 db 07 81 00 91 f6 06 b1 00 96 02")
 
 
 def test_tail_chaining() -> None:
@@ -338,9 +336,7 @@ def test_timestamps_come_after_a_p0_element() -> None:
     unit.instructions([0x100A])
     unit.flush()
     # Trace Info asked for one (L7853); it waits for the first atom, BEQ N (L7875).  The next belongs to the exception.
-    assert text(out)[len(START) :] == (
-        "04 81 00 96 80 10 f6 02 03 db 06 e0 00 96 04 81 03 96 05 02 05"
-    )
+    assert text(out)[len(START) :] == ("04 81 00 96 80 10 f6 02 03 db 06 e0 00 96 04 81 03 96 05 02 05")
 
 
 def test_cycle_counting() -> None:

@@ -235,11 +235,15 @@ def test_an_exception_return_goes_with_its_atom() -> None:
     there = "9a 00 30 00 00 "  # 0x6000, before anything was executed
     back = "81 20 9a 00 08 00 00 f7 "
     assert run(there + "f7 07 2e 01") == []
-    assert run(there + "f7 07 2e 01 f7 07 " + back + "2d 02") == [
-        "6000-6004 1E",
-        "exception return",
-        "EL0 NS",
-    ] + FIRST
+    assert (
+        run(there + "f7 07 2e 01 f7 07 " + back + "2d 02")
+        == [
+            "6000-6004 1E",
+            "exception return",
+            "EL0 NS",
+        ]
+        + FIRST
+    )
     # Committed before the Exception Return comes, and not cancelled with what follows.
     assert run(there + "f7 2d 01 07 " + back + "2e 01") == ["6000-6004 1E", "exception return", "EL0 NS"]
 

@@ -57,8 +57,7 @@ VECTORS: List[Tuple[PtmConfig, str, List[str]]] = [
     (
         PLAIN,
         ISYNC + "05|83 01|81 81 01|81 81 81 01|81 81 81 81 12",
-        [IN_THUMB]
-        + ["Branch address: 0x%08x Thumb" % at for at in (0x1004, 0x0082, 0x4080, 0x204080, 0x20204080)],
+        [IN_THUMB] + ["Branch address: 0x%08x Thumb" % at for at in (0x1004, 0x0082, 0x4080, 0x204080, 0x20204080)],
     ),
     (
         PLAIN,

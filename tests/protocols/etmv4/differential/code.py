@@ -246,9 +246,7 @@ class RandomCode:
     :param portable: Whether to keep to what OpenCSD 1.3.3 takes for a branch.
     """
 
-    def __init__(
-        self, dice: random.Random, pieces: List[Tuple[int, Isa, int]], returns: bool, portable: bool
-    ) -> None:
+    def __init__(self, dice: random.Random, pieces: List[Tuple[int, Isa, int]], returns: bool, portable: bool) -> None:
         self.returns = returns
         self.portable = portable
         self.mixed = {isa for _, isa, _ in pieces} >= {Isa.A32, Isa.T32}

@@ -143,9 +143,7 @@ def check_code(found: Sequence[Element], program: Program) -> None:
         assert (at, count) == (element.end, element.instructions) and count
 
 
-def check_possible(
-    found: Sequence[Element], code: RandomCode, packets: Sequence[Packet], config: Etmv4Config
-) -> None:
+def check_possible(found: Sequence[Element], code: RandomCode, packets: Sequence[Packet], config: Etmv4Config) -> None:
     """Check that the program can have run as claimed, between one gap and the next.
 
     Every range is code that begins where the one before it leads: behind it, at the target of its branch, or, where
@@ -197,9 +195,7 @@ def _instruction(code: RandomCode, blocks: Blocks, spot: Spot) -> Instruction:
     return Instruction(spot[0], insn.size, spot[1], kind, (insn.target, insn.isa), insn.link, False)
 
 
-def _ran(
-    element: Range, code: RandomCode, blocks: Blocks, known: Set[Spot], waits: bool
-) -> Optional[Set[Spot]]:
+def _ran(element: Range, code: RandomCode, blocks: Blocks, known: Set[Spot], waits: bool) -> Optional[Set[Spot]]:
     # Goes through a range; returns where the execution can be after it, None for what only a packet tells.
     at = element.start
     for index in range(element.instructions):
