@@ -230,11 +230,11 @@ _LISTINGS: Dict[str, _Listing] = {
 }
 
 
+# Listings that ask for numbers of instructions, or of values at them.
 _OF_ONE = ("info", "why", "writes")
-"""Listings that ask for numbers of instructions, or of values at them."""
 
-_WORDS = {"info": ("registers", ""), "why": ("N REG", ""), "writes": ("WHAT", ": ADDRESS[,SIZE] or a variable")}
 # What follows the snapshot, where that is no range.
+_WORDS = {"info": ("registers", ""), "why": ("N REG", ""), "writes": ("WHAT", ": ADDRESS[,SIZE] or a variable")}
 
 
 def _number(text: str) -> int:

@@ -10,12 +10,12 @@ from typing import Iterable, List, Mapping, NamedTuple, Optional, Tuple
 class BufferFormat(Enum):
     """How trace bytes are wrapped in the buffer."""
 
+    # 16-byte formatter frames that carry several trace IDs (CoreSight Architecture v3.0, D4).
     FRAMES = "coresight"
-    """16-byte formatter frames that carry several trace IDs (CoreSight Architecture v3.0, D4)."""
+    # The bytes of one source, unwrapped.
     RAW = "source_data"
-    """The bytes of one source, unwrapped."""
+    # Formatter frames as a DSTREAM probe stores them: in a TPIU stream with frame synchronisation packets.
     DSTREAM = "dstream_coresight"
-    """Formatter frames as a DSTREAM probe stores them: in a TPIU stream with frame synchronisation packets."""
 
 
 class BufferEnd(Enum):
@@ -29,11 +29,11 @@ class BufferEnd(Enum):
 class MemoryImage(NamedTuple):
     """Bytes of program memory at the time of the capture."""
 
+    # First byte address in the core's memory space.
     address: int
-    """First byte address in the core's memory space."""
     data: bytes
+    # Where the bytes come from, such as an ELF file's path.
     name: str
-    """Where the bytes come from, such as an ELF file's path."""
 
 
 def disjoint(images: Iterable[MemoryImage]) -> List[MemoryImage]:
@@ -62,58 +62,58 @@ def disjoint(images: Iterable[MemoryImage]) -> List[MemoryImage]:
 class Beginning(NamedTuple):
     """The state of a core when the run began that a trace tells of."""
 
+    # Core registers, lower-case names.
     registers: Mapping[str, int]
-    """Core registers, lower-case names."""
+    # Memory that the program changes as it runs, as far as it was read.
     memory: Tuple[MemoryImage, ...] = ()
-    """Memory that the program changes as it runs, as far as it was read."""
 
 
 class Core(NamedTuple):
     """The processor that a trace unit observes."""
 
+    # Name within the capture, such as ``"cpu_0"``.
     name: str
-    """Name within the capture, such as ``"cpu_0"``."""
+    # Product name, such as ``"Cortex-M33"``; the decoder takes the architecture profile from it.
     type: str
-    """Product name, such as ``"Cortex-M33"``; the decoder takes the architecture profile from it."""
+    # Core registers at the time of the capture, lower-case names (``"pc"``); may be empty.
     registers: Mapping[str, int]
-    """Core registers at the time of the capture, lower-case names (``"pc"``); may be empty."""
+    # Memory at the time of the capture that the program changes as it runs, as far as it was read.
     memory: Tuple[MemoryImage, ...] = ()
-    """Memory at the time of the capture that the program changes as it runs, as far as it was read."""
+    # When the run began; None when that is not known.
     begin: Optional[Beginning] = None
-    """When the run began; None when that is not known."""
 
 
 class TraceSource(NamedTuple):
     """One trace unit: what produced the bytes of one trace ID."""
 
+    # Name within the capture, such as ``"ETM_0"``.
     name: str
-    """Name within the capture, such as ``"ETM_0"``."""
+    # ``"etmv4"``, ``"etmv3"`` or ``"ptm"``; other strings name sources that cannot be decoded (``"stm"``).
     protocol: str
-    """``"etmv4"``, ``"etmv3"`` or ``"ptm"``; other strings name sources that cannot be decoded (``"stm"``)."""
+    # Configuration and identification registers by datasheet name (``"TRCCONFIGR"``), 32-bit values.
     registers: Mapping[str, int]
-    """Configuration and identification registers by datasheet name (``"TRCCONFIGR"``), 32-bit values."""
+    # The core it observes; None when the capture does not say.
     core: Optional[Core]
-    """The core it observes; None when the capture does not say."""
+    # Program memory that this source's core saw.  Earlier images win where they overlap.
     images: Tuple[MemoryImage, ...]
-    """Program memory that this source's core saw.  Earlier images win where they overlap."""
+    # What the numbers of the events in the trace mean, as far as that is known.
     marks: Tuple[Tuple[int, str], ...] = ()
-    """What the numbers of the events in the trace mean, as far as that is known."""
 
 
 class Capture(NamedTuple):
     """A trace buffer's content with everything needed to decode it."""
 
+    # Oldest byte first; a circular buffer is already unwrapped.
     buffer: bytes
-    """Oldest byte first; a circular buffer is already unwrapped."""
     format: BufferFormat
     sources: Tuple[TraceSource, ...]
+    # Why the oldest byte is the oldest.
     end: BufferEnd
-    """Why the oldest byte is the oldest."""
+    # Shown to the user: a snapshot's path or a live capture's number.
     name: str = "capture"
-    """Shown to the user: a snapshot's path or a live capture's number."""
+    # What the user should know before believing the history, one line each, such as memory that is missing.
     notes: Tuple[str, ...] = ()
-    """What the user should know before believing the history, one line each, such as memory that is missing."""
+    # Whether it is known that the trace units were told to leave nothing out.
     is_whole: bool = False
-    """Whether it is known that the trace units were told to leave nothing out."""
+    # Whether it is known that the debugger changed no register and no memory while cores were halted in between.
     is_untouched: bool = False
-    """Whether it is known that the debugger changed no register and no memory while cores were halted in between."""

@@ -21,8 +21,8 @@ _KINDS = (
 )
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
+# A file is read over so many times, and so many bytes more: symbols and their names are read piece by piece.
 _TIMES, _SPARE = 16, 1 << 20
-"""A file is read over so many times, and so many bytes more: symbols and their names are read piece by piece."""
 
 
 class RegularFile(io.BufferedReader):

@@ -45,8 +45,8 @@ class AdapterClient:
         self._waiting: List[Message] = []
         # What has come and nobody has asked for.
         self._sent = 0
+        # Everything that was sent and received, in order.
         self.messages: List[Message] = []
-        """Everything that was sent and received, in order."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def __enter__(self) -> AdapterClient:

@@ -32,8 +32,8 @@ from gdb_etm.snapshot.writer import write_snapshot
 from tests.firmware.build import elf
 from tests.snapshot.test_bad_input import GOOD
 
+# Bounds of one run of this module: bytes of address space, seconds of processor time.
 MEMORY, SECONDS = 1 << 30, 120
-"""Bounds of one run of this module: bytes of address space, seconds of processor time."""
 
 _PROGRAMS = ("sort", "faults", "interrupts", "fpu")
 _NUMBER = re.compile(rb"0x[0-9A-Fa-f]+|\d+")

@@ -10,9 +10,9 @@ from gdb_etm.history.store import Instruction
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import GapReason
 
+# An executed instruction's address, an exception with traced type and return address (None when the trace does not
+# tell it), or something else in words.
 Event = Union[int, Tuple[str, int, Optional[int]], str]
-"""An executed instruction's address, an exception with traced type and return address (None when the trace does not
-tell it), or something else in words."""
 
 EXCEPTION_RETURN = "exception-return"
 

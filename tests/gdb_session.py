@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / "scripts" / "gdb_etm"
 SECONDS = 120
 
+# The test that runs; none where tests are only imported.
 running: Optional[pytest.Item] = None
-"""The test that runs; none where tests are only imported."""
 
 
 def gdb_program() -> str:

@@ -21,11 +21,11 @@ class ListedRange(NamedTuple):
     """A range of executed instructions as OpenCSD tells it."""
 
     start: int
+    # Address just past the last instruction.
     end: int
-    """Address just past the last instruction."""
     instructions: int
+    # Whether the last one passed its condition; of a branch, whether it was taken.
     passed: bool
-    """Whether the last one passed its condition; of a branch, whether it was taken."""
 
 
 def list_packets(folder: str, *options: str) -> List[str]:

@@ -26,8 +26,8 @@ class Block(NamedTuple):
     page: Path
     language: str
     text: str
+    # Its place among the blocks of its page, from 1.
     number: int
-    """Its place among the blocks of its page, from 1."""
 
     @property
     def name(self) -> str:

@@ -30,8 +30,8 @@ class Terminal:
                 os.execvpe(arguments[0], list(arguments), environment)
             finally:
                 os._exit(127)
+        # Everything that it has written.
         self.seen = ""
-        """Everything that it has written."""
         self._status: Optional[int] = None
 
     def __enter__(self) -> Terminal:

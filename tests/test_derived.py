@@ -27,6 +27,7 @@ LANGUAGE = {
     "typing.NamedTuple",
     "typing.Protocol",
 }
+# What is overridden of each library's class, besides Python's special methods.
 OVERRIDES: Dict[str, Set[str]] = {
     "gdb.Command": {"invoke", "complete"},
     "gdb.Function": {"invoke"},
@@ -73,7 +74,6 @@ OVERRIDES: Dict[str, Set[str]] = {
     "typing.List": set(),
     "typing.Mapping": set(),
 }
-"""What is overridden of each library's class, besides Python's special methods."""
 
 
 class Derived(NamedTuple):
@@ -81,8 +81,8 @@ class Derived(NamedTuple):
 
     name: str
     bases: List[str]
+    # What it defines, and what it gives to ``self``.
     names: Set[str]
-    """What it defines, and what it gives to ``self``."""
 
 
 def module_of(path: Path) -> str:

@@ -18,8 +18,8 @@ _ENTRY = re.compile(r"- \*\*(.+?)\*\*: ([A-Z].*\.)")
 _SET_APART = re.compile(r"(?<![*\w`])\*([A-Za-z][A-Za-z -]*)\*(?![*\w`])")
 _CLASS = re.compile(r"[Cc]lass `(\w+)`")
 _PATH = re.compile(r"`([a-z0-9_/]+(?:\.py|/))`")
+# Characters of what is said of a term: two sentences, and where to read on.
 _LONGEST = 260
-"""Characters of what is said of a term: two sentences, and where to read on."""
 
 
 def parts() -> Dict[str, List[str]]:

@@ -106,6 +106,21 @@ def test_a_large_room_has_a_map_of_all_its_files() -> None:
     assert not wrong
 
 
+def is_string(node: ast.stmt) -> bool:
+    """Say whether a statement is a string and no more."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_string_explains_the_line_above_it(name: str) -> None:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(parse(name)):
+        body = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+        below = body[1:] if isinstance(node, documented) else body
+        wrong = [each.lineno for each in below if is_string(each)]
+        assert not wrong, "%s:%s: a comment stands above what it explains" % (name, wrong)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_functions(name: str) -> None:
     for function in functions(name):

@@ -15,8 +15,8 @@ from gdb_etm.errors import ConnectError, EtmError
 from gdb_etm.sockets.door import JSON_LINE, Door
 from gdb_etm.sockets.listener import listen_on
 
+# Clients that may be connected at a time; each may wait as long as it likes between its requests.
 MAX_CLIENTS = 32
-"""Clients that may be connected at a time; each may wait as long as it likes between its requests."""
 _FULL = "%d clients are connected already; disconnect one of them first" % MAX_CLIENTS
 
 
@@ -63,10 +63,10 @@ class ControlPort:
         self._clients = threading.BoundedSemaphore(MAX_CLIENTS)
         listener = listen_on(port, "--control-port 0 takes a free port")
         self._door = Door(listener, JSON_LINE)
+        # The TCP port.
         self.number = listener.port
-        """The TCP port."""
+        # What the system does not do to keep other users away, as a line; empty where all is well.
         self.warning = listener.warning
-        """What the system does not do to keep other users away, as a line; empty where all is well."""
 
     def accept_for_ever(self) -> None:
         """Serve each client in a thread of its own; returns only by an exception, such as a signal's."""

@@ -17,10 +17,10 @@ from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import MAX_WORDS, NO_CORE, Hello, Message, decode_words, error_from, parse_hello
 from gdb_etm.errors import AccessError, ConnectError, EtmError
 
+# How long pyOCD may take to open probe and target.
 HELLO_SECONDS = 30.0
-"""How long pyOCD may take to open probe and target."""
+# How long one request may take; a probe retries on WAIT for a few seconds.
 REPLY_SECONDS = 10.0
-"""How long one request may take; a probe retries on WAIT for a few seconds."""
 _CHUNK_WORDS = MAX_WORDS // 2
 _CLOSING_SECONDS = 7.0
 _STARTING_SECONDS = 2.0
@@ -33,12 +33,12 @@ _BOOT = (
     "import sys, importlib; root = sys.argv.pop(1); sys.path[:] = [root] + [p for p in sys.path if p]; "
     "sys.exit(importlib.import_module(sys.argv.pop(1)).main(sys.argv[1:]))"
 )
+# The module whose ``main`` the process runs.
 SERVER = "gdb_etm.access.server"
-"""The module whose ``main`` the process runs."""
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
+# Called about every second while the process starts, with the seconds since the start.
 Progress = Callable[[float], None]
-"""Called about every second while the process starts, with the seconds since the start."""
 
 
 class Client:
@@ -53,8 +53,8 @@ class Client:
         self._number = 0
         self._loss: Optional[EtmError] = None
         # Whoever is told first may have to pass over it, so it is told again.
+        # What the process said of itself.
         self.hello = hello
-        """What the process said of itself."""
 
     @property
     def alive(self) -> bool:

@@ -13,8 +13,8 @@ from pyocd.gdbserver import GDBServer
 from gdb_etm.access.pyocd_port import access_error
 from gdb_etm.errors import EtmError
 
+# What :meth:`CoreControl.registers` reads, by pyOCD's names.
 REGISTERS = (*("r%d" % number for number in range(13)), "sp", "lr", "pc", "xpsr")
-"""What :meth:`CoreControl.registers` reads, by pyOCD's names."""
 
 
 class CoreControl:

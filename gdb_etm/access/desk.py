@@ -42,8 +42,8 @@ class Desk:
         self._log = log
         self._at_end: List[_Step] = []
         self._control: Optional[CoreControl] = None
+        # Whether the client has said that it is done.
         self.closed = False
-        """Whether the client has said that it is done."""
         self._operations: Dict[str, Callable[[Message], Message]] = {
             "hello": self._hello,
             "read32": self._read32,

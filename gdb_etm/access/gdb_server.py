@@ -84,8 +84,8 @@ class GdbServer:
         own.__init__(session, core=core.core_number)
         own.listen_socket = WayIn(listener, lambda: own.client_sessions)
         self._probe.mourners.append(self._mourn)
+        # The server as pyOCD knows it.
         self.pyocds: GDBServer = own
-        """The server as pyOCD knows it."""
 
     def start(self) -> None:
         """Let GDBs in."""

@@ -22,6 +22,7 @@ from gdb_etm.sockets.door import Door
 from gdb_etm.sockets.listener import Listener
 from gdb_etm.sockets.peers import can_tell, is_own
 
+# Commands by pyOCD's first name of each.
 _REFUSED = {
     "savemem": "writes a file; in GDB: dump binary memory FILE START STOP",
     "loadmem": "reads a file; in GDB: restore FILE binary ADDRESS",
@@ -30,7 +31,6 @@ _REFUSED = {
     "gdbserver": "opens a port that is not guarded",
     "probeserver": "opens a port that is not guarded",
 }
-"""Commands by pyOCD's first name of each."""
 _HANDLERS = ("handle_python", "handle_system", "execute_command")
 _PACKET_BYTES = 2048
 # What pyOCD reads at once, and the longest packet that it announces to GDB.
@@ -81,8 +81,8 @@ class WayIn:
     def __init__(self, listener: Listener, sessions: Callable[[], Sequence[gdbserver.GDBClientSession]]) -> None:
         self._door = Door(listener)
         self._sessions = sessions
+        # The TCP port, for pyOCD's log; 0 for a socket in a folder.
         self.port = listener.port
-        """The TCP port, for pyOCD's log; 0 for a socket in a folder."""
 
     def init(self) -> None:
         """Do nothing: it listens."""

@@ -23,8 +23,8 @@ from pyocd.coresight.ap import (
 from gdb_etm.access.watched_probe import NonsenseError
 from gdb_etm.errors import AccessError
 
+# Most words fetched under one hold of the probe's lock; pyOCD's GDB server gets its turn in between.
 CHUNK_WORDS = 1024
-"""Most words fetched under one hold of the probe's lock; pyOCD's GDB server gets its turn in between."""
 
 _DP_RDBUFF = 0xC
 _ALL_ONES = 0xFFFFFFFF

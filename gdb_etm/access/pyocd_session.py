@@ -30,6 +30,7 @@ from gdb_etm.access.wire import NO_CORE, PROTOCOL, ApInfo, CoreInfo, Hello, Mess
 from gdb_etm.errors import AccessError, ConnectError
 from gdb_etm.sockets.listener import Listener, listen_on, listen_privately
 
+# What differs from pyOCD's defaults; -O options and a pyocd.yaml that is named come first.
 _DEFAULTS: Dict[str, Any] = {
     # pyOCD's own default would erase a locked chip on connecting.
     "auto_unlock": False,
@@ -39,33 +40,32 @@ _DEFAULTS: Dict[str, Any] = {
     "warning.cortex_m_default": False,
     "hide_programming_progress": True,
 }
-"""What differs from pyOCD's defaults; -O options and a pyocd.yaml that is named come first."""
 
 _DP_CTRL_STAT = 0x4
 _ANOTHER_PORT = "try another --gdb-port"
+# What pyOCD says of a target without a core that it can run.
 _NO_CORES = "No cores were discovered!"
-"""What pyOCD says of a target without a core that it can run."""
 
 
 class SessionOptions(NamedTuple):
     """How to open the session; what is None or empty is left to pyOCD and its configuration files."""
 
+    # Unique id of the probe, or a part of it, as ``pyocd list`` shows it; ``"board:m33"`` is a simulated one.
     probe: Optional[str] = None
-    """Unique id of the probe, or a part of it, as ``pyocd list`` shows it; ``"board:m33"`` is a simulated one."""
+    # pyOCD target type.
     target: Optional[str] = None
-    """pyOCD target type."""
+    # Wire clock in hertz.
     frequency: Optional[int] = None
-    """Wire clock in hertz."""
+    # ``attach`` (no reset, no halt), ``halt``, ``pre-reset`` or ``under-reset``.
     connect_mode: str = "attach"
-    """``attach`` (no reset, no halt), ``halt``, ``pre-reset`` or ``under-reset``."""
+    # pyOCD session options, each ``NAME=VALUE``.
     options: Tuple[str, ...] = ()
-    """pyOCD session options, each ``NAME=VALUE``."""
+    # TCP port for GDB; 0 takes a free one, None a socket that no other user reaches, where the system has such.
     gdb_port: Optional[int] = None
-    """TCP port for GDB; 0 takes a free one, None a socket that no other user reaches, where the system has such."""
+    # The core that GDB debugs; None takes pyOCD's primary core.
     core: Optional[int] = None
-    """The core that GDB debugs; None takes pyOCD's primary core."""
+    # Open access ports alone, leave every core alone and serve no GDB: for processors that another server runs.
     dap_only: bool = False
-    """Open access ports alone, leave every core alone and serve no GDB: for processors that another server runs."""
 
 
 class _AccessPortsOnly:
@@ -104,14 +104,14 @@ class PyocdSession:
         guard_listeners()
         self._make_between = between
         self._session = _make_session(options)
+        # The debug probe.
         self.probe: WatchedProbe = self._session.probe
-        """The debug probe."""
         meet(self.probe)
         self._was_running = True
         self._server: Optional[GdbServer] = None
         self._ports: Dict[int, PyocdPort] = {}
+        # What clients may ask for besides.
         self.operations: Dict[str, Callable[[Message], Message]] = {}
-        """What clients may ask for besides."""
         try:
             _open(self._session)
             self._hello = self._describe_ports() if options.dap_only else self._serve(options)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from gdb_etm.access.pyocd_session import PyocdSession
     from gdb_etm.access.watched_probe import WatchedProbe
 
+# Where ``gdb-etm serve`` listens for ``etm connect localhost:3344``.
 DEFAULT_CONTROL_PORT = 3344
-"""Where ``gdb-etm serve`` listens for ``etm connect localhost:3344``."""
 CONNECT_MODES = ("attach", "halt", "pre-reset", "under-reset")
 _CLOSING_SECONDS = 5.0
 

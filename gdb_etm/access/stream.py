@@ -39,8 +39,8 @@ class LineStream:
         self._writer = writer
         self._received = bytearray()
         self._broken = False
+        # Whether :meth:`close` was called.
         self.closed = False
-        """Whether :meth:`close` was called."""
 
     def exchange(self, message: Message, number: Any, seconds: float) -> Message:
         """Send a message and return the one with ``"id": number``, or a farewell; others are dropped.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 _CLIENT_SECONDS = 10.0
 # From the client's end: for a request in work, and for putting back what it changed.
-_PROBE_SECONDS = 2.0
 # From the probe's loss: nothing can be put back.
+_PROBE_SECONDS = 2.0
 
 
 class Watchdog:
@@ -26,8 +26,8 @@ class Watchdog:
 
     def __init__(self, reader: Optional[BinaryIO] = None) -> None:
         self._reader = reader
+        # The probe, once it is open.
         self.probe: Optional[WatchedProbe] = None
-        """The probe, once it is open."""
 
     def start(self) -> None:
         """Tell of the probe's loss, and see to it that the process ends after its client, from now on."""

@@ -19,8 +19,8 @@ from gdb_etm.access.watchdog import LOOK_SECONDS
 
 _STUCK_LOOKS = 8
 # Looks that find the same call still waiting; counted, so that a process that was itself stopped blames no probe.
-_MOST_FAILURES = 8
 # One after the other: USB says in many ways that nothing is there any more.
+_MOST_FAILURES = 8
 
 
 class NonsenseError(exceptions.ProbeError):
@@ -45,14 +45,14 @@ class WatchedProbe:
         self._calls: Dict[int, List[int]] = {}
         # By thread: its call's number of looks so far.
         self._failures = 0
+        # Whether calls are to return in time; :meth:`open` may take long.
         self.is_watched = False
-        """Whether calls are to return in time; :meth:`open` may take long."""
+        # Why it is lost; None while it is not.
         self.lost: Optional[str] = None
-        """Why it is lost; None while it is not."""
+        # What was wrong with it last, unless somebody has set this to None since.
         self.failure: Optional[str] = None
-        """What was wrong with it last, unless somebody has set this to None since."""
+        # Called with the reason when it is lost.
         self.mourners: List[Callable[[str], None]] = []
-        """Called with the reason when it is lost."""
 
     @property
     def session(self) -> Any:

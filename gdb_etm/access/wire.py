@@ -16,43 +16,43 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import AccessError, ConnectError, EtmError
 
+# Version of this protocol; a client refuses a server that speaks another one.
 PROTOCOL = 2
-"""Version of this protocol; a client refuses a server that speaks another one."""
+# ``Hello.core`` of a session that has opened access ports alone.
 NO_CORE = -1
-"""``Hello.core`` of a session that has opened access ports alone."""
+# Longest line that either side accepts, in bytes.
 MAX_LINE = 1 << 20
-"""Longest line that either side accepts, in bytes."""
+# Most words in one request; more are fetched in several, so that Ctrl-C and GDB's own accesses get a turn.
 MAX_WORDS = 4096
-"""Most words in one request; more are fetched in several, so that Ctrl-C and GDB's own accesses get a turn."""
+# Most writes that one client may leave to be done when it is gone.
 MAX_AT_END = 256
-"""Most writes that one client may leave to be done when it is gone."""
 
+# One line, parsed.
 Message = Dict[str, Any]
-"""One line, parsed."""
 
 
 class CoreInfo(NamedTuple):
     """One core that the debug session found."""
 
+    # Its number in pyOCD, from 0.
     number: int
-    """Its number in pyOCD, from 0."""
+    # Product and revision, such as ``"Cortex-M33 r0p4"``.
     name: str
-    """Product and revision, such as ``"Cortex-M33 r0p4"``."""
     cpuid: int
+    # The ``id`` of the access port it is on.
     ap: int
-    """The ``id`` of the access port it is on."""
 
 
 class ApInfo(NamedTuple):
     """One memory access port."""
 
+    # APSEL of an ADIv5 port, base address of an ADIv6 port; what :meth:`Client.port` takes.
     id: int
-    """APSEL of an ADIv5 port, base address of an ADIv6 port; what :meth:`Client.port` takes."""
+    # Type and id, such as ``"AHB-AP 0"``.
     name: str
-    """Type and id, such as ``"AHB-AP 0"``."""
     idr: int
+    # Base address of its ROM table; meaningless unless ``has_rom``.
     rom: int
-    """Base address of its ROM table; meaningless unless ``has_rom``."""
     has_rom: bool
 
 
@@ -60,25 +60,25 @@ class Hello(NamedTuple):
     """What the server says first."""
 
     protocol: int
+    # pyOCD's version.
     pyocd: str
-    """pyOCD's version."""
+    # The probe's description, such as ``"Arm DAPLink CMSIS-DAP"``.
     probe: str
-    """The probe's description, such as ``"Arm DAPLink CMSIS-DAP"``."""
     probe_uid: str
+    # pyOCD's target type, such as ``"cortex_m"``.
     target: str
-    """pyOCD's target type, such as ``"cortex_m"``."""
+    # What GDB's ``target extended-remote`` takes: a socket's path or ``localhost:PORT``; empty without a core.
     gdb_server: str
-    """What GDB's ``target extended-remote`` takes: a socket's path or ``localhost:PORT``; empty without a core."""
+    # Number of the core behind ``gdb_server``, or :data:`NO_CORE`.
     core: int
-    """Number of the core behind ``gdb_server``, or :data:`NO_CORE`."""
+    # Whether that core is left running when the session ends: it ran when the session opened, or was halted by it.
     running: bool
-    """Whether that core is left running when the session ends: it ran when the session opened, or was halted by it."""
     cores: Tuple[CoreInfo, ...]
     aps: Tuple[ApInfo, ...]
+    # Whether GDB is served reverse execution, from the captures that it is given.
     reverse: bool = False
-    """Whether GDB is served reverse execution, from the captures that it is given."""
+    # What the system does not do to keep other users away from ``gdb_server``, as a line; empty where all is well.
     warning: str = ""
-    """What the system does not do to keep other users away from ``gdb_server``, as a line; empty where all is well."""
 
 
 def describe(hello: Hello) -> str:

@@ -12,8 +12,8 @@ from gdb_etm.traceunit.events import Counter
 class Asked(NamedTuple):
     """What a script asked for."""
 
+    # Events and actions, in the words of ``etm on``.
     on: Sequence[Tuple[str, str]] = ()
-    """Events and actions, in the words of ``etm on``."""
     counters: Sequence[Counter] = ()
     first_state: Optional[int] = None
     trigger_position: Optional[int] = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Sequence, Tuple, Union
 
+# One file's path, or several.
 Files = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
-"""One file's path, or several."""
 
 
 def paths(files: Files) -> Tuple[str, ...]:

@@ -23,44 +23,44 @@ from gdb_etm.views.text import exception_text, gap_text
 class CallKind(Enum):
     """What an entry of :meth:`History.functions` is."""
 
+    # Instructions that ran one after the other in one activation of a function.
     FUNCTION = "function"
-    """Instructions that ran one after the other in one activation of a function."""
+    # An exception was taken (IHI 0064, 5.2.7).
     EXCEPTION = "exception"
-    """An exception was taken (IHI 0064, 5.2.7)."""
+    # What ran here is not known.
     GAP = "gap"
-    """What ran here is not known."""
 
 
 class Call(NamedTuple):
     """One entry of the call history: what ``etm functions`` prints in a line."""
 
+    # Whether it is a function, an exception or a gap.
     kind: CallKind
-    """Whether it is a function, an exception or a gap."""
+    # The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is.
     name: str
-    """The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is."""
+    # Call depth; the outermost has 0, and it begins anew after a gap that hides how deep it is.
     level: int
-    """Call depth; the outermost has 0, and it begins anew after a gap that hides how deep it is."""
+    # Number of its first instruction; of an exception or a gap, of the instruction after it.
     first: int
-    """Number of its first instruction; of an exception or a gap, of the instruction after it."""
+    # Number of its last instruction; of an exception or a gap, of the instruction before it.
     last: int
-    """Number of its last instruction; of an exception or a gap, of the instruction before it."""
 
 
 class Instruction(NamedTuple):
     """One executed instruction."""
 
+    # From 1, oldest first.
     number: int
-    """From 1, oldest first."""
+    # Byte address, without the T32 bit.
     address: int
-    """Byte address, without the T32 bit."""
+    # 2 or 4 bytes.
     size: int
-    """2 or 4 bytes."""
+    # The instruction set it was executed in: T32, A32 or A64.
     isa: Isa
-    """The instruction set it was executed in: T32, A32 or A64."""
+    # Name of the function it is in; empty when unknown.
     function: str
-    """Name of the function it is in; empty when unknown."""
+    # Whether its condition held; None when it is not conditional, a branch, or the trace does not tell.
     passed: Optional[bool]
-    """Whether its condition held; None when it is not conditional, a branch, or the trace does not tell."""
 
 
 class History:

@@ -11,15 +11,15 @@ from gdb_etm.errors import CommandError
 class TracePlan(NamedTuple):
     """What :meth:`Session.start` would do, by :meth:`Session.plan`; printing it gives the lines of ``etm plan``."""
 
+    # The trace unit's register writes in order: name, offset in bytes in the unit's 4 KiB, 32-bit value, reason
+    # (IHI 0064, chapter 7; of older units their own architecture).
     writes: Tuple[RegisterWrite, ...]
-    """The trace unit's register writes in order: name, offset in bytes in the unit's 4 KiB, 32-bit value, reason
-    (IHI 0064, chapter 7; of older units their own architecture)."""
+    # Bytes of trace between two synchronisation points (IHI 0064, 2.5); 0: none are planned.
     sync_bytes: int
-    """Bytes of trace between two synchronisation points (IHI 0064, 2.5); 0: none are planned."""
+    # What to know of what was asked for, one line each.
     notes: Tuple[str, ...]
-    """What to know of what was asked for, one line each."""
+    # The whole path from processor to buffer, a line a step.
     lines: Tuple[str, ...]
-    """The whole path from processor to buffer, a line a step."""
 
     def __str__(self) -> str:
         return "\n".join(self.lines)

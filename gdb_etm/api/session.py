@@ -22,24 +22,24 @@ from gdb_etm.session.request import Range, TraceRequest
 from gdb_etm.traceunit.bench import Bench
 from gdb_etm.traceunit.events import Counter
 
+# A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``.
 Location = Union[int, str]
-"""A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``."""
+# One range or location, or several; a function means its whole code.
 Places = Union[Range, Location, Sequence[Union[Range, Location]]]
-"""One range or location, or several; a function means its whole code."""
 
+# One pair of byte addresses, variable or other object of memory, or several.
 Variables = Union[Range, str, Sequence[Union[Range, str]]]
-"""One pair of byte addresses, variable or other object of memory, or several."""
 
 
 class Stop(NamedTuple):
     """Where the core halted."""
 
+    # Of the next instruction, in bytes.
     address: int
-    """Of the next instruction, in bytes."""
+    # The function it is in; empty when unknown.
     function: str
-    """The function it is in; empty when unknown."""
+    # Whether it was halted because the seconds were over.
     timed_out: bool
-    """Whether it was halted because the seconds were over."""
 
 
 class Session:
@@ -380,8 +380,8 @@ class Breakpoint:
     """
 
     def __init__(self, runner: Runner, address: int) -> None:
+        # Where it is, in bytes.
         self.address = address
-        """Where it is, in bytes."""
         self._runner = runner
         self._number = runner.set_breakpoint(address)
 

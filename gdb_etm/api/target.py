@@ -11,8 +11,8 @@ from gdb_etm.offline.debugger import OfflineDebugger
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
 
+# A core halts in microseconds, unless it is held in reset or has no clock.
 _HALT_SECONDS = 2.0
-"""A core halts in microseconds, unless it is held in reset or has no clock."""
 
 
 class Runner(Protocol):

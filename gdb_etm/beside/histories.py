@@ -22,8 +22,8 @@ from gdb_etm.session.session import Session
 from gdb_etm.traceunit.options import TraceOptions
 
 LIVE_END = "[the live end: here the target is halted; the next command runs it]"
+# Says a line to the user.
 Tell = Callable[[str], None]
-"""Says a line to the user."""
 
 
 class Histories:
@@ -36,8 +36,8 @@ class Histories:
         self._debugger = OfflineDebugger(files)
         self._session = Session(self._debugger)
         self._files = list(files)
+        # The program.
         self.images = tuple(image for name in files for image in load_elf(name))
-        """The program."""
 
     def replay(self, capture: Capture, halt: Halt, known: Anchored, reliance: Reliance = Reliance()) -> Replay:
         """Decode a capture.
@@ -166,10 +166,10 @@ class HandedSource:
     """What the plug-in has drained and handed over."""
 
     def __init__(self) -> None:
+        # Whether GDB looks at the past.
         self.in_the_past = False
-        """Whether GDB looks at the past."""
+        # How often GDB let the target run.
         self.runs = 0
-        """How often GDB let the target run."""
         self._capture: Optional[Capture] = None
         self._known = Anchored()
         self._reliance = Reliance()

@@ -91,8 +91,8 @@ class Front:
     def __init__(self) -> None:
         self._source = HandedSource()
         self._received = bytearray()
-        self._memory: List[MemoryImage] = []
         # When the run began.
+        self._memory: List[MemoryImage] = []
 
     def between(self) -> _Between:
         """Make who stands there."""

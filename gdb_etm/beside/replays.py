@@ -23,8 +23,8 @@ from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.recovery_inputs import rules_of
 from gdb_etm.views.text import end_text
 
-CAPTURE_ENDS = "[the capture ends here: nothing can be added to it]"
 # From GDB 16 on GDB goes on to say that further execution will be.
+CAPTURE_ENDS = "[the capture ends here: nothing can be added to it]"
 
 
 def make_replay(

@@ -21,8 +21,8 @@ from gdb_etm.replay.wires import Wire, connect, over_socket
 from gdb_etm.sockets.door import Door
 from gdb_etm.sockets.listener import listen_on, listen_privately
 
+# What is printed once GDB may connect.
 LISTENING = "In GDB: target remote %s"
-"""What is printed once GDB may connect."""
 _LAST_WORDS_SECONDS = 0.1
 
 

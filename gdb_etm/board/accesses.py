@@ -16,16 +16,16 @@ class Access(NamedTuple):
     """One transfer."""
 
     address: int
+    # In bytes: 1, 2 or 4.
     size: int
-    """In bytes: 1, 2 or 4."""
     value: int
     store: bool
+    # Its transfer index: which of the transfers of its instruction or exception it is.
     order: int
-    """Its transfer index: which of the transfers of its instruction or exception it is."""
 
 
+# Transfers by the index of their instruction in a list of executed ones.
 Accesses = Mapping[int, Sequence[Access]]
-"""Transfers by the index of their instruction in a list of executed ones."""
 
 NO_ACCESSES: Accesses = {}
 
@@ -33,12 +33,12 @@ NO_ACCESSES: Accesses = {}
 class RawAccess(NamedTuple):
     """An access as Unicorn reports it."""
 
+    # How many blocks had been entered.
     block: int
-    """How many blocks had been entered."""
     pc: int
     address: int
+    # In bytes: 1, 2, 4 or 8.
     size: int
-    """In bytes: 1, 2, 4 or 8."""
     value: int
     store: bool
 

@@ -139,12 +139,12 @@ class Armv7Unit(ABC):
         self._out = out
         self._overflow_in = faults.overflow
         self._power_loss_in = faults.power_loss
+        # Called when it has lost its power.
         self.power_lost: Callable[[], None] = lambda: None
-        """Called when it has lost its power."""
+        # Called when the trigger occurs, at most once between two times of programming.
         self.trigger_out: Callable[[], None] = lambda: None
-        """Called when the trigger occurs, at most once between two times of programming."""
+        # Called with the external outputs, one bit each, when they change.
         self.outputs: Callable[[int], None] = lambda levels: None
-        """Called with the external outputs, one bit each, when they change."""
         self._levels = 0
         self._programmed: Set[int] = set()
         self._inputs_high = 0

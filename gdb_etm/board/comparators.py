@@ -12,11 +12,11 @@ from gdb_etm.board.accesses import Access
 
 ACVR, ACATR, DVCVR, DVCMR = 0x400, 0x480, 0x500, 0x580
 
+# The first bit of each group.
 EXTERNAL, PE_INPUTS, DERIVED, SINGLE_SHOTS, SINGLES, RANGES = 0, 16, 32, 48, 64, 80
-"""The first bit of each group."""
 
+# Returns the value of a register by its offset.
 Registers = Callable[[int], int]
-"""Returns the value of a register by its offset."""
 
 # TRCACATRn.
 _LEVELS = 8
@@ -30,11 +30,11 @@ class Comparator(NamedTuple):
 
     first: int
     last: int
+    # TRCACATRn.
     attributes: int = 0
-    """TRCACATRn."""
     value: int = 0
+    # The bits of the value that are not compared.
     ignored: int = 0
-    """The bits of the value that are not compared."""
 
     @property
     def is_data(self) -> bool:

@@ -35,15 +35,15 @@ _HIGH_BASE = 0xFFFF0000
 class Exception_(NamedTuple):
     """How one kind of exception is taken (B1.8)."""
 
+    # Offset of its vector.
     vector: int
-    """Offset of its vector."""
     mode: int
     masks: int
+    # How far LR is after the instruction that would have been next, from A32 code.
     link: int
-    """How far LR is after the instruction that would have been next, from A32 code."""
     link_thumb: int
+    # The number by which a trace unit knows it (IHI 0035B, 4.5.4).
     traced: int
-    """The number by which a trace unit knows it (IHI 0035B, 4.5.4)."""
 
 
 SVC = Exception_(0x08, _SUPERVISOR, _I, 0, 0, 10)
@@ -104,8 +104,8 @@ class Core:
         self._clock = clock
         self._witness = witness
         self._interrupted = interrupted
+        # Whether it waits in reset for somebody to let it run.
         self.held = False
-        """Whether it waits in reset for somebody to let it run."""
         self.halted = False
         self.sleeping = False
         self.locked_up = False

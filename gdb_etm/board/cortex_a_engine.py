@@ -20,8 +20,8 @@ from gdb_etm.board.stops import Run, Stop
 
 CPSR_T = 1 << 5
 
+# CRn, CRm, opc1 and opc2 of a register of the system control coprocessor.
 SystemRegister = Tuple[int, int, int, int]
-"""CRn, CRm, opc1 and opc2 of a register of the system control coprocessor."""
 
 SCR: SystemRegister = (1, 1, 0, 0)
 _IT_BITS = 0x0600FC00

@@ -16,20 +16,20 @@ class Block(NamedTuple):
     """A straight run of instructions."""
 
     places: Tuple[int, ...]
+    # The place after it.
     end: int
-    """The place after it."""
+    # Where its last instruction leads, when that is a direct branch.
     target: Optional[int]
-    """Where its last instruction leads, when that is a direct branch."""
+    # Whether it ends with an indirect branch.
     anywhere: bool
-    """Whether it ends with an indirect branch."""
+    # Whether its last instruction may change the mode, what is masked, or the context.
     changes: bool
-    """Whether its last instruction may change the mode, what is masked, or the context."""
+    # Whether it ends with an exception return.
     returns: bool
-    """Whether it ends with an exception return."""
+    # Whether it ends with WFI.
     waits: bool
-    """Whether it ends with WFI."""
+    # Whether it ends with WFE or YIELD, after which Unicorn stops with an error although it is done.
     pauses: bool
-    """Whether it ends with WFE or YIELD, after which Unicorn stops with an error although it is done."""
 
 
 class Path:

@@ -88,8 +88,8 @@ class Core:
         self.interrupts_masked = False
         self._wanted_breakpoints: Sequence[int] = ()
         self._breakpoints: Sequence[int] = ()
+        # Tells whether the loads and stores of an instruction halt the core; None when none can.
         self.watchpoints: Optional[Callable[[Sequence[Access]], bool]] = None
-        """Tells whether the loads and stores of an instruction halt the core; None when none can."""
         self.on_reset: Sequence[Callable[[], None]] = ()
 
     # Debug state.

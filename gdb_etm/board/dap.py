@@ -82,8 +82,8 @@ class AhbAccessPort:
     """
 
     idr = AHB_AP_IDR
+    # Bytes of an access, by CSW.Size.
     sizes: Mapping[int, int] = {0: 1, 1: 2, 2: 4}
-    """Bytes of an access, by CSW.Size."""
     writable = _CSW_WRITABLE
 
     def __init__(self, memory: Memory, base: Optional[int]) -> None:

@@ -193,8 +193,8 @@ class Dwt:
         kind: Type[Comparator] = Armv7Comparator,
     ) -> None:
         self.comparators: Sequence[Comparator] = [kind() for _ in range(comparators)]
+        # Called when :attr:`watches` or :attr:`tells_data` may have changed.
         self.changed: Callable[[], None] = lambda: None
-        """Called when :attr:`watches` or :attr:`tells_data` may have changed."""
         self._writes = 0
         self._clock = clock
         self._enabled = enabled

@@ -24,12 +24,12 @@ emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
 emu_start.restype = ctypes.c_int
 emu_start.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_size_t]
 
+# A page of the engine's own, for instructions that do what Unicorn has no function for.  Programs that go there fault,
+# as they do around it.
 STUBS = 0x1F000000
-"""A page of the engine's own, for instructions that do what Unicorn has no function for.  Programs that go there fault,
-as they do around it."""
 STUBS_SIZE = 0x1000
+# More instructions than a run has.
 FOREVER = 1 << 30
-"""More instructions than a run has."""
 
 _WRITES = (const.UC_MEM_WRITE_UNMAPPED, const.UC_MEM_WRITE_PROT)
 _FETCHES = (const.UC_MEM_FETCH_UNMAPPED, const.UC_MEM_FETCH_PROT)

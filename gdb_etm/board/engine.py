@@ -79,8 +79,8 @@ class Engine(Emulator):
         self._postponed = False
         self.watch = AccessWatch(self._uc, bus, self._blocks)
         self.guard = AccessGuard(self._uc, self._refuse)
+        # Tells whether code at an address may run, while the guard is wanted.
         self.may_execute: Callable[[int], bool] = lambda address: True
-        """Tells whether code at an address may run, while the guard is wanted."""
         self.conditions = ConditionWatch(self._uc)
         self._uc.ctl_exits_enabled(True)
         self._uc.ctl_set_exits([])

@@ -60,8 +60,8 @@ _FALSE = 0
 _ATB, _DATAEN = 1 << 11, 1 << 4
 _STATUS = 1 << 31
 _TRIGGER_ID = 0x7D
+# The external inputs that pulse at an exception entry and an exception return; 0 to 3 come from outside.
 EXCEPTION_INPUT, RETURN_INPUT = 4, 5
-"""The external inputs that pulse at an exception entry and an exception return; 0 to 3 come from outside."""
 
 
 class TraceUnit:
@@ -95,16 +95,16 @@ class TraceUnit:
             raise ValueError("a speculation depth of %d: this trace unit can have 0 to %d" % (speculation, most))
         self.base = base
         self.handler_mode: Callable[[], bool] = lambda: False
+        # Takes trace ID and trace bytes of the data stream.
         self.data_out: Callable[[int, bytes], None] = lambda trace_id, data: None
-        """Takes trace ID and trace bytes of the data stream."""
+        # Called with whether loads and stores must be told from now on.
         self.watch_accesses: Callable[[bool], None] = lambda on: None
-        """Called with whether loads and stores must be told from now on."""
+        # Called with whether failed conditions must be told from now on.
         self.watch_conditions: Callable[[bool], None] = lambda on: None
-        """Called with whether failed conditions must be told from now on."""
+        # Called when it has lost its power.
         self.power_lost: Callable[[], None] = lambda: None
-        """Called when it has lost its power."""
+        # Called with the external outputs, one bit each, when they change.
         self.outputs: Callable[[int], None] = lambda levels: None
-        """Called with the external outputs, one bit each, when they change."""
         model = equipped(model, options.comparators, options.resources)
         self._model = model
         self._has_data = model.has_data

@@ -77,12 +77,12 @@ class Etmv3Unit(Armv7Unit):
             fixed[SYNCFR] = model.fixed_sync
         masks = {**resource_masks(model.ccr, model.ccer), FFLR: 0xFF, **model.masks}
         super().__init__(base, model.control, fixed, masks, {CR: model.control_reset}, out, faults)
+        # Called with whether loads and stores must be told from now on.
         self.watch_accesses: Callable[[bool], None] = lambda on: None
-        """Called with whether loads and stores must be told from now on."""
+        # Called with whether failed conditions must be told from now on.
         self.watch_conditions: Callable[[bool], None] = lambda on: None
-        """Called with whether failed conditions must be told from now on."""
+        # Tells which of the DWT's comparators loads and stores match, one bit each.
         self.data_inputs: Callable[[Sequence[Access]], int] = lambda accesses: 0
-        """Tells which of the DWT's comparators loads and stores match, one bit each."""
         self._model = model
         self._read_code = read_code
         self._inputs = inputs

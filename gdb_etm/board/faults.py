@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, NamedTuple, Optional, Sequence
 
+# Faults of the probe and its cable, the worst first.
 OF_THE_PROBE = ("unplug_after", "stuck", "usb_error", "short_read")
-"""Faults of the probe and its cable, the worst first."""
 
 
 class Faults(NamedTuple):
@@ -14,46 +14,46 @@ class Faults(NamedTuple):
     In text each is a name with hyphens, and a number after a colon where it takes one: ``wait:10``, ``no-etm``.
     """
 
+    # Every so many accesses to the access port are answered WAIT once; the probe tries again.
     wait: int = 0
-    """Every so many accesses to the access port are answered WAIT once; the probe tries again."""
+    # From this access to the access port on, all are answered WAIT.
     hang: int = 0
-    """From this access to the access port on, all are answered WAIT."""
+    # The probe is gone after this many transfers.
     unplug_after: int = 0
-    """The probe is gone after this many transfers."""
+    # The probe answers nothing any more after this many transfers: whoever asks it waits for ever.
     stuck: int = 0
-    """The probe answers nothing any more after this many transfers: whoever asks it waits for ever."""
+    # USB fails once, after this many transfers.
     usb_error: int = 0
-    """USB fails once, after this many transfers."""
+    # One answer of the probe holds a value too few, after this many transfers.
     short_read: int = 0
-    """One answer of the probe holds a value too few, after this many transfers."""
+    # These four count words read from the trace buffer, not transfers.
     in_drain: bool = False
-    """These four count words read from the trace buffer, not transfers."""
+    # The trace unit's FIFO overflows once, after this many bytes of trace.
     overflow: int = 0
-    """The trace unit's FIFO overflows once, after this many bytes of trace."""
+    # The trace unit's FIFO for the data stream overflows once, after this many bytes of data trace.
     data_overflow: int = 0
-    """The trace unit's FIFO for the data stream overflows once, after this many bytes of data trace."""
+    # The chip has no trace unit.
     no_etm: bool = False
-    """The chip has no trace unit."""
+    # The chip has no funnel, and the trace unit is not connected to the buffer.
     no_funnel: bool = False
-    """The chip has no funnel, and the trace unit is not connected to the buffer."""
+    # The chip has no trace buffer.
     no_sink: bool = False
-    """The chip has no trace buffer."""
+    # The probe is in use by another program.
     busy: bool = False
-    """The probe is in use by another program."""
+    # The trace hardware has a clock, which a register of the chip's vendor switches; it is off at power-up.
     clock_gate: bool = False
-    """The trace hardware has a clock, which a register of the chip's vendor switches; it is off at power-up."""
+    # The trace unit has power only while its register asks for it (TRCPDCR.PU, ETMPDCR.PowerUp).
     power_domain: bool = False
-    """The trace unit has power only while its register asks for it (TRCPDCR.PU, ETMPDCR.PowerUp)."""
+    # The trace unit has the OS Lock, which is locked at power-up.
     os_lock: bool = False
-    """The trace unit has the OS Lock, which is locked at power-up."""
+    # The chip's debug authentication forbids tracing.
     no_authentication: bool = False
-    """The chip's debug authentication forbids tracing."""
+    # The trace buffer's flush of this number does not end, until the buffer is switched off.
     stuck_flush: int = 0
-    """The trace buffer's flush of this number does not end, until the buffer is switched off."""
+    # The trace unit loses its power for a moment after this many bytes of trace.
     power_loss: int = 0
-    """The trace unit loses its power for a moment after this many bytes of trace."""
+    # Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's.
     noise: int = 0
-    """Another source, with trace ID 0x01, sends this many bytes for each byte of the trace unit's."""
 
     def of_probe(self, transfers: int, drained: int) -> Optional[str]:
         """Name the fault that the probe has by now; one of :data:`OF_THE_PROBE`, or None.

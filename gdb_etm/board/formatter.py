@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Optional
 
+# Trace ID whose data is padding.
 NULL_ID = 0
-"""Trace ID whose data is padding."""
 
 _FRAME = 16
 _REPEAT_ID = 10

@@ -35,8 +35,8 @@ _EXTENDED = 0x68
 
 # EXC_RETURN (D1.2.95).
 _EXC_NO_FLOATING_POINT = 1 << 4
+# In EXC_RETURN: the return is to Thread mode.
 THREAD_MODE = 1 << 3
-"""In EXC_RETURN: the return is to Thread mode."""
 _EXC_PROCESS_STACK = 1 << 2
 
 

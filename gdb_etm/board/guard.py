@@ -12,8 +12,8 @@ from unicorn import unicorn_const as const
 from gdb_etm.board.hooks import ACCESSES, Hooks, end_it
 from gdb_etm.board.stops import Stop
 
+# Tells by address, size and whether it is a store why an access is refused; None when it is not.
 Refusal = Callable[[int, int, bool], Optional[Stop]]
-"""Tells by address, size and whether it is a store why an access is refused; None when it is not."""
 
 
 class AccessGuard(Hooks):

@@ -26,8 +26,8 @@ class Hooks:
         self._kinds = kinds
         self._call = call
         self._hooks: List[Any] = []
+        # Whether they are to be there from the next run on.
         self.wanted = False
-        """Whether they are to be there from the next run on."""
 
     def begin(self) -> bool:
         """Begin a run; return whether translated code is of no use any more, for it knows which hooks there are."""

@@ -47,8 +47,8 @@ class Logic:
     def __init__(
         self, registers: Registers, counts: Counts, pe_inputs: PeInputs, found: Callable[[Outcome], None]
     ) -> None:
+        # Whether the core is in Handler mode.
         self.handler = False
-        """Whether the core is in Handler mode."""
         self.view = ViewInst(registers)
         self._comparators = Comparators(registers, counts.pairs)
         self.view_data = ViewData(registers, self._comparators)

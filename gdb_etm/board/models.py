@@ -12,26 +12,26 @@ class CoreModel(NamedTuple):
     """One kind of Cortex-M."""
 
     name: str
+    # The end of Unicorn's name for it.
     unicorn: str
-    """The end of Unicorn's name for it."""
+    # EXC_RETURN for Handler mode and an extended frame: the bits that say the same in every value.
     exc_return: int
-    """EXC_RETURN for Handler mode and an extended frame: the bits that say the same in every value."""
+    # The values of EXC_RETURN that are legal.
     exc_returns: FrozenSet[int]
-    """The values of EXC_RETURN that are legal."""
+    # Whether a return to Thread mode is illegal from all but the last active exception (Armv7-M, B1.5.8).
     counts_nesting: bool
-    """Whether a return to Thread mode is illegal from all but the last active exception (Armv7-M, B1.5.8)."""
+    # Whether there are MSPLIM and PSPLIM (Armv8-M).
     has_stack_limits: bool
-    """Whether there are MSPLIM and PSPLIM (Armv8-M)."""
+    # Bits of CONTROL that are set while there is one: FPCA, and SFPA, since Unicorn's cores are in Secure state.
     floating_point_context: int
-    """Bits of CONTROL that are set while there is one: FPCA, and SFPA, since Unicorn's cores are in Secure state."""
+    # What the PC shows in lockup.
     lockup_address: int
-    """What the PC shows in lockup."""
+    # Read-only registers of the System Control Space, by offset.
     scs: Mapping[int, int]
-    """Read-only registers of the System Control Space, by offset."""
+    # Identification registers of the DWT.
     dwt: Mapping[int, int]
-    """Identification registers of the DWT."""
+    # Identification registers of the breakpoint unit.
     fpb: Mapping[int, int]
-    """Identification registers of the breakpoint unit."""
     dwt_kind: Type[Comparator] = Armv7Comparator
     dwt_comparators: int = 4
     fpb_version: int = 2

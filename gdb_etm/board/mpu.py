@@ -22,12 +22,12 @@ READ, WRITE, EXECUTE = 1, 2, 4
 
 class _Region(NamedTuple):
     low: int
+    # The last address.
     high: int
-    """The last address."""
     privileged: int
     unprivileged: int
+    # Of its eight equal parts those that it does not cover (RASR.SRD).
     disabled: int = 0
-    """Of its eight equal parts those that it does not cover (RASR.SRD)."""
 
     def covers(self, address: int) -> bool:
         if not self.low <= address <= self.high:

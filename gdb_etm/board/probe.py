@@ -42,8 +42,8 @@ class BoardProbe(DebugProbe):
         self.__name = name
         self.__protocol: Optional[DebugProbe.Protocol] = None
         self.__in_reset = False
+        # What it sends and receives.
         self.etm_wire = Wire(self.unique_id)
-        """What it sends and receives."""
 
     @property
     def vendor_name(self) -> str:

@@ -28,10 +28,10 @@ class PtmModel(NamedTuple):
     """One kind of PTM."""
 
     part: int
+    # Implemented bits of ETMCR.
     control: int
-    """Implemented bits of ETMCR."""
+    # ETMCCR: what resources it has.
     ccr: int
-    """ETMCCR: what resources it has."""
     idr: int
     ccer: int
 
@@ -64,12 +64,12 @@ class PtmUnit(Armv7Unit):
         fixed.update(identification(model.part, devtype=0x13))
         masks = {**resource_masks(model.ccr, model.ccer), SYNCFR: 0xFFF, 0x1FC: 0xF}
         super().__init__(base, model.control, fixed, masks, {SYNCFR: 0x400}, out, faults)
+        # Tells in which state the core executes.
         self.regime: Callable[[], Regime] = Regime
-        """Tells in which state the core executes."""
+        # Tells the core's Context ID.
         self.context_id: Callable[[], int] = lambda: 0
-        """Tells the core's Context ID."""
+        # Called when it begins to trace.
         self.enabled: Callable[[], None] = lambda: None
-        """Called when it begins to trace."""
         self._model = model
         self._read_code = read_code
         self._encoder: Optional[Encoder] = None

@@ -28,10 +28,10 @@ _read_batch.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctype
 class RegisterSet(NamedTuple):
     """Which registers of a core there are to read."""
 
+    # Those of a word: name, Unicorn's number, and the bits of it that are told.
     words: Tuple[Tuple[str, int, int], ...]
-    """Those of a word: name, Unicorn's number, and the bits of it that are told."""
+    # Unicorn's numbers of the double-precision registers, each two of s0, s1 and so on.
     pairs: Tuple[int, ...]
-    """Unicorn's numbers of the double-precision registers, each two of s0, s1 and so on."""
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -58,8 +58,8 @@ CORTEX_M = RegisterSet(
 )
 CORTEX_A = RegisterSet((*_CORE, ("cpsr", arm_const.UC_ARM_REG_CPSR, 0xF80F03FF), *_plain(("fpscr",))), CORTEX_M.pairs)
 
+# The registers at one time: a word each, as Unicorn gives them.
 State = bytes
-"""The registers at one time: a word each, as Unicorn gives them."""
 
 
 class RegisterWatch(Hooks):

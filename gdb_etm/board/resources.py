@@ -38,8 +38,8 @@ class Counts(NamedTuple):
     selectors: int
     single_shots: int
     counters: int
+    # Whether counter 0 is a reduced function counter.
     is_reduced: bool
-    """Whether counter 0 is a reduced function counter."""
     states: int
     external_selectors: int
     events: int
@@ -167,16 +167,16 @@ class _Sequencer:
 class Outcome(NamedTuple):
     """What a cycle amounts to."""
 
+    # Whether ViewInst's enabling event is active.
     view: bool
-    """Whether ViewInst's enabling event is active."""
+    # Whether that of ViewData is.
     view_data: bool
-    """Whether that of ViewData is."""
+    # Whether a timestamp is asked for.
     timestamp: bool
-    """Whether a timestamp is asked for."""
+    # The external outputs: one bit for each numbered event that is active.
     levels: int
-    """The external outputs: one bit for each numbered event that is active."""
+    # Of these, those that have just become active.
     begun: int
-    """Of these, those that have just become active."""
 
 
 class Resources:
@@ -187,8 +187,8 @@ class Resources:
     """
 
     def __init__(self, registers: Registers, counts: Counts) -> None:
+        # External inputs that are high, one bit each.
         self.levels = 0
-        """External inputs that are high, one bit each."""
         self._pulses = 0
         self._counts = counts
 
@@ -212,8 +212,8 @@ class Resources:
         self._derived = 0 if self._sequencer is None else 1 << _STATES + self._sequencer.state
         self._outcome = Outcome(self._view(0), self._view_data(0), False, 0, 0)
         self._settled = -1
+        # The resources that anything depends on.
         self.wanted = self._find_wanted()
-        """The resources that anything depends on."""
 
     def _counter(self, registers: Registers, n: int, event: Callable[[int], _Event]) -> _Counter:
         reload = registers(CNTRLDVR + 4 * n)

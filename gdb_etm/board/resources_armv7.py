@@ -13,16 +13,16 @@ SQEVR, SQR, EXTOUTEVR, EXTINSELR, TSEVR = 0x180, 0x19C, 0x1A0, 0x1EC, 0x1F8
 
 ALWAYS = 0x6F
 _COUNTERS, _STATES, _INPUTS, _CHOSEN = range(0x40, 0x44), range(0x50, 0x53), range(0x60, 0x64), range(0x68, 0x6C)
+# The resources of events that are here.
 DYNAMIC = (*_COUNTERS, *_STATES, *_INPUTS, *_CHOSEN)
-"""The resources of events that are here."""
 # ETMCNTENR: the event counts, and not every cycle.
 _BY_EVENT = 1 << 17
 _EVENT = 0x1FFFF
 # Of ETMSQ12EVR and so on: from which state to which, in the order of their registers.
 _STEPS = ((1, 2), (2, 1), (2, 3), (3, 1), (3, 2), (1, 3))
 
+# Returns the value of a register by its offset.
 Registers = Callable[[int], int]
-"""Returns the value of a register by its offset."""
 
 
 def is_never(event: int) -> bool:
@@ -39,8 +39,8 @@ class Resources:
     """
 
     def __init__(self, registers: Registers, ccr: int, ccer: int) -> None:
+        # External inputs that are high, one bit each.
         self.levels = 0
-        """External inputs that are high, one bit each."""
         self._pulses = self._high = 0
         self._registers = registers
         self._counters = ccr >> 13 & 7
@@ -49,8 +49,8 @@ class Resources:
         self._selectors = ccer & 7
         self._outputs = ccr >> 20 & 7
         self._has_sequencer = bool(ccr >> 16 & 1)
+        # The registers that show the state of the resources.
         self.state: Dict[int, int] = {CNTVR + 4 * n: registers(CNTVR + 4 * n) for n in range(self._counters)}
-        """The registers that show the state of the resources."""
         if self._is_reduced and self._counters:
             # It counts every cycle and reloads itself; its value is not to be read.
             self._reduced = registers(CNTRLDVR)

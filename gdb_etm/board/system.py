@@ -59,8 +59,8 @@ class System(ABC):
     :raises ValueError: the program is not one for this board.
     """
 
+    # The core's registers, as far as the truth file tells them.
     registers: RegisterSet = CORTEX_M
-    """The core's registers, as far as the truth file tells them."""
 
     def __init__(self, options: BoardOptions) -> None:
         self.options = options

@@ -28,10 +28,10 @@ _SINGLE, _PAIR, _INPUT = 0, 1, 2
 # ETMACTR.Type.
 _EXECUTE, _TRANSFER, _LOAD, _STORE = 1, 4, 5, 6
 
+# Returns the value of a register by its offset.
 Registers = Callable[[int], int]
-"""Returns the value of a register by its offset."""
+# A watchpoint input: tells whether it is active for the instruction at an address.
 Input = Callable[[int], bool]
-"""A watchpoint input: tells whether it is active for the instruction at an address."""
 
 
 class _Comparator(NamedTuple):
@@ -55,14 +55,14 @@ class TraceEnable:
     """
 
     def __init__(self, registers: Registers, pairs: int, inputs: Sequence[Input] = (), data: bool = False) -> None:
+        # Tells whether the core is in Non-secure state.
         self.non_secure: Callable[[], bool] = lambda: False
-        """Tells whether the core is in Non-secure state."""
+        # Tells the core's Context ID.
         self.context_id: Callable[[], int] = lambda: 0
-        """Tells the core's Context ID."""
+        # Tells which watchpoint inputs an instruction's loads and stores drive, one bit each.
         self.data_inputs: Callable[[Sequence[Access]], int] = lambda accesses: 0
-        """Tells which watchpoint inputs an instruction's loads and stores drive, one bit each."""
+        # Counters, sequencer and external inputs; None for none.
         self.resources: Optional[Resources] = None
-        """Counters, sequencer and external inputs; None for none."""
         self._registers = registers
         self._inputs = inputs
         self._comparators = [

@@ -14,8 +14,8 @@ from gdb_etm.board.identity import SoftwareLock
 
 TRG, FFSR, FFCR = 0x01C, 0x300, 0x304
 
+# Trace ID under which the trace bus and formatted trace tell triggers.
 TRIGGER_ID = 0x7D
-"""Trace ID under which the trace bus and formatted trace tell triggers."""
 
 # FFSR.
 _STOPPED = 1 << 1
@@ -48,12 +48,12 @@ class TraceRam(ABC):
             raise ValueError("a trace buffer of %d bytes: give a multiple of 16 from 512 to 16 MiB" % size)
         self.base = base
         self.words_read = 0
+        # Called to have the sources hand over all trace.
         self.flush: Callable[[], None] = lambda: None
-        """Called to have the sources hand over all trace."""
+        # Called to have the sources synchronise soon.
         self.request_sync: Callable[[], None] = lambda: None
-        """Called to have the sources synchronise soon."""
+        # The flush of this number does not end; 0: none is so.
         self.stuck_flush = 0
-        """The flush of this number does not end; 0: none is so."""
         self._control_mask = control_mask
         self._ram = bytearray(size)
         self._lock = SoftwareLock()

@@ -24,28 +24,28 @@ from gdb_etm.board.viewdata import VDARCCTLR, VDSACCTLR
 from gdb_etm.board.viewinst import VIIECTLR, VISSCTLR
 
 _BBCTLR, _IDR0, _IDR4, _IDR5 = 0x03C, 0x1E0, 0x1F0, 0x1F4
+# The resources that a unit can have: those of the real one, or more.
 OWN, FULL = "own", "full"
-"""The resources that a unit can have: those of the real one, or more."""
 _FULL_PAIRS, _FULL_SHOTS, _FULL_VALUES = 4, 2, 2
 
 
 class UnitModel(NamedTuple):
     """One kind of ETMv4 trace unit."""
 
+    # Read-only registers by offset.
     fixed: Mapping[int, int]
-    """Read-only registers by offset."""
+    # Implemented bits of the other trace registers, whose contents are UNKNOWN after a reset (table 3-1).
     masks: Mapping[int, int]
-    """Implemented bits of the other trace registers, whose contents are UNKNOWN after a reset (table 3-1)."""
+    # Bits that read as one.
     ones: Mapping[int, int]
-    """Bits that read as one."""
+    # TRCIDR8.MAXSPEC unless another is chosen; 0 where it cannot be.
     speculation: int
-    """TRCIDR8.MAXSPEC unless another is chosen; 0 where it cannot be."""
+    # Whether it can trace loads and stores.
     has_data: bool
-    """Whether it can trace loads and stores."""
+    # What the PC shows in lockup.
     lockup_address: int = 0xEFFFFFFE
-    """What the PC shows in lockup."""
+    # Whether Lockup exceptions tell that rather than the instruction that caused them (Armv7-M; table 5-5).
     tells_lockup_address: bool = False
-    """Whether Lockup exceptions tell that rather than the instruction that caused them (Armv7-M; table 5-5)."""
 
 
 # Both units have the resources of the one in the Cortex-M33: four DWT inputs, two selector pairs, one reduced counter.

@@ -9,21 +9,21 @@ class Etmv3Model(NamedTuple):
     """One kind of ETMv3."""
 
     part: int
+    # Implemented bits of ETMCR.
     control: int
-    """Implemented bits of ETMCR."""
+    # ETMCR after a reset.
     control_reset: int
-    """ETMCR after a reset."""
+    # ETMCCR: what resources it has.
     ccr: int
-    """ETMCCR: what resources it has."""
     scr: int
     idr: int
     ccer: int
+    # Bytes that its FIFO holds.
     fifo: int
-    """Bytes that its FIFO holds."""
+    # ETMSYNCFR where that cannot be written.
     fixed_sync: Optional[int]
-    """ETMSYNCFR where that cannot be written."""
+    # Implemented bits of registers that the identification registers do not tell of.
     masks: Mapping[int, int]
-    """Implemented bits of registers that the identification registers do not tell of."""
 
     @property
     def has_data(self) -> bool:

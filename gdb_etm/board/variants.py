@@ -25,8 +25,8 @@ class Table(NamedTuple):
 
     base: int
     part: int
+    # Addresses of what it lists, in order.
     components: Tuple[int, ...]
-    """Addresses of what it lists, in order."""
 
 
 class Variant(NamedTuple):
@@ -35,17 +35,17 @@ class Variant(NamedTuple):
     name: str
     core: CoreModel
     unit: Union[UnitModel, Etmv3Model]
+    # Address of the trace unit's registers, and of the next two theirs.
     etm: int
-    """Address of the trace unit's registers, and of the next two theirs."""
     funnel: int
     buffer: int
+    # The ROM tables; the access port points to the first.
     tables: Tuple[Table, ...]
-    """The ROM tables; the access port points to the first."""
+    # Whether the buffer is a TMC, and not an older ETB.
     has_etf: bool = True
-    """Whether the buffer is a TMC, and not an older ETB."""
     buffer_size: int = 4096
+    # The unit that can be put in place of the other.
     data_unit: Optional[Etmv3Model] = None
-    """The unit that can be put in place of the other."""
 
 
 _M33 = Variant(
@@ -88,8 +88,8 @@ _M4 = Variant(
 
 VARIANTS: Dict[str, Variant] = {variant.name: variant for variant in (_M33, _M7, _M4)}
 
+# The board with a Cortex-A, whose parts are in ``cortex_a_board.py``.
 CORTEX_A = "a9"
-"""The board with a Cortex-A, whose parts are in ``cortex_a_board.py``."""
 
+# All boards.
 NAMES: Tuple[str, ...] = (*VARIANTS, CORTEX_A)
-"""All boards."""

@@ -36,8 +36,8 @@ class ViewInst:
         self._levels = control >> _LEVELS & 0xF
         self._event = control & _EVENT
         self._forced = (_RESETS if control & _RESET else ()) + (_SYSTEM_ERRORS if control & _ERRORS else ())
+        # Whether a lockup is traced whatever was traced before it.
         self.forces_lockup = bool(control & _ERRORS)
-        """Whether a lockup is traced whatever was traced before it."""
         ranges = registers(VIIECTLR)
         self._include, self._exclude = ((ranges >> shift & 0xFF) << RANGES for shift in (0, 16))
         singles, inputs = registers(VISSCTLR), registers(VIPCSSCTLR)

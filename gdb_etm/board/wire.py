@@ -29,16 +29,16 @@ class Wire:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        # Transfers so far.
         self.transfers = 0
-        """Transfers so far."""
+        # The board, while it has power.
         self.powered: Optional[AnyBoard] = None
-        """The board, while it has power."""
         self._posted: Optional[object] = None
         # Marks the last posted read whose result has not been fetched.
         self._failed: Set[str] = set()
         # Faults that happen once, and have happened.
-        self._cut = False
         # Whether the answer to the next read lacks a value.
+        self._cut = False
 
     @property
     def board(self) -> AnyBoard:

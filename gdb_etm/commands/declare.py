@@ -22,32 +22,32 @@ class Completion(Enum):
     """What can stand where an argument's value is typed, beside its fixed choices."""
 
     NOTHING = "nothing"
+    # A file or folder name.
     FILE = "file"
-    """A file or folder name."""
 
 
 @dataclass(frozen=True)
 class Argument(Generic[T]):
     """One argument; an option when its name begins with ``-``, else given by position."""
 
+    # As typed (``"--elf"``) or as shown in the usage (``"RANGE"``).
     name: str
-    """As typed (``"--elf"``) or as shown in the usage (``"RANGE"``)."""
+    # Makes the value of the word; raises CommandError or ValueError with a reason.
     convert: Callable[[str], T]
-    """Makes the value of the word; raises CommandError or ValueError with a reason."""
+    # One line, without a full stop.
     help: str
-    """One line, without a full stop."""
+    # Word for the value of an option in the usage.
     metavar: str = ""
-    """Word for the value of an option in the usage."""
+    # Values offered by completion; others may be right too.
     choices: Tuple[str, ...] = ()
-    """Values offered by completion; others may be right too."""
+    # Finds more values to offer: from the session, the words before and the word that is being completed.
     suggest: Optional[Callable[["Session", List[str], str], Iterable[str]]] = None
-    """Finds more values to offer: from the session, the words before and the word that is being completed."""
     completion: Completion = Completion.NOTHING
     required: bool = False
+    # Whether it may be given more than once (options) or takes all words left (by position).
     many: bool = False
-    """Whether it may be given more than once (options) or takes all words left (by position)."""
+    # Whether it is an option without a value; its value is then what ``convert`` makes of ``""``.
     flag: bool = False
-    """Whether it is an option without a value; its value is then what ``convert`` makes of ``""``."""
 
     @property
     def is_option(self) -> bool:
@@ -84,19 +84,19 @@ class Command:
     """A command after ``etm``."""
 
     name: str
+    # One line that ends in a full stop.
     summary: str
-    """One line that ends in a full stop."""
+    # Does it and gives the lines to print; raises EtmError.
     run: Callable[["Session", Values], Iterable[str]]
-    """Does it and gives the lines to print; raises EtmError."""
+    # Paragraphs of help after the summary.
     details: str = ""
-    """Paragraphs of help after the summary."""
     arguments: Tuple[Argument[Any], ...] = ()
+    # Letters that may follow ``/``, and what each does.
     modifiers: Dict[str, str] = field(default_factory=dict)
-    """Letters that may follow ``/``, and what each does."""
+    # Command line after ``etm``, and what it does.
     examples: Tuple[Tuple[str, str], ...] = ()
-    """Command line after ``etm``, and what it does."""
+    # Whether what follows modifiers and options is one argument, quotes and all; any letters may follow ``/``.
     is_raw: bool = False
-    """Whether what follows modifiers and options is one argument, quotes and all; any letters may follow ``/``."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,14 @@ class Setting:
     """A parameter under ``set etm`` and ``show etm``."""
 
     name: str
+    # What it is, as a noun phrase: GDB's "Set ..." and "Show ...".
     summary: str
-    """What it is, as a noun phrase: GDB's "Set ..." and "Show ..."."""
     details: str
     default: str
+    # Allowed words; empty for a count, where ``"unlimited"`` is allowed as well.
     choices: Tuple[str, ...] = ()
-    """Allowed words; empty for a count, where ``"unlimited"`` is allowed as well."""
+    # Where other words than the choices are allowed: raises CommandError for those that are not.
     check: Optional[Callable[[str], object]] = None
-    """Where other words than the choices are allowed: raises CommandError for those that are not."""
 
 
 def usage(command: Command) -> str:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 FIX = Argument("--fix", on, "set right what can be set right from here, and say what", flag=True)
 
+# CTRL/STAT.CDBGPWRUPACK and CSYSPWRUPACK (ADIv5.2, B2.2.2).
 _DEBUG_POWER, _SYSTEM_POWER = 1 << 29, 1 << 31
-"""CTRL/STAT.CDBGPWRUPACK and CSYSPWRUPACK (ADIv5.2, B2.2.2)."""
+# Share of the buffer from which on other sources are too many.
 _GREEDY = 0.5
-"""Share of the buffer from which on other sources are too many."""
 
 
 def run_doctor(session: Session, values: Values) -> Iterator[str]:

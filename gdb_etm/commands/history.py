@@ -38,12 +38,12 @@ RANGE = Argument(
 )
 TRACE_ID = Argument("--id", count, "the trace ID, where a capture holds several cores", "ID")
 
+# Upper bits of what an M-profile handler returns to (Armv8-M ARM, B3.17); tail-chained exceptions come from there.
 _EXC_RETURN = 0xFFFFFF
-"""Upper bits of what an M-profile handler returns to (Armv8-M ARM, B3.17); tail-chained exceptions come from there."""
 _LOCKUP = "Lockup"
 _LONGEST_IT_BLOCK = 4
+# Lines aligned together; a listing of any length starts to print at once.
 _BATCH = 1000
-"""Lines aligned together; a listing of any length starts to print at once."""
 
 
 def run_history(session: Session, values: Values) -> Iterable[str]:

@@ -113,6 +113,7 @@ Q_ELEMENTS = Argument(
     choices=Q_CHOICES,
 )
 
+# What can be asked of the trace unit.
 OPTIONS: Tuple[Argument[Any], ...] = (
     INCLUDE,
     EXCLUDE,
@@ -134,9 +135,9 @@ OPTIONS: Tuple[Argument[Any], ...] = (
     CONDITIONAL,
     Q_ELEMENTS,
 )
-"""What can be asked of the trace unit."""
 
 
+# What is asked for where ``etm start`` has no option that says so.
 OPTION_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "cycle-count",
@@ -224,7 +225,6 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
         Q_CHOICES,
     ),
 )
-"""What is asked for where ``etm start`` has no option that says so."""
 
 
 def request_of(values: Values) -> TraceRequest:

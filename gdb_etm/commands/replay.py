@@ -24,8 +24,8 @@ WHERE = Argument("LOCATION", str, "a function, FILE:LINE or *ADDRESS, as for GDB
 _NUMBER = re.compile(r"(-?)([0-9][0-9,]*)\Z")
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%\Z")
 
+# Moves a cursor; is given the addresses of the breakpoints.
 Move = Callable[[Cursor, AbstractSet[int]], Stop]
-"""Moves a cursor; is given the addresses of the breakpoints."""
 
 
 def _moved(walked: Walk, move: Move, keeps_frame: bool = True) -> Iterator[str]:

@@ -15,16 +15,16 @@ class Restoration(NamedTuple):
     port: AccessPort
     address: int
     value: int
+    # 0: write the value.  Otherwise wait until the word's bits under this mask are those of the value.
     mask: int = 0
-    """0: write the value.  Otherwise wait until the word's bits under this mask are those of the value."""
 
 
 class Settled(NamedTuple):
     """When a component that was told to stop takes writes to its other registers."""
 
     register: Register
+    # The bits of ``register`` that are then all 1.
     mask: int
-    """The bits of ``register`` that are then all 1."""
 
 
 class Borrowed:

@@ -13,8 +13,8 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError
 from gdb_etm.registers import coresight, etmv3_id, tmc
 
+# Arm's JEP106 code: continuation 4 in bits 11:8, identity in bits 6:0.
 ARM = 0x43B
-"""Arm's JEP106 code: continuation 4 in bits 11:8, identity in bits 6:0."""
 ARM_CHINA = 0xA75
 
 CLASS_ROM_TABLE = 0x1
@@ -54,32 +54,32 @@ class Identity(NamedTuple):
     """A component's identification registers, taken apart."""
 
     component_class: int
+    # JEP106: continuation code in bits 11:8, identity code in bits 6:0.
     designer: int
-    """JEP106: continuation code in bits 11:8, identity code in bits 6:0."""
     part: int
     revision: int
+    # DEVTYPE: sub type in bits 7:4, major type in bits 3:0; 0 outside class 0x9.
     devtype: int
-    """DEVTYPE: sub type in bits 7:4, major type in bits 3:0; 0 outside class 0x9."""
+    # DEVARCH.ARCHID; 0 where the component has none.
     archid: int
-    """DEVARCH.ARCHID; 0 where the component has none."""
     devid: int
 
 
 class Component(NamedTuple):
     """One component of the chip's debug system."""
 
+    # The memory space it is in.
     port: AccessPort
-    """The memory space it is in."""
+    # Of its 4 KiB block.
     address: int
-    """Of its 4 KiB block."""
     identity: Identity
     kind: Kind
+    # For people, such as ``"ETMv4"`` or ``"ETF"``.
     name: str
-    """For people, such as ``"ETMv4"`` or ``"ETF"``."""
+    # Address of the ROM table that lists it; 0 for the first table.
     table: int
-    """Address of the ROM table that lists it; 0 for the first table."""
+    # DEVAFF0: the MPIDR of the processor it belongs to; 0 where there is none.
     affinity: int
-    """DEVAFF0: the MPIDR of the processor it belongs to; 0 where there is none."""
 
     def __str__(self) -> str:
         return "%s at 0x%08x on %s" % (self.name, self.address, self.port.name)
@@ -191,8 +191,8 @@ _BY_DEVTYPE: Dict[int, Tuple[Kind, str]] = {
 
 _TMC_NAMES = {tmc.CONFIG_ETB: "ETB", tmc.CONFIG_ETR: "ETR", tmc.CONFIG_ETF: "ETF"}
 
+# The kinds that trace a processor's instructions over the trace bus.
 TRACE_UNITS = (Kind.ETMV4, Kind.ETE, Kind.ETMV3, Kind.PTM, Kind.ETM)
-"""The kinds that trace a processor's instructions over the trace bus."""
 
 
 def read_identity(port: AccessPort, address: int) -> Optional[Identity]:

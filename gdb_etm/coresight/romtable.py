@@ -22,17 +22,17 @@ class Space(NamedTuple):
     """A memory space to look for components in."""
 
     port: AccessPort
+    # Address of its first ROM table.
     rom: int
-    """Address of its first ROM table."""
 
 
 class Discovery(NamedTuple):
     """What was found."""
 
+    # Everything but ROM tables, in the order of the tables.
     components: Tuple[Component, ...]
-    """Everything but ROM tables, in the order of the tables."""
+    # What was skipped and why, one line each.
     notes: Tuple[str, ...]
-    """What was skipped and why, one line each."""
 
 
 def discover(*spaces: Space) -> Discovery:

@@ -9,17 +9,17 @@ from gdb_etm.coresight.borrowed import Borrowed, Restoration
 from gdb_etm.coresight.steps import Step
 from gdb_etm.registers.page import Page
 
+# Called while a buffer is read: with the bytes read since the last call, and with how many there are to read.
 Progress = Callable[[int, int], None]
-"""Called while a buffer is read: with the bytes read since the last call, and with how many there are to read."""
 
 
 class SinkSetup(NamedTuple):
     """How a buffer captures, beside that the newest trace replaces the oldest."""
 
+    # Ask the sources for a synchronisation point every so many bytes, a power of two; 0: leave that as it is.
     sync_bytes: int = 0
-    """Ask the sources for a synchronisation point every so many bytes, a power of two; 0: leave that as it is."""
+    # Stop so many bytes after a trigger; None: a trigger does nothing.
     after_trigger: Optional[int] = None
-    """Stop so many bytes after a trigger; None: a trigger does nothing."""
 
     def trigger_words(self, size: int) -> int:
         """How many 32-bit words a buffer stores after a trigger: whole formatter frames, and less than it holds.
@@ -32,25 +32,25 @@ class SinkSetup(NamedTuple):
 class Drained(NamedTuple):
     """A buffer's content."""
 
+    # Formatter frames, oldest byte first.
     data: bytes
-    """Formatter frames, oldest byte first."""
+    # Why the oldest byte is the oldest.
     end: BufferEnd
-    """Why the oldest byte is the oldest."""
+    # Whether there was a trigger.
     triggered: bool = False
-    """Whether there was a trigger."""
+    # Whether it had stopped, after the trigger, before it was told to.
     stopped_itself: bool = False
-    """Whether it had stopped, after the trigger, before it was told to."""
 
 
 class SinkStatus(NamedTuple):
     """A buffer at a moment."""
 
     capturing: bool
+    # Bytes of trace in it.
     filled: int
-    """Bytes of trace in it."""
     wrapped: bool
+    # Whether there was a trigger.
     triggered: bool = False
-    """Whether there was a trigger."""
 
 
 class Sink(Protocol):

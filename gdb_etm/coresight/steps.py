@@ -15,13 +15,13 @@ from gdb_etm.registers.page import Page, Register
 class RegisterWrite(NamedTuple):
     """One 32-bit write."""
 
+    # The datasheet's name, with ``[63:32]`` for the high word of a 64-bit register.
     name: str
-    """The datasheet's name, with ``[63:32]`` for the high word of a 64-bit register."""
+    # In the component's 4 KiB block.
     offset: int
-    """In the component's 4 KiB block."""
     value: int
+    # Bits that must read back as written; 0 where reading back tells nothing.
     mask: int
-    """Bits that must read back as written; 0 where reading back tells nothing."""
     why: str
 
     def __str__(self) -> str:
@@ -33,8 +33,8 @@ class RegisterChange(NamedTuple):
 
     name: str
     offset: int
+    # The bits that change.
     mask: int
-    """The bits that change."""
     value: int
     why: str
 
@@ -56,8 +56,8 @@ class RegisterPoll(NamedTuple):
     mask: int
     value: int
     why: str
+    # What to try when the wait takes too long.
     hint: str
-    """What to try when the wait takes too long."""
 
     def __str__(self) -> str:
         return "0x%03x  %-20s wait for 0x%x of 0x%x: %s" % (self.offset, self.name, self.value, self.mask, self.why)

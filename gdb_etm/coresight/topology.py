@@ -20,8 +20,8 @@ class Link(NamedTuple):
     """A funnel on the path."""
 
     component: Component
+    # Bit mask of the input ports to open.
     inputs: int
-    """Bit mask of the input ports to open."""
 
     def __str__(self) -> str:
         numbers = [str(n) for n in range(8) if self.inputs >> n & 1]
@@ -34,32 +34,32 @@ class TracePath(NamedTuple):
     source: Component
     links: Tuple[Link, ...]
     sink: Component
+    # The System Control Space of the source's processor, if that is a Cortex-M.
     scs: Optional[Component] = None
-    """The System Control Space of the source's processor, if that is a Cortex-M."""
+    # The Data Watchpoint and Trace unit of the same.
     dwt: Optional[Component] = None
-    """The Data Watchpoint and Trace unit of the same."""
 
 
 class CoreLocation(NamedTuple):
     """Where the processor that GDB debugs is, as far as is known."""
 
+    # The memory space that it executes in, or through which it is debugged.
     port: Optional[AccessPort] = None
-    """The memory space that it executes in, or through which it is debugged."""
+    # Address of its debug registers, on an A or R profile processor.
     debug_base: Optional[int] = None
-    """Address of its debug registers, on an A or R profile processor."""
+    # Its MPIDR, on an A or R profile processor.
     affinity: Optional[int] = None
-    """Its MPIDR, on an A or R profile processor."""
 
 
 class Choice(NamedTuple):
     """What the user decides where nothing can be inferred."""
 
+    # Trace unit: its number, from 0 in the order found, or its address.
     unit: Optional[int] = None
-    """Trace unit: its number, from 0 in the order found, or its address."""
+    # Trace buffer: the same.
     sink: Optional[int] = None
-    """Trace buffer: the same."""
+    # Funnel's address -> bit mask of its input ports.
     inputs: Mapping[int, int] = {}
-    """Funnel's address -> bit mask of its input ports."""
 
 
 def find_path(

@@ -20,8 +20,8 @@ from bisect import bisect_right
 from itertools import accumulate, chain, compress
 from typing import Callable, Dict, List, Optional, Tuple
 
+# Bytes in a formatter frame.
 FRAME = 16
-"""Bytes in a formatter frame."""
 _DATA = 15
 _PIECE = 1 << 15
 _NO_IDS = bytes(range(0, 256, 2))
@@ -29,8 +29,8 @@ _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F
 _CUT = "\u0100"
 # Stands for an ID; in UTF-16 its bytes are 0 and 1.
-_NOBODY = b"\0"
 # Stands for the ID before the first one; in ID bytes bit 0 is set.
+_NOBODY = b"\0"
 
 
 class _Parts:
@@ -58,8 +58,8 @@ class Stream:
     """The bytes of one trace ID, and where in the buffer each of them lies."""
 
     def __init__(self, trace_id: int) -> None:
+        # ATB trace ID, 0x01 to 0x6F.
         self.trace_id = trace_id
-        """ATB trace ID, 0x01 to 0x6F."""
         self._size = 0
         self._texts: List[bytes] = []
         # Where the pieces of the buffer begin in the stream; how each is split; what was worked out of that.
@@ -104,10 +104,10 @@ class Deformatter:
     """Takes formatter frames apart; bytes may be fed in any split."""
 
     def __init__(self) -> None:
+        # Streams by trace ID.  Null data (ID 0) and reserved IDs are left out.
         self.streams: Dict[int, Stream] = {}
-        """Streams by trace ID.  Null data (ID 0) and reserved IDs are left out."""
+        # Data bytes before the first ID byte, which belong to a source that cannot be known.
         self.unattributed = 0
-        """Data bytes before the first ID byte, which belong to a source that cannot be known."""
         self._owner = _NOBODY
         self._rest = b""
         self._frames = 0

@@ -28,10 +28,10 @@ class Frames:
     """The frames of a trace port's stream, one after the other."""
 
     def __init__(self) -> None:
+        # Whole frames; and at the end, maybe, one that is cut.
         self.data = bytearray()
-        """Whole frames; and at the end, maybe, one that is cut."""
+        # Bytes outside frames: before the first full synchronisation packet, and of frames that another one cut.
         self.dropped = 0
-        """Bytes outside frames: before the first full synchronisation packet, and of frames that another one cut."""
         self._positions: List[int] = []
         self._offsets: List[int] = []
 

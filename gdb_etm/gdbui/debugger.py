@@ -42,8 +42,8 @@ class GdbDebugger:
 
     def __init__(self) -> None:
         self._disassembler = Disassembler(self.function_at)
+        # Tells which of GDB's answers are of code that is there.
         self.there = There(self.program_files)
-        """Tells which of GDB's answers are of code that is there."""
         self._functions: Dict[Tuple[int, int, str], Function] = {}
         self._named: Dict[Function, Function] = {}
         self._names: Dict[int, str] = {}

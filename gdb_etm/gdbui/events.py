@@ -27,8 +27,8 @@ class Events:
         self._session = session
         self._debugger = debugger
         self._places = places
-        self._has_told = False
         # Of what is about to end GDB's own connection, too.
+        self._has_told = False
 
     def connect(self) -> None:
         """Ask GDB to tell."""

@@ -7,8 +7,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import gdb
 
-_ADDRESSES = ("ADDRESS", "REL-ADDRESS")
 # GDB 13 and older have one column; from GDB 14 on the relocated address stands before the file's own.
+_ADDRESSES = ("ADDRESS", "REL-ADDRESS")
 
 
 class Row(NamedTuple):

@@ -21,8 +21,8 @@ from gdb_etm.program.loaded import Loaded, is_name_of
 from gdb_etm.session.debugger import SourceLine
 
 _Answer = TypeVar("_Answer")
-_MINIMAL = re.compile(r"(.+?)(?: \+ (\d+))? in section ")
 # What "info symbol" says: it goes by the symbol table alone.
+_MINIMAL = re.compile(r"(.+?)(?: \+ (\d+))? in section ")
 
 
 class There:

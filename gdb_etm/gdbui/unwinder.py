@@ -17,8 +17,8 @@ from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.program.cfi import CallFrames, load_frames
 
 _NEEDED = ("sp", "msp", "psp")
-_NOWHERE = 0xFFFFFF00
 # From there on what stands in LR is no address, but tells of the frame that an exception has pushed.
+_NOWHERE = 0xFFFFFF00
 
 
 class _FrameId(NamedTuple):

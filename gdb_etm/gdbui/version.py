@@ -6,5 +6,5 @@ from typing import Tuple
 
 import gdb
 
+# Its first numbers: (13, 1) for GDB 13.1.
 VERSION: Tuple[int, ...] = tuple(int(part) for part in gdb.VERSION.split(".")[:2] if part.isdigit())
-"""Its first numbers: (13, 1) for GDB 13.1."""

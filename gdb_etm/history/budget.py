@@ -15,8 +15,8 @@ from gdb_etm.program.blocks import Blocks, Stop
 from gdb_etm.program.isa import Insn, Isa, Kind
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
+# Return addresses that a unit's return stack is taken to hold, by protocol; an ETMv3 has none.
 STACK_DEPTHS = {"etmv4": 3, "ptm": 4}
-"""Return addresses that a unit's return stack is taken to hold, by protocol; an ETMv3 has none."""
 
 _SYNC = ("A-Sync", "Trace Info", "A-sync", "I-sync", "I-sync with cycle count")
 _ADDRESSES = ("Exact Match Address", "Short Address", "Long Address", "Address with Context", "Branch address")
@@ -26,30 +26,30 @@ _CYCLES = ("Cycle Count format 1", "Cycle Count format 2", "Cycle Count format 3
 _TIMES = ("Timestamp", "Timestamp Marker")
 _CONTEXTS = ("Context", "Context ID", "VMID")
 
+# Told now and then of bytes or instructions done since the last call.
 Advance = Callable[[int], None]
-"""Told now and then of bytes or instructions done since the last call."""
 
 
 class Share(NamedTuple):
     """Packets of one kind."""
 
+    # The specification's name.
     name: str
-    """The specification's name."""
     packets: int
+    # In bytes, of all of them.
     size: int
-    """In bytes, of all of them."""
 
 
 class StreamBudget(NamedTuple):
     """What one trace ID's bytes are spent on."""
 
     trace_id: int
+    # Which unit's, and whether instructions or data.
     title: str
-    """Which unit's, and whether instructions or data."""
+    # In bytes.
     size: int
-    """In bytes."""
+    # Most bytes first; empty where its packets are not known.
     shares: Tuple[Share, ...]
-    """Most bytes first; empty where its packets are not known."""
 
     def of(self, names: Sequence[str]) -> Share:
         """Add up some kinds of packets."""
@@ -62,22 +62,22 @@ class Branches(NamedTuple):
 
     direct: int
     indirect: int
+    # Indirect branches to the address on top of a return stack.
     matched: int
-    """Indirect branches to the address on top of a return stack."""
 
 
 class Worth(NamedTuple):
     """What an option is worth."""
 
     option: str
+    # None where the trace unit's registers do not tell.
     is_on: Optional[bool]
-    """None where the trace unit's registers do not tell."""
+    # Bytes it takes or saves, in this buffer; None where they cannot be told from others.
     size: Optional[int]
-    """Bytes it takes or saves, in this buffer; None where they cannot be told from others."""
+    # Whether it saves them, and does not take them.
     saves: bool
-    """Whether it saves them, and does not take them."""
+    # How that was found out.
     how: str
-    """How that was found out."""
 
 
 def spend(stream: SourceStream, advance: Advance) -> StreamBudget:

@@ -16,8 +16,8 @@ from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.registry import LANGUAGES, Config, Decoder, Language
 
+# Called now and then with the number of bytes done since the last call; what it raises ends the work.
 Progress = Callable[[int], None]
-"""Called now and then with the number of bytes done since the last call; what it raises ends the work."""
 
 
 class SourceStream(NamedTuple):
@@ -26,12 +26,12 @@ class SourceStream(NamedTuple):
     source: TraceSource
     trace_id: int
     data: bytes
+    # Maps a position in ``data`` to an offset in the capture's buffer.
     offset_of: Callable[[int], int]
-    """Maps a position in ``data`` to an offset in the capture's buffer."""
+    # Bytes of the buffer before and after these that no source can be found for.
     lost: Tuple[Gap, ...] = ()
-    """Bytes of the buffer before and after these that no source can be found for."""
+    # Whether it is the unit's data stream and not its instruction stream.
     is_data: bool = False
-    """Whether it is the unit's data stream and not its instruction stream."""
 
     @property
     def language(self) -> Optional[Language]:
@@ -154,12 +154,12 @@ class DecoderCache:
 class Part(NamedTuple):
     """What one unit contributed to a capture, with what decoding it takes."""
 
+    # The unit's instruction stream.
     stream: SourceStream
-    """The unit's instruction stream."""
     config: Config
     program: Program
+    # The unit's data stream; None where there is none.
     transfers: Optional[SourceStream] = None
-    """The unit's data stream; None where there is none."""
 
     @property
     def language(self) -> Language:

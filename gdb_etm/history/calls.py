@@ -15,22 +15,22 @@ from gdb_etm.history.reader import Entered, Reader, Resolver, Row
 from gdb_etm.history.store import History, Span
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
-_TOLD = 1 << 14
 # Instructions between two calls of a progress function.
+_TOLD = 1 << 14
 
 
 class Segment(NamedTuple):
     """Instructions that ran one after the other in one activation of a function."""
 
     number: int
+    # Call depth; the outermost entry has 0, and begins anew after a gap that hides how deep it is.
     level: int
-    """Call depth; the outermost entry has 0, and begins anew after a gap that hides how deep it is."""
+    # None where the address belongs to no known function.
     function: Optional[Function]
-    """None where the address belongs to no known function."""
+    # Of its first instruction.
     address: int
-    """Of its first instruction."""
+    # Number of its first instruction.
     first: int
-    """Number of its first instruction."""
     last: int
     entered: Entered
 
@@ -39,11 +39,11 @@ class Interrupt(NamedTuple):
     """An exception was taken."""
 
     number: int
+    # Level of its handler.
     level: int
-    """Level of its handler."""
     event: Exception_
+    # Number of the instruction before it; 0 when there is none.
     after: int
-    """Number of the instruction before it; 0 when there is none."""
 
 
 class Break(NamedTuple):
@@ -54,17 +54,17 @@ class Break(NamedTuple):
     after: int
 
 
+# One line of the call history.
 Entry = Union[Segment, Interrupt, Break]
-"""One line of the call history."""
 
 
 class Activation(NamedTuple):
     """A segment as the activation of a function."""
 
+    # Number of its first instruction.
     first: int
-    """Number of its first instruction."""
+    # The same object in all segments of one activation.
     frame: Frame
-    """The same object in all segments of one activation."""
     entered: Entered
 
 
@@ -80,8 +80,8 @@ class CallHistory:
 
     def __init__(self, rows: List[Row], stretches: List[Stretch], instructions: int, calls: int, end: Frame) -> None:
         self._rows = rows
+        # The activation that would execute the next instruction, had the history not ended.
         self.end = end
-        """The activation that would execute the next instruction, had the history not ended."""
         self._instructions = instructions
         self._shifts = _shifts(rows, stretches)
         self._numbers: List[int] = []
@@ -89,10 +89,10 @@ class CallHistory:
         for row in rows:
             count += not isinstance(row.event, Gap)
             self._numbers.append(count)
+        # How many calls the history holds, tail calls included.
         self.calls = calls
-        """How many calls the history holds, tail calls included."""
+        # How many exceptions were taken.
         self.exceptions = sum(isinstance(row.event, Exception_) for row in rows)
-        """How many exceptions were taken."""
 
     def __len__(self) -> int:
         return self._numbers[-1] if self._numbers else 0

@@ -22,22 +22,22 @@ from gdb_etm.protocols.elements import (
 )
 from gdb_etm.protocols.recorder import Run
 
-_LOSES_COUNTS = frozenset((GapReason.NOT_SYNCHRONISED, GapReason.OVERFLOW, GapReason.DISCARD, GapReason.BAD_PACKET))
 # After these a cycle count may have been lost, so that the next one says nothing of how many there were in all.
+_LOSES_COUNTS = frozenset((GapReason.NOT_SYNCHRONISED, GapReason.OVERFLOW, GapReason.DISCARD, GapReason.BAD_PACKET))
 
 _UNKNOWN = -1
 _SPACING = 64
-_TOLD = 1 << 14
 # Entries between two stored totals, and between two calls of a progress function.
+_TOLD = 1 << 14
 
 
 class Count(NamedTuple):
     """Processor cycles up to an instruction."""
 
+    # Since the count before; None when the unit does not know.
     cycles: Optional[int]
-    """Since the count before; None when the unit does not know."""
+    # Since the last count without a known total, whatever that was; None at such a count itself.
     total: Optional[int]
-    """Since the last count without a known total, whatever that was; None at such a count itself."""
 
 
 class Time(NamedTuple):
@@ -50,8 +50,8 @@ class Time(NamedTuple):
 class Timed(NamedTuple):
     """An item of the history with its time."""
 
+    # None where the trace tells a time, but not of what.
     item: Union[Instruction, Event, None]
-    """None where the trace tells a time, but not of what."""
     time: Optional[Time]
 
 
@@ -59,8 +59,8 @@ class _Effect(NamedTuple):
     # What some events do to the total.
     added: Optional[int]
     # To a total that is known; None when the total begins anew, or is lost.
-    fresh: Optional[int]
     # The total after them where it was not known before, or begins anew.
+    fresh: Optional[int]
 
     def on(self, total: Optional[int]) -> Optional[int]:
         return self.fresh if total is None or self.added is None else total + self.added
@@ -98,8 +98,8 @@ class Clock:
         runs = {number: _events(history.run(number)) for number in set(history.order)}
         between = list(history.entry_events())
         times = (isinstance(event, (Cycles, Timestamp)) for events in runs.values() for event in events)
+        # Whether there is any cycle count or timestamp.
         self.has_times = any(times) or any(isinstance(event, (Cycles, Timestamp)) for _, event in between)
-        """Whether there is any cycle count or timestamp."""
         if self.has_times:
             effects = {number: _effect(events) for number, events in runs.items()}
             self._add_up(effects, between, progress if progress is not None else lambda entries: None)

@@ -17,11 +17,11 @@ from gdb_etm.history.stack import Level, innermost, stack
 from gdb_etm.history.steps import Position, Range, Reason, Stepper, Steps, Stop
 from gdb_etm.history.store import History
 
+# Moves that can be taken back.
 _UNDO = 100
-"""Moves that can be taken back."""
 
+# No breakpoints.
 NOWHERE: AbstractSet[int] = frozenset()
-"""No breakpoints."""
 
 
 class Cursor:
@@ -34,13 +34,13 @@ class Cursor:
 
     def __init__(self, history: History, calls: Callable[[], CallHistory], places: Places) -> None:
         self.path = Path(history)
+        # The position after the last instruction: where the target is halted.
         self.end = self.path.length + 1
-        """The position after the last instruction: where the target is halted."""
         self.position = Position(self.end)
+        # Level of the selected frame; 0 is the innermost.
         self.selected = 0
-        """Level of the selected frame; 0 is the innermost."""
+        # Named positions.
         self.marks: Dict[str, int] = {}
-        """Named positions."""
         self._make_calls = calls
         self._places = places
         self._stepper: Optional[Stepper] = None

@@ -19,8 +19,8 @@ from gdb_etm.protocols.elements import (
 )
 
 _REASONS = tuple(GapReason)
-_TYPES = "BBQQQQI"
 # Of the columns: kind, which of the numbers are there, the offset, three numbers, the string.
+_TYPES = "BBQQQQI"
 
 
 class _Row(NamedTuple):

@@ -19,16 +19,16 @@ from gdb_etm.protocols.elements import Range
 class Exit(Enum):
     """What the last instruction of a range does when it branches."""
 
+    # Leaves a return address behind.
     CALL = "call"
-    """Leaves a return address behind."""
+    # Goes to a return address, by the usual idioms for it.
     RETURN = "return"
-    """Goes to a return address, by the usual idioms for it."""
+    # Jumps through a table inside the function; never a return.
     TABLE = "table"
-    """Jumps through a table inside the function; never a return."""
+    # Goes to an address in a register: a tail call or a return, as the target tells.
     INDIRECT = "indirect"
-    """Goes to an address in a register: a tail call or a return, as the target tells."""
+    # Goes to a fixed address, or does not branch at all.
     DIRECT = "direct"
-    """Goes to a fixed address, or does not branch at all."""
 
 
 def exit_of(code: bytes, isa: Isa) -> Exit:

@@ -13,20 +13,20 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
 
+# Callers compared across a gap; more would make deep recursion slow and no surer.
 _DEEPEST = 16
-"""Callers compared across a gap; more would make deep recursion slow and no surer."""
 
 
 class Function(NamedTuple):
     """A function of the program."""
 
     name: str
+    # Address of its first instruction.
     start: int
-    """Address of its first instruction."""
+    # Address just past its last instruction.
     end: int
-    """Address just past its last instruction."""
+    # Whether it is but a place in assembler code that has a name: a jump there is no call.
     is_label: bool = False
-    """Whether it is but a place in assembler code that has a name: a jump there is no call."""
 
 
 class Frame:
@@ -47,13 +47,13 @@ class Frame:
         self.function = function
         self.up = up
         self.return_address = return_address
+        # Number of the instruction that called, or was the last before the exception; None when it was not seen.
         self.called_at: Optional[int] = None
-        """Number of the instruction that called, or was the last before the exception; None when it was not seen."""
+        # The exception, for a frame that stands for one.
         self.event: Optional[Exception_] = None
-        """The exception, for a frame that stands for one."""
         self.is_tail_call = False
+        # Where calls of ``setjmp`` returned to: the only places that a ``longjmp`` leads to.
         self.set_jumps: Tuple[int, ...] = ()
-        """Where calls of ``setjmp`` returned to: the only places that a ``longjmp`` leads to."""
 
     @property
     def is_exception(self) -> bool:
@@ -148,10 +148,10 @@ class Stretch:
     def __init__(self, first: Frame) -> None:
         self.first = first
         self.last = first
+        # What to add to its levels to have those of its group.
         self.shift = 0
-        """What to add to its levels to have those of its group."""
+        # Shared by stretches that were stitched together; levels of different groups have nothing in common.
         self.group = 0
-        """Shared by stretches that were stitched together; levels of different groups have nothing in common."""
 
 
 def stitch(stretches: List[Stretch]) -> None:

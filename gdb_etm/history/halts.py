@@ -8,8 +8,8 @@ from gdb_etm.history.store import History
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa, Kind
 
-_BKPT = b"\xbe"
 # The upper byte of its encoding (Armv7-M ARM, A7.7.17).
+_BKPT = b"\xbe"
 
 
 def goes_on(history: History, number: int, halted_at: Optional[int], address: int) -> bool:

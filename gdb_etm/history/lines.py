@@ -12,17 +12,17 @@ _ASSEMBLER = (".s", ".S", ".asm", ".sx")
 class Line(NamedTuple):
     """One entry of the line table, with the addresses up to the next entry."""
 
+    # Names the source file; equal for equal files.
     file: str
-    """Names the source file; equal for equal files."""
+    # From 1.
     line: int
-    """From 1."""
     start: int
+    # Address just past the entry's code.
     end: int
-    """Address just past the entry's code."""
+    # Whether it is a recommended place to stop (DWARF 5, 6.2.2, is_stmt).
     is_statement: bool
-    """Whether it is a recommended place to stop (DWARF 5, 6.2.2, is_stmt)."""
+    # Whether the file's table has two entries at :attr:`start`.
     is_doubled: bool
-    """Whether the file's table has two entries at :attr:`start`."""
 
     @property
     def place(self) -> Tuple[str, int]:
@@ -33,25 +33,25 @@ class Line(NamedTuple):
 class InlinedKey(NamedTuple):
     """Names an inlined function; the same for two instances only if they are the same code."""
 
+    # Lowest address of its parts.
     start: int
-    """Lowest address of its parts."""
+    # Address just past the highest of them.
     end: int
-    """Address just past the highest of them."""
     name: str
+    # Where it is entered.
     entry: int
-    """Where it is entered."""
 
 
 class Inlined(NamedTuple):
     """A function that was inlined around an address."""
 
+    # Names this instance; equal at all addresses inside it.
     key: InlinedKey
-    """Names this instance; equal at all addresses inside it."""
     name: str
+    # File and line of its call; None when the debug information does not say.
     call: Optional[Tuple[str, int]]
-    """File and line of its call; None when the debug information does not say."""
+    # Whether it is entered at the address, or the address before does not belong to it.
     begins_here: bool
-    """Whether it is entered at the address, or the address before does not belong to it."""
 
 
 class Places(Protocol):

@@ -17,8 +17,8 @@ from gdb_etm.protocols.recorder import Leg
 class Seam(NamedTuple):
     """A place where the history is not whole."""
 
+    # Number of the instruction before it; 0 when there is none.
     after: int
-    """Number of the instruction before it; 0 when there is none."""
     gap: Gap
 
 
@@ -31,8 +31,8 @@ class Path:
     def __init__(self, history: History) -> None:
         self.history = history
         self.length = len(history)
+        # Address of the instruction that would have been next, when the trace says it.
         self.halted_at: Optional[int] = None
-        """Address of the instruction that would have been next, when the trace says it."""
         self._addresses: Dict[Tuple[int, int], List[int]] = {}
         self._ranges: Dict[int, List[Range]] = {}
         self._hits: Dict[FrozenSet[int], Dict[int, bool]] = {}

@@ -16,23 +16,23 @@ from gdb_etm.history.switches import Switches
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason, Range
 
+# Finds the function that holds an address.
 Resolver = Callable[[int], Optional[Function]]
-"""Finds the function that holds an address."""
 
+# Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14).
 DEBUG_HALT = "Debug halt"
-"""Name of the exception by which a trace unit reports that the core halted (ETMv4 IHI 0064, 6.4.14)."""
 
 
 class Entered(Enum):
     """How execution came into a segment."""
 
+    # The history, or what follows a gap, begins here.
     START = "start"
-    """The history, or what follows a gap, begins here."""
     CALL = "call"
     TAIL_CALL = "tail call"
     RETURN = "return"
+    # Went on in another function without call or return.
     JUMP = "jump"
-    """Went on in another function without call or return."""
     EXCEPTION = "exception"
     EXCEPTION_RETURN = "exception return"
 
@@ -52,8 +52,8 @@ class Row(NamedTuple):
 
 _SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
 # Functions that a longjmp returns from once more.
-_BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 # Exits whose meaning depends on the frames.
+_BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 
 
 class Reader:
@@ -65,12 +65,12 @@ class Reader:
     """
 
     def __init__(self, history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> None:
+        # Entries so far.
         self.rows: List[Row] = []
-        """Entries so far."""
+        # Histories between gaps, to be stitched.
         self.stretches: List[Stretch] = []
-        """Histories between gaps, to be stitched."""
+        # Calls so far, tail calls included.
         self.calls = 0
-        """Calls so far, tail calls included."""
         self._history = history
         self._functions = _FunctionCache(resolve)
         self._exits = exits
@@ -83,8 +83,8 @@ class Reader:
         self._halt: Optional[int] = None
         self._held: Optional[_Held] = None
         self._switches = Switches(history.program)
-        self._quiet: Set[Tuple[int, bool, int, int]] = set()
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
+        self._quiet: Set[Tuple[int, bool, int, int]] = set()
 
     def span(self, span: Span) -> None:
         """Go through an executed range."""
@@ -300,8 +300,8 @@ class _Held(NamedTuple):
     number: int
     before: Optional[Range]
     entered: Entered
+    # Where it was halted; None: the trace does not say.
     address: Optional[int]
-    """Where it was halted; None: the trace does not say."""
 
 
 class _Move(NamedTuple):

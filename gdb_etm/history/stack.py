@@ -11,30 +11,30 @@ from gdb_etm.history.path import Path
 from gdb_etm.history.steps import Position
 from gdb_etm.protocols.elements import Exception_
 
+# Frames of one stack that are looked at.
 DEEPEST = 10000
-"""Frames of one stack that are looked at."""
 
 
 class Level(NamedTuple):
     """One frame of a stack."""
 
     frame: Frame
+    # Of the function or of the inlined function; None when unknown.
     name: Optional[str]
-    """Of the function or of the inlined function; None when unknown."""
+    # Where execution goes on in this frame; None when unknown.
     address: Optional[int]
-    """Where execution goes on in this frame; None when unknown."""
+    # File and line.
     place: Optional[Tuple[str, int]]
-    """File and line."""
+    # Whether ``address`` is where a line begins, so that it need not be shown.
     is_exact: bool
-    """Whether ``address`` is where a line begins, so that it need not be shown."""
+    # For the frame of an inlined function.
     inlined: Optional[Inlined]
-    """For the frame of an inlined function."""
+    # The inlined functions up to this one, outermost first.
     inlined_keys: Tuple[InlinedKey, ...]
-    """The inlined functions up to this one, outermost first."""
+    # For a frame that stands for an exception.
     exception: Optional[Exception_] = None
-    """For a frame that stands for an exception."""
+    # Whether its call lies before the history.
     called_before: bool = False
-    """Whether its call lies before the history."""
 
 
 def stack(path: Path, activations: Activations, places: Places, position: Position) -> List[Level]:

@@ -22,10 +22,10 @@ from gdb_etm.protocols.elements import Gap
 class Position(NamedTuple):
     """A place in a history."""
 
+    # Of the instruction that is about to be executed; one past the last at the live end.
     number: int
-    """Of the instruction that is about to be executed; one past the last at the live end."""
+    # Inlined functions that begin here and are still to be stepped into (GDB: skipped frames).
     hidden: int = 0
-    """Inlined functions that begin here and are still to be stepped into (GDB: skipped frames)."""
 
 
 class Reason(Enum):
@@ -43,8 +43,8 @@ class Stop(NamedTuple):
 
     position: Position
     reason: Reason
+    # The gap that was come to.
     gap: Optional[Gap] = None
-    """The gap that was come to."""
 
 
 class Steps(Enum):
@@ -55,13 +55,13 @@ class Steps(Enum):
     LINE_OVER_CALLS = "next"
 
 
+# The first GDB that steps back over all entries of a line that lie side by side, and out of a recursion as such.
 _WHOLE_LINES = 15
-"""The first GDB that steps back over all entries of a line that lie side by side, and out of a recursion as such."""
+# The first GDB that steps from one part of an inlined function to another without entering it anew.
 _WHOLE_INLINED = 16
-"""The first GDB that steps from one part of an inlined function to another without entering it anew."""
 
+# An activation and the instances of functions inlined in it, outermost first.
 FrameId = Tuple[Frame, Tuple[InlinedKey, ...]]
-"""An activation and the instances of functions inlined in it, outermost first."""
 
 
 class Range:
@@ -76,8 +76,8 @@ class Range:
         self.line = line
         self.start = start
         self.end = end
+        # Whether functions are inlined in it; None when it was not looked for.
         self.has_inlined: Optional[bool] = None
-        """Whether functions are inlined in it; None when it was not looked for."""
 
 
 class Stepper:

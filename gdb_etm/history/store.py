@@ -19,18 +19,18 @@ from gdb_etm.protocols.elements import DataGap, Event, Gap, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
 from gdb_etm.protocols.registry import LANGUAGES
 
+# Entries from one stored instruction total to the next.
 _SPACING = 64
-"""Entries from one stored instruction total to the next."""
 
 
 class Instruction(NamedTuple):
     """One executed instruction."""
 
+    # Its number in the history, from 1.
     number: int
-    """Its number in the history, from 1."""
     address: int
+    # 2 or 4 bytes.
     size: int
-    """2 or 4 bytes."""
     isa: Isa
 
 
@@ -45,17 +45,17 @@ class Owned(NamedTuple):
     """A load or store with what made it."""
 
     transfer: Transfer
+    # The instruction's number; None when an exception's entry or return made it.
     number: Optional[int]
-    """The instruction's number; None when an exception's entry or return made it."""
+    # That entry or return.
     event: Optional[Event]
-    """That entry or return."""
 
 
 class Condition(NamedTuple):
     """What a conditional instruction that is no branch did."""
 
+    # The instruction's.
     number: int
-    """The instruction's."""
     passed: bool
 
 
@@ -76,8 +76,8 @@ class History:
         self._order = recorder.order
         self._outcomes = recorder.outcomes
         self._transfers = recorder.transfers
+        # How many loads and stores the data stream told of; None where no data stream was decoded.
         self.data_counts = recorder.data_counts
-        """How many loads and stores the data stream told of; None where no data stream was decoded."""
         self._event_transfers = {recorder.events[at]: found for at, found in recorder.event_transfers.items()}
         self._blocks = blocks
         language = LANGUAGES.get(source.protocol)

@@ -13,8 +13,8 @@ from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Range
 
+# Stacks remembered; a task that does not come back is forgotten after so many others.
 _WAITING = 64
-"""Stacks remembered; a task that does not come back is forgotten after so many others."""
 
 
 class _Waiting(NamedTuple):

@@ -11,8 +11,8 @@ from gdb_etm.files import read_regular
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "guide")
 _ENDING = ".md"
 _INDEX = "README"
+# Bytes of a page: those of the package have less than twenty thousand.
 _LARGEST = 1 << 18
-"""Bytes of a page: those of the package have less than twenty thousand."""
 
 
 def pages() -> List[str]:

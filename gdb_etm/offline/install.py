@@ -16,8 +16,8 @@ _NOTE = '# gdb_etm: where "source gdb_etm" finds it (gdb-etm install --undo take
 class Edit(NamedTuple):
     """What becomes of a gdbinit file."""
 
+    # Its new content.
     text: str
-    """Its new content."""
     changed: bool
 
 

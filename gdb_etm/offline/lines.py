@@ -20,20 +20,20 @@ class Entry(NamedTuple):
 
     line: SourceLine
     start: int
+    # Address just past the entry's code.
     end: int
-    """Address just past the entry's code."""
+    # Whether it is a recommended place to stop.
     is_statement: bool
-    """Whether it is a recommended place to stop."""
+    # Whether its file has two entries at :attr:`start`.
     is_doubled: bool
-    """Whether its file has two entries at :attr:`start`."""
 
 
 class _Row(NamedTuple):
     address: int
+    # None ends a sequence: no line from here on.
     line: Optional[SourceLine]
-    """None ends a sequence: no line from here on."""
+    # Recommended for breakpoints; GDB prefers such rows where several have one address.
     is_statement: bool
-    """Recommended for breakpoints; GDB prefers such rows where several have one address."""
 
 
 class LineTable:

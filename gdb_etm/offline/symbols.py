@@ -99,15 +99,15 @@ def load_variables(paths: Iterable[str]) -> SymbolTable:
 class _Symbol(NamedTuple):
     name: str
     start: int
+    # 0: not told.
     size: int
-    """0: not told."""
     kind: str
+    # Where its section ends.
     limit: int
-    """Where its section ends."""
     is_local: bool
     is_weak: bool
+    # Of its name in the string table.
     position: int
-    """Of its name in the string table."""
 
 
 def _read(path: str) -> Tuple[List[_Symbol], Loaded, bool]:

@@ -14,18 +14,18 @@ from typing import Any, Collection, Dict, Iterator, Optional
 from gdb_etm.files import read_regular
 from gdb_etm.profiles.profile import PartId, Profile, ProfileError, profile_of
 
+# What the names of a user's own profiles end with.
 SUFFIX = ".etm.toml"
-"""What the names of a user's own profiles end with."""
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _OWN = re.compile(r"([A-Za-z0-9_+-][A-Za-z0-9_+.-]{0,63})%s\Z" % re.escape(SUFFIX))
+# Own profiles that are looked at.
 _MOST_OWN = 16
-"""Own profiles that are looked at."""
+# Entries of the working directory among which they are looked for.
 _MOST_ENTRIES = 10000
-"""Entries of the working directory among which they are looked for."""
+# Bytes of a profile: those of the package have less than two thousand.
 _LARGEST = 1 << 14
-"""Bytes of a profile: those of the package have less than two thousand."""
+# Characters of a line: the time for a key grows with the square of its parts.
 _LONGEST = 500
-"""Characters of a line: the time for a key grows with the square of its parts."""
 
 
 def built_in() -> Dict[str, str]:

@@ -26,8 +26,8 @@ class Identity(NamedTuple):
     address: int
     value: int
     mask: int = _WORD
+    # The maker's, such as ``"DBGMCU_IDC"``.
     name: str = ""
-    """The maker's, such as ``"DBGMCU_IDC"``."""
 
     def __str__(self) -> str:
         return "%s at 0x%08x" % (self.name or "the register", self.address)
@@ -36,8 +36,8 @@ class Identity(NamedTuple):
 class PartId(NamedTuple):
     """The maker and part number in the first ROM table of an access port, by which a chip is found unasked."""
 
+    # JEP106: continuation code in bits 11:8, identity code in bits 6:0.
     designer: int
-    """JEP106: continuation code in bits 11:8, identity code in bits 6:0."""
     part: int
 
 
@@ -57,32 +57,32 @@ class Enable(NamedTuple):
 class FunnelPort(NamedTuple):
     """Which port of a funnel a trace unit's trace comes in at."""
 
+    # Address of the funnel.
     funnel: int
-    """Address of the funnel."""
+    # Its input, from 0.
     port: int
-    """Its input, from 0."""
+    # Address of the trace unit; None: whichever is traced.
     unit: Optional[int] = None
-    """Address of the trace unit; None: whichever is traced."""
 
 
 class Profile(NamedTuple):
     """What is known of a chip."""
 
+    # What it is asked for by, such as ``"stm32h743"``.
     name: str
-    """What it is asked for by, such as ``"stm32h743"``."""
     title: str
+    # The documents that say so.
     sources: Tuple[str, ...]
-    """The documents that say so."""
     part_id: Optional[PartId] = None
     identity: Optional[Identity] = None
     enables: Tuple[Enable, ...] = ()
     ports: Tuple[FunnelPort, ...] = ()
+    # Numbers of the trace unit's external inputs by the names of what drives them.
     inputs: Mapping[str, int] = {}
-    """Numbers of the trace unit's external inputs by the names of what drives them."""
+    # Why there is no trace buffer; empty where there may be one.
     no_buffer: str = ""
-    """Why there is no trace buffer; empty where there may be one."""
+    # What a user should know, one line each.
     notes: Tuple[str, ...] = ()
-    """What a user should know, one line each."""
 
     def funnel_inputs(self, unit: int) -> Dict[int, int]:
         """Give the ports to open for a trace unit: masks by the funnels' addresses; others are not known.

@@ -30,8 +30,8 @@ _WORD = Struct("<I").unpack_from
 # A name of its own is faster to reach than an enumeration's member.
 _OTHER, _DIRECT, _INDIRECT, _WAIT, _FUTURE = Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT, Kind.FUTURE
 _T32, _A64 = Isa.T32, Isa.A64
-_new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
+_new = tuple.__new__
 
 
 class Stop(Enum):
@@ -49,16 +49,16 @@ class Block(NamedTuple):
     """Instructions from ``start`` up to and including the first that is traced."""
 
     start: int
+    # Address just past the last instruction walked; for NO_CODE the address that has no code.
     end: int
-    """Address just past the last instruction walked; for NO_CODE the address that has no code."""
+    # Number of instructions walked.
     instructions: int
-    """Number of instructions walked."""
     isa: Isa
     stop: Stop
+    # The branch at the end, when ``stop`` is BRANCH.
     last: Optional[Insn]
-    """The branch at the end, when ``stop`` is BRANCH."""
+    # Size in bytes of the instruction just past ``end`` that a branch future replaces by ``last``; 0 otherwise.
     replaced: int = 0
-    """Size in bytes of the instruction just past ``end`` that a branch future replaces by ``last``; 0 otherwise."""
 
 
 class Blocks:
@@ -277,8 +277,8 @@ class _Words(NamedTuple):
     end: int
     isa: Isa
     data: bytes
+    # For each word, whether it may end a block.
     marks: bytes
-    """For each word, whether it may end a block."""
     decode: Callable[[int, int], Insn]
 
 

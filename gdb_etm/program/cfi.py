@@ -17,8 +17,8 @@ from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import is_wide
 from gdb_etm.program.loaded import Loaded
 
+# Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1).
 CALLEE_SAVED = (4, 5, 6, 7, 8, 9, 10, 11)
-"""Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1)."""
 _CORE_REGISTERS = 16
 _UNREADABLE = "has call frame information that cannot be read"
 _SECTIONS = ((".debug_frame", False), (".eh_frame", True))
@@ -44,20 +44,20 @@ _A32_MOVES = ((0x0FFF0000, 0x092D0000), (0x0FFFF000, 0x024DD000), (0x0FFF0FFF, 0
 class FrameRow(NamedTuple):
     """Call frame information at one instruction (DWARF 5, 6.4): where the frame is and what is kept in it."""
 
+    # The canonical frame address is this register (0 to 15) plus ``offset``.
     register: int
-    """The canonical frame address is this register (0 to 15) plus ``offset``."""
     offset: int
+    # By register number: distance from the canonical frame address of the word that keeps the caller's value.
     saved: Mapping[int, int]
-    """By register number: distance from the canonical frame address of the word that keeps the caller's value."""
+    # Registers that still have the caller's value.
     kept: Tuple[int, ...] = ()
-    """Registers that still have the caller's value."""
 
 
 class _Function(NamedTuple):
     start: int
     end: int
+    # As pyelftools gives it; decoded when something is asked.
     entry: Any
-    """As pyelftools gives it; decoded when something is asked."""
 
 
 class CallFrames:

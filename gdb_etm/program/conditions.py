@@ -12,12 +12,12 @@ from typing import Tuple
 
 from gdb_etm.program.isa import Isa, is_wide
 
+# The condition flags, in the order of the APSR's bits 31:28.
 N, Z, C, V = 8, 4, 2, 1
-"""The condition flags, in the order of the APSR's bits 31:28."""
+# The condition code of an instruction that is not conditional.
 ALWAYS = 14
-"""The condition code of an instruction that is not conditional."""
+# The flags that each condition code tests.
 FLAGS_NEEDED: Tuple[int, ...] = (Z, Z, C, C, N, N, V, V, C | Z, C | Z, N | V, N | V, N | Z | V, N | Z | V, 0, 0)
-"""The flags that each condition code tests."""
 
 
 def holds(condition: int, flags: int) -> bool:

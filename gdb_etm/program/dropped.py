@@ -20,11 +20,11 @@ _WORD = 4
 
 
 class _Unit(NamedTuple):
+    # Of its first opcode.
     start: int
-    """Of its first opcode."""
     end: int
+    # Bytes of the smallest instruction.
     smallest: int
-    """Bytes of the smallest instruction."""
     line_range: int
     opcode_base: int
 

@@ -11,18 +11,18 @@ from typing import Any, Iterator
 from gdb_etm.errors import EtmError, ImageError
 from gdb_etm.files import open_regular, size_of
 
+# The largest ELF file, and the largest section, that is read: a kernel with all its debug information is smaller.
 MAX_BYTES = 1 << 30
-"""The largest ELF file, and the largest section, that is read: a kernel with all its debug information is smaller."""
 
+# Sections, or segments: linked programs have some dozens.
 _MOST_PARTS = 1 << 14
-"""Sections, or segments: linked programs have some dozens."""
 
+# Compressed debug information unpacks to less than so many times the file, or to less than :data:`_SPARE` bytes.
 _MOST_UNPACKED = 64
-"""Compressed debug information unpacks to less than so many times the file, or to less than :data:`_SPARE` bytes."""
 _SPARE = 1 << 26
 
+# The most that zlib can do; the old form of compressed sections is unpacked to its end, whatever size it tells.
 _ZLIB_RATIO = 1032
-"""The most that zlib can do; the old form of compressed sections is unpacked to its end, whatever size it tells."""
 
 
 @contextmanager

@@ -11,16 +11,16 @@ from typing import NamedTuple
 class Future(NamedTuple):
     """The branch that a branch future instruction announces (D_BRANCH_INFO of IHI 0064)."""
 
+    # The branch point: the address of the instruction that the branch replaces.
     end: int
-    """The branch point: the address of the instruction that the branch replaces."""
+    # Where it goes; 0 when that comes from a register.
     target: int
-    """Where it goes; 0 when that comes from a register."""
+    # Whether the target comes from a register.
     indirect: bool
-    """Whether the target comes from a register."""
+    # Whether it leaves a return address, that of the instruction after the replaced one.
     link: bool
-    """Whether it leaves a return address, that of the instruction after the replaced one."""
+    # Size in bytes of the instruction that it replaces.
     size: int
-    """Size in bytes of the instruction that it replaces."""
 
 
 def decode_future(address: int, first: int, second: int) -> Future:

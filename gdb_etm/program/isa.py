@@ -22,30 +22,30 @@ class Isa(IntEnum):
 class Kind(IntEnum):
     """What an instruction means to a trace decoder."""
 
+    # Goes on with the next instruction and is not reported.
     OTHER = 0
-    """Goes on with the next instruction and is not reported."""
+    # A branch whose target is in the instruction.  ISB counts as a branch to the next instruction.
     DIRECT = 1
-    """A branch whose target is in the instruction.  ISB counts as a branch to the next instruction."""
+    # A branch whose target comes from a register or from memory.
     INDIRECT = 2
-    """A branch whose target comes from a register or from memory."""
+    # WFI or WFE: reported only by units with TRCIDR2.WFXMODE = 1.
     WAIT = 3
-    """WFI or WFE: reported only by units with TRCIDR2.WFXMODE = 1."""
+    # A branch-future instruction of Armv8.1-M: reported only by units with TRCIDR0.BF = 1.
     FUTURE = 4
-    """A branch-future instruction of Armv8.1-M: reported only by units with TRCIDR0.BF = 1."""
 
 
 class Insn(NamedTuple):
     """One instruction as the flow of control sees it."""
 
+    # 2 or 4 bytes.
     size: int
-    """2 or 4 bytes."""
     kind: Kind
+    # Branch target of a DIRECT instruction, else 0.
     target: int
-    """Branch target of a DIRECT instruction, else 0."""
+    # Instruction set at the target of a DIRECT instruction; otherwise that of the instruction.
     isa: Isa
-    """Instruction set at the target of a DIRECT instruction; otherwise that of the instruction."""
+    # Whether a taken branch leaves a return address (pushed by trace units with a return stack).
     link: bool
-    """Whether a taken branch leaves a return address (pushed by trace units with a return stack)."""
 
 
 _T16 = Insn(2, Kind.OTHER, 0, Isa.T32, False)

@@ -18,14 +18,14 @@ class Loaded:
     """
 
     def __init__(self, elf: Any) -> None:
+        # Where its sections with contents begin and end; its segments where they are all it has.
         self.filled = _sections(elf) or _segments(elf)
-        """Where its sections with contents begin and end; its segments where they are all it has."""
         there = _at_zero(elf) if self.holds(0) else {}
         marks = [name[1] for name in there if is_mapping(name)]
+        # Whether there are instructions at address 0; vectors of a microcontroller are none.
         self.has_code_at_zero = "d" not in marks and bool(there)
-        """Whether there are instructions at address 0; vectors of a microcontroller are none."""
+        # Names and sizes (0: not told) of the code at address 0.
         self.at_zero = {name: size for name, size in there.items() if self.has_code_at_zero and not is_mapping(name)}
-        """Names and sizes (0: not told) of the code at address 0."""
 
     def holds(self, address: int) -> bool:
         """Tell whether an address is in it."""

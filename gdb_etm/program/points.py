@@ -10,8 +10,8 @@ from typing import Callable, Optional
 from gdb_etm.program.conditions import enters_it_block, next_it_state
 from gdb_etm.program.isa import is_wide
 
+# Reads program memory: address and number of bytes; fewer where there is no more.
 ReadBytes = Callable[[int, int], bytes]
-"""Reads program memory: address and number of bytes; fewer where there is no more."""
 
 _SG = b"\x7f\xe9\x7f\xe9"
 _LOOP_ENDS = (0xF00F, 0xF01F, 0xF02F)

@@ -6,15 +6,15 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.elf import open_elf
 
+# First address, and the address just past the last.
 Piece = Tuple[int, int]
-"""First address, and the address just past the last."""
 
+# Where M-profile's memory map has RAM (Armv8-M ARM, B8.1).
 SRAM: Piece = (0x20000000, 0x40000000)
-"""Where M-profile's memory map has RAM (Armv8-M ARM, B8.1)."""
 _CLOSE = 1 << 20
 # So far apart pieces of RAM are taken to be one, with a heap between them.
-_STACK = 1 << 16
 # A stack of which only the pointer is known is believed to lie in a block of this size.
+_STACK = 1 << 16
 
 
 def load_writable(path: str) -> List[Piece]:

@@ -20,27 +20,27 @@ class Role(Enum):
     """What a transfer's value is."""
 
     DATA = "data"
+    # 0 when an exclusive or a conditional store took place, 1 when it did not.
     STATUS = "whether the store took place"
-    """0 when an exclusive or a conditional store took place, 1 when it did not."""
+    # What memory did the operation with; the store itself is not traced.
     OPERAND = "operand of an atomic operation"
-    """What memory did the operation with; the store itself is not traced."""
+    # Moved from (a load) or to one, not memory; only ETMv3 traces it.
     COPROCESSOR = "register of a coprocessor"
-    """Moved from (a load) or to one, not memory; only ETMv3 traces it."""
 
 
 class Part(NamedTuple):
     """One transfer of an instruction."""
 
     store: bool
+    # In bytes, 1 to 8.
     size: int
-    """In bytes, 1 to 8."""
+    # Distance of its address from that of transfer index 0; None when it has no address of its own.
     offset: Optional[int]
-    """Distance of its address from that of transfer index 0; None when it has no address of its own."""
     role: Role = Role.DATA
 
 
+# The transfers of an instruction by transfer index; empty when it makes none.
 Parts = Tuple[Part, ...]
-"""The transfers of an instruction by transfer index; empty when it makes none."""
 
 _COPROCESSOR_WORDS = 32
 _ZEROED_DOUBLEWORDS = 256  # at most 2 KiB (DCZID_EL0.BS)
@@ -254,11 +254,11 @@ def _frame(store: bool) -> Parts:
     return tuple([Part(store, 4, place) for place in places])
 
 
+# What taking an exception pushes on M-profile.
 EXCEPTION_ENTRY = _frame(True)
-"""What taking an exception pushes on M-profile."""
+# What returning from an exception pops on M-profile.
 EXCEPTION_RETURN = _frame(False)
-"""What returning from an exception pops on M-profile."""
+# What a lazy floating-point push stores (table F-24).
 LAZY_PUSH = _several(True, _LAZY_WORDS)
-"""What a lazy floating-point push stores (table F-24)."""
+# What a return to the Secure state pops: the return address and the state, as BLXNS pushed them.
 FUNCTION_RETURN = _several(False, 2)
-"""What a return to the Secure state pops: the return address and the state, as BLXNS pushed them."""

@@ -11,11 +11,11 @@ from typing import Callable, Optional
 from gdb_etm.program.conditions import ALWAYS, enters_it_block, next_it_state
 from gdb_etm.program.isa import Isa, is_unconditional, is_wide
 
+# ``read(address, size)`` reads program memory; shorter where it is unknown.
 Read = Callable[[int, int], bytes]
-"""``read(address, size)`` reads program memory; shorter where it is unknown."""
 
-_LONGEST_IT_BLOCK = 14
 # In bytes, from the IT instruction up to the fourth instruction after it.
+_LONGEST_IT_BLOCK = 14
 
 
 def always_taken(read: Read, start: int, address: int, isa: Isa) -> bool:

@@ -17,16 +17,16 @@ from gdb_etm.program.transfers import Role
 class Range(NamedTuple):
     """Instructions that ran one after the other, in address order."""
 
+    # Address of the first instruction.
     start: int
-    """Address of the first instruction."""
+    # Address just past the last instruction.
     end: int
-    """Address just past the last instruction."""
+    # Number of instructions, at least 1.
     instructions: int
-    """Number of instructions, at least 1."""
     isa: Isa
+    # False when the last instruction is a branch that was not taken, or one whose condition failed and the trace says
+    # so; True otherwise.
     taken: bool
-    """False when the last instruction is a branch that was not taken, or one whose condition failed and the trace says
-    so; True otherwise."""
 
 
 class GapReason(Enum):
@@ -50,8 +50,8 @@ class GapReason(Enum):
     NOT_FOLLOWED = "code that cannot be followed"
 
 
+# Detail of a TRACE_ON gap: that was why nothing was traced (IHI 0014Q, 4.7.2, I-sync reason codes).
 DEBUG_STATE = "the core was in debug state"
-"""Detail of a TRACE_ON gap: that was why nothing was traced (IHI 0014Q, 4.7.2, I-sync reason codes)."""
 
 
 class Gap(NamedTuple):
@@ -59,11 +59,11 @@ class Gap(NamedTuple):
 
     offset: int
     reason: GapReason
+    # More about the reason for a person, such as the bytes of the packet; may be empty.
     detail: str
-    """More about the reason for a person, such as the bytes of the packet; may be empty."""
+    # For NO_CODE: the address at which program memory is missing; for BAD_IMAGE, where there is one: of the
+    # instruction that is not what the trace says.
     address: Optional[int] = None
-    """For NO_CODE: the address at which program memory is missing; for BAD_IMAGE, where there is one: of the
-    instruction that is not what the trace says."""
 
 
 class DataGap(NamedTuple):
@@ -71,22 +71,22 @@ class DataGap(NamedTuple):
 
     offset: int
     reason: GapReason
+    # More about the reason for a person; may be empty.
     detail: str
-    """More about the reason for a person; may be empty."""
 
 
 class Exception_(NamedTuple):
     """An exception was taken after the instruction before it."""
 
     offset: int
+    # The trace unit's exception type (for ETMv4 on M-profile *not* the IPSR number).
     number: int
-    """The trace unit's exception type (for ETMv4 on M-profile *not* the IPSR number)."""
+    # As the architecture calls it: ``"SysTick"``, ``"IRQ3"``, ``"Debug halt"``.
     name: str
-    """As the architecture calls it: ``"SysTick"``, ``"IRQ3"``, ``"Debug halt"``."""
+    # Architectural exception number (IPSR) on M-profile; None where there is none, as for debug halt.
     vector: Optional[int]
-    """Architectural exception number (IPSR) on M-profile; None where there is none, as for debug halt."""
+    # Preferred return address; None when unknown.
     return_address: Optional[int]
-    """Preferred return address; None when unknown."""
 
 
 class ExceptionReturn(NamedTuple):
@@ -99,8 +99,8 @@ class Context(NamedTuple):
     """The processor's context from here on."""
 
     offset: int
+    # 0 to 3; None when the trace does not tell it, as that of Armv7 cores does not but in Hyp mode.
     exception_level: Optional[int]
-    """0 to 3; None when the trace does not tell it, as that of Armv7 cores does not but in Hyp mode."""
     non_secure: bool
     sixty_four_bit: bool
     context_id: Optional[int]
@@ -112,8 +112,8 @@ class Timestamp(NamedTuple):
 
     offset: int
     value: int
+    # Processor cycles since the last cycle count, when traced.
     cycles: Optional[int]
-    """Processor cycles since the last cycle count, when traced."""
 
 
 class Cycles(NamedTuple):
@@ -133,21 +133,21 @@ class TraceEvent(NamedTuple):
 class Transfer(NamedTuple):
     """A load or a store that the trace unit reported; it belongs to an instruction or to an exception."""
 
+    # Of the packet with the address, or with the value where there is no such packet.
     offset: int
-    """Of the packet with the address, or with the value where there is no such packet."""
+    # False for a load; None when the instruction does not tell.
     store: Optional[bool]
-    """False for a load; None when the instruction does not tell."""
+    # In bytes, 1 to 16; None when the instruction does not tell.
     size: Optional[int]
-    """In bytes, 1 to 16; None when the instruction does not tell."""
+    # None when it was not traced and does not follow from the other transfers of the instruction.
     address: Optional[int]
-    """None when it was not traced and does not follow from the other transfers of the instruction."""
+    # As in the register, not in memory order (IHI 0064, F.2.3); None when not traced.
     value: Optional[int]
-    """As in the register, not in memory order (IHI 0064, F.2.3); None when not traced."""
+    # Whether the trace leaves no doubt about the instruction it belongs to.
     certain: bool
-    """Whether the trace leaves no doubt about the instruction it belongs to."""
+    # What the value is: data, or something about the instruction's store.
     role: Role = Role.DATA
-    """What the value is: data, or something about the instruction's store."""
 
 
+# Everything in an execution history that is not an instruction.
 Event = Union[Gap, DataGap, Exception_, ExceptionReturn, Context, Timestamp, Cycles, TraceEvent]
-"""Everything in an execution history that is not an instruction."""

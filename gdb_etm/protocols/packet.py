@@ -8,10 +8,10 @@ from typing import NamedTuple
 class Packet(NamedTuple):
     """One packet of a stream."""
 
+    # Offset in the capture's buffer of its first byte.
     offset: int
-    """Offset in the capture's buffer of its first byte."""
     raw: bytes
+    # The specification's name; ``"not synchronised"`` for bytes before the first synchronisation.
     name: str
-    """The specification's name; ``"not synchronised"`` for bytes before the first synchronisation."""
+    # Its fields in words; empty when it has none.
     fields: str
-    """Its fields in words; empty when it has none."""

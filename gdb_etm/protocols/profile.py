@@ -9,10 +9,10 @@ from gdb_etm.capture import Core
 
 # A product's name or an architecture's: Cortex-M33, STAR-MC1, ARMv7-M, ARMv7E-M, ARMv8.1-M.Main.
 _M_PROFILE = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
+# What the PC of Armv8-M and of Armv7-M shows in lockup (Armv8-M ARM, B3.33; Armv7-M ARM, B1.5.15).
 LOCKUP_ADDRESSES = (0xEFFFFFFE, 0xFFFFFFFE)
-"""What the PC of Armv8-M and of Armv7-M shows in lockup (Armv8-M ARM, B3.33; Armv7-M ARM, B1.5.15)."""
-_NO_EXECUTION_FROM = 0xFFFFFFF0
 # No instruction can lie there.
+_NO_EXECUTION_FROM = 0xFFFFFFF0
 
 
 def is_m_profile(core: Optional[Core]) -> bool:

@@ -13,11 +13,11 @@ from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optiona
 
 from gdb_etm.protocols.elements import Event, Gap, Range, Timestamp, Transfer
 
-_new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
+_new = tuple.__new__
 
+# Entries of the execution at most between two whose position is stored.
 _MARK_EVERY = 64
-"""Entries of the execution at most between two whose position is stored."""
 
 
 class Leg:
@@ -27,19 +27,19 @@ class Leg:
 
     def __init__(self, ranges: Tuple[Range, ...]) -> None:
         self.ranges = ranges
+        # Number of instructions in all ranges.
         self.instructions = ranges[0].instructions if len(ranges) == 1 else sum([one.instructions for one in ranges])
-        """Number of instructions in all ranges."""
 
 
 class Foreseen(NamedTuple):
     """An event within a run: it comes whenever these bytes do."""
 
+    # How many of the run's legs come before it.
     leg: int
-    """How many of the run's legs come before it."""
+    # Its packet's distance in bytes from the first byte of the run.
     position: int
-    """Its packet's distance in bytes from the first byte of the run."""
+    # Its offset means nothing.
     event: Event
-    """Its offset means nothing."""
 
 
 class Run:
@@ -50,10 +50,10 @@ class Run:
     def __init__(
         self, length: int, positions: Sequence[int], legs: Sequence[Leg], foreseen: Tuple[Foreseen, ...] = ()
     ) -> None:
+        # Number of trace bytes.
         self.length = length
-        """Number of trace bytes."""
+        # Events between the legs, in order.
         self.foreseen = foreseen
-        """Events between the legs, in order."""
         self._positions = positions
         self._legs = legs
         self._instructions = -1
@@ -150,10 +150,10 @@ class RunTable:
 
     def __init__(self) -> None:
         self.runs: List[Run] = []
+        # Whether there are events in any run.
         self.has_events = False
-        """Whether there are events in any run."""
+        # Whether there are gaps in any run.
         self.has_gaps = False
-        """Whether there are gaps in any run."""
         self._single: Dict[Leg, int] = {}
 
     def add(self, run: Run) -> int:
@@ -173,26 +173,26 @@ class RunTable:
         return number
 
 
+# The conditional instructions of an entry whose outcome is known: index in the entry, whether the condition passed.
 Outcomes = Tuple[Tuple[int, bool], ...]
-"""The conditional instructions of an entry whose outcome is known: index in the entry, whether the condition passed."""
 
 
 class DataCounts(NamedTuple):
     """How many transfers a data stream told of that could be put with a P0 element."""
 
+    # Of instructions and exceptions in the history.
     executed: int
-    """Of instructions and exceptions in the history."""
+    # Of P0 elements that were cancelled, or whose place in the program is not known.
     unexecuted: int
-    """Of P0 elements that were cancelled, or whose place in the program is not known."""
 
 
 class Spot(NamedTuple):
     """A spot in a recording."""
 
+    # The number of entries before it.
     entries: int
-    """The number of entries before it."""
+    # The last event before it that is not before the last of those entries; None where there is none.
     event: Optional[Event]
-    """The last event before it that is not before the last of those entries; None where there is none."""
 
 
 class Recorder:
@@ -205,24 +205,24 @@ class Recorder:
     def __init__(self, table: RunTable, offset_of: Callable[[int], int]) -> None:
         self.table = table
         self.offset_of = offset_of
+        # Run numbers in execution order: the entries.
         self.order = array("I")
-        """Run numbers in execution order: the entries."""
+        # Entries whose position does not follow from the entry before it, and others now and then; ascending.
         self.marks = array("I")
-        """Entries whose position does not follow from the entry before it, and others now and then; ascending."""
+        # For each of ``marks`` the position in the stream of its first byte.
         self.mark_positions = array("Q")
-        """For each of ``marks`` the position in the stream of its first byte."""
+        # Events between entries; :meth:`placed` makes them what others see.
         self.events: List[Event] = []
-        """Events between entries; :meth:`placed` makes them what others see."""
+        # For each event the number of entries before it.
         self.event_entries = array("I")
-        """For each event the number of entries before it."""
+        # Loads and stores of the last instruction of an entry of ``order``, by the entry's index.
         self.transfers: Dict[int, Tuple[Transfer, ...]] = {}
-        """Loads and stores of the last instruction of an entry of ``order``, by the entry's index."""
+        # Of conditional instructions that are no branches, by entry of ``order``; where the unit traces them.
         self.outcomes: Dict[int, Outcomes] = {}
-        """Of conditional instructions that are no branches, by entry of ``order``; where the unit traces them."""
+        # Loads and stores of an exception's entry or return, by the index of its event.
         self.event_transfers: Dict[int, Tuple[Transfer, ...]] = {}
-        """Loads and stores of an exception's entry or return, by the index of its event."""
+        # None where no data stream was decoded.
         self.data_counts: Optional[DataCounts] = None
-        """None where no data stream was decoded."""
         self._following: Optional[int] = None
 
     def add(self, leg: Leg, position: int) -> None:

@@ -45,29 +45,29 @@ class Decoder(Protocol):
 class DataStream(NamedTuple):
     """How a protocol reads a stream of loads and stores beside the instruction stream."""
 
+    # Its trace ID by the configuration; None when the unit traces no data.
     trace_id: Callable[[Any], Optional[int]]
-    """Its trace ID by the configuration; None when the unit traces no data."""
+    # Lists its packets.
     packets: Callable[[Any, bytes, Callable[[int], int]], Iterator[Packet]]
-    """Lists its packets."""
+    # Decodes it: the configuration, its bytes, their offsets, who is told of progress.
     elements: Callable[..., Sequence[Any]]
-    """Decodes it: the configuration, its bytes, their offsets, who is told of progress."""
 
 
 class Language(NamedTuple):
     """How a protocol's streams are read."""
 
+    # Reads a source's configuration; raises CaptureError when a register is missing.
     config: Callable[[TraceSource], Config]
-    """Reads a source's configuration; raises CaptureError when a register is missing."""
+    # Makes the decoder for a configuration and a program.
     decoder: Callable[[Any, Program], Decoder]
-    """Makes the decoder for a configuration and a program."""
+    # Lists the packets of a stream: the configuration, its bytes, their offsets.
     packets: Callable[[Any, bytes, Callable[[int], int]], Iterator[Packet]]
-    """Lists the packets of a stream: the configuration, its bytes, their offsets."""
+    # None where loads and stores are in the same stream, or are not traced at all.
     data: Optional[DataStream] = None
-    """None where loads and stores are in the same stream, or are not traced at all."""
+    # Whether a range ends at every instruction whose condition failed, and not only at branches.
     tells_failures: bool = False
-    """Whether a range ends at every instruction whose condition failed, and not only at branches."""
+    # Tells by the configuration whether addresses, and whether values of loads and stores are traced.
     transfers: Callable[[Any], Tuple[bool, bool]] = lambda config: (False, False)
-    """Tells by the configuration whether addresses, and whether values of loads and stores are traced."""
 
 
 def _transfers(config: Any) -> Tuple[bool, bool]:
@@ -138,5 +138,5 @@ class _Languages(Mapping[str, Language]):
         return len(self.__makers)
 
 
+# By :attr:`gdb_etm.capture.TraceSource.protocol`.
 LANGUAGES: Mapping[str, Language] = _Languages({"etmv3": _etmv3, "etmv4": _etmv4, "ptm": _ptm})
-"""By :attr:`gdb_etm.capture.TraceSource.protocol`."""

@@ -13,13 +13,13 @@ from typing import Callable, Generic, Iterator, Optional, Protocol, Sequence, Ty
 from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.packet import Packet
 
+# A length that the bytes so far do not tell.
 NEED_MORE = 0
-"""A length that the bytes so far do not tell."""
+# The length of what is no packet, though its header is one.
 MALFORMED = -1
-"""The length of what is no packet, though its header is one."""
 
+# ``length(data, start, end)`` in bytes of the packet that begins at ``start``, NEED_MORE or MALFORMED.
 Length = Callable[[bytes, int, int], int]
-"""``length(data, start, end)`` in bytes of the packet that begins at ``start``, NEED_MORE or MALFORMED."""
 
 _UNSYNCHRONISED = "not synchronised"
 _CHUNK = 16
@@ -45,13 +45,13 @@ class Form(Generic[K]):
     """What tells where packets begin in a protocol's streams."""
 
     def __init__(self, sync: bytes, sync_kind: K, opening: K, reserved: K) -> None:
+        # The packet that is looked for when it is not known where packets begin.
         self.sync = sync
-        """The packet that is looked for when it is not known where packets begin."""
         self.sync_kind = sync_kind
+        # Kind of the packet from which on packets count, once that one was found.
         self.opening = opening
-        """Kind of the packet from which on packets count, once that one was found."""
+        # Kind of what is no packet.
         self.reserved = reserved
-        """Kind of what is no packet."""
 
 
 def list_stream(

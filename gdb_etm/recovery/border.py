@@ -14,37 +14,37 @@ from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.threads.threads import Later
 from gdb_etm.recovery.values import Tier
 
+# A byte of memory and what it rests on; None when it is not known.
 Byte = Optional[Tuple[int, Tier]]
-"""A byte of memory and what it rests on; None when it is not known."""
+# Gives the byte at an address.
 Reader = Callable[[int], Byte]
-"""Gives the byte at an address."""
+# Gives the word at an aligned address, if known.
 Word = Callable[[int], Optional[int]]
-"""Gives the word at an aligned address, if known."""
 
 
 class Known(NamedTuple):
     """What is known of a register."""
 
+    # Bits that are known.
     mask: int
-    """Bits that are known."""
+    # Their values.
     bits: int
-    """Their values."""
     tier: Tier
 
 
 class Unplaced(NamedTuple):
     """A store of the newer piece whose address is not known."""
 
+    # In bytes; 0 for what may have written anywhere.
     size: int
-    """In bytes; 0 for what may have written anywhere."""
     low: int
+    # The address is at least ``low``, and at most so much more.
     span: int
-    """The address is at least ``low``, and at most so much more."""
     mask: int
+    # Bits of the address that are known, and their values.
     bits: int
-    """Bits of the address that are known, and their values."""
+    # The words that it is taken to write, where it is guessed that it misses all others.
     habits: Optional[FrozenSet[int]] = None
-    """The words that it is taken to write, where it is guessed that it misses all others."""
 
     def may_hit(self, byte: int) -> bool:
         """Tell whether it may have written a byte."""

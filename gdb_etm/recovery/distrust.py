@@ -8,20 +8,20 @@ from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, CALL, CONSTANT, 
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 
-_ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, FRAME, ALIGNED)
 # Kinds of assumptions that say something of the code, whenever that runs.
+_ABOUT_CODE = (CALL, ARGUMENT, CONSTANT, FRAME, ALIGNED)
 
+# A kind of assumption, the register that it is about, and an address: where the function begins that a call enters,
+# or of an instruction.
 Claim = Tuple[int, int, int]
-"""A kind of assumption, the register that it is about, and an address: where the function begins that a call enters,
-or of an instruction."""
 
 
 class Distrust(NamedTuple):
     """What is not assumed any more."""
 
     claims: FrozenSet[Claim] = frozenset()
+    # Where functions begin whose frames others write.
     strange: FrozenSet[int] = frozenset()
-    """Where functions begin whose frames others write."""
 
 
 class Claims:

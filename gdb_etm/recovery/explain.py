@@ -16,8 +16,8 @@ _STEPS = 40
 # Facts that a chain tells at most.
 _DEEP = 400
 _LOADS = -16
-_MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
 # Where M-profile's memory map has code, and RAM outside of the chip (Armv8-M ARM, B8.1).
+_MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
 
 
 class Explanations:

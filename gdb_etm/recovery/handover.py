@@ -11,8 +11,8 @@ from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.values import State, Tier
 
 _SLOTS = 64
-_MOST = 400
 # Stores to unknown addresses that one byte is held against.
+_MOST = 400
 
 
 def border_of(queries: Queries, number: int) -> Border:

@@ -20,22 +20,22 @@ from gdb_etm.recovery.values import Finding
 
 _KEPT = 4
 # Pieces that are kept; one takes 50 MB, and can be worked out again.
-_LEAD = 16
 # This part of a piece comes before what it is asked about.
+_LEAD = 16
 
 
 class Piece(NamedTuple):
     """A part of a stretch; the numbers are those of instructions."""
 
+    # The first that is worked on.
     first: int
-    """The first that is worked on."""
+    # The first that is asked about.
     since: int
-    """The first that is asked about."""
     last: int
 
 
+# Works a piece out; the border is where the next newer one begins, None at the end of the stretch.
 Work = Callable[[Piece, Optional[Border]], Queries]
-"""Works a piece out; the border is where the next newer one begins, None at the end of the stretch."""
 
 
 class Pieces:
@@ -53,10 +53,10 @@ class Pieces:
         self._size = rules.window
         self.stretch = stretch
         most = stretch.last - stretch.first + 1 if rules.most is None else rules.most
+        # The first instruction that may be asked about.
         self.first = self._begin(stretch.last - most + 1, stretch.last)
-        """The first instruction that may be asked about."""
+        # What the user should know of the pieces that were worked out.
         self.findings: Dict[int, Tuple[Finding, ...]] = {}
-        """What the user should know of the pieces that were worked out."""
         self._cut: List[Piece] = []
         # Newest first.
         self._borders: List[Optional[Border]] = [None]

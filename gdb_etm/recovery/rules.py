@@ -7,10 +7,10 @@ from typing import NamedTuple, Optional, Protocol, Tuple
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.recovery.values import Tier
 
+# Where M-profile's memory map has RAM (Armv8-M ARM, B8.1).
 RAM = ((0x20000000, 0x40000000),)
-"""Where M-profile's memory map has RAM (Armv8-M ARM, B8.1)."""
+# Alias of the first megabyte of RAM, a word for each bit (Armv7-M ARM, B3.1; Cortex-M3 and M4).
 BIT_BAND = (0x22000000, 0x24000000)
-"""Alias of the first megabyte of RAM, a word for each bit (Armv7-M ARM, B3.1; Cortex-M3 and M4)."""
 
 
 class FrameInformation(Protocol):
@@ -26,26 +26,26 @@ class FrameInformation(Protocol):
 class Rules(NamedTuple):
     """What a recovery may rely on."""
 
+    # The worst tier that is worked out.
     limit: Tier = Tier.ASSUMED
-    """The worst tier that is worked out."""
+    # Pieces of RAM, each from its first address to just past its last; elsewhere nothing that is loaded is believed
+    # to have been stored before, but what is in the program's images is believed to be constant.
     ram: Tuple[Tuple[int, int], ...] = RAM
-    """Pieces of RAM, each from its first address to just past its last; elsewhere nothing that is loaded is believed
-    to have been stored before, but what is in the program's images is believed to be constant."""
+    # Pieces of RAM that others write too (DMA, another core).
     volatile: Tuple[Tuple[int, int], ...] = ()
-    """Pieces of RAM that others write too (DMA, another core)."""
+    # Whether the core has bit-band aliases, through which stores reach RAM.
     bit_band: bool = False
-    """Whether the core has bit-band aliases, through which stores reach RAM."""
+    # Registers besides SP that calls and handlers keep (AAPCS32, 6.1.1).
     calls_keep: Tuple[int, ...] = (4, 5, 6, 7, 8, 9, 10, 11)
-    """Registers besides SP that calls and handlers keep (AAPCS32, 6.1.1)."""
+    # Whether exceptions may push a frame with floating-point registers; None when the core and the program
+    # tell.
     fpu: Optional[bool] = None
-    """Whether exceptions may push a frame with floating-point registers; None when the core and the program
-    tell."""
     frames: Optional[FrameInformation] = None
+    # Pieces of RAM in which threads may have their stacks; they are searched for what exceptions pushed.
     stacks: Tuple[Tuple[int, int], ...] = ()
-    """Pieces of RAM in which threads may have their stacks; they are searched for what exceptions pushed."""
+    # Whether the debugger changed no register and no memory while the core was halted within the history.
     untouched: bool = False
-    """Whether the debugger changed no register and no memory while the core was halted within the history."""
+    # How many instructions are worked on at once: at first those before the end, then older ones.
     window: int = 50000
-    """How many instructions are worked on at once: at first those before the end, then older ones."""
+    # How many instructions before the end are worked on at most; None is all of them.
     most: Optional[int] = None
-    """How many instructions before the end are worked on at most; None is all of them."""

@@ -36,8 +36,8 @@ from gdb_etm.recovery.values import Fact as Given
 from gdb_etm.recovery.values import Finding, State, Tier
 
 _IPSR = 0x1FF
-_THUMB = 1 << 5
 # CPSR.T
+_THUMB = 1 << 5
 
 Told = Callable[[float], None]
 
@@ -82,21 +82,21 @@ class Solution:
         self.findings: List[Finding] = []
         self.ssa = TraceSsa(rules, history.program)
         doubts.withhold(self.ssa)
+        # That of the facts; nothing is told then.
         self.contradiction: Optional[Contradiction] = None
-        """That of the facts; nothing is told then."""
         core = history.source.core
         if border is not None:
             self.features = border.features
         else:
             self.features = features_of(history.program, core, (begin, end), rules.fpu, rules.frames)
         self._words = _words(end)
+        # What this and newer pieces have found out.
         self.distrust = border.distrust if border is not None else Distrust()
-        """What this and newer pieces have found out."""
         self._readers: Dict[Tier, Reader] = {}
         # Of memory where the border is.
         self._saved: Optional[Saved] = None
+        # Whether the core is of M-profile.
         self.is_m_profile = is_m_profile(core)
-        """Whether the core is of M-profile."""
         self.limits = Limits(self.ssa, (begin, end), self.features.psp, self.is_m_profile)
         later = border.threads if border is not None else None
         failed = failures(end)

@@ -11,14 +11,14 @@ from gdb_etm.recovery.lift.operations import MASK
 class State(NamedTuple):
     """Registers and memory of a core at rest: an anchor."""
 
+    # Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr;
+    # and stack limits, msplim and psplim, or with the Security Extension msplim_s, msplim_ns, psplim_s and psplim_ns.
+    #
+    # Any may be missing.
     registers: Mapping[str, int]
-    """Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr;
-    and stack limits, msplim and psplim, or with the Security Extension msplim_s, msplim_ns, psplim_s and psplim_ns.
-
-    Any may be missing."""
+    # Gives ``size`` bytes of memory at ``address`` as they were at that moment, or None.  Called for RAM alone, for
+    # aligned words, and once for each.
     read: Callable[[int, int], Optional[bytes]]
-    """Gives ``size`` bytes of memory at ``address`` as they were at that moment, or None.  Called for RAM alone, for
-    aligned words, and once for each."""
 
 
 def no_memory(address: int, size: int) -> Optional[bytes]:
@@ -29,120 +29,120 @@ def no_memory(address: int, size: int) -> Optional[bytes]:
 class Tier(IntEnum):
     """How much a value rests on; the lower the better."""
 
+    # It follows from the trace, the program and the anchors.
     EXACT = 0
-    """It follows from the trace, the program and the anchors."""
+    # It also takes that what compilers rely on is so: calls and handlers keep SP and r4 to r11, and interrupts all
+    # registers; call frame information holds; a function came to where it goes on from its entry; SP is aligned; a frame
+    # of which its function makes no address is written by that function alone, and by the scheduler alone the pointers
+    # from one thread's block to another's.
     ASSUMED = 1
-    """It also takes that what compilers rely on is so: calls and handlers keep SP and r4 to r11, and interrupts all
-    registers; call frame information holds; a function came to where it goes on from its entry; SP is aligned; a frame
-    of which its function makes no address is written by that function alone, and by the scheduler alone the pointers
-    from one thread's block to another's."""
+    # It also takes that stores to addresses of which nothing is known wrote somewhere else.
     LIKELY = 2
-    """It also takes that stores to addresses of which nothing is known wrote somewhere else."""
     UNKNOWN = 3
 
 
 class Relative(NamedTuple):
     """A value told by another one that is unknown too."""
 
+    # Register, lower-case.
     name: str
-    """Register, lower-case."""
+    # It held the other value before this instruction.
     number: int
-    """It held the other value before this instruction."""
+    # What is to be added to it, signed.
     offset: int
-    """What is to be added to it, signed."""
 
 
 class Value(NamedTuple):
     """A register's or a memory byte's value at one moment of the past."""
 
+    # None when it is unknown as a whole.
     value: Optional[int]
-    """None when it is unknown as a whole."""
+    # What it rests on; UNKNOWN when it is.
     tier: Tier
-    """What it rests on; UNKNOWN when it is."""
+    # One short line: why it is known, or why it is not.
     reason: str
-    """One short line: why it is known, or why it is not."""
+    # Mask of the bits that are known.
     known: int = 0
-    """Mask of the bits that are known."""
+    # Their values, 0 elsewhere.
     bits: int = 0
-    """Their values, 0 elsewhere."""
+    # It is at least this, unsigned.
     low: int = 0
-    """It is at least this, unsigned."""
+    # It is at most this, unsigned.
     high: int = MASK
-    """It is at most this, unsigned."""
+    # For an unknown value: what it is in terms of a register of another moment.
     relative: Optional[Relative] = None
-    """For an unknown value: what it is in terms of a register of another moment."""
 
 
 class Step(NamedTuple):
     """One fact of the chain that a value rests on."""
 
+    # One line, such as ``"stored here, still in RAM at the halt"``.
     text: str
-    """One line, such as ``"stored here, still in RAM at the halt"``."""
+    # The instruction that it is about; None for an anchor.
     number: Optional[int]
-    """The instruction that it is about; None for an anchor."""
+    # Of the fact and of those behind it.
     tier: Tier
-    """Of the fact and of those behind it."""
 
 
 class Write(NamedTuple):
     """An executed store that wrote a piece of memory."""
 
+    # The instruction's; for what an exception pushed, that of the instruction before it.
     number: int
-    """The instruction's; for what an exception pushed, that of the instruction before it."""
+    # Of the first byte.
     address: int
-    """Of the first byte."""
+    # In bytes.
     size: int
-    """In bytes."""
+    # What was written.
     value: Value
-    """What was written."""
+    # False when it is not known whether its condition held.
     certain: bool
-    """False when it is not known whether its condition held."""
+    # How many stores of which the address is not known ran between it and the next newer write, or the end.
     unknown_after: int
-    """How many stores of which the address is not known ran between it and the next newer write, or the end."""
 
 
 class Finding(NamedTuple):
     """What the user should know: an assumption that did not hold, or a contradiction."""
 
+    # One line, such as ``"the call at 0x1dc did not preserve r4"``.
     text: str
-    """One line, such as ``"the call at 0x1dc did not preserve r4"``."""
+    # The instruction that it is about.
     number: Optional[int]
-    """The instruction that it is about."""
+    # Of what fell: ASSUMED when one assumption was dropped, EXACT when nothing is told of the whole stretch.
     tier: Tier
-    """Of what fell: ASSUMED when one assumption was dropped, EXACT when nothing is told of the whole stretch."""
 
 
 class Written(NamedTuple):
     """All writes to a piece of memory that are known, and what may have been written besides."""
 
+    # Newest first.
     writes: Tuple[Write, ...]
-    """Newest first."""
+    # How many stores of unknown address ran before the oldest of them.
     unknown_before: int
-    """How many stores of unknown address ran before the oldest of them."""
+    # The first instruction that was looked at.
     first: int = 1
-    """The first instruction that was looked at."""
 
 
 class Touched(NamedTuple):
     """What accessed a piece of memory in a part of a history."""
 
+    # The first instruction of the part.
     first: int
-    """The first instruction of the part."""
+    # The last.
     last: int
-    """The last."""
+    # Those that are known to have accessed it, in order; what an exception pushed has the number before it.
     numbers: Tuple[int, ...]
-    """Those that are known to have accessed it, in order; what an exception pushed has the number before it."""
+    # Those that may have, because their addresses are not known.
     unknown: Tuple[int, ...]
-    """Those that may have, because their addresses are not known."""
+    # Whether it is known at all what accessed memory there.
     is_known: bool = True
-    """Whether it is known at all what accessed memory there."""
 
 
 class Fact(NamedTuple):
     """A register's value that is known from elsewhere."""
 
+    # The value held before this instruction.
     number: int
-    """The value held before this instruction."""
+    # Register, lower-case.
     name: str
-    """Register, lower-case."""
     value: int

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Page, Register, bits, reserved, word
 
+# Unlocks the software lock when written to LAR; anything else locks (B2.3.10).
 LAR_KEY = 0xC5ACCE55
-"""Unlocks the software lock when written to LAR; anything else locks (B2.3.10)."""
 
+# Claim tag by which an external debugger says that a component is in use (CoreSight convention, not architecture).
 CLAIM_EXTERNAL = 0b01
-"""Claim tag by which an external debugger says that a component is in use (CoreSight convention, not architecture)."""
 
+# Words for the fields of AUTHSTATUS.
 ALLOWED = {0: "not implemented", 2: "disabled", 3: "enabled"}
-"""Words for the fields of AUTHSTATUS."""
 
 ITCTRL = Register("ITCTRL", 0xF00, "RW", BitStruct(
     reserved(31),
@@ -101,8 +101,8 @@ PAGE = Page("CoreSight component", globals())
 
 # A ROM table's entries stand outside the page: they are the table's own registers, one a word from offset 0.
 
+# Most entries of a class 0x1 ROM table.
 ROM_ENTRIES = 960
-"""Most entries of a class 0x1 ROM table."""
 
 ROM_ENTRY = Register("ROMENTRY", 0x000, "RO", BitStruct(    # class 0x1 (D5.2.1)
     "OFFSET" / bits(20),
@@ -113,8 +113,8 @@ ROM_ENTRY = Register("ROMENTRY", 0x000, "RO", BitStruct(    # class 0x1 (D5.2.1)
     "FORMAT" / bits(1),     # 1: 32-bit entry, the only form in use
     "PRESENT" / bits(1)))
 
+# Most entries of a class 0x9 ROM table; half as many if they are 64 bits wide.
 ROM9_ENTRIES = 512
-"""Most entries of a class 0x9 ROM table; half as many if they are 64 bits wide."""
 
 ROM9_ENTRY = Register("ROMENTRY", 0x000, "RO", BitStruct(   # class 0x9, low word (D7.5.17)
     "OFFSET" / bits(20),

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Page, Register, Remarks, bits, reserved, word
 
+# Address of the System Control Space in every Cortex-M's memory.
 SCS_BASE = 0xE000E000
-"""Address of the System Control Space in every Cortex-M's memory."""
 
+# Where a Cortex-M's own ROM table lies, unless its access port says otherwise.
 ROM_TABLE_BASE = 0xE00FF000
-"""Where a Cortex-M's own ROM table lies, unless its access port says otherwise."""
 
+# The Cortex-M7's table around that one: it lists the trace unit (Cortex-M7 TRM, "Debug", processor ROM table).
 ROM_TABLE_BASE_M7 = 0xE00FE000
-"""The Cortex-M7's table around that one: it lists the trace unit (Cortex-M7 TRM, "Debug", processor ROM table)."""
 
+# CPUID.PARTNO of a Cortex-M7.
 PART_M7 = 0xC27
-"""CPUID.PARTNO of a Cortex-M7."""
 
+# Must be written to DHCSR[31:16] for the rest of the write to count.
 DBGKEY = 0xA05F
-"""Must be written to DHCSR[31:16] for the rest of the write to count."""
 
 CPUID = Register("CPUID", 0xD00, "RO", BitStruct(
     "IMPLEMENTER" / bits(8),
@@ -123,7 +123,7 @@ DDEVARCH = Register("DDEVARCH", 0xFBC, "RO", BitStruct(
     "REVISION" / bits(4),
     "ARCHID" / bits(16)))
 
+# DDEVARCH.ARCHID of Armv8-M.
 ARCHID_V8M = 0x2A04
-"""DDEVARCH.ARCHID of Armv8-M."""
 
 PAGE = Page("System Control Space", globals())

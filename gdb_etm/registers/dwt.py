@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Page, Register, RegisterArray, Remarks, bits, reserved, word
 
+# DWT_FUNCTION.FUNCTION of a comparator of instruction addresses that does no more than tell the trace unit.
 FUNCTION_INSTRUCTION = 0b1000
-"""DWT_FUNCTION.FUNCTION of a comparator of instruction addresses that does no more than tell the trace unit."""
+# The same of addresses of loads, of stores, of both.
 FUNCTION_LOAD, FUNCTION_STORE, FUNCTION_ACCESS = 0b1001, 0b1010, 0b1011
-"""The same of addresses of loads, of stores, of both."""
 
 DWT_CTRL = Register("DWT_CTRL", 0x000, "RW", BitStruct(
     "NUMCOMP" / bits(4),

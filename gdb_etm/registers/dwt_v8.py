@@ -15,8 +15,8 @@ _MATCHES = {0: "not used", 1: "cycle count", MATCH_INSTRUCTION: "instruction add
             7: "data address limit", 8: "data value", 9: "data value, stores", 10: "data value, loads",
             11: "linked data value"}
 
+# DWT_FUNCTION.ID, which an Armv7-M has not: the comparator can compare instruction addresses.
 ID_INSTRUCTION = 0b00010
-"""DWT_FUNCTION.ID, which an Armv7-M has not: the comparator can compare instruction addresses."""
 
 DWT_FUNCTION = RegisterArray("DWT_FUNCTION%d", 0x028, "RW", BitStruct(
     "ID" / bits(5, is_status=True),

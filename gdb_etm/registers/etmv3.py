@@ -47,28 +47,28 @@ FUNCTION_A_OR_B = 5
 FUNCTION_NOT_A_OR_B = 6
 FUNCTION_NOT_BOTH = 7
 
+# The first of 8 pairs of address comparators; single ones are numbered from 0.
 RESOURCE_RANGE = 0x10
-"""The first of 8 pairs of address comparators; single ones are numbered from 0."""
+# The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators.
 RESOURCE_WATCHPOINT = 0x20
-"""The first of 8 EmbeddedICE watchpoint inputs: on an M-profile processor the DWT's comparators."""
+# The first of 4 counters, at zero.
 RESOURCE_COUNTER = 0x40
-"""The first of 4 counters, at zero."""
+# The first of the sequencer's 3 states.
 RESOURCE_STATE = 0x50
-"""The first of the sequencer's 3 states."""
+# The first of 3 Context ID comparators.
 RESOURCE_CONTEXT = 0x58
-"""The first of 3 Context ID comparators."""
 RESOURCE_VMID = 0x5B
+# The first of 4 external inputs.
 RESOURCE_INPUT = 0x60
-"""The first of 4 external inputs."""
+# The first of 4 that ETMEXTINSELR selects.
 RESOURCE_SELECTED_INPUT = 0x68
-"""The first of 4 that ETMEXTINSELR selects."""
+# The processor is in Non-secure state.
 RESOURCE_NONSECURE = 0x6D
-"""The processor is in Non-secure state."""
 RESOURCE_TRUE = 0x6F
 
 EVENT_TRUE = 0x0006F
+# Not TRUE; what unused events are set to.
 EVENT_FALSE = 0x0406F
-"""Not TRUE; what unused events are set to."""
 
 CONTEXT_ID_SIZE = bits(2, {0: "none", 1: "8 bits", 2: "16 bits", 3: "32 bits"})
 EXCLUDES = bits(1, {0: "included is what follows", 1: "excluded is what follows"})

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from gdb_etm.registers.page import BitStruct, Register, RegisterArray, Remarks, bits, reserved, word
 
+# ETMACTR.Type of an instruction that was executed.
 TYPE_EXECUTE = 1
-"""ETMACTR.Type of an instruction that was executed."""
+# ETMACTR.Type of a load or store.
 TYPE_TRANSFER = 4
-"""ETMACTR.Type of a load or store."""
 
 SIZE_BYTE = 0
+# ETMACTR.Size of Thumb instructions: bit 0 of the address is not compared.
 SIZE_HALFWORD = 1
-"""ETMACTR.Size of Thumb instructions: bit 0 of the address is not compared."""
+# ETMACTR.Size of ARM instructions: bits 1:0 of the address are not compared.
 SIZE_WORD = 3
-"""ETMACTR.Size of ARM instructions: bits 1:0 of the address are not compared."""
 
 TYPE = bits(3, {0: "fetched", TYPE_EXECUTE: "executed", 2: "condition passed", 3: "condition failed",
                 TYPE_TRANSFER: "load or store", 5: "load", 6: "store"})

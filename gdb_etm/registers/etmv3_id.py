@@ -8,13 +8,13 @@ from __future__ import annotations
 from gdb_etm.registers import coresight
 from gdb_etm.registers.page import BitStruct, Register, RegisterArray, Remarks, bits, reserved, word
 
+# ETMIDR.Major of every ETMv3: it counts from 0 for ETMv1.
 MAJOR_ETMV3 = 2
-"""ETMIDR.Major of every ETMv3: it counts from 0 for ETMv1."""
+# ETMIDR.Major of every PTM.
 MAJOR_PFT = 3
-"""ETMIDR.Major of every PTM."""
 
+# Locks the OS Lock when written to ETMOSLAR; anything else unlocks it, other than with ETMLAR.
 OSLOCK_KEY = 0xC5ACCE55
-"""Locks the OS Lock when written to ETMOSLAR; anything else unlocks it, other than with ETMLAR."""
 
 ETMIMPSPEC = RegisterArray("ETMIMPSPEC%d", 0x1C0, "RW", word("IMPSPEC"), 4, range(8), Remarks(is_own=True))
 

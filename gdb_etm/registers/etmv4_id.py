@@ -8,11 +8,11 @@ from __future__ import annotations
 from gdb_etm.registers import coresight
 from gdb_etm.registers.page import BitStruct, Register, RegisterArray, Remarks, bits, members, ones, reserved, word
 
+# TRCDEVARCH.ARCHID of every ETMv4.
 ARCHID = 0x4A13
-"""TRCDEVARCH.ARCHID of every ETMv4."""
 
+# TRCOSLSR.{OSLM_1, OSLM_0} of a unit that has the OS Lock.
 OSLM_IMPLEMENTED = 0b10
-"""TRCOSLSR.{OSLM_1, OSLM_0} of a unit that has the OS Lock."""
 
 TRCIDR8 = Register("TRCIDR8", 0x180, "RO", word("MAXSPEC"))
 TRCIDR9 = Register("TRCIDR9", 0x184, "RO", word("NUMP0KEY"))

@@ -25,37 +25,37 @@ __all__ = [
     "ones", "reserved", "word",
 ]
 
+# Major and minor version of an architecture.
 Version = Tuple[int, int]
-"""Major and minor version of an architecture."""
 Values = Union[Mapping[int, str], Callable[[int], str]]
 
 
 class Meaning(NamedTuple):
     """What is known of a field beside its place."""
 
+    # Words for its values; "" or absent where the number says it.
     values: Values = {}
-    """Words for its values; "" or absent where the number says it."""
+    # What the number is, a few words.
     note: str = ""
-    """What the number is, a few words."""
+    # Version of the architecture that brought it; None: the first of its kind.
     since: Optional[Version] = None
-    """Version of the architecture that brought it; None: the first of its kind."""
+    # Whether the component changes it by itself while it runs.
     moves: bool = False
-    """Whether the component changes it by itself while it runs."""
+    # Whether writing it does nothing.
     is_status: bool = False
-    """Whether writing it does nothing."""
 
 
 class Remarks(NamedTuple):
     """What is known of a register beside its fields."""
 
+    # The identification fields that decide whether, and how often, it is there, with blanks between.
     needs: str = ""
-    """The identification fields that decide whether, and how often, it is there, with blanks between."""
+    # Version of the architecture that brought it; None: the first of its kind.
     since: Optional[Version] = None
-    """Version of the architecture that brought it; None: the first of its kind."""
+    # What reading it does to the component; empty: nothing.
     reading: str = ""
-    """What reading it does to the component; empty: nothing."""
+    # Whether it differs from product to product.
     is_own: bool = False
-    """Whether it differs from product to product."""
 
 
 def bits(width: int, values: Values = {}, **more: Any) -> Any:
@@ -104,10 +104,10 @@ class Field(NamedTuple):
     """Where a field lies in its register."""
 
     name: str
+    # Number of its least significant bit.
     low: int
-    """Number of its least significant bit."""
+    # In bits.
     width: int
-    """In bits."""
     meaning: Meaning = Meaning()
 
     def words(self, value: int) -> str:
@@ -138,8 +138,8 @@ class Register:
         self.access = access
         self.layout = layout
         self.remarks = remarks
+        # In bits: 32, or 64 as two adjacent words, the low one first (IHI 0064, 4.3.1).
         self.width = 8 * int(layout.sizeof())
-        """In bits: 32, or 64 as two adjacent words, the low one first (IHI 0064, 4.3.1)."""
         if self.width not in (32, 64):
             raise ValueError("%s: the fields add up to %d bits" % (name, self.width))
         if access not in ("RW", "RO", "WO"):

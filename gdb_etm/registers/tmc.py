@@ -18,8 +18,8 @@ CONFIG_ETF = 2
 PSCOUNT_LEAST = 7
 PSCOUNT_MOST = 27
 
+# What RRD reads when there is no trace left; no formatter frame holds such a word.
 EMPTY = 0xFFFFFFFF
-"""What RRD reads when there is no trace left; no formatter frame holds such a word."""
 
 
 def _period_words(value: int) -> str:

@@ -15,36 +15,36 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Range
 
 SP, LR, PC = 13, 14, 15
+# Registers that are followed.
 TRACKED = (7, 11, SP, LR)
-"""Registers that are followed."""
 
 _NAMES = {"sp": SP, "lr": LR, "pc": PC, "sb": 9, "sl": 10, "fp": 11, "ip": 12}
 _NAMES.update({"r%d" % number: number for number in range(16)})
 
+# A register and where it is stored or loaded, as a distance from the stack pointer before the instruction.
 Slot = Tuple[int, int]
-"""A register and where it is stored or loaded, as a distance from the stack pointer before the instruction."""
 
 
 class Effect(NamedTuple):
     """What one instruction does; what is absent stays as it is."""
 
+    # Its place in the executed range, from 0.
     at: int
-    """Its place in the executed range, from 0."""
     stores: Tuple[Slot, ...] = ()
+    # The program counter among them is where execution goes on.
     loads: Tuple[Slot, ...] = ()
-    """The program counter among them is where execution goes on."""
+    # A register becomes another one plus a constant; all take place at once.
     moves: Tuple[Tuple[int, int, int], ...] = ()
-    """A register becomes another one plus a constant; all take place at once."""
+    # Registers that become a number, which stands in the program.
     constants: Tuple[Tuple[int, int], ...] = ()
-    """Registers that become a number, which stands in the program."""
+    # Registers that become something else.
     lost: Tuple[int, ...] = ()
-    """Registers that become something else."""
+    # The return address that a call leaves in the link register.
     link: Optional[int] = None
-    """The return address that a call leaves in the link register."""
+    # Whether it goes to the address in the link register.
     returns: bool = False
-    """Whether it goes to the address in the link register."""
+    # Whether it writes the process stack pointer, or chooses between stacks.
     switches: bool = False
-    """Whether it writes the process stack pointer, or chooses between stacks."""
 
 
 class Effects:

@@ -15,8 +15,8 @@ from gdb_etm.replay.wires import Wire
 _REPLY_SECONDS = 10
 _PATIENT_SECONDS, _BETWEEN_SECONDS = 4, 4
 # Before the first line about work that takes long, and between two of them.
-_MOST_PASSED = 1 << 22
 # Longest packet that is passed on: a server may announce that it takes long ones.
+_MOST_PASSED = 1 << 22
 
 
 class ServerLink:
@@ -94,8 +94,8 @@ class Host:
         self._answer = answer
         self._interrupted = interrupted
         self._link = Link(_MOST_PASSED)
-        self._due = 0.0
         # When something is said of work that takes long.
+        self._due = 0.0
 
     def receive(self) -> Iterator[bytes]:
         """Take what has come and answer it.

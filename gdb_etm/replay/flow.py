@@ -28,8 +28,8 @@ _EVERY = 2048
 # Instructions from one stored state to the next.
 _PENDING = 64
 # Interrupted contexts that are remembered.
+# Registers that are followed, by their names.
 FOLLOWED = {"r7": 7, "r11": 11, "sp": SP, "lr": LR}
-"""Registers that are followed, by their names."""
 
 # Bits of EXC_RETURN (Armv8-M ARM, D1.2.95), and places in the frame that an exception pushes (B3.19).
 _PROCESS_STACK, _THREAD, _BASIC_FRAME, _NO_MORE_STATE = 1 << 2, 1 << 3, 1 << 4, 1 << 5
@@ -39,35 +39,35 @@ _OTHER_STACK = 6
 # CONTROL's FPCA and SPSEL (B3.16).
 _FRAME_LR, _FRAME_PC, _FRAME_STATUS = 0x14, 0x18, 0x1C
 
+# A root and a constant; root 0 is the number 0.
 Symbol = Tuple[int, int]
-"""A root and a constant; root 0 is the number 0."""
 
 
 class Saved(NamedTuple):
     """A word on the stack."""
 
+    # Distance from the root of the stack pointer it was pushed by.
     place: int
-    """Distance from the root of the stack pointer it was pushed by."""
     value: Symbol
+    # The instruction that pushed it; 0 when that lies before the history.
     number: int
-    """The instruction that pushed it; 0 when that lies before the history."""
 
 
 class Interrupted(NamedTuple):
     """A context that an exception interrupted."""
 
+    # The handler's first instruction.
     number: int
-    """The handler's first instruction."""
     return_address: Optional[int]
     registers: Dict[int, Symbol]
+    # The stack pointer as the handler begins.
     stack: Symbol
-    """The stack pointer as the handler begins."""
+    # The link register as the handler begins: EXC_RETURN on M-profile.
     link: Symbol
-    """The link register as the handler begins: EXC_RETURN on M-profile."""
+    # How many handlers were active more than when the history began.
     depth: int
-    """How many handlers were active more than when the history began."""
+    # Whether its handler wrote a stack pointer.
     switched: bool = False
-    """Whether its handler wrote a stack pointer."""
 
 
 class _State:
@@ -79,8 +79,8 @@ class _State:
         self, registers: Dict[int, Symbol], stacks: Dict[int, Dict[int, Saved]], interrupted: List[Interrupted]
     ) -> None:
         self.registers = registers
+        # Words by the root of the stack pointer and their distance from it.
         self.stacks = stacks
-        """Words by the root of the stack pointer and their distance from it."""
         self.interrupted = interrupted
 
     def copy(self) -> "_State":
@@ -102,14 +102,14 @@ class Flow:
         self.effects = Effects(history.program)
         self._thread_code = thread_code
         self._values: Dict[int, int] = {0: 0}
+        # Words that something else overwrote, each with its root.
         self.spoiled: Set[Tuple[int, Saved]] = set()
-        """Words that something else overwrote, each with its root."""
+        # Words that were popped and not pushed, by root and place, each with the instruction that popped it.
         self.early: Dict[Tuple[int, int], Tuple[int, Saved]] = {}
-        """Words that were popped and not pushed, by root and place, each with the instruction that popped it."""
+        # Every exception that was taken.
         self.entries: List[Interrupted] = []
-        """Every exception that was taken."""
+        # Whether a stack pointer, or the choice of one, was written.
         self.has_switched = False
-        """Whether a stack pointer, or the choice of one, was written."""
         self._last: Optional[Tuple[int, _State]] = None
         # The state that was asked for last: GDB asks for many things at one place.
         self._marks: List[int] = []
@@ -245,8 +245,8 @@ class _Walk:
         # What a return goes to, with the word it was popped from.
         self._returning = False
         # Whether an exception return has just been.
+        # Handlers that are active; below 0 where the history began in one.
         self.depth = 0
-        """Handlers that are active; below 0 where the history began in one."""
 
     def run(self, entry: int, number: int, stop: int) -> None:
         """Go to before an instruction.

@@ -45,8 +45,8 @@ class Halt:
         self._layout: Optional[Layout] = None
         self._registers: Optional[bytes] = None
         self._blocks: Dict[int, Optional[bytes]] = {}
-        self._is_lost = False
         # Whether more of its memory was written than was kept.
+        self._is_lost = False
 
     @property
     def layout(self) -> Layout:

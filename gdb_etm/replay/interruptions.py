@@ -9,17 +9,17 @@ from gdb_etm.history.path import Path
 from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 
-_FARTHEST = 10_000
 # Exceptions that are gone past in search of the end, or the beginning, of one.
+_FARTHEST = 10_000
 
 
 class Handler(NamedTuple):
     """A handler that runs, or is interrupted itself."""
 
+    # Number of its first instruction.
     first: int
-    """Number of its first instruction."""
+    # The exception's number, as the status register has it; None when unknown.
     vector: Optional[int]
-    """The exception's number, as the status register has it; None when unknown."""
 
 
 class Interruptions:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
+# GDB's number of the status register: xPSR on M-profile, CPSR on others.
 STATUS = 25
-"""GDB's number of the status register: xPSR on M-profile, CPSR on others."""
 SP, LR, PC = 13, 14, 15
 _MAX_REGISTERS = 512
 _MAX_BITS = 4096
@@ -28,8 +28,8 @@ class Register(NamedTuple):
 
     name: str
     bits: int
+    # In packets.
     number: int
-    """In packets."""
 
 
 class Layout:
@@ -41,8 +41,8 @@ class Layout:
 
     def __init__(self, registers: Sequence[Register], xml: str) -> None:
         self.registers: List[Register] = sorted(registers, key=lambda register: register.number)
+        # Those that a ``g`` packet holds: a server may leave later ones to ``p`` packets.
         self.together = self.registers
-        """Those that a ``g`` packet holds: a server may leave later ones to ``p`` packets."""
         self.xml = xml
         self._by_number: Dict[int, Register] = {register.number: register for register in self.registers}
 

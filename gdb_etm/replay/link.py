@@ -9,8 +9,8 @@ from typing import List
 
 from gdb_etm.replay.packets import ACK, MAX_PACKET, NACK, Item, Kind, Reader, frame
 
-_MOST_REPEATS = 8
 # Times that one packet is sent again.
+_MOST_REPEATS = 8
 
 
 class Link:
@@ -21,10 +21,10 @@ class Link:
     """
 
     def __init__(self, limit: int = MAX_PACKET, is_client: bool = False) -> None:
+        # Whether each packet is acknowledged; GDB ends that by QStartNoAckMode.
         self.acknowledges = True
-        """Whether each packet is acknowledged; GDB ends that by QStartNoAckMode."""
+        # What is to be sent.
         self.output = bytearray()
-        """What is to be sent."""
         self._reader = Reader(limit)
         self._last = b""
         self._is_client = is_client

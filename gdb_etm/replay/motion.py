@@ -16,8 +16,8 @@ from gdb_etm.protocols.elements import Gap
 from gdb_etm.replay.interruptions import Interruptions
 from gdb_etm.replay.watching import Memory, Missed, Watchpoint
 
-_AT_ONCE = 1 << 18
 # Instructions that are searched before somebody may interrupt.
+_AT_ONCE = 1 << 18
 
 
 class Why(Enum):
@@ -26,13 +26,13 @@ class Why(Enum):
     STEPPED = "stepped"
     BREAKPOINT = "breakpoint"
     WATCHPOINT = "watchpoint"
+    # From here on it is not known what accessed watched memory.
     UNSEEN = "unseen"
-    """From here on it is not known what accessed watched memory."""
     GAP = "gap"
+    # The history begins here.
     BEGIN = "begin"
-    """The history begins here."""
+    # The history ends here.
     END = "end"
-    """The history ends here."""
 
 
 class Stopped(NamedTuple):
@@ -40,12 +40,12 @@ class Stopped(NamedTuple):
 
     number: int
     why: Why
+    # The gap that was come to, or that ends the history.
     gap: Optional[Gap] = None
-    """The gap that was come to, or that ends the history."""
+    # Kind and address of the watchpoint that was hit.
     watch: Optional[Tuple[int, int]] = None
-    """Kind and address of the watchpoint that was hit."""
+    # What a run may have gone past on the way.
     missed: Tuple[Missed, ...] = ()
-    """What a run may have gone past on the way."""
 
 
 class Motion:
@@ -58,12 +58,12 @@ class Motion:
 
     def __init__(self, path: Path, activations: Callable[[], Activations], memory: Memory) -> None:
         self.path = path
+        # The position after the last instruction.
         self.end = path.length + 1
-        """The position after the last instruction."""
+        # The last position whose address is known, so that it can be shown.
         self.last = self.end if path.halted_at is not None else path.length
-        """The last position whose address is known, so that it can be shown."""
+        # Of the instruction that is about to be executed.
         self.number = self.last
-        """Of the instruction that is about to be executed."""
         self.breakpoints: Set[int] = set()
         self._activations = activations
         self._memory = memory

@@ -10,14 +10,14 @@ import re
 from enum import Enum
 from typing import List, NamedTuple, Optional
 
+# Longest packet that is taken in, in bytes on the wire; GDB sends no longer one than it was told in qSupported.
 MAX_PACKET = 1 << 16
-"""Longest packet that is taken in, in bytes on the wire; GDB sends no longer one than it was told in qSupported."""
 ACK = b"+"
 NACK = b"-"
+# What GDB sends when the user types Ctrl-C.
 INTERRUPT = b"\x03"
-"""What GDB sends when the user types Ctrl-C."""
+# Asks that packets be acknowledged no more.
 NO_ACKS = b"QStartNoAckMode"
-"""Asks that packets be acknowledged no more."""
 
 _ESCAPE = 0x7D
 _RUN = re.compile(rb"(?s)(.)\*(.)")
@@ -34,16 +34,16 @@ class Kind(Enum):
     ACK = "acknowledgment"
     NACK = "request to send again"
     INTERRUPT = "interrupt"
+    # Its checksum is wrong, or it is too long; nothing of it is kept.
     BAD = "bad packet"
-    """Its checksum is wrong, or it is too long; nothing of it is kept."""
 
 
 class Item(NamedTuple):
     """One thing that came in."""
 
     kind: Kind
+    # What stands between ``$`` and ``#``, as on the wire.
     data: bytes = b""
-    """What stands between ``$`` and ``#``, as on the wire."""
 
 
 _SIGNS = {0x2B: Item(Kind.ACK), 0x2D: Item(Kind.NACK), 0x03: Item(Kind.INTERRUPT)}

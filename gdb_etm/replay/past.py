@@ -20,12 +20,12 @@ from gdb_etm.replay.watching import STORES
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
 _AT_ONCE = 30_000
 # Instructions of which all values are worked out at once; it takes up to a second for each ten thousand.
-_FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 # Where the status register has them (Armv8-M ARM, B3.5).
+_FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 
 
+# How more can be had.
 LIMIT_HINT = '"set etm recovery-limit", or "monitor recovery-limit"'
-"""How more can be had."""
 
 
 class Impatient(Exception):
@@ -47,8 +47,8 @@ class Patience(Protocol):
 class Past(Protocol):
     """Values before instruction ``number``; one more than the history's length is the end."""
 
+    # Who waits; None while nobody does that could interrupt it.
     patience: Optional[Patience]
-    """Who waits; None while nobody does that could interrupt it."""
 
     def prepare(self, number: int) -> str:
         """Do now what takes long: GDB waits for a stop as long as it takes, but for a register two seconds.
@@ -210,8 +210,8 @@ class RecoveredPast(FlowPast):
         self._length = path.length
         self._what = ""
         # What is being worked out.
-        self._has_told = False
         # Whether the user knows that older values are not worked out.
+        self._has_told = False
 
     @property
     def reliance(self) -> Optional[Reliance]:

@@ -36,8 +36,8 @@ _ASKS_LIVE = re.compile(
 _LEAVES = re.compile(rb"D|k|vKill|R|vRun|vAttach")
 _THREAD = re.compile(rb"[T;0-9a-f]thread:([^;]+);")
 _STOP = re.compile(rb"[TSWXN]")
+# Kind, address and size of a breakpoint or a watchpoint.
 Point = Tuple[int, int, int]
-"""Kind, address and size of a breakpoint or a watchpoint."""
 
 
 class Source(Protocol):
@@ -84,13 +84,13 @@ class Proxy:
         self._kept: Optional[Replay] = None
         self._halt = Halt(server)
         self._is_doubted = False
+        # Whether the live target runs, as far as is known.
         self.is_running = False
-        """Whether the live target runs, as far as is known."""
         self._has_actions = b";s" in server.ask(b"vCont?")
+        # Who waits for answers of the past that take long.
         self.patience: Optional[Patience] = None
-        """Who waits for answers of the past that take long."""
+        # Whether GDB has taken its leave.
         self.has_left = False
-        """Whether GDB has taken its leave."""
 
     @property
     def is_replaying(self) -> bool:

@@ -9,16 +9,16 @@ from gdb_etm.program.ram import Piece
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import Tier
 
+# How far to go, in the user's words; ``off`` works nothing out.
 LIMITS: Mapping[str, Tier] = {"exact": Tier.EXACT, "assumed": Tier.ASSUMED, "likely": Tier.LIKELY, "off": Tier.UNKNOWN}
-"""How far to go, in the user's words; ``off`` works nothing out."""
+# The settings that say what values of the past rest on.
 RELIED_ON = ("recovery", "recovery-limit", "volatile")
-"""The settings that say what values of the past rest on."""
+# Where nothing but the program writes memory.
 NO_REGIONS = "none"
-"""Where nothing but the program writes memory."""
+# Where values are worked out as far back as the history goes.
 UNLIMITED = "unlimited"
-"""Where values are worked out as far back as the history goes."""
+# Instructions before the end whose values are worked out, where nobody has said how many.
 MOST = 200_000
-"""Instructions before the end whose values are worked out, where nobody has said how many."""
 _SPACE = 1 << 32
 _REGIONS = 64
 _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,16})\Z")
@@ -27,12 +27,12 @@ _NUMBER = re.compile(r"(?:0[xX][0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,16})\Z")
 class Reliance(NamedTuple):
     """What values may rest on."""
 
+    # The worst tier that is told; UNKNOWN works nothing out.
     limit: Tier = Tier.ASSUMED
-    """The worst tier that is told; UNKNOWN works nothing out."""
+    # Memory that others write, too.
     volatile: Tuple[Piece, ...] = ()
-    """Memory that others write, too."""
+    # How many instructions before the end are worked out at most; None is all of them.
     most: Optional[int] = MOST
-    """How many instructions before the end are worked out at most; None is all of them."""
 
     @property
     def words(self) -> Dict[str, str]:

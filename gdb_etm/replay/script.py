@@ -12,11 +12,11 @@ from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.recorder import Run
 from gdb_etm.replay.effects import PC, Effects
 
+# Kinds of steps: an instruction's effect; where execution goes on, with the instruction set; an event.
 EFFECT, ARRIVAL, EVENT = range(3)
-"""Kinds of steps: an instruction's effect; where execution goes on, with the instruction set; an event."""
 
+# Its kind, how many instructions of the run come before it, and what it is.
 Step = Tuple[int, int, Any]
-"""Its kind, how many instructions of the run come before it, and what it is."""
 _MATTERS = (Exception_, ExceptionReturn, Gap)
 
 
@@ -31,10 +31,10 @@ class Script:
         self._known: Dict[int, List[Tuple[List[Step], int]]] = {}
         self._parts: Dict[int, Tuple[List[Step], int]] = {}
         placed = [(place, event) for place, event in history.entry_events() if isinstance(event, _MATTERS)]
+        # For each of the events how many entries of the history's order come before it.
         self.places = [place for place, _ in placed]
-        """For each of the events how many entries of the history's order come before it."""
+        # Exceptions, returns from them, and gaps between entries.
         self.events = [event for _, event in placed]
-        """Exceptions, returns from them, and gaps between entries."""
 
     def steps(self, number: int, effects: Effects) -> List[Tuple[List[Step], int]]:
         """List the steps of a run, part by part, each part with the number of its instructions.

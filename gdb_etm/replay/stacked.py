@@ -17,13 +17,13 @@ _STATUS = 0x1C
 _THUMB, _ALIGNED = 1 << 24, 1 << 9
 _EXCEPTION = 0x1FF
 # Fields of xPSR (Armv8-M ARM, D1.2.275).
-_PROCESS, _THREAD = 1 << 2, 1 << 3
 # EXC_RETURN.SPSEL and Mode (D1.2.95).
+_PROCESS, _THREAD = 1 << 2, 1 << 3
 
+# Gives a register before an instruction.
 Registers = Callable[[int, str], Optional[int]]
-"""Gives a register before an instruction."""
+# Gives bytes before an instruction: its number, address and size.
 Memory = Callable[[int, int, int], Tuple[Value, ...]]
-"""Gives bytes before an instruction: its number, address and size."""
 
 
 class Stacked:
@@ -39,8 +39,8 @@ class Stacked:
         self._registers = registers
         self._memory = memory
         self._interruptions: Optional[Interruptions] = None
-        self._found: Tuple[int, List[Tuple[int, int]]] = (0, [])
         # Before which instruction, addresses of status words and the exception numbers in them.
+        self._found: Tuple[int, List[Tuple[int, int]]] = (0, [])
 
     def word(self, number: int, address: int) -> Optional[int]:
         """Give the status word at an address; None where there is none, or not enough is known of it."""

@@ -37,14 +37,14 @@ class Replay(NamedTuple):
     motion: Motion
     past: Past
     layout: Layout
+    # Why the oldest instruction is the oldest, as a line of text.
     begin: str
-    """Why the oldest instruction is the oldest, as a line of text."""
+    # What comes after the newest, as a line of text.
     finish: str
-    """What comes after the newest, as a line of text."""
 
 
+# A packet's data; None while a long run goes on, so that somebody may look whether it is to end.
 Reply = Optional[bytes]
-"""A packet's data; None while a long run goes on, so that somebody may look whether it is to end."""
 
 
 class Target:
@@ -57,10 +57,10 @@ class Target:
     def __init__(self, replay: Replay, thread: str = "") -> None:
         self.replay = replay
         self.motion = replay.motion
+        # The stop at the end of the history, when the last packet ran there.
         self.ended: Optional[Stopped] = None
-        """The stop at the end of the history, when the last packet ran there."""
+        # Who waits for answers that take long.
         self.patience: Optional[Patience] = None
-        """Who waits for answers that take long."""
         self._has_stack = True
         # Whether the stack pointer was known at the last stop.
         self._thread = thread

@@ -44,19 +44,19 @@ class Sight:
     def __init__(self, recovery: Recovery, path: Path) -> None:
         self._recovery = recovery
         self._stacked = Stacked(path, self._stacked_register, recovery.memory)
+        # Whether GDB looks for its way past a handler, for which it is enough to know a part of a status word.
         self.unwinds = False
-        """Whether GDB looks for its way past a handler, for which it is enough to know a part of a status word."""
         self._number = 0
         self._limit = Tier.EXACT
         self._bytes: Dict[int, Value] = {}
         self._absent: List[Tuple[int, int]] = []
         self._ahead = _NEAREST
+        # The worst tier of what was told since :meth:`look`.
         self.worst = Tier.EXACT
-        """The worst tier of what was told since :meth:`look`."""
+        # Nobody waits here.
         self.patience: Optional[Patience] = None
-        """Nobody waits here."""
+        # Whether unknown memory was asked for that :meth:`ranges` had called known; the caller clears it.
         self.missed = False
-        """Whether unknown memory was asked for that :meth:`ranges` had called known; the caller clears it."""
 
     def look(self, number: int, limit: Tier) -> None:
         """Choose the moment before an instruction, and the worst tier that is told."""

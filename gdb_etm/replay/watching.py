@@ -6,8 +6,8 @@ from typing import Iterator, List, NamedTuple, Optional, Protocol
 
 from gdb_etm.recovery.values import Touched
 
+# Kinds of watchpoints, by their packets' numbers.
 STORES, LOADS, BOTH = 2, 3, 4
-"""Kinds of watchpoints, by their packets' numbers."""
 
 
 class Memory(Protocol):
@@ -23,12 +23,12 @@ class Memory(Protocol):
 class Missed(NamedTuple):
     """What a run may have gone past."""
 
+    # Of the watched memory.
     address: int
-    """Of the watched memory."""
+    # How many accesses to addresses that are not known.
     unknown: int
-    """How many accesses to addresses that are not known."""
+    # How many instructions of which it is not known what they accessed.
     unseen: int
-    """How many instructions of which it is not known what they accessed."""
 
 
 class Watchpoint:

@@ -22,20 +22,20 @@ from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.walk import Walk
 from gdb_etm.views.text import plural
 
+# Reads the target's memory: address, size in bytes.
 ReadMemory = Callable[[int, int], bytes]
-"""Reads the target's memory: address, size in bytes."""
 
+# Bytes compared with the target in one read.
 _PIECE = 1024
-"""Bytes compared with the target in one read."""
 
 
 class Doubt(NamedTuple):
     """How the executed code compares with what the target holds."""
 
+    # Every byte address where they differ.
     addresses: Set[int]
-    """Every byte address where they differ."""
+    # Why the target could not be read; None when it was.
     unread: Optional[str]
-    """Why the target could not be read; None when it was."""
 
 
 NO_DOUBT = Doubt(set(), None)
@@ -52,14 +52,14 @@ class Decoded:
         self.history = history
         self._meter = meter
         self.doubt = NO_DOUBT
+        # What ``etm history`` showed last.
         self.instructions_shown: Optional[Window] = None
-        """What ``etm history`` showed last."""
+        # What ``etm functions`` showed last.
         self.functions_shown: Optional[Window] = None
-        """What ``etm functions`` showed last."""
+        # The user's walk through it, see :mod:`gdb_etm.session.past`.
         self.walk: Optional[Walk] = None
-        """The user's walk through it, see :mod:`gdb_etm.session.past`."""
+        # Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.past`.
         self.recovered: Optional[Recovered] = None
-        """Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.past`."""
         self._calls: Optional[CallHistory] = None
         self._clock: Optional[Clock] = None
         self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None
@@ -145,8 +145,8 @@ class Record:
         self.capture = capture
         self.origin = origin
         self.is_live = is_live
+        # What is known of the core's state at the ends of the trace.
         self.anchored = Anchored()
-        """What is known of the core's state at the ends of the trace."""
         # All histories, once they are decoded; until then those that somebody asked for by their trace IDs.
         self._decoded: Optional[Dict[int, Decoded]] = None
         self._some: Dict[int, Decoded] = {}

@@ -35,35 +35,35 @@ class ConnectRequest:
     :raises CommandError: The mode is none of :data:`MODES`, or a number is negative.
     """
 
+    # One of :data:`BOARDS`, HOST:PORT, :data:`OWN`; empty: a debug probe.
     where: str = ""
-    """One of :data:`BOARDS`, HOST:PORT, :data:`OWN`; empty: a debug probe."""
+    # Paths of ELF files with the program.
     elf: Tuple[str, ...] = ()
-    """Paths of ELF files with the program."""
+    # The probe's unique id, or part of it.
     probe: Optional[str] = None
-    """The probe's unique id, or part of it."""
+    # pyOCD's name of the chip.
     target: Optional[str] = None
-    """pyOCD's name of the chip."""
+    # Wire clock, in Hz.
     frequency: Optional[int] = None
-    """Wire clock, in Hz."""
     mode: Optional[str] = None
+    # Reach the trace hardware alone.
     dap_only: bool = False
-    """Reach the trace hardware alone."""
+    # A profile's name, a file, or none.
     profile: Optional[str] = None
-    """A profile's name, a file, or none."""
+    # Which trace unit, from 0.
     unit: Optional[int] = None
-    """Which trace unit, from 0."""
+    # Which trace buffer, from 0.
     buffer: Optional[int] = None
-    """Which trace buffer, from 0."""
+    # Bytes of the simulated board's trace buffer.
     etb_size: Optional[int] = None
-    """Bytes of the simulated board's trace buffer."""
+    # File in which the simulated board writes what ran.
     truth: Optional[str] = None
-    """File in which the simulated board writes what ran."""
+    # The registers after every instruction, too.
     registers: bool = False
-    """The registers after every instruction, too."""
+    # A fuller trace unit of the simulated board m4.
     data_trace: bool = False
-    """A fuller trace unit of the simulated board m4."""
+    # pyOCD session options, each NAME=VALUE.
     option: Tuple[str, ...] = ()
-    """pyOCD session options, each NAME=VALUE."""
 
     def __post_init__(self) -> None:
         if self.mode is not None and self.mode not in MODES:

@@ -30,8 +30,8 @@ from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import State
 
+# What is told when a second connection would take GDB's own.
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
-"""What is told when a second connection would take GDB's own."""
 _BESIDE = "gdb_etm.beside.process"
 _RELY_SECONDS = 60.0
 # Values of many instructions may be to be worked out.
@@ -41,12 +41,12 @@ _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 class Wishes(NamedTuple):
     """What a user asked of a connection by way of pyOCD."""
 
+    # Host and port of a process started by hand; None to start one.
     server: Optional[Tuple[str, int]]
-    """Host and port of a process started by hand; None to start one."""
+    # For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`.
     arguments: Sequence[str]
-    """For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`."""
+    # Whether GDB is to have reverse execution.
     reverse: bool = True
-    """Whether GDB is to have reverse execution."""
 
 
 class Live:
@@ -65,31 +65,31 @@ class Live:
     ) -> None:
         self.name = name
         self.discovery = Discovery((), ())
+        # Whether the debugger reaches the processor by this connection; if not, it may run unseen.
         self.has_core = core is not None
-        """Whether the debugger reaches the processor by this connection; if not, it may run unseen."""
+        # Whether there is a process beside GDB, rather than GDB's own connection.
         self.has_process = client is not None
-        """Whether there is a process beside GDB, rather than GDB's own connection."""
+        # The first line of the greeting.
         self.title = title
-        """The first line of the greeting."""
         self._core = core
         self._spaces = spaces
         self._client = client
         self._trace: Optional[TraceSession] = None
         self._choice = Choice()
+        # From trace unit to buffer; None until they are found.
         self.path: Optional[TracePath] = None
-        """From trace unit to buffer; None until they are found."""
+        # Why they were not found, or are not ours.
         self.failure: Optional[EtmError] = None
-        """Why they were not found, or are not ours."""
+        # What is known of the chip beyond its registers; None: nothing.
         self.profile: Optional[Profile] = None
-        """What is known of the chip beyond its registers; None: nothing."""
+        # What the first ROM tables say which chip it is, where a profile was looked for by that.
         self.part_ids: List[PartId] = []
-        """What the first ROM tables say which chip it is, where a profile was looked for by that."""
         self._vendor: Optional[Vendor] = None
         self._runs: Optional[int] = None
         self._held: Optional[Capture] = None
         # Drained, but an interruption came before tracing went on.
+        # Whether the user wants halts to give captures; after an interruption the hardware may lag behind.
         self.is_tracing = False
-        """Whether the user wants halts to give captures; after an interruption the hardware may lag behind."""
 
     @property
     def has_trace(self) -> bool:

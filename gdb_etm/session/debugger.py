@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 class SourceLine(NamedTuple):
     """A line of the program's source."""
 
+    # As the debug information names it.
     path: str
-    """As the debug information names it."""
+    # From 1.
     line: int
-    """From 1."""
+    # The file to read it from.
     file: str
-    """The file to read it from."""
 
 
+# Bytes of a source file: those that programs write are large, too.
 _MOST_SOURCE = 1 << 26
-"""Bytes of a source file: those that programs write are large, too."""
 
 
 def read_source(file: str, line: int) -> str:

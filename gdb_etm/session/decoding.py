@@ -12,8 +12,8 @@ from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.progress import Meter, Task
 from gdb_etm.views.text import about_text
 
+# Bytes of trace from which on several processes are quicker than one: to start them takes a tenth of a second.
 _LARGE = 1 << 22
-"""Bytes of trace from which on several processes are quicker than one: to start them takes a tenth of a second."""
 
 
 def decode_capture(

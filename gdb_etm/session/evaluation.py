@@ -30,8 +30,8 @@ _NO_MEMORY = re.compile(r"<error: Cannot access memory at address 0x[0-9a-f]+>")
 _COUNT = re.compile(r"\A\$\d+ = ")
 # How print counts: the numbers are the second GDB's own.
 _UNAVAILABLE = "<unavailable>"
-_NOTHING = re.compile(r"(?:=|\A\w+ ) *<(?:unavailable|optimized out)>\Z")
 # A line without a value.
+_NOTHING = re.compile(r"(?:=|\A\w+ ) *<(?:unavailable|optimized out)>\Z")
 
 
 class Marked(NamedTuple):
@@ -49,10 +49,10 @@ class Moment(NamedTuple):
     decoded: Decoded
     known: Recovered
     number: int
+    # Of the selected frame.
     level: int = 0
-    """Of the selected frame."""
+    # Where execution goes on in that frame, when it is not the innermost.
     address: Optional[int] = None
-    """Where execution goes on in that frame, when it is not the innermost."""
 
     @property
     def recovery(self) -> Recovery:
@@ -170,8 +170,8 @@ class _Viewer:
         return Answer([], "the registers of frame %d are not known here" % self._at.level)
 
 
-_SPARE = 4
 # Frames that GDB makes of a wild jump, and the history does not.
+_SPARE = 4
 
 
 def _layout(at: Moment) -> Layout:

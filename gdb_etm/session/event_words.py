@@ -42,6 +42,7 @@ from gdb_etm.traceunit.events import (
     any_of,
 )
 
+# Words that begin an event, and what comes after them.
 EVENTS: Dict[str, str] = {
     "exec": "LOCATION",
     "in": "LOCATION",
@@ -59,7 +60,7 @@ EVENTS: Dict[str, str] = {
     "once": "EVENT",
     "each": "EVENT",
 }
-"""Words that begin an event, and what comes after them."""
+# Words for actions, and what comes after them.
 ACTIONS: Dict[str, str] = {
     "trigger": "",
     "start": "",
@@ -73,7 +74,6 @@ ACTIONS: Dict[str, str] = {
     "next-state": "[FROM[-TO]]",
     "first-state": "",
 }
-"""Words for actions, and what comes after them."""
 CODE = ("exec", "in")
 DATA = ("load", "store", "access")
 _JOINS = ("and", "or")

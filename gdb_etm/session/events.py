@@ -9,16 +9,16 @@ from gdb_etm.session.event_words import action_of, event_of
 from gdb_etm.session.places import Locations
 from gdb_etm.traceunit.events import Action, Counter, Event, Rule, Timestamp
 
+# Percent of the buffer that is filled after a trigger, unless another is chosen.
 _POSITION = 50
-"""Percent of the buffer that is filled after a trigger, unless another is chosen."""
 
 
 class Reaction(NamedTuple):
     """One rule."""
 
     number: int
+    # As it was typed.
     event: str
-    """As it was typed."""
     action: str
     when: Event
     do: Action
@@ -34,8 +34,8 @@ class Events(NamedTuple):
     counters: Sequence[Counter] = ()
     first_state: int = 0
     position: int = _POSITION
+    # The number that was given last; none is given twice.
     last: int = 0
-    """The number that was given last; none is given twice."""
 
 
 class EventSet:
@@ -43,8 +43,8 @@ class EventSet:
 
     def __init__(self) -> None:
         self.now = Events()
+        # Names of external inputs.
         self.inputs: Mapping[str, int] = {}
-        """Names of external inputs."""
         self._stale = False
 
     def made(self, event: str, action: str, places: Optional[Locations]) -> Reaction:

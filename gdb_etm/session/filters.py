@@ -10,20 +10,20 @@ from gdb_etm.session.numbers import count
 from gdb_etm.session.places import Locations
 from gdb_etm.session.request import Range
 
+# Kinds that take locations.
 PLACES = ("include", "exclude", "start", "stop")
-"""Kinds that take locations."""
+# Kinds that take variables and addresses of data.
 DATA_PLACES = ("data-include", "data-exclude")
-"""Kinds that take variables and addresses of data."""
+# Kinds that take a word, of which there is one filter each.
 STATES: Dict[str, Tuple[str, ...]] = {
     "exceptions": ("on", "off", "only"),
     "secure": ("on", "off"),
     "nonsecure": ("on", "off"),
 }
-"""Kinds that take a word, of which there is one filter each."""
 CONTEXT = "context"
 LEVEL = "level"
+# All kinds.
 KINDS = (*PLACES, *STATES, LEVEL, CONTEXT, *DATA_PLACES)
-"""All kinds."""
 
 _RANGE = re.compile(r"\*?(0[xX][0-9a-fA-F]+|[0-9]+)-\*?(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 _LEVEL = re.compile(r"(n?s)([0-3])\Z")
@@ -36,14 +36,14 @@ class Filter(NamedTuple):
 
     number: int
     kind: str
+    # What was typed after the kind.
     text: str
-    """What was typed after the kind."""
     ranges: Tuple[Range, ...] = ()
+    # Addresses that start or stop the trace.
     points: Tuple[int, ...] = ()
-    """Addresses that start or stop the trace."""
     contexts: Tuple[int, ...] = ()
+    # Exception levels, each with whether it is Non-secure.
     levels: Tuple[Tuple[int, bool], ...] = ()
-    """Exception levels, each with whether it is Non-secure."""
 
     def __str__(self) -> str:
         return "%s %s" % (self.kind, self.text)
@@ -147,11 +147,11 @@ class Wanted(NamedTuple):
     stop_at: List[int]
     data_include: List[Range]
     data_exclude: List[Range]
+    # Exception levels, each with whether it is Non-secure.
     levels: Tuple[Tuple[int, bool], ...]
-    """Exception levels, each with whether it is Non-secure."""
     contexts: Tuple[int, ...]
+    # A value of :class:`~gdb_etm.traceunit.options.Exceptions`.
     exceptions: str
-    """A value of :class:`~gdb_etm.traceunit.options.Exceptions`."""
     secure: bool
     nonsecure: bool
 

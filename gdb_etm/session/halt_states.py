@@ -32,8 +32,8 @@ from gdb_etm.traceunit.options import TraceOptions
 if TYPE_CHECKING:
     from gdb_etm.traceunit.session import TraceSession  # with what it takes to reach hardware
 
+# Registers that point to stacks.
 STACK_POINTERS = ("sp", "msp", "psp")
-"""Registers that point to stacks."""
 _BLOCK = 256
 # Bytes read from the target at once.
 _MANY = 64
@@ -46,6 +46,7 @@ _WORD = 0xFFFFFFFF
 _STACK_SIZE = 1 << 20
 # The most that a stack is believed to hold, in bytes.
 _ALL = TraceOptions()
+# The options that leave something out.
 _FILTERS = (
     "include",
     "exclude",
@@ -59,7 +60,6 @@ _FILTERS = (
     "rules",
     "q_elements",
 )
-# The options that leave something out.
 
 
 Special = Callable[[Collection[str]], Mapping[str, int]]
@@ -208,14 +208,14 @@ class Anchors:
     def __init__(self, debugger: Debugger, special: Special = lambda known: {}) -> None:
         self._debugger = debugger
         self._special = special
+        # Of the present halt; None while the core runs.
         self.halt: Optional[Anchor] = None
-        """Of the present halt; None while the core runs."""
         self._begin: Optional[Anchor] = None
         # Of when the run began that the trace buffer tells of.
         self._ran = True
         # Whether the core has run since the buffer was emptied.
+        # Whether the user has changed nothing of the core since it ran for the first time into an empty buffer.
         self.is_untouched = True
-        """Whether the user has changed nothing of the core since it ran for the first time into an empty buffer."""
 
     def on_halt(self) -> None:
         """Take note of a halt."""
@@ -277,14 +277,14 @@ def _offsets(numbers: Sequence[int]) -> List[Tuple[int, int]]:
 class Anchored(NamedTuple):
     """What is known of the ends of a capture's trace."""
 
+    # When the run began of which it tells.
     begin: Optional[Anchor] = None
-    """When the run began of which it tells."""
+    # At the halt.
     end: Optional[Anchor] = None
-    """At the halt."""
+    # Whether the trace unit was told to leave nothing out.
     is_whole: bool = False
-    """Whether the trace unit was told to leave nothing out."""
+    # Whether the debugger changed nothing while the core was halted in between.
     is_untouched: bool = False
-    """Whether the debugger changed nothing while the core was halted in between."""
 
     def before(self, history: History) -> Optional[State]:
         """Give the state before a history's first instruction, if the history reaches back to when the run began."""

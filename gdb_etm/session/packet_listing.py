@@ -13,13 +13,13 @@ from gdb_etm.session.progress import Meter, Task
 from gdb_etm.session.ranges import Window
 from gdb_etm.views.text import about_text, plural
 
+# Packets at either end that are kept once they were listed: a big buffer has more than fit in memory.
 _KEPT = 1 << 15
-"""Packets at either end that are kept once they were listed: a big buffer has more than fit in memory."""
-_TOLD = 1 << 12
 # Bytes listed between two looks at the clock.
+_TOLD = 1 << 12
 
+# A packet with its trace ID.
 Row = Tuple[int, Packet]
-"""A packet with its trace ID."""
 
 
 def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
@@ -47,10 +47,10 @@ class Packets:
     """
 
     def __init__(self, chosen: Sequence[SourceStream], meter: Meter) -> None:
+        # What ``etm packets`` showed last.
         self.shown: Optional[Window] = None
-        """What ``etm packets`` showed last."""
+        # Whether there are several trace IDs to tell apart.
         self.are_several = len(chosen) > 1
-        """Whether there are several trace IDs to tell apart."""
         self._chosen = chosen
         self._meter = meter
         self._size = sum(len(stream.data) for stream in chosen)

@@ -15,11 +15,11 @@ from gdb_etm.session.recovery_inputs import recovery_of
 from gdb_etm.session.session import Session
 from gdb_etm.session.walk import Walk
 
+# Histories whose values are kept.
 _KEPT = 3
-"""Histories whose values are kept."""
 _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
+# The convenience variables for registers, void.
 VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
-"""The convenience variables for registers, void."""
 
 
 def walk(session: Session) -> Walk:

@@ -37,10 +37,10 @@ class SymbolFile(NamedTuple):
     """A file that the debugger has symbols of."""
 
     path: str
+    # What is added to the addresses in it.
     offset: int
-    """What is added to the addresses in it."""
+    # Whether it is the program rather than what was added to it.
     is_main: bool
-    """Whether it is the program rather than what was added to it."""
 
 
 class ReplayPlaces(Places, Locations, Protocol):

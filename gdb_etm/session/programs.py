@@ -11,10 +11,10 @@ from gdb_etm.errors import CommandError, ImageError
 from gdb_etm.program.image import Program, load_constants, load_elf
 from gdb_etm.session.captures import with_images
 
+# Less than one byte in so many may differ: breakpoints, and what a kernel patches in its own code.
 _FEW = 16
-"""Less than one byte in so many may differ: breakpoints, and what a kernel patches in its own code."""
+# Bytes shown of either.
 _SHOWN = 4
-"""Bytes shown of either."""
 
 
 def named_files(paths: Iterable[str]) -> List[str]:
@@ -54,16 +54,16 @@ class Difference(NamedTuple):
     """How a program's code differs from what a snapshot holds."""
 
     path: str
+    # Where the snapshot's bytes are from.
     image: str
-    """Where the snapshot's bytes are from."""
+    # Of the first byte that differs.
     address: int
-    """Of the first byte that differs."""
+    # What the program has there.
     code: bytes
-    """What the program has there."""
+    # What the snapshot has there.
     held: bytes
-    """What the snapshot has there."""
+    # Bytes that are the same.
     equal: int
-    """Bytes that are the same."""
     compared: int
 
     @property

@@ -7,12 +7,12 @@ import time
 from contextlib import contextmanager
 from typing import Callable, Iterator, Optional, Protocol, TextIO
 
+# Seconds before the line is shown.
 _PATIENCE = 1.0
-"""Seconds before the line is shown."""
+# Seconds between two changes of it.
 _BETWEEN = 0.2
-"""Seconds between two changes of it."""
-_ECHO = 2
 # Columns that a terminal's "^C" takes up behind the line.
+_ECHO = 2
 
 
 class Interrupted(KeyboardInterrupt):

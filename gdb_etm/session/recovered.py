@@ -18,8 +18,8 @@ _UNASKED = 20000
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 
 
+# The setting ``gdb`` that asks for this GDB's own program, started a second time.
 THIS_GDB = "auto"
-"""The setting ``gdb`` that asks for this GDB's own program, started a second time."""
 
 
 class Recovered:
@@ -33,8 +33,8 @@ class Recovered:
     def __init__(self, recovery: Recovery, asked: object, watch: Watch) -> None:
         self.recovery = recovery
         self.asked = asked
+        # Whether the user has ended the work before it was done.
         self.is_refused = False
-        """Whether the user has ended the work before it was done."""
         self._watch = watch
         self._told: Set[Finding] = set()
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gdb_etm.errors import CommandError
 
+# The core's registers.
 CORE = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr"]
-"""The core's registers."""
+# All of them; n, z, c and v are the flags in xpsr.
 NAMES = CORE + ["n", "z", "c", "v", "msp", "psp", "control"] + ["s%d" % number for number in range(32)] + ["fpscr"]
-"""All of them; n, z, c and v are the flags in xpsr."""
 _REGISTERS = "r0 to r12, sp, lr, %s, s0 to s31, fpscr" % ", ".join(NAMES[15:24])
 _ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", "ip": "r12"}
 

@@ -8,8 +8,8 @@ from typing import Optional, Tuple
 from gdb_etm.errors import CommandError
 from gdb_etm.session.numbers import check_number
 
+# First and last byte address, both included.
 Range = Tuple[int, int]
-"""First and last byte address, both included."""
 
 DATA_CHOICES = ("off", "addresses", "values", "both")
 CONTEXT_CHOICES = ("off", "id", "vmid", "both")
@@ -24,36 +24,36 @@ class TraceRequest:
     :raises CommandError: A word is none of its choices, or a number is negative.
     """
 
+    # Trace only these.
     include: Tuple[Range, ...] = ()
-    """Trace only these."""
+    # Do not trace these.
     exclude: Tuple[Range, ...] = ()
-    """Do not trace these."""
+    # Trace from the instruction at one of these byte addresses on.
     start_at: Tuple[int, ...] = ()
-    """Trace from the instruction at one of these byte addresses on."""
+    # Trace no more from the instruction at one of these byte addresses on.
     stop_at: Tuple[int, ...] = ()
-    """Trace no more from the instruction at one of these byte addresses on."""
+    # Least number of processor cycles between two cycle counts.
     cycles: Optional[int] = None
-    """Least number of processor cycles between two cycle counts."""
     timestamps: bool = False
     branch_broadcast: bool = False
     broadcast_range: Tuple[Range, ...] = ()
     no_return_stack: bool = False
+    # One of :data:`CONTEXT_CHOICES`.
     context: Optional[str] = None
-    """One of :data:`CONTEXT_CHOICES`."""
+    # Bytes of trace between two synchronisation points.
     sync_period: Optional[int] = None
-    """Bytes of trace between two synchronisation points."""
     stall: bool = False
+    # 0 to 15.
     stall_level: Optional[int] = None
-    """0 to 15."""
     overflow_prevention: bool = False
+    # One of :data:`DATA_CHOICES`.
     data: Optional[str] = None
-    """One of :data:`DATA_CHOICES`."""
     data_range: Tuple[Range, ...] = ()
     data_exclude: Tuple[Range, ...] = ()
+    # One of :data:`CONDITIONAL_CHOICES`.
     conditional: Optional[str] = None
-    """One of :data:`CONDITIONAL_CHOICES`."""
+    # One of :data:`Q_CHOICES`.
     q_elements: Optional[str] = None
-    """One of :data:`Q_CHOICES`."""
 
     def __post_init__(self) -> None:
         _check_choice("context", self.context, CONTEXT_CHOICES)

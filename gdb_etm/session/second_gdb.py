@@ -56,16 +56,16 @@ _STRING = re.compile(r'[~@]"((?:[^"\\]|\\.)*)"\Z')
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)")
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "e": "\x1b", "v": "\v"}
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_RUNS_PROGRAMS = re.compile(r"\$_shell\b")
 # A convenience function of GDB 14's.
+_RUNS_PROGRAMS = re.compile(r"\$_shell\b")
 
 
 class Answer(NamedTuple):
     """What a command printed."""
 
     lines: List[str]
+    # What went wrong, in GDB's words; None when nothing did.
     error: Optional[str] = None
-    """What went wrong, in GDB's words; None when nothing did."""
 
 
 class Shadow:

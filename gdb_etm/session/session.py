@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from gdb_etm.session.connection import Live  # imported when connecting: it takes a while
     from gdb_etm.session.second_gdb import Shadow  # imported when it is started
 
+# Captures that stay at hand.
 KEPT = 16
-"""Captures that stay at hand."""
+# Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB.
 _SUMMARY_BYTES = 1 << 16
-"""Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB."""
 _FAREWELL_SECONDS = 0.2
 # Its pipe may end a little after its socket.
 _LEFT_PROGRAMMED = (
@@ -50,36 +50,36 @@ class Session:
     def __init__(self, debugger: Debugger, meter: Optional[Meter] = None) -> None:
         self.debugger = debugger
         self._meter = meter if meter is not None else Meter()
+        # Values of ``set etm`` by name; what is absent has its default.
         self.settings: Dict[str, str] = {}
-        """Values of ``set etm`` by name; what is absent has its default."""
+        # Called when one of them was changed by other means than the debugger's.
         self.on_setting: Callable[[str], None] = lambda name: None
-        """Called when one of them was changed by other means than the debugger's."""
+        # The connection to a target with trace; None without one.
         self.live: Optional[Live] = None
-        """The connection to a target with trace; None without one."""
+        # Captures, oldest first.
         self.records: Deque[Record] = deque(maxlen=KEPT)
-        """Captures, oldest first."""
+        # The capture that history, functions and packets show.
         self.current: Optional[Record] = None
-        """The capture that history, functions and packets show."""
+        # Called about every second while something starts, with the seconds so far.
         self.progress: Callable[[float], None] = lambda seconds: None
-        """Called about every second while something starts, with the seconds so far."""
+        # What the debugger knows for walking through a history; None where it cannot.
         self.places: Optional[ReplayPlaces] = None
-        """What the debugger knows for walking through a history; None where it cannot."""
+        # What finds functions and lines by name; None where nothing does.
         self.locations: Optional[Locations] = None
-        """What finds functions and lines by name; None where nothing does."""
+        # What of the program is traced.
         self.filters = FilterSet()
-        """What of the program is traced."""
+        # What the trace unit does when events happen.
         self.events = EventSet()
-        """What the trace unit does when events happen."""
+        # What was wished at the last ``etm start``.
         self.request = TraceRequest()
-        """What was wished at the last ``etm start``."""
+        # The debugger's connection to a snapshot that is replayed, as it describes it; None without one.
         self.replays: Optional[str] = None
-        """The debugger's connection to a snapshot that is replayed, as it describes it; None without one."""
+        # The process that replays it, as long as we hold its standard input.
         self.replayer: Optional[Popen[str]] = None
-        """The process that replays it, as long as we hold its standard input."""
+        # The second GDB, which prints values of the past; None until it is needed.
         self.shadow: Optional[Shadow] = None
-        """The second GDB, which prints values of the past; None until it is needed."""
+        # The histories whose registers and memory were worked out, the newest last.
         self.worked_out: List[Decoded] = []
-        """The histories whose registers and memory were worked out, the newest last."""
         self._anchors = Anchors(debugger, self._special)
         self._due: Optional[Callable[[], None]] = None
         # Programs the trace unit anew at the next halt.

@@ -16,10 +16,10 @@ class Loaded(NamedTuple):
     """What came of a snapshot folder."""
 
     records: List[Record]
+    # What the debugger said of the program files.
     lines: List[str]
-    """What the debugger said of the program files."""
+    # What to know of the captures.
     notes: List[str]
-    """What to know of the captures."""
 
 
 def save(session: Session, record: Record, path: str, replace: bool) -> List[str]:

@@ -12,6 +12,7 @@ from gdb_etm.session.request import Range
 
 SWITCH = ("off", "on")
 RETURN_STACK = {"auto": None, "on": True, "off": False}
+# What each setting is until it is changed.
 DEFAULTS = {
     "cycle-count": "off",
     "timestamps": "off",
@@ -25,22 +26,21 @@ DEFAULTS = {
     "conditional": "off",
     "q-elements": "off",
 }
-"""What each setting is until it is changed."""
 
 
 class TraceSettings(NamedTuple):
     """The settings, converted."""
 
+    # Least number of processor cycles between two cycle counts.
     cycle_count: Optional[int]
-    """Least number of processor cycles between two cycle counts."""
     timestamps: bool
+    # None: if the unit can.
     return_stack: Optional[bool]
-    """None: if the unit can."""
+    # off, on, or locations.
     branch_broadcast: str
-    """off, on, or locations."""
     context: str
+    # Bytes between two synchronisation points; None: to suit the buffer.
     sync_bytes: Optional[int]
-    """Bytes between two synchronisation points; None: to suit the buffer."""
     stall: bool
     stall_level: Optional[int]
     overflow_prevention: bool

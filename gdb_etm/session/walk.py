@@ -22,10 +22,10 @@ class Arguments(NamedTuple):
     """A function's arguments in one of its frames."""
 
     function: str
+    # Names and values.
     text: str
-    """Names and values."""
+    # What they rest on, where that is not everything exact.
     mark: str
-    """What they rest on, where that is not everything exact."""
 
 
 class Variables(Protocol):
@@ -58,8 +58,8 @@ class Walk:
     ) -> None:
         self.places = places
         self.cursor = Cursor(history, calls, places)
+        # File and line of the last source line that ``etm list`` showed since the last move.
         self.listed: Optional[Tuple[str, int]] = None
-        """File and line of the last source line that ``etm list`` showed since the last move."""
         self._history = history
         self._is_live = is_live
         self._variables = variables

@@ -11,24 +11,21 @@ from gdb_etm.files import plain
 from gdb_etm.snapshot.folder import Folder, Missing
 from gdb_etm.snapshot.ini import Entry, IniFile, Section
 
+# Section, and key in it, that names the dumps that hold what the program had changed by the time of the capture.
+#
+# Others pass over it; OpenCSD reads no snapshot with a key that it does not know in the section of a dump.
 STATE_KEY = "state", "dumps"
-"""Section, and key in it, that names the dumps that hold what the program had changed by the time of the capture.
 
-Others pass over it; OpenCSD reads no snapshot with a key that it does not know in the section of a dump.
-"""
-
+# Section of a core's file with its registers when the run began that the trace tells of; dumps of its memory at that
+# time are sections whose names begin with :data:`BEGIN_DUMP`.
 BEGIN = "begin"
-"""Section of a core's file with its registers when the run began that the trace tells of; dumps of its memory at that
-time are sections whose names begin with :data:`BEGIN_DUMP`.
-"""
 
 BEGIN_DUMP = "begin_dump"
 
+# Section of a trace source's file with what the numbers of the events in its trace mean, percent-encoded.
+#
+# Others pass over it, too.
 EVENTS = "events"
-"""Section of a trace source's file with what the numbers of the events in its trace mean, percent-encoded.
-
-Others pass over it, too.
-"""
 
 _EVENT = re.compile(r"[0-9]\Z")
 
@@ -37,18 +34,18 @@ class Device(NamedTuple):
     """One device file, read."""
 
     name: str
+    # Its class, in lower case: ``"core"``, ``"trace_source"`` or another.
     kind: str
-    """Its class, in lower case: ``"core"``, ``"trace_source"`` or another."""
+    # Empty for devices of other classes.
     type: str
-    """Empty for devices of other classes."""
     registers: Dict[str, int]
+    # All memory that was dumped.
     images: Tuple[MemoryImage, ...]
-    """All memory that was dumped."""
+    # That of it which the program changes.
     memory: Tuple[MemoryImage, ...]
-    """That of it which the program changes."""
     notes: Tuple[str, ...]
+    # What the numbers of events mean.
     marks: Tuple[Tuple[int, str], ...]
-    """What the numbers of events mean."""
     begin: Optional[Beginning]
 
 

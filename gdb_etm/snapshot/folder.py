@@ -16,13 +16,13 @@ from gdb_etm.snapshot.ini import Entry, IniFile, parse_ini
 
 ROOT_FILE = "snapshot.ini"
 
+# The most that is read from one folder, in bytes: far more than any trace buffer with its program.
 MAX_BYTES = 1 << 30
-"""The most that is read from one folder, in bytes: far more than any trace buffer with its program."""
+# Pieces of memory, and trace buffers, that are read from one folder.
 MAX_DUMPS = 1 << 12
-"""Pieces of memory, and trace buffers, that are read from one folder."""
 _MAX_INI_BYTES = 1 << 22
+# Lines of all ini files.
 _MAX_LINES = 1 << 17
-"""Lines of all ini files."""
 
 _MAGIC = (
     (b"\x7fELF", "it is an ELF file, and no snapshot folder; name it with --elf, behind the folder"),
@@ -50,10 +50,10 @@ class Folder:
             path = os.path.dirname(path) or "."
         _check_folder(path)
         self.path = path
+        # What files held when they were written, by their names, as far as the snapshot says it.
         self.sizes: Dict[str, int] = {}
-        """What files held when they were written, by their names, as far as the snapshot says it."""
+        # Of the files that were opened.
         self.names: List[str] = []
-        """Of the files that were opened."""
         self._root = os.path.realpath(path)
         self._bytes_left = MAX_BYTES
         self._dumps_left = MAX_DUMPS

@@ -14,10 +14,10 @@ from gdb_etm.errors import SnapshotError
 from gdb_etm.files import plain
 
 _COMMENT = re.compile("[;#].*")
+# Bounded, because a vector register is at most 2048 bits and long numbers are slow to convert.
 _NUMBER = re.compile("0[xX][0-9a-fA-F]{1,600}|[0-9]{1,600}")
-"""Bounded, because a vector register is at most 2048 bits and long numbers are slow to convert."""
+# Of one file: twice what a file with as many dumps as are read from one folder needs.
 _MAX_SECTIONS = 1 << 13
-"""Of one file: twice what a file with as many dumps as are read from one folder needs."""
 
 
 class Entry(NamedTuple):

@@ -20,11 +20,10 @@ from gdb_etm.snapshot.folder import ROOT_FILE, Folder
 from gdb_etm.snapshot.ini import IniFile
 from gdb_etm.snapshot.trace import read_buffers, read_sources
 
+# Section of ``snapshot.ini`` with how many bytes each file holds: what was cut since then is not read.
+#
+# Others pass over it, too.
 SIZES = "sizes"
-"""Section of ``snapshot.ini`` with how many bytes each file holds: what was cut since then is not read.
-
-Others pass over it, too.
-"""
 
 _MAX_DEVICES = 1 << 10
 

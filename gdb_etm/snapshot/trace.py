@@ -10,13 +10,13 @@ from gdb_etm.snapshot.devices import Device
 from gdb_etm.snapshot.folder import Folder
 from gdb_etm.snapshot.ini import Entry, IniFile, Section
 
+# Keys in a buffer's section, and their value, that say that the trace unit was told to leave nothing out, and that the
+# debugger changed nothing while cores were halted in between.
 OMITTED_KEY, CHANGED_KEY, NOTHING = "omitted", "changed", "nothing"
-"""Keys in a buffer's section, and their value, that say that the trace unit was told to leave nothing out, and that the
-debugger changed nothing while cores were halted in between."""
 
 _MAX_BUFFERS = 1 << 6
+# So many unknown devices are named in a note.
 _TOLD = 4
-"""So many unknown devices are named in a note."""
 
 # Device types of trace sources are a protocol name and, mostly, a version: "ETM4.2", "PTM1.1".
 _PROTOCOLS = (("etm4", "etmv4"), ("etm3", "etmv3"), ("ptm1", "ptm"), ("pft1", "ptm"))

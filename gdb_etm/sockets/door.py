@@ -29,16 +29,16 @@ _HEARD_BYTES = 1 << 12
 class Greeting(NamedTuple):
     """What a client says first."""
 
+    # Matches the beginning of what it says, once it may be let in.
     whole: "re.Pattern[bytes]"
-    """Matches the beginning of what it says, once it may be let in."""
+    # Matches all that it may have said before that.
     part: "re.Pattern[bytes]"
-    """Matches all that it may have said before that."""
 
 
+# GDB's: a packet or an interrupt.
 REMOTE_PROTOCOL = Greeting(re.compile(rb"[+-]*[$\x03]"), re.compile(rb"[+-]*\Z"))
-"""GDB's: a packet or an interrupt."""
+# A line of 255 characters at most that begins as a JSON object does.
 JSON_LINE = Greeting(re.compile(rb"\{[^\n]*\n"), re.compile(rb"(\{[^\n]*)?\Z"))
-"""A line of 255 characters at most that begins as a JSON object does."""
 
 
 class _Guest:
@@ -84,8 +84,8 @@ class Door:
         self._listener = listener
         self._greeting = greeting
         self._guests: List[_Guest] = []
+        # What reaches it, as GDB's ``target remote`` takes it.
         self.where = listener.where
-        """What reaches it, as GDB's ``target remote`` takes it."""
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when somebody comes."""

@@ -34,8 +34,8 @@ class Listener:
     """
 
     def __init__(self, listener: socket.socket, where: str, folder: Optional[str] = None) -> None:
+        # What reaches it, as GDB's ``target remote`` takes it: a path, or ``localhost:PORT``.
         self.where = where
-        """What reaches it, as GDB's ``target remote`` takes it: a path, or ``localhost:PORT``."""
         self._socket = listener
         self._folder = folder
         self._is_checked = can_tell(listener)

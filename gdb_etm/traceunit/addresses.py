@@ -8,10 +8,10 @@ from typing import NamedTuple
 class AddressRange(NamedTuple):
     """Program memory from ``first`` to ``last``, both included."""
 
+    # Address of the first instruction.
     first: int
-    """Address of the first instruction."""
+    # Address of the last byte, or of the last instruction's first byte.
     last: int
-    """Address of the last byte, or of the last instruction's first byte."""
 
     def __str__(self) -> str:
         return "0x%08x-0x%08x" % (self.first, self.last)

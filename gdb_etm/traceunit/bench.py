@@ -24,10 +24,10 @@ class Written(NamedTuple):
 
     before: int
     value: int
+    # What the register holds now; None where it cannot be read.
     after: Optional[int]
-    """What the register holds now; None where it cannot be read."""
+    # Whether the unit's next plan writes it again.
     is_kept: bool
-    """Whether the unit's next plan writes it again."""
 
 
 class Bench:
@@ -38,8 +38,8 @@ class Bench:
 
     def __init__(self, session: TraceSession) -> None:
         self._session = session
+        # From the processor to the buffer.
         self.parts: Tuple[Part, ...] = tuple(_parts(session))
-        """From the processor to the buffer."""
         self._present: Optional[FrozenSet[str]] = None
 
     @property

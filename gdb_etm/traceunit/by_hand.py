@@ -15,13 +15,13 @@ class Kept(NamedTuple):
     """What of a word was written by hand."""
 
     register: Register
+    # The lowest of the register's bits that the word holds: 0 or 32.
     shift: int
-    """The lowest of the register's bits that the word holds: 0 or 32."""
     value: int
+    # The bits that were written.
     mask: int
-    """The bits that were written."""
+    # Those of them that did not take the value.
     lost: int = 0
-    """Those of them that did not take the value."""
 
     @property
     def offset(self) -> int:

@@ -25,8 +25,8 @@ class Block(NamedTuple):
     """What a comparator is to match."""
 
     first: int
+    # In bytes: a power of two, of which the address is a multiple.
     size: int
-    """In bytes: a power of two, of which the address is a multiple."""
     why: str
     access: Access = Access.EITHER
     is_data: bool = False
@@ -40,11 +40,11 @@ class Block(NamedTuple):
 class Comparators(NamedTuple):
     """The comparators of a DWT that are free for a trace unit."""
 
+    # Their numbers, in the order in which they are taken: a debugger takes the first ones.
     free: Tuple[int, ...]
-    """Their numbers, in the order in which they are taken: a debugger takes the first ones."""
     is_v8: bool
+    # Bytes of the largest block that each of them matches, of instructions.
     largest: int
-    """Bytes of the largest block that each of them matches, of instructions."""
 
     @property
     def words(self) -> str:

@@ -12,10 +12,10 @@ from typing import NamedTuple, Optional, Sequence, Tuple, Union
 
 from gdb_etm.traceunit.addresses import AddressRange
 
+# Counters have 16 bits in every architecture (IHI 0064, 4.2.1; IHI 0014Q, 2.9).
 LARGEST_COUNT = 0xFFFF
-"""Counters have 16 bits in every architecture (IHI 0064, 4.2.1; IHI 0014Q, 2.9)."""
+# States of the largest sequencer, from 0; ETMv3 and PTM have three (IHI 0064, 4.2.2; IHI 0014Q, 2.10).
 STATES = 4
-"""States of the largest sequencer, from 0; ETMv3 and PTM have three (IHI 0064, 4.2.2; IHI 0014Q, 2.10)."""
 
 
 class Event:
@@ -43,12 +43,12 @@ class DataValue(NamedTuple):
     """A value to compare loads and stores with."""
 
     value: int
+    # Bytes: 1, 2, 4 or 8.
     size: int = 4
-    """Bytes: 1, 2, 4 or 8."""
+    # Bits of the value that may be anything.
     ignored: int = 0
-    """Bits of the value that may be anything."""
+    # Whether another value is waited for, and not this one.
     differs: bool = False
-    """Whether another value is waited for, and not this one."""
 
     def __str__(self) -> str:
         mask = "" if not self.ignored else " ignoring 0x%x" % self.ignored
@@ -80,8 +80,8 @@ class ExecutedIn(Event):
 class Accessed(Event):
     """Data at an address, or anywhere in a range, is loaded or stored."""
 
+    # Of a single address both ends are that.
     where: AddressRange
-    """Of a single address both ends are that."""
     access: Access = Access.EITHER
     value: Optional[DataValue] = None
 
@@ -159,8 +159,8 @@ class Committed(Event):
     """
 
     of: Tuple[Event, ...]
+    # Whether it is so each time, rather than the first time only.
     again: bool = False
-    """Whether it is so each time, rather than the first time only."""
 
     def __str__(self) -> str:
         members = " or ".join(map(str, self.of))
@@ -248,10 +248,10 @@ class Trace:
 class Mark:
     """Put an event packet into the trace."""
 
+    # Which event of the unit's; None: one that is free.
     number: Optional[int] = None
-    """Which event of the unit's; None: one that is free."""
+    # In the data stream as well.
     in_data: bool = False
-    """In the data stream as well."""
 
     def __str__(self) -> str:
         return "mark" if self.number is None else "mark %d" % self.number
@@ -300,8 +300,8 @@ class NextState:
     """Take the sequencer from a state to another, if it is in the first."""
 
     source: int
+    # A neighbour of it; in an ETMv3 or a PTM any other state.
     target: int
-    """A neighbour of it; in an ETMv3 or a PTM any other state."""
 
     def __str__(self) -> str:
         return "next-state %d-%d" % (self.source, self.target)
@@ -323,8 +323,8 @@ class Rule(NamedTuple):
 
     when: Event
     do: Action
+    # The event in the user's words; empty: as it prints.
     text: str = ""
-    """The event in the user's words; empty: as it prints."""
 
     def __str__(self) -> str:
         return "on %s do %s" % (self.text or self.when, self.do)

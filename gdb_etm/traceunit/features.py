@@ -14,8 +14,8 @@ class Feature(NamedTuple):
 
     topic: str
     words: str
+    # The identification fields that it comes from, such as ``"TRCIDR4.NUMACPAIRS"``.
     fields: Tuple[str, ...]
-    """The identification fields that it comes from, such as ``"TRCIDR4.NUMACPAIRS"``."""
 
 
 def features(identification: Identification) -> Iterator[Feature]:

@@ -15,26 +15,26 @@ class Management(NamedTuple):
     """An architecture's own registers and fields."""
 
     power_control: Register
+    # The field of ``power_control`` that asks for power.
     power_request: str
-    """The field of ``power_control`` that asks for power."""
+    # Reading it clears ``power_loss``.
     power_status: Register
-    """Reading it clears ``power_loss``."""
+    # The field of ``power_status`` that tells of power.
     power: str
-    """The field of ``power_status`` that tells of power."""
+    # The field of ``power_status`` that tells of a loss of power.
     power_loss: str
-    """The field of ``power_status`` that tells of a loss of power."""
+    # The OS Lock, which 0 opens.
     lock_access: Register
-    """The OS Lock, which 0 opens."""
+    # What closes it.
     lock_key: int
-    """What closes it."""
     lock_status: Register
+    # The field of ``lock_status`` that tells whether it is closed.
     locked: str
-    """The field of ``lock_status`` that tells whether it is closed."""
+    # The fields of ``lock_status`` that are all 0 where there is no OS Lock.
     lock_models: Tuple[str, ...]
-    """The fields of ``lock_status`` that are all 0 where there is no OS Lock."""
     integration: Register
     claim_set: Register
     claim_clear: Register
     authentication: Register
+    # Names of the registers by which a session holds a unit.
     held_by: FrozenSet[str]
-    """Names of the registers by which a session holds a unit."""

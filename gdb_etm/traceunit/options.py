@@ -35,14 +35,14 @@ __all__ = ["AddressRange", "Conditionals", "DataTrace", "Exceptions", "Level", "
 class Exceptions(Enum):
     """What of exceptions is traced, beside what addresses, start and stop points choose."""
 
+    # Handlers are code like any other; an exception is told if what ran just before it was traced.
     AS_OTHERS = "as others"
-    """Handlers are code like any other; an exception is told if what ran just before it was traced."""
+    # The same, and resets and system errors are told even where nothing around them is traced.
     ON = "on"
-    """The same, and resets and system errors are told even where nothing around them is traced."""
+    # Nothing that handlers run.
     OFF = "off"
-    """Nothing that handlers run."""
+    # Nothing but what handlers run.
     ONLY = "only"
-    """Nothing but what handlers run."""
 
 
 class DataTrace(Enum):
@@ -73,8 +73,8 @@ class Conditionals(Enum):
     OFF = "off"
     LOADS = "loads"
     STORES = "stores"
+    # Loads and stores.
     BOTH = "both"
-    """Loads and stores."""
     ALL = "all"
 
     def __bool__(self) -> bool:
@@ -85,10 +85,10 @@ class QElements(Enum):
     """Whether the unit may say that something ran without saying which way."""
 
     OFF = "off"
+    # Always with the number of instructions.
     COUNTS = "counts"
-    """Always with the number of instructions."""
+    # With or without it.
     ON = "on"
-    """With or without it."""
 
     def __bool__(self) -> bool:
         return self is not QElements.OFF
@@ -97,8 +97,8 @@ class QElements(Enum):
 class Level(NamedTuple):
     """An exception level in one security state."""
 
+    # 0 to 3; of a Cortex-M 0 is Thread mode and 3 Handler mode.
     number: int
-    """0 to 3; of a Cortex-M 0 is Thread mode and 3 Handler mode."""
     nonsecure: bool = False
 
     def __str__(self) -> str:
@@ -112,65 +112,65 @@ class TraceOptions:
     :raises ValueError: A value makes no sense whatever the unit.
     """
 
+    # Trace ID on the trace bus, 0x01 to 0x6F; must be no other source's.  The data stream has the next one.
     trace_id: int = 0x10
-    """Trace ID on the trace bus, 0x01 to 0x6F; must be no other source's.  The data stream has the next one."""
+    # Leave out return addresses that the decoder can work out; None: if the unit can.
     return_stack: Optional[bool] = None
-    """Leave out return addresses that the decoder can work out; None: if the unit can."""
+    # Least number of processor cycles between two cycle counts; None: none are traced.
     cycle_count: Optional[int] = None
-    """Least number of processor cycles between two cycle counts; None: none are traced."""
+    # With data trace they are on anyway: without them the two streams cannot be put together.
     timestamps: bool = False
-    """With data trace they are on anyway: without them the two streams cannot be put together."""
     context_id: bool = False
     vmid: bool = False
+    # Trace the target address of every taken branch.
     branch_broadcast: bool = False
-    """Trace the target address of every taken branch."""
+    # Do so only for branches in these; empty: for all.
     broadcast_ranges: Tuple[AddressRange, ...] = ()
-    """Do so only for branches in these; empty: for all."""
+    # Bytes of trace between two synchronisation points, a power of two; None: to suit the buffer.
     sync_bytes: Optional[int] = None
-    """Bytes of trace between two synchronisation points, a power of two; None: to suit the buffer."""
+    # Trace only these; empty: everything.
     include: Tuple[AddressRange, ...] = ()
-    """Trace only these; empty: everything."""
+    # Do not trace these, even where they are included.
     exclude: Tuple[AddressRange, ...] = ()
-    """Do not trace these, even where they are included."""
+    # Trace from the instruction at one of these addresses on; empty: from the beginning.
     start_at: Tuple[int, ...] = ()
-    """Trace from the instruction at one of these addresses on; empty: from the beginning."""
+    # Trace no more from the instruction at one of these addresses on, until the next of ``start_at``.
     stop_at: Tuple[int, ...] = ()
-    """Trace no more from the instruction at one of these addresses on, until the next of ``start_at``."""
+    # Whether exception handlers are traced, where the unit tells them from other code.
     exceptions: Exceptions = Exceptions.AS_OTHERS
-    """Whether exception handlers are traced, where the unit tells them from other code."""
+    # Trace Secure code.
     secure: bool = True
-    """Trace Secure code."""
+    # Trace Non-secure code.
     nonsecure: bool = True
-    """Trace Non-secure code."""
+    # Trace only what runs at one of these exception levels; empty: any.
     levels: Tuple[Level, ...] = ()
-    """Trace only what runs at one of these exception levels; empty: any."""
+    # Trace only what runs with one of these Context IDs; empty: any.
     contexts: Tuple[int, ...] = ()
-    """Trace only what runs with one of these Context IDs; empty: any."""
+    # Stall the processor when the unit's FIFO is nearly full, rather than lose trace.
     stall: bool = False
-    """Stall the processor when the unit's FIFO is nearly full, rather than lose trace."""
+    # How soon, from 0, which stalls least, to 15, which loses least; None: of an ETMv4 15, else with half of the FIFO
+    # free.
     stall_level: Optional[int] = None
-    """How soon, from 0, which stalls least, to 15, which loses least; None: of an ETMv4 15, else with half of the FIFO
-    free."""
+    # Have the unit do what it can so that its FIFO never overflows, whatever the processor loses by it.
     overflow_prevention: bool = False
-    """Have the unit do what it can so that its FIFO never overflows, whatever the processor loses by it."""
+    # What of each load and store is traced, those of exceptions included where the unit can.
     data: DataTrace = DataTrace.OFF
-    """What of each load and store is traced, those of exceptions included where the unit can."""
+    # Trace only loads and stores at these addresses; empty: all.
     data_include: Tuple[AddressRange, ...] = ()
-    """Trace only loads and stores at these addresses; empty: all."""
+    # Do not trace loads and stores at these addresses, even where they are included.
     data_exclude: Tuple[AddressRange, ...] = ()
-    """Do not trace loads and stores at these addresses, even where they are included."""
+    # Whose condition is traced; branches' always is.
     conditional: Conditionals = Conditionals.OFF
-    """Whose condition is traced; branches' always is."""
+    # Fewer bytes for less knowledge: what ran between two known places may stay unknown.
     q_elements: QElements = QElements.OFF
-    """Fewer bytes for less knowledge: what ran between two known places may stay unknown."""
+    # What is done when events happen.  Several rules of one action: any of their events does it.
     rules: Tuple[Rule, ...] = ()
-    """What is done when events happen.  Several rules of one action: any of their events does it."""
+    # How counters begin that the rules use.
     counters: Tuple[Counter, ...] = ()
-    """How counters begin that the rules use."""
+    # The state in which the sequencer begins, if rules use it.
     first_state: int = 0
-    """The state in which the sequencer begins, if rules use it."""
+    # How much of the buffer is filled after the trigger, in percent, if a rule triggers.
     trigger_position: int = 50
-    """How much of the buffer is filled after the trigger, in percent, if a rule triggers."""
 
     def __post_init__(self) -> None:
         # 0x00 and 0x70 to 0x7F are reserved on the trace bus (CoreSight Architecture v3.0, D4.2).

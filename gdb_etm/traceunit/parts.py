@@ -16,8 +16,8 @@ from gdb_etm.registers.page import Page, Register
 class Role(Enum):
     """What a part is on the path."""
 
+    # Belongs to the processor, and to its debugger.
     PROCESSOR = "processor"
-    """Belongs to the processor, and to its debugger."""
     UNIT = "trace unit"
     LINK = "funnel"
     SINK = "trace buffer"
@@ -26,10 +26,10 @@ class Role(Enum):
 class Part(NamedTuple):
     """One component on the path."""
 
+    # What stands before the dot in ``ETF.STS``.
     name: str
-    """What stands before the dot in ``ETF.STS``."""
+    # Kind and version, such as ``"ETMv4.2"``.
     title: str
-    """Kind and version, such as ``"ETMv4.2"``."""
     role: Role
     page: Page
     registers: Borrowed
@@ -50,19 +50,19 @@ class Difference(NamedTuple):
 
     part: Part
     register: Register
+    # The lowest of the register's bits that the word holds: 0 or 32.
     shift: int
-    """The lowest of the register's bits that the word holds: 0 or 32."""
     planned: int
     found: int
+    # The bits that were compared.
     mask: int
-    """The bits that were compared."""
 
 
 class Comparison(NamedTuple):
     """A plan held against the hardware."""
 
+    # Number of words compared.
     compared: int
-    """Number of words compared."""
     differences: Tuple[Difference, ...]
 
 

@@ -16,29 +16,29 @@ __all__ = ["Plan", "RegisterChange", "RegisterPoll", "RegisterWrite", "Step", "T
 class Taken(NamedTuple):
     """A comparator, or a pair of them, that a filter or an event takes."""
 
+    # What it does: ``"include"``, ``"exclude"``, ``"start"``, ``"stop"``, ``"data"``, ``"context"`` or ``"event"``.
     use: str
-    """What it does: ``"include"``, ``"exclude"``, ``"start"``, ``"stop"``, ``"data"``, ``"context"`` or ``"event"``."""
+    # What it compares with; of a single address or a Context ID both ends are that.
     where: AddressRange
-    """What it compares with; of a single address or a Context ID both ends are that."""
+    # Which one it is, such as ``"pair 3"``.
     name: str
-    """Which one it is, such as ``"pair 3"``."""
 
 
 class Plan(NamedTuple):
     """Steps in the order in which they must be made."""
 
     steps: Tuple[Step, ...]
+    # Bytes of trace between two synchronisation points under this plan; 0: none, or nothing is planned.
     sync_bytes: int = 0
-    """Bytes of trace between two synchronisation points under this plan; 0: none, or nothing is planned."""
     return_stack: bool = False
+    # What the user should know about what was asked for, one line each.
     notes: Tuple[str, ...] = ()
-    """What the user should know about what was asked for, one line each."""
+    # Writes to the processor's DWT, whose comparators stand in for the unit's own; made before the steps.
     dwt: Tuple[RegisterWrite, ...] = ()
-    """Writes to the processor's DWT, whose comparators stand in for the unit's own; made before the steps."""
+    # Which comparators filters and events take.
     taken: Tuple[Taken, ...] = ()
-    """Which comparators filters and events take."""
+    # What the numbers of the event packets in the trace mean.
     marks: Tuple[Tuple[int, str], ...] = ()
-    """What the numbers of the event packets in the trace mean."""
 
     @property
     def writes(self) -> List[RegisterWrite]:

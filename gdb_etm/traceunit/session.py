@@ -51,12 +51,12 @@ class TraceSession:
         self.unit: TraceUnit = make_unit(path.source, deadline, path.dwt)
         self.sink: Sink = _make_sink(path.sink, deadline)
         self.state = State.READY
+        # How the unit is programmed; None before the first start.
         self.plan: Optional[Plan] = None
-        """How the unit is programmed; None before the first start."""
+        # What was asked for at the last start; None before the first.
         self.options: Optional[TraceOptions] = None
-        """What was asked for at the last start; None before the first."""
+        # Registers of the unit that were written by hand, which every plan leaves as they are.
         self.by_hand = ByHand()
-        """Registers of the unit that were written by hand, which every plan leaves as they are."""
         self._setup = SinkSetup()
         self._links = [Funnel(link.component.port, link.component.address, link.inputs) for link in path.links]
         self._scs = None if path.scs is None else Borrowed(path.scs.port, path.scs.address)

@@ -13,13 +13,13 @@ class UnitStatus(NamedTuple):
     """A trace unit at a moment."""
 
     enabled: bool
+    # All trace has left it.
     idle: bool
-    """All trace has left it."""
     powered: bool
+    # None where there is no OS Lock.
     os_locked: Optional[bool]
-    """None where there is no OS Lock."""
+    # By a debugger: us.
     claimed: bool
-    """By a debugger: us."""
 
 
 class State(Enum):
@@ -37,11 +37,11 @@ class SessionStatus(NamedTuple):
     state: State
     unit: UnitStatus
     sink: SinkStatus
+    # Of the buffer, in bytes.
     size: int
-    """Of the buffer, in bytes."""
+    # Of each funnel on the path: bit mask of its open input ports.
     inputs: Tuple[int, ...]
-    """Of each funnel on the path: bit mask of its open input ports."""
+    # DEMCR.TRCENA; None where there is no such register.
     trace_enabled: Optional[bool]
-    """DEMCR.TRCENA; None where there is no such register."""
+    # How the unit is programmed; None before the first start.
     plan: Optional[Plan]
-    """How the unit is programmed; None before the first start."""

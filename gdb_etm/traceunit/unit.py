@@ -35,8 +35,8 @@ class TraceUnit(ABC):
     :param dwt: The processor's DWT, if that is a Cortex-M.
     """
 
+    # The registers that all architectures have, by this one's names.
     management: ClassVar[Management]
-    """The registers that all architectures have, by this one's names."""
 
     def __init__(self, registers: Borrowed, deadline: Deadline, dwt: Optional[Component]) -> None:
         self._registers = registers

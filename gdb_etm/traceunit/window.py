@@ -41,19 +41,19 @@ class Wanted(NamedTuple):
     rules: Tuple[Rule, ...] = ()
     counters: Tuple[Counter, ...] = ()
     first_state: int = 0
+    # When to trace.
     view: Event = ALWAYS
-    """When to trace."""
 
 
 class Window(NamedTuple):
     """When the trace is on."""
 
+    # All rules but those that the start/stop block carries out.
     wanted: Wanted
-    """All rules but those that the start/stop block carries out."""
     start_at: Tuple[int, ...]
     stop_at: Tuple[int, ...]
+    # Comparators of the processor that start the trace.
     watched_start: Tuple[int, ...] = ()
-    """Comparators of the processor that start the trace."""
     watched_stop: Tuple[int, ...] = ()
 
     @property
@@ -71,10 +71,10 @@ class Memory(NamedTuple):
     """What a unit has that can remember whether the trace is on."""
 
     sequencer: bool
+    # A counter that no rule uses; None if there is none.
     spare: Optional[int]
-    """A counter that no rule uses; None if there is none."""
+    # The identification field that says what is missing, with its value: ``"TRCIDR5.NUMCNTR is 0"``.
     missing: str
-    """The identification field that says what is missing, with its value: ``"TRCIDR5.NUMCNTR is 0"``."""
 
 
 def plan_window(options: TraceOptions, memory: Memory) -> Window:

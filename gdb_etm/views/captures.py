@@ -14,8 +14,8 @@ class CaptureRow(NamedTuple):
     number: int
     is_current: bool
     capture: Capture
+    # Executed instructions in it; negative while nobody has looked.
     instructions: int
-    """Executed instructions in it; negative while nobody has looked."""
     origin: str
 
 

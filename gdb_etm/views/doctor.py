@@ -10,12 +10,12 @@ from gdb_etm.views.text import align, plural
 class CheckRow(NamedTuple):
     """One check."""
 
+    # ``"ok"``, ``"bad"`` or ``"unknown"``.
     verdict: str
-    """``"ok"``, ``"bad"`` or ``"unknown"``."""
     subject: str
     proof: str
+    # What to do; empty where nothing is to be done.
     advice: str
-    """What to do; empty where nothing is to be done."""
 
 
 def verdict_lines(rows: Sequence[CheckRow]) -> Iterator[str]:

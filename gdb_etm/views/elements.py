@@ -20,8 +20,8 @@ from gdb_etm.protocols.elements import (
 from gdb_etm.protocols.packet import Packet
 
 Value = Union[str, int, bool, None]
+# What a line can tell of: of the instruction stream, or a load or store of the data stream.
 Element = Union[Range, Event, Condition, Owned]
-"""What a line can tell of: of the instruction stream, or a load or store of the data stream."""
 
 
 def element_object(trace_id: int, offset: int, element: Element) -> Dict[str, Value]:

@@ -12,12 +12,12 @@ class EventLine(NamedTuple):
     """What is shown of one rule."""
 
     number: int
+    # As the user said it.
     event: str
-    """As the user said it."""
     action: str
     ranges: Sequence[Tuple[int, int]]
+    # Which comparators and which event; empty when that is not known, or none.
     takes: str
-    """Which comparators and which event; empty when that is not known, or none."""
 
 
 class CounterLine(NamedTuple):
@@ -26,12 +26,12 @@ class CounterLine(NamedTuple):
     number: int
     value: int
     reload: int
+    # What it does at zero.
     goes_on: str
-    """What it does at zero."""
+    # What makes it go down.
     counts: str
-    """What makes it go down."""
+    # What makes it reload.
     reloads: str
-    """What makes it reload."""
 
 
 def event_lines(rows: Sequence[EventLine], with_takes: bool) -> List[str]:

@@ -13,14 +13,14 @@ class FilterRow(NamedTuple):
     """What is shown of one filter."""
 
     number: int
+    # As the user said it.
     what: str
-    """As the user said it."""
     ranges: Sequence[Tuple[int, int]]
     points: Sequence[int]
+    # What is shown where there are no addresses.
     meaning: str
-    """What is shown where there are no addresses."""
+    # Which comparators; empty when that is not known.
     takes: str
-    """Which comparators; empty when that is not known."""
 
 
 def place_text(ranges: Sequence[Tuple[int, int]], points: Sequence[int]) -> str:

@@ -13,13 +13,13 @@ class FunctionRow(NamedTuple):
     """An entry of the call history, with what the debugger knows of it."""
 
     entry: Entry
+    # Source file of a segment; empty when unknown or unwanted.
     path: str
-    """Source file of a segment; empty when unknown or unwanted."""
+    # Lowest source line that ran, where ``path`` is known.
     first_line: int
-    """Lowest source line that ran, where ``path`` is known."""
     last_line: int
+    # More about an exception, such as where it came from; may be empty.
     note: str = ""
-    """More about an exception, such as where it came from; may be empty."""
 
 
 def function_lines(rows: Iterable[FunctionRow], calls: bool, instructions: bool) -> List[str]:

@@ -25,8 +25,8 @@ class TransferRow(NamedTuple):
     """A load or store, with what the debugger knows of its address."""
 
     transfer: Transfer
+    # Such as ``"station+80"``; empty when unknown or unwanted.
     symbol: str
-    """Such as ``"station+80"``; empty when unknown or unwanted."""
     traced: DataTrace = DataTrace(True, True)
 
 
@@ -35,27 +35,27 @@ class InstructionRow(NamedTuple):
 
     number: int
     address: int
+    # Such as ``"dispatch+18"``; empty when unknown or unwanted.
     symbol: str
-    """Such as ``"dispatch+18"``; empty when unknown or unwanted."""
+    # Its bytes in memory order; empty when unwanted.
     code: bytes
-    """Its bytes in memory order; empty when unwanted."""
+    # Mnemonic, a tab, operands.
     text: str
-    """Mnemonic, a tab, operands."""
+    # Whether the target holds other code at this address now.
     doubtful: bool
-    """Whether the target holds other code at this address now."""
     time: Optional[Time] = None
     transfers: Tuple[TransferRow, ...] = ()
+    # More about it, such as that its condition failed; may be empty.
     note: str = ""
-    """More about it, such as that its condition failed; may be empty."""
 
 
 class SourceRow(NamedTuple):
     """The source line of the instructions below it."""
 
+    # Such as ``"rx.c:57"``.
     where: str
-    """Such as ``"rx.c:57"``."""
+    # None when the source is not at hand.
     text: Optional[str]
-    """None when the source is not at hand."""
 
 
 class EventRow(NamedTuple):
@@ -64,12 +64,12 @@ class EventRow(NamedTuple):
     event: Optional[Event]
     time: Optional[Time] = None
     transfers: Tuple[TransferRow, ...] = ()
+    # What an event of the trace unit's means.
     words: str = ""
-    """What an event of the trace unit's means."""
 
 
+# A BufferEnd says that the history begins here.
 Row = Union[InstructionRow, SourceRow, EventRow, BufferEnd]
-"""A BufferEnd says that the history begins here."""
 
 
 def instruction_lines(rows: Iterable[Row]) -> Iterator[str]:

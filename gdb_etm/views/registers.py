@@ -8,8 +8,8 @@ from gdb_etm.registers.page import Field, Register, Version
 from gdb_etm.views.text import align
 
 _WORD = 32
+# Fields of up to so many bits are shown in decimal.
 _DECIMAL = 7
-"""Fields of up to so many bits are shown in decimal."""
 _ACCESS = {"RW": "read and write", "RO": "read only", "WO": "write only"}
 
 

@@ -7,29 +7,29 @@ from typing import NamedTuple, Optional
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.views.text import exception_text
 
+# What GDB 13 says at both ends.
 NO_MORE = "No more reverse-execution history."
-"""What GDB 13 says at both ends."""
 
 
 class FrameRow(NamedTuple):
     """A frame with what the debugger knows of it."""
 
+    # Of the function; None when unknown.
     name: Optional[str]
-    """Of the function; None when unknown."""
     has_arguments: bool
     address: Optional[int]
+    # Whether the address is where the line begins, so that it is not shown.
     is_exact: bool
-    """Whether the address is where the line begins, so that it is not shown."""
+    # Source file as shown; empty when unknown.
     path: str
-    """Source file as shown; empty when unknown."""
     line: int
     exception: Optional[Exception_] = None
+    # Whether its call lies before the history.
     called_before: bool = False
-    """Whether its call lies before the history."""
+    # Names and values of its arguments; None where they were not worked out.
     arguments: Optional[str] = None
-    """Names and values of its arguments; None where they were not worked out."""
+    # What the arguments rest on, where that is not everything exact.
     mark: str = ""
-    """What the arguments rest on, where that is not everything exact."""
 
 
 def frame_text(row: FrameRow) -> str:

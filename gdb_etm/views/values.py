@@ -16,10 +16,10 @@ class RegisterRow(NamedTuple):
 
     name: str
     value: Value
+    # What it points to; empty when that is no matter.
     symbol: str
-    """What it points to; empty when that is no matter."""
+    # Why it is known, or not; empty when that is not to be told.
     reason: str
-    """Why it is known, or not; empty when that is not to be told."""
 
 
 def value_text(value: Value, digits: int = 8) -> str:

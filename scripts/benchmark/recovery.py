@@ -50,8 +50,8 @@ class Job(NamedTuple):
     """One window of one run."""
 
     program: str
+    # "end", "deep", or after how many instructions.
     halt: str
-    """"end", "deep", or after how many instructions."""
     window: int
     board: str
     limit: Tier
@@ -79,8 +79,8 @@ class Measured(NamedTuple):
 
     job: Job
     score: Score
+    # For 10,000 instructions.
     seconds: float
-    """For 10,000 instructions."""
     mebibytes: float
     findings: Tuple[str, ...]
 

@@ -12,18 +12,18 @@ from hypothesis.strategies import SearchStrategy
 class Check(NamedTuple):
     """One property of random arguments, and what a case of it may use."""
 
+    # ``differential``: compared with another program or with the truth; ``robust``: any input at all.
     kind: str
-    """``differential``: compared with another program or with the truth; ``robust``: any input at all."""
+    # Hypothesis strategies by name; what they give can be written as JSON.
     arguments: Mapping[str, SearchStrategy]
-    """Hypothesis strategies by name; what they give can be written as JSON."""
+    # Takes the arguments; fails when something is wrong.
     run: Callable[..., object]
-    """Takes the arguments; fails when something is wrong."""
+    # Bytes of address space that the process may have in all.
     memory: int = 2 << 30
-    """Bytes of address space that the process may have in all."""
+    # Seconds of processor time that one case may take.
     processor: int = 20
-    """Seconds of processor time that one case may take."""
+    # Seconds that one case may take, waiting included.
     seconds: int = 120
-    """Seconds that one case may take, waiting included."""
 
 
 def checks() -> Dict[str, Check]:

@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "gdb_etm" / "board" / "firmware" / "demo" / "demo.elf"
 CPUID = 0xE000ED00
 RAM = 0x20000000
+# RAM that the demo does not use.
 SPARE = 0x20060000
-"""RAM that the demo does not use."""
+# Seconds until a test gives up; nothing is asserted about time.
 PATIENCE = 20.0
-"""Seconds until a test gives up; nothing is asserted about time."""
 
 
 class ByHand(NamedTuple):
@@ -32,8 +32,8 @@ class ByHand(NamedTuple):
     control_port: int
 
 
+# Address of the handler in :func:`write_forever`'s program.
 FOREVER_TICK = 0x60
-"""Address of the handler in :func:`write_forever`'s program."""
 
 
 def write_forever(path: Path) -> Path:

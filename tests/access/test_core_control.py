@@ -13,8 +13,8 @@ from gdb_etm.access.client import Client, attach, server_arguments, start
 from gdb_etm.errors import AccessError, EtmError
 from tests.access.processes import FOREVER_TICK, PATIENCE, ByHand, start_board, wait_until
 
+# Address of the loop in :func:`write_forever`'s program: adds r3, #1; b back.
 LOOP = 0x4C
-"""Address of the loop in :func:`write_forever`'s program: adds r3, #1; b back."""
 HARDWARE_BREAKPOINTS = 8
 
 

@@ -23,8 +23,8 @@ from tests.access.processes import DEMO, FOREVER_TICK, ROOT, serve_by_hand, wait
 pytest.importorskip("unicorn")
 
 DISPATCH = 0x2F0
+# Until a run that should end by itself is given up.
 SECONDS = 60.0
-"""Until a run that should end by itself is given up."""
 
 
 def truth(path: Path) -> List[int]:

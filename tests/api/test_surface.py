@@ -20,8 +20,8 @@ from gdb_etm.session.connecting import ConnectRequest
 from gdb_etm.session.request import TraceRequest
 from tests.test_style import ROOT
 
+# Of methods; the last three are the protocol's of ``with``.
 IGNORED = {"self", "kind", "error", "where"}
-"""Of methods; the last three are the protocol's of ``with``."""
 
 
 def callables() -> Iterator[Tuple[str, Any]]:

@@ -31,10 +31,10 @@ class Traced(NamedTuple):
 
     capture: Capture
     wrapped: bool
+    # The truth's, from the start of the program on.
     lines: List[str]
-    """The truth's, from the start of the program on."""
+    # ETMSR after the run.
     status: int
-    """ETMSR after the run."""
 
 
 def trace(

@@ -41,8 +41,8 @@ class Moved(NamedTuple):
     value: Optional[int]
 
 
+# An instruction or event and what it transferred.
 Step = Tuple[Event, Tuple[Moved, ...]]
-"""An instruction or event and what it transferred."""
 
 
 def truth_of(result: Traced) -> List[Step]:

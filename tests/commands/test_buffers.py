@@ -16,8 +16,8 @@ from tests.gdb_session import run_gdb
 from tests.shared import capture_folder
 from tests.test_main import refused, run, well
 
+# Bytes of the second buffer; the first has 43.
 CUT = 20
-"""Bytes of the second buffer; the first has 43."""
 
 
 @pytest.fixture(scope="module")

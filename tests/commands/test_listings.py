@@ -20,8 +20,8 @@ SPECULATION = {"TRCIDR8": 16}
 CYCLES = {"TRCCONFIGR": 1 << 4}
 
 ASYNC = "00 " * 11 + "80 "
-BEGIN = "04 81 21 9a 00 08 00 00 "
 # Trace On, then Context (EL1, NS) and Long Address 0x1000 IS0.
+BEGIN = "04 81 21 9a 00 08 00 00 "
 
 
 @pytest.fixture()

@@ -95,8 +95,8 @@ def test_offset_of_the_end() -> None:
     assert stream.offset_of(14) == 16
 
 
+# Trace ID, data byte, its offset in the buffer.
 Piece = Tuple[int, int, int]
-"""Trace ID, data byte, its offset in the buffer."""
 
 
 def walk(data: bytes) -> Tuple[List[Piece], int]:

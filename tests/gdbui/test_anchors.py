@@ -57,10 +57,10 @@ def told(text: str) -> List[Dict[str, Any]]:
 class Rest(NamedTuple):
     """A time at which the core did not run."""
 
+    # Registers at its beginning.
     halt: Dict[str, int]
-    """Registers at its beginning."""
+    # Registers at its end.
     resume: Dict[str, int]
-    """Registers at its end."""
 
 
 def truth(folder: Path) -> List[Rest]:

@@ -57,10 +57,10 @@ class Truth(NamedTuple):
     """What ran, instruction by instruction."""
 
     addresses: List[int]
+    # Of each instruction, the number of the first one of its block, from 1.
     blocks: List[int]
-    """Of each instruction, the number of the first one of its block, from 1."""
+    # Indices of the first instructions of exception handlers.
     entries: Set[int]
-    """Indices of the first instructions of exception handlers."""
 
     def at(self, name: str) -> List[bool]:
         """Tell where a function is entered."""

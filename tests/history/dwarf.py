@@ -30,8 +30,8 @@ class Block(NamedTuple):
 
     ranges: Tuple[Tuple[int, int], ...]
     outer: Optional[Block]
+    # Empty for a block in braces.
     name: str = ""
-    """Empty for a block in braces."""
     call: Tuple[str, int] = ("", 0)
     entry: int = 0
 
@@ -53,12 +53,12 @@ class DwarfPlaces:
 
     def __init__(self, path: str, version: int = 13) -> None:
         self.version = version
+        # In address order; of the rows at one address GDB takes the last that is a statement.
         self.rows: List[Row] = []
-        """In address order; of the rows at one address GDB takes the last that is a statement."""
         self.ends: List[int] = []
         self.functions: List[Function] = []
+        # Outer before inner; of those at an address GDB takes the last.
         self.blocks: List[Block] = []
-        """Outer before inner; of those at an address GDB takes the last."""
         with open(path, "rb") as file:
             elf = ELFFile(file)
             dwarf = elf.get_dwarf_info()

@@ -27,19 +27,19 @@ class Taken(NamedTuple):
 
     number: int
     return_address: int
+    # The process stack pointer, behind the frame that was pushed.
     stack: int = 0
-    """The process stack pointer, behind the frame that was pushed."""
 
 
 class Returned(NamedTuple):
     """An exception returned."""
 
+    # The process stack pointer, before a frame is popped or after.
     stack: int = 0
-    """The process stack pointer, before a frame is popped or after."""
 
 
+# An executed address, or what happened between two.
 Item = Union[int, Taken, Returned, Gap, Exception_]
-"""An executed address, or what happened between two."""
 
 
 class _StackRecorder(witness.Recorder):

@@ -54,11 +54,11 @@ kill
 class Stop(NamedTuple):
     """Where GDB stopped; number 0 when it refused the command."""
 
+    # Of the instruction, from 1.
     number: int
-    """Of the instruction, from 1."""
     address: int
+    # Names of the functions and where they go on, innermost first.
     stack: str
-    """Names of the functions and where they go on, innermost first."""
 
 
 def stops(elf: str, first: int, last: int, commands: Sequence[str]) -> List[Stop]:

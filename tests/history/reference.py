@@ -25,10 +25,10 @@ class Act:
     def __init__(self, function: Optional[str], up: Optional[Act], back: Optional[int], called: Optional[int]) -> None:
         self.function = function
         self.up = up
+        # Where it returns to.
         self.back = back
-        """Where it returns to."""
+        # Index of the call.
         self.called = called
-        """Index of the call."""
         self.is_exception = False
         self.is_tail = False
         self.jumps: Dict[int, bool] = {}

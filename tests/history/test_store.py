@@ -29,8 +29,8 @@ class Entry(NamedTuple):
     """An executed instruction in the plain list, or an event."""
 
     what: Union[Instruction, Event]
+    # How many instructions were executed before it.
     before: int
-    """How many instructions were executed before it."""
 
 
 def plain_list(history: History) -> List[Entry]:

@@ -16,8 +16,8 @@ from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.isa import Isa
 
 SAMPLES = 40000
-NAMES = ("dmb", "dsb", "ssbb", "pssbb", "dfb")
 # The last three are options of DSB.
+NAMES = ("dmb", "dsb", "ssbb", "pssbb", "dfb")
 
 
 def is_told(name: str, operands: str) -> bool:

@@ -30,8 +30,8 @@ from gdb_etm.program.image import load_constants, load_elf
 from gdb_etm.program.ram import load_writable
 from tests.firmware.build import elf
 
+# What is not reached: no file here gets as far as the board's memory.
 NO_BUS: Any = None
-"""What is not reached: no file here gets as far as the board's memory."""
 
 READERS: Dict[str, Callable[[str], object]] = {
     "segments": load_elf,
@@ -43,10 +43,10 @@ READERS: Dict[str, Callable[[str], object]] = {
     "lines": lambda path: load_lines([path]),
     "board": lambda path: load_into_board(NO_BUS, path),
 }
+# Offsets of e_shoff and e_shnum in the header of an ELF32 file.
 SHOFF, SHNUM = 0x20, 0x30
-"""Offsets of e_shoff and e_shnum in the header of an ELF32 file."""
+# Offsets of fields in a section header of an ELF32 file.
 TYPE, FLAGS, ADDRESS, OFFSET, SIZE, LINK, INFO, ALIGN, ENTSIZE = range(4, 40, 4)
-"""Offsets of fields in a section header of an ELF32 file."""
 COMPRESSED = 0x800
 
 

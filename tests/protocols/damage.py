@@ -21,6 +21,7 @@ from tests.protocols.possible import Judge
 from tests.protocols.ptm.test_encoder_walks import Recorded as RecordedPtm
 from tests.shared import SHARED, read_capture
 
+# The captures beside the checkout.
 REAL = (
     "Snowball",
     "TC2",
@@ -36,14 +37,13 @@ REAL = (
     "v7m-svc",
     "v8m-svc",
 )
-"""The captures beside the checkout."""
+# Random executions, traced by the boards' encoders.
 WALKS: Dict[str, Callable[[], Capture]] = {
     "walk, ETMv3": lambda: record_etmv3(1)[1],
     "walk, ETMv3 with data": lambda: record_etmv3(3, data=DataConfig(True, True, None, late=True), cancels=True)[1],
     "walk, ETMv4": lambda: record_etmv4(1, True)[1],
     "walk, PTM": lambda: RecordedPtm(9).capture,
 }
-"""Random executions, traced by the boards' encoders."""
 # Bytes of a stream, or of a buffer of frames, that are damaged at a time.
 _LENGTH = 1500
 _SYNC = re.compile(b"\0{5,}\x80")
@@ -52,12 +52,12 @@ _SYNC = re.compile(b"\0{5,}\x80")
 class Case(NamedTuple):
     """A piece of a capture, damaged."""
 
+    # A name of :data:`REAL` or :data:`WALKS`.
     capture: str
-    """A name of :data:`REAL` or :data:`WALKS`."""
+    # Decides which piece, and the damage.
     seed: int
-    """Decides which piece, and the damage."""
+    # Whether the buffer is damaged and not one source's bytes; it must be frames.
     frames: bool
-    """Whether the buffer is damaged and not one source's bytes; it must be frames."""
 
 
 def available() -> List[str]:

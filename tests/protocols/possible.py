@@ -34,8 +34,8 @@ class Last(NamedTuple):
     kind: Kind
     target: int
     conditional: bool
+    # Whether it is BLX, whose target is code of the other instruction set.
     changes_state: bool
-    """Whether it is BLX, whose target is code of the other instruction set."""
 
 
 class Judge:

@@ -41,12 +41,12 @@ def processor(core: Core) -> Processor:
 class Tally(NamedTuple):
     """What comes of many comparisons."""
 
+    # What differs, with the instruction.
     wrong: List[str]
-    """What differs, with the instruction."""
+    # Instructions that Unicorn has run.
     compared: int
-    """Instructions that Unicorn has run."""
+    # Those of them that have a model.
     modelled: int
-    """Those of them that have a model."""
 
 
 def compare(core: Core, codes: List[bytes], seed: int, it_state: int = 0) -> Tally:

@@ -31,14 +31,14 @@ from tests.recovery.truth import CORES
 from tests.traceunit.live import Live
 
 NAMES = (*("r%d" % number for number in range(13)), "sp", "lr")
+# What the debugger reads of a core, and the truth tells.
 WHOLE = (*NAMES, "msp", "psp", "control", "primask", "basepri", "faultmask")
-"""What the debugger reads of a core, and the truth tells."""
+# CONTROL of a thread on its own stack, with privileges and without.
 PROCESS, UNPRIVILEGED = 2, 3
-"""CONTROL of a thread on its own stack, with privileges and without."""
+# SHCSR: UsageFault, BusFault and MemManage have their own handlers.
 ALL_FAULTS = 0x70000
-"""SHCSR: UsageFault, BusFault and MemManage have their own handlers."""
+# Where the boards have no memory.
 NOTHING = 0x30000000
-"""Where the boards have no memory."""
 _SECONDS = 30
 _BUFFER = 1 << 11
 
@@ -47,15 +47,15 @@ class Crash(NamedTuple):
     """How a program is to crash."""
 
     board: str
+    # One of tests.firmware.crashes.build.ways().
     way: str
-    """One of tests.firmware.crashes.build.ways()."""
+    # Of the thread that crashes.
     control: int = 0
-    """Of the thread that crashes."""
+    # SHCSR: which faults have their own handlers.
     enabled: int = 0
-    """SHCSR: which faults have their own handlers."""
     program: str = "integers"
+    # Whether the debugger halts the core where HardFault begins; otherwise it runs on to a BKPT, or locks up.
     catch: bool = True
-    """Whether the debugger halts the core where HardFault begins; otherwise it runs on to a BKPT, or locks up."""
 
 
 class Halt(NamedTuple):
@@ -65,10 +65,10 @@ class Halt(NamedTuple):
     history: History
     registers: Dict[str, int]
     ram: bytes
+    # The instructions that ran: their addresses, and the registers before each; of the halt, 0 and the registers.
     truth: Tuple[Tuple[int, Dict[str, int]], ...]
-    """The instructions that ran: their addresses, and the registers before each; of the halt, 0 and the registers."""
+    # How many instructions ran behind those of the history.
     hidden: int
-    """How many instructions ran behind those of the history."""
     locked_up: bool
 
     @property
@@ -101,8 +101,8 @@ class Comparison(NamedTuple):
     """What is recovered of r0 to r12, sp and lr before each instruction, and at the halt, against the truth."""
 
     asked: int
+    # By tier, best first.
     known: Tuple[int, ...]
-    """By tier, best first."""
     wrong: List[str]
 
     def percent(self, tier: Tier) -> float:

@@ -14,8 +14,8 @@ class Class(NamedTuple):
 
     name: str
     value: int
+    # Bits that are as in ``value``; the others are random.
     mask: int
-    """Bits that are as in ``value``; the others are random."""
 
 
 T32 = (
@@ -70,6 +70,7 @@ A32 = (
     Class("branches", 0xEA000000, 0xFE000000),
     Class("unconditional", 0xF0000000, 0xF0000000),
 )
+# What is compared on which core.
 GROUPS: Dict[str, Tuple[Core, Tuple[Class, ...]]] = {
     "M33": (M33, T32),
     "A9 in T32": (A9_T32, T32),
@@ -77,7 +78,6 @@ GROUPS: Dict[str, Tuple[Core, Tuple[Class, ...]]] = {
     "M33 with floats": (M33_FLOAT, FLOATS),
     "A9 with floats": (A9_FLOAT, FLOATS),
 }
-"""What is compared on which core."""
 _ALWAYS = 0xE0000000
 # BX and BLX, POP of the program counter, CPS; IT, NOP and the other hints.
 _END_A_BLOCK = (0x4700, 0xBD00, 0xB600, 0xBF00)

@@ -7,8 +7,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 from gdb_etm.recovery.lift.evaluate import compute
 from gdb_etm.recovery.lift.operations import MASK, TEMPORARY, Const, Lifted, Op, Operand, Operation, Slot
 
+# None is unknown.
 Value = Optional[int]
-"""None is unknown."""
 
 
 class Write(NamedTuple):

@@ -67,8 +67,8 @@ class Step(NamedTuple):
 
     state: State
     pc: int
+    # Bytes by address.
     written: Dict[int, int]
-    """Bytes by address."""
 
 
 class Processor:

@@ -53,20 +53,20 @@ class Share(NamedTuple):
 class Score(NamedTuple):
     """What a recovery is worth over a window."""
 
+    # Of r0 to r12 before each instruction.
     instants: Share
-    """Of r0 to r12 before each instruction."""
+    # Those of them that are read later in the window before they are written.
     live: Share
-    """Those of them that are read later in the window before they are written."""
+    # What instructions wrote to r0 to r12.
     definitions: Share
-    """What instructions wrote to r0 to r12."""
     sp: Share
     lr: Share
+    # One for each stretch in which a register is wrong without a change.
     wrong: Tuple[Wrong, ...]
-    """One for each stretch in which a register is wrong without a change."""
+    # How many register-instants are wrong, by tier, better ones not included.
     wrong_instants: Tuple[int, ...]
-    """How many register-instants are wrong, by tier, better ones not included."""
+    # Why live instants of r0 to r12 are unknown, numbers left out, and how many; the most frequent first.
     reasons: Tuple[Tuple[str, int], ...]
-    """Why live instants of r0 to r12 are unknown, numbers left out, and how many; the most frequent first."""
 
 
 class Uses:
@@ -105,14 +105,14 @@ class Uses:
 class Segment(NamedTuple):
     """A register between two changes: the value is the same."""
 
+    # Index of the instruction before which it holds for the first time.
     first: int
-    """Index of the instruction before which it holds for the first time."""
+    # Index after the last.
     end: int
-    """Index after the last."""
+    # Index of the last instruction that reads it, or -1.
     last_read: int
-    """Index of the last instruction that reads it, or -1."""
+    # Whether an instruction wrote it.
     defined: bool
-    """Whether an instruction wrote it."""
 
 
 def in_mid_run(program: str, folder: Path) -> Score:

@@ -49,10 +49,10 @@ class Ran(NamedTuple):
     history: History
     end: State
     begin: State
+    # Registers before each instruction, and at the end.
     before: List[Dict[str, int]]
-    """Registers before each instruction, and at the end."""
+    # RAM before each instruction, and at the end.
     memory: List[bytes]
-    """RAM before each instruction, and at the end."""
 
     def recovery(self, rules: Rules = Rules(), begin: bool = False, end: bool = True) -> Recovery:
         """Recover it from its end, or from its beginning, or from both."""

@@ -56,8 +56,8 @@ HANDLER: List[Item] = [SWITCH + at for at in (0, 4, 8, 12, 16, 18, 20, 22, 24, 2
 RUN: List[Item] = [AT, AT + 2, WORK, Taken(PENDSV, AT)]
 TO_NEXT: List[Item] = [*HANDLER, Returned()]
 ITEMS: List[Item] = [*RUN, *TO_NEXT, *RUN, *TO_NEXT, *RUN, *TO_NEXT, AT, AT + 2, WORK]
-SECONDS, THIRDS, LAST = 17, 32, 46
 # Where the other two go on, and where the first does again.
+SECONDS, THIRDS, LAST = 17, 32, 46
 
 
 def waiting(block: int, r4: int) -> Dict[int, int]:

@@ -28,6 +28,7 @@ from tests.recovery.crashes import (
 )
 
 BOARDS = ("m33", "m7", "m4")
+# Ways to crash that are tried on every board: on the main stack, halted where HardFault begins.
 EVERYWHERE = (
     "call_odd",
     "call_null",
@@ -39,9 +40,9 @@ EVERYWHERE = (
     "unaligned_pair",
     "guarded_write",
 )
-"""Ways to crash that are tried on every board: on the main stack, halted where HardFault begins."""
+# How much must be known then, in percent: as much as with the first of them.
 FLOOR = 84
-"""How much must be known then, in percent: as much as with the first of them."""
+# Crashes in other states, and how much must be known of them.
 OTHERS: Dict[Crash, int] = {
     Crash("m33", "frame_even", PROCESS, ALL_FAULTS): FLOOR,
     Crash("m4", "frame_unmapped"): FLOOR,
@@ -61,7 +62,6 @@ OTHERS: Dict[Crash, int] = {
     Crash("m33", "stacking"): 68,
     Crash("m4", "frame_lost", PROCESS): 68,
 }
-"""Crashes in other states, and how much must be known of them."""
 
 
 def looked_at(crash: Crash, folder: Path) -> Tuple[Halt, Comparison]:

@@ -14,8 +14,8 @@ from gdb_etm.recovery.lift.operations import MASK, Op
 from gdb_etm.recovery.solve.solver import PROPAGATORS
 
 TOP = 0x80000000
+# Known bits and their values.
 Part = Tuple[int, int]
-"""Known bits and their values."""
 NOTHING: Part = (0, 0)
 
 

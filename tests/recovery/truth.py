@@ -33,12 +33,12 @@ class Files(NamedTuple):
     """Where a run is kept."""
 
     truth: Path
+    # Registers at the halt, by name, as JSON.
     state: Path
-    """Registers at the halt, by name, as JSON."""
+    # At the halt.
     ram: Path
-    """At the halt."""
+    # RAM some instructions before the halt; how many had run is ``begun`` in ``state``.
     before: Optional[Path] = None
-    """RAM some instructions before the halt; how many had run is ``begun`` in ``state``."""
 
 
 def prepare(
@@ -147,17 +147,17 @@ class Run:
         self.elf = cortex_a.elf(program) if board == "a9" else elf(program)
         self.isa = Isa.A32 if program.endswith("a32") else Isa.T32
         self.core = CORES[board]
+        # Executed addresses, exceptions and returns, after the reset.
         self.items: List[Item] = []
-        """Executed addresses, exceptions and returns, after the reset."""
+        # Of each executed instruction, its index in ``items``.
         self.places: List[int] = []
-        """Of each executed instruction, its index in ``items``."""
+        # Of each executed instruction, whether its condition failed.
         self.failed: List[bool] = []
-        """Of each executed instruction, whether its condition failed."""
         self._changes: Dict[str, Tuple[List[int], List[int]]] = {}
         self.halted_at = 0
         self.registers: Dict[str, int] = json.loads(files.state.read_text())
+        # Index of the instruction before which the RAM was saved.
         self.begun: int = self.registers.pop("begun", 0)
-        """Index of the instruction before which the RAM was saved."""
         self._ram = files.ram.read_bytes()
         self._before = files.before.read_bytes() if files.before is not None else b""
         with open(files.truth, encoding="ascii") as file:

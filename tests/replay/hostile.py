@@ -51,6 +51,7 @@ def _damage(packet: bytes, at: int, bit: int) -> bytes:
     return packet[:at] + bytes([packet[at] ^ 1 << bit]) + packet[at + 1 :]
 
 
+# What comes from one side, in pieces, each in hexadecimal.
 SPEECH = some.lists(
     some.one_of(
         _PACKETS,
@@ -61,7 +62,6 @@ SPEECH = some.lists(
     min_size=1,
     max_size=20,
 )
-"""What comes from one side, in pieces, each in hexadecimal."""
 
 _LEAVES = some.one_of(
     some.none(),
@@ -96,6 +96,7 @@ def _request(op: str, fields: Any, capture: bool) -> Any:
     return {"op": op, **(_CAPTURE if capture else {}), **fields}
 
 
+# Lines for the control port.
 MESSAGES = some.lists(
     some.one_of(
         some.builds(
@@ -114,7 +115,6 @@ MESSAGES = some.lists(
     min_size=1,
     max_size=12,
 )
-"""Lines for the control port."""
 
 
 def _spoken(pieces: Sequence[str]) -> bytes:

@@ -20,8 +20,8 @@ from tests.traceunit.live import fixture_boards
 __all__ = ["fixture_boards"]
 
 RAM, SIZE = 0x20000000, 0x80000
+# EXC_RETURN of Thread mode in Non-secure state.
 THREAD_CODE = 0xFFFFFFB8
-"""EXC_RETURN of Thread mode in Non-secure state."""
 _SECONDS = 30
 
 

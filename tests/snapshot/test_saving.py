@@ -27,8 +27,8 @@ from tests.lister import list_packets
 from tests.shared import capture_folder
 from tests.snapshot.test_round_trip import comparable, one_source
 
+# Of the system, that a save makes.
 CALLS = ("open", "write", "fsync", "replace", "mkdir", "unlink")
-"""Of the system, that a save makes."""
 
 
 class FullDisk:

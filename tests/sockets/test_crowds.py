@@ -19,8 +19,8 @@ from tests.replay.boards import pyocd_server
 from tests.replay.test_proxy import proxy_before, said
 from tests.sockets.visitors import HTTP, come_in
 
+# File descriptors that a proxy has.
 FEW = 24
-"""File descriptors that a proxy has."""
 VISITORS = 26
 QUERY = b"+" + frame(b"qSupported:")
 

@@ -10,14 +10,14 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import pytest
 
+# A TCP port of localhost, or a socket's path.
 Place = Union[int, str]
-"""A TCP port of localhost, or a socket's path."""
 HELLO = '{"op":"hello"}\n'
 RSP = "+$qSupported:multiprocess+#c6"
 HTTP = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 40\r\n\r\n" + RSP + HELLO
 GREETINGS = (RSP, HELLO, HTTP)
+# Where what was said, and what was answered.
 Heard = Tuple[Place, str, str]
-"""Where what was said, and what was answered."""
 _SECONDS = 2.0
 
 

@@ -45,10 +45,10 @@ class Registers:
     def __init__(self, has: Armv7Capabilities, os_locked: bool = False) -> None:
         self.name = "APB-AP 1"
         self.has = has
+        # Whether its trace goes anywhere: ETMSR.Prog does not become 1 without.
         self.drains = True
-        """Whether its trace goes anywhere: ETMSR.Prog does not become 1 without."""
+        # Whether power is lost once, at the next start.
         self.loses_power = False
-        """Whether power is lost once, at the next start."""
         self.words: Dict[int, int] = {}
         self.watch: Dict[int, int] = {}
         self._has_os_lock = os_locked

@@ -17,8 +17,8 @@ from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.topology import find_path
 from gdb_etm.traceunit.session import TraceSession
 
+# RAM that the programs do not use.
 SPARE = 0x20060000
-"""RAM that the programs do not use."""
 CORE = Core("cpu_0", "Cortex-M33", {})
 
 

@@ -88,8 +88,8 @@ class Refusal(NamedTuple):
     rule: str
     unit: Capabilities
     options: Dict[str, Any]
+    # The field that the message names.
     field: str
-    """The field that the message names."""
 
 
 REFUSALS: Sequence[Refusal] = (

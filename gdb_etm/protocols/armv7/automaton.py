@@ -18,21 +18,21 @@ from gdb_etm.protocols.elements import Cycles
 from gdb_etm.protocols.recorder import Foreseen, Leg, Run, RunTable
 from gdb_etm.protocols.stream import AnyHeader
 
+# Bytes of the stream by which transitions are remembered.
 WINDOW = 8
-"""Bytes of the stream by which transitions are remembered."""
 _MAX_REMEMBERED = 1 << 19
 
-_new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
+_new = tuple.__new__
 
+# An entry of the return stack: an address and the instruction set there.
 Entry = Tuple[int, Isa]
-"""An entry of the return stack: an address and the instruction set there."""
+# The upper part of the return stack, its top last; None at the bottom stands for more, which an execution keeps.
 Stack = Tuple[Optional[Entry], ...]
-"""The upper part of the return stack, its top last; None at the bottom stands for more, which an execution keeps."""
 _MOST_ENTRIES = 4
 _FEWEST_ENTRIES = 2
+# Instructions that ran, or cycles that passed; the offset means nothing.
 Step = Union[Leg, Cycles]
-"""Instructions that ran, or cycles that passed; the offset means nothing."""
 
 
 @lru_cache(maxsize=4096)
@@ -49,8 +49,8 @@ class ProgramPoint:
     def __init__(self, address: int, isa: Isa) -> None:
         self.address = address
         self.isa = isa
+        # Where atoms lead from here, by what a packet says; the protocol's own.
         self.successors: Dict[Hashable, Any] = {}
-        """Where atoms lead from here, by what a packet says; the protocol's own."""
 
 
 class UnknownPoint(ProgramPoint):
@@ -60,8 +60,8 @@ class UnknownPoint(ProgramPoint):
 
     def __init__(self, why: str) -> None:
         super().__init__(0, Isa.A32)
+        # What a person is told when something runs there.
         self.why = why
-        """What a person is told when something runs there."""
 
 
 class Successor(NamedTuple):
@@ -69,21 +69,21 @@ class Successor(NamedTuple):
 
     steps: Tuple[Step, ...]
     point: ProgramPoint
+    # How many of the atoms lead there; the rest cannot be followed, or needs what is below in the return stack.
     atoms: int
-    """How many of the atoms lead there; the rest cannot be followed, or needs what is below in the return stack."""
+    # The return stack afterwards.
     stack: Stack = ()
-    """The return stack afterwards."""
 
 
 class Rest(NamedTuple):
     """What decides, beside the program point, how the next bytes are read."""
 
+    # The last address output; None where none has been since synchronisation.
     reference: Optional[Reference]
-    """The last address output; None where none has been since synchronisation."""
+    # Nothing was executed since a packet gave the address: a further one corrects it.
     address_given: bool = False
-    """Nothing was executed since a packet gave the address: a further one corrects it."""
+    # The return stack.
     stack: Stack = ()
-    """The return stack."""
 
 
 class DecoderState:
@@ -100,14 +100,14 @@ class DecoderState:
 class Transition(NamedTuple):
     """What the whole packets in the next bytes do."""
 
+    # Bytes consumed.
     length: int
-    """Bytes consumed."""
+    # Run number.
     run: int
-    """Run number."""
+    # The state afterwards.
     state: DecoderState
-    """The state afterwards."""
+    # What goes below in the return stack, as :func:`settle` gives it.
     below: Stack
-    """What goes below in the return stack, as :func:`settle` gives it."""
 
 
 def settle(stack: Stack) -> Tuple[Stack, Stack]:
@@ -172,24 +172,24 @@ class Automaton(ABC):
     def __init__(self, blocks: Blocks, table: Sequence[AnyHeader], followed: Container[object]) -> None:
         self.blocks = blocks
         self.runs = RunTable()
+        # How many transitions were worked out.
         self.made = 0
-        """How many transitions were worked out."""
+        # By first byte, whether a packet may be part of a transition.
         self.followed = [header.kind in followed for header in table]
-        """By first byte, whether a packet may be part of a transition."""
         self._lengths = [header.length for header in table]
         self._points: Dict[Tuple[int, Isa], ProgramPoint] = {}
         self._states: Dict[Tuple[ProgramPoint, Rest], DecoderState] = {}
         self._remembered = 0
+        # A gap has been told; what is traced until the next address cannot be followed.
         self.lost = UnknownPoint("")
-        """A gap has been told; what is traced until the next address cannot be followed."""
+        # Where every stream begins.
         self.unsynchronised = UnknownPoint("no I-sync packet yet")
-        """Where every stream begins."""
+        # An indirect branch was taken: an address follows.
         self.after_branch = UnknownPoint("no target for the branch before")
-        """An indirect branch was taken: an address follows."""
+        # Jazelle state, whose bytecode is not public.
         self.jazelle = UnknownPoint("Jazelle bytecode")
-        """Jazelle state, whose bytecode is not public."""
+        # ThumbEE state.
         self.thumbee = UnknownPoint("ThumbEE code")
-        """ThumbEE state."""
 
     def point(self, address: int, isa: Isa) -> ProgramPoint:
         """Give the program point at ``address``."""

@@ -32,12 +32,12 @@ class Execution:
         self.automaton = automaton
         self.recorder = recorder
         self.state = automaton.state(automaton.unsynchronised, Rest(None))
+        # The last context told since synchronisation; its offset means nothing.
         self.context: Optional[Context] = None
-        """The last context told since synchronisation; its offset means nothing."""
+        # What lies below in the return stack, the top last; None below what is the bottom.
         self.below: List[Optional[Entry]] = []
-        """What lies below in the return stack, the top last; None below what is the bottom."""
+        # How many packets did what must not be remembered.
         self.refused = 0
-        """How many packets did what must not be remembered."""
 
     @property
     def point(self) -> ProgramPoint:

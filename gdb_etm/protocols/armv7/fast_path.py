@@ -28,12 +28,12 @@ from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
 from gdb_etm.protocols.stream import NEED_MORE, Form, H, K, PacketStream, feed_pieces
 
+# ``take(data, at, end, position)`` of the timestamp at index ``at``; the index after it, NEED_MORE when it is cut.
 TakeTime = Callable[[bytes, int, int, int], int]
-"""``take(data, at, end, position)`` of the timestamp at index ``at``; the index after it, NEED_MORE when it is cut."""
 
 _LONG = LONGEST // 2
-_MOST_BELOW = 32
 # Entries of the return stack; more than a unit has do no harm, for it says by branch packets where its own ends.
+_MOST_BELOW = 32
 
 
 class FollowedStream(PacketStream[H, K]):

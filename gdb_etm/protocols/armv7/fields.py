@@ -15,8 +15,8 @@ from typing import NamedTuple, Optional
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
 
+# The shortest A-sync packet; more zeros may come before it.
 ASYNC = b"\x00" * 5 + b"\x80"
-"""The shortest A-sync packet; more zeros may come before it."""
 _MOST_ZEROS = 4096
 _ADDRESS_BYTES = 5
 
@@ -33,10 +33,10 @@ class IsaState(Enum):
     __hash__ = object.__hash__
 
 
+# Low bits of an instruction's address that are always zero.
 SHIFT = {IsaState.ARM: 2, IsaState.THUMB: 1, IsaState.THUMBEE: 1, IsaState.JAZELLE: 0}
-"""Low bits of an instruction's address that are always zero."""
+# Instruction sets whose code can be followed.
 ISA = {IsaState.ARM: Isa.A32, IsaState.THUMB: Isa.T32}
-"""Instruction sets whose code can be followed."""
 
 
 class Reason(Enum):
@@ -55,35 +55,35 @@ class Reference(NamedTuple):
     state: IsaState
 
 
+# Stands in where no address has been output yet.
 NO_REFERENCE = Reference(0, IsaState.ARM)
-"""Stands in where no address has been output yet."""
 
 
 class Information(NamedTuple):
     """The exception information bytes of a branch address packet."""
 
+    # Exception type, 0 when there is none.
     number: int
-    """Exception type, 0 when there is none."""
+    # None when the packet does not say.
     non_secure: Optional[bool]
-    """None when the packet does not say."""
+    # The AltISA bit: Thumb state is ThumbEE.
     alternative: bool
-    """The AltISA bit: Thumb state is ThumbEE."""
+    # Whether the instruction traced last did not complete (ETMv3).
     cancel: bool
-    """Whether the instruction traced last did not complete (ETMv3)."""
+    # None when the packet does not say.
     hyp: Optional[bool]
-    """None when the packet does not say."""
+    # How far an interrupted instruction of an ARMv7-M processor got (ETMv3); None when the packet does not say.
     resume: Optional[int]
-    """How far an interrupted instruction of an ARMv7-M processor got (ETMv3); None when the packet does not say."""
 
 
 class Branch(NamedTuple):
     """A branch address packet."""
 
+    # The address, and what the next is compressed against.
     reference: Reference
-    """The address, and what the next is compressed against."""
     information: Optional[Information]
+    # The index after its bytes.
     after: int
-    """The index after its bytes."""
 
 
 def async_length(data: bytes, start: int, end: int) -> int:

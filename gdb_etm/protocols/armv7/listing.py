@@ -8,8 +8,8 @@ from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.fields import Reference
 from gdb_etm.protocols.stream import K
 
+# ``words(data, at)`` of the fields of the packet at an index.
 Words = Callable[[bytes, int], str]
-"""``words(data, at)`` of the fields of the packet at an index."""
 
 
 class FieldWords(Generic[K]):

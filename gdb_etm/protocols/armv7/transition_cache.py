@@ -10,12 +10,12 @@ from typing import Dict, Hashable, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.armv7.automaton import DecoderState, Stack
 
+# Bytes of a long transition at most.
 LONGEST = 512
-"""Bytes of a long transition at most."""
+# Bytes of a long transition at least, unless a timestamp follows it.
 SHORTEST = 12
-"""Bytes of a long transition at least, unless a timestamp follows it."""
+# Bytes by which long transitions are looked for.
 KEY = 12
-"""Bytes by which long transitions are looked for."""
 _ALTERNATIVES = 4
 # Long transitions at most that begin with the same bytes.
 _MAX_REMEMBERED = 1 << 16
@@ -24,16 +24,16 @@ _MAX_REMEMBERED = 1 << 16
 class LongTransition(NamedTuple):
     """What a packet, or a series of transitions and packets, does."""
 
+    # All its bytes.
     data: bytes
-    """All its bytes."""
+    # Run number.
     run: int
-    """Run number."""
+    # The state afterwards.
     state: DecoderState
-    """The state afterwards."""
+    # What is remembered under the packet context afterwards.
     cache: "TransitionCache"
-    """What is remembered under the packet context afterwards."""
+    # What goes below in the return stack.
     below: Stack
-    """What goes below in the return stack."""
 
 
 class TransitionCache:
@@ -44,12 +44,12 @@ class TransitionCache:
 
     def __init__(self, packet_context: Hashable) -> None:
         self.packet_context = packet_context
+        # By the state before and the packet's bytes.
         self.packets: Dict[Tuple[DecoderState, bytes], LongTransition] = {}
-        """By the state before and the packet's bytes."""
+        # By the state before and the first bytes; without any where a long transition might begin.
         self.long_transitions: Dict[Tuple[DecoderState, bytes], List[LongTransition]] = {}
-        """By the state before and the first bytes; without any where a long transition might begin."""
+        # Those that a timestamp cut short, by the state before and all bytes; None after the first time.
         self.before_time: Dict[Tuple[DecoderState, bytes], Optional[LongTransition]] = {}
-        """Those that a timestamp cut short, by the state before and all bytes; None after the first time."""
 
 
 class TransitionCaches:

@@ -7,13 +7,13 @@ from typing import Callable, Dict
 from gdb_etm.program.isa import Insn, Isa, decode_a32, decode_t16, decode_t32, is_wide
 from gdb_etm.program.untaken import always_taken
 
+# Returns four bytes of program memory at an address (two at the end of memory).
 ReadCode = Callable[[int], bytes]
-"""Returns four bytes of program memory at an address (two at the end of memory)."""
+# Tells whether an address is in some region.
 Region = Callable[[int], bool]
-"""Tells whether an address is in some region."""
 
+# Where the Code region of the memory map ends (Armv8-M ARM, B8.1): from here on programs may change their code.
 RAM = 0x20000000
-"""Where the Code region of the memory map ends (Armv8-M ARM, B8.1): from here on programs may change their code."""
 
 
 def instruction_at(read_code: ReadCode, address: int, isa: Isa = Isa.T32) -> Insn:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Callable
 
+# Takes the next bytes of the stream.
 Sink = Callable[[bytes], None]
-"""Takes the next bytes of the stream."""
 
 _BURST = 64
 
@@ -18,8 +18,8 @@ class Output:
     """
 
     def __init__(self, sink: Sink) -> None:
+        # Number of bytes written so far.
         self.count = 0
-        """Number of bytes written so far."""
         self._sink = sink
         self._out = bytearray()
 

@@ -23,8 +23,8 @@ from gdb_etm.protocols.recorder import Leg
 # A name of its own is faster to reach than an enumeration's member.
 _P_HEADER, _BRANCH, _IGNORE = PacketKind.P_HEADER, PacketKind.BRANCH, PacketKind.IGNORE
 _DIRECT, _INDIRECT, _T32 = Kind.DIRECT, Kind.INDIRECT, Isa.T32
-_new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
+_new = tuple.__new__
 
 
 class Half(ProgramPoint):
@@ -36,25 +36,25 @@ class Half(ProgramPoint):
 class Hop(NamedTuple):
     """What one atom leads to."""
 
+    # Address after the instruction.
     end: int
-    """Address after the instruction."""
+    # Where the execution goes on.
     point: ProgramPoint
-    """Where the execution goes on."""
+    # Whether a range ends here.
     ends: bool
-    """Whether a range ends here."""
+    # Number of instructions: 0 for half of one.
     ran: int
-    """Number of instructions: 0 for half of one."""
+    # The transfers that are traced.
     parts: Parts
-    """The transfers that are traced."""
 
 
 class Line(NamedTuple):
     """Instructions that ran, and a cycle count before them."""
 
+    # 0 where none is told.
     cycles: int
-    """0 where none is told."""
+    # E and N.
     atoms: str
-    """E and N."""
 
 
 @lru_cache(maxsize=None)
@@ -78,10 +78,10 @@ class Etmv3Automaton(Automaton):
         super().__init__(blocks, table, (_P_HEADER, _BRANCH, _IGNORE))
         self._config = config
         self._kinds = [header.kind for header in table]
+        # The atoms of each P-header.
         self.atoms: Dict[int, str] = CYCLE_ATOMS if config.cycle_accurate else ATOMS
-        """The atoms of each P-header."""
+        # The transfers of the last instruction of a leg, where it loads or stores and the unit traces data.
         self.transfers: Dict[Leg, Parts] = {}
-        """The transfers of the last instruction of a leg, where it loads or stores and the unit traces data."""
         self._halves: Dict[ProgramPoint, Half] = {}
 
     def take(self, walk: Walk, data: bytes, at: int, size: int, position: int) -> bool:

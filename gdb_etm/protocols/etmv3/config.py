@@ -12,39 +12,39 @@ from gdb_etm.errors import CaptureError
 from gdb_etm.protocols.profile import is_m_profile
 
 _NEEDED = ("ETMCR", "ETMTRACEIDR", "ETMIDR")
+# Size of a Context ID by ETMCR[15:14].
 CONTEXT_ID_BYTES = (0, 1, 2, 4)
-"""Size of a Context ID by ETMCR[15:14]."""
 
 
 class Etmv3Config(NamedTuple):
     """The facts about a trace unit that decide how its bytes are read."""
 
+    # ATB trace ID, 0 to 0x7F (ETMTRACEIDR).
     trace_id: int
-    """ATB trace ID, 0 to 0x7F (ETMTRACEIDR)."""
+    # Minor architecture version: 5 for ETMv3.5 (ETMIDR[7:4]).
     version: int
-    """Minor architecture version: 5 for ETMv3.5 (ETMIDR[7:4])."""
+    # Whether the core has the M-profile exception model.
     m_profile: bool
-    """Whether the core has the M-profile exception model."""
+    # Whether P-headers count cycles (ETMCR[12]).
     cycle_accurate: bool = False
-    """Whether P-headers count cycles (ETMCR[12])."""
+    # Size of a Context ID in bytes: 0, 1, 2 or 4 (ETMCR[15:14]).
     context_id_bytes: int = 0
-    """Size of a Context ID in bytes: 0, 1, 2 or 4 (ETMCR[15:14])."""
+    # Whether branch packets have the alternative address encoding (ETMIDR[20]).
     alternative_branches: bool = False
-    """Whether branch packets have the alternative address encoding (ETMIDR[20])."""
+    # Whether a 32-bit Thumb instruction takes one atom and not two (ETMIDR[18]).
     whole_instructions: bool = True
-    """Whether a 32-bit Thumb instruction takes one atom and not two (ETMIDR[18])."""
+    # Whether data packets have addresses (ETMCR[3]).
     data_addresses: bool = False
-    """Whether data packets have addresses (ETMCR[3])."""
+    # Whether data packets have values (ETMCR[2]).
     data_values: bool = False
-    """Whether data packets have values (ETMCR[2])."""
+    # Whether instructions are not traced (ETMCR[20]).
     data_only: bool = False
-    """Whether instructions are not traced (ETMCR[20])."""
+    # Whether coprocessor register transfers are traced with the data (ETMCR[1]).
     coprocessor: bool = False
-    """Whether coprocessor register transfers are traced with the data (ETMCR[1])."""
+    # Whether timestamps have 64 bits and not 48 (ETMCCER[29]).
     wide_timestamps: bool = False
-    """Whether timestamps have 64 bits and not 48 (ETMCCER[29])."""
+    # Whether timestamps are Gray-coded (ETMCCER[28] is 0).
     gray_timestamps: bool = False
-    """Whether timestamps are Gray-coded (ETMCCER[28] is 0)."""
 
     @property
     def data_trace(self) -> bool:

@@ -26,8 +26,9 @@ from gdb_etm.protocols.etmv3.packets import Header, Kind
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
+# After an A-sync packet every packet can be told from the next.
 FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
-"""After an A-sync packet every packet can be told from the next."""
+# Packets of which state and packet context decide what they do; time and what is counted before a gap go on.
 REMEMBERED = frozenset(
     (
         Kind.ASYNC,
@@ -43,7 +44,6 @@ REMEMBERED = frozenset(
         Kind.EXCEPTION_ENTRY,
     )
 )
-"""Packets of which state and packet context decide what they do; time and what is counted before a gap go on."""
 
 
 class Decoder(StreamDecoder):

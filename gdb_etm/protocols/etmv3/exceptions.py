@@ -10,8 +10,8 @@ from typing import Dict, Optional, Tuple
 
 from gdb_etm.protocols.armv7 import exceptions
 
+# Today's exception type for each that a fifth address byte with bit 7 set can hold; 2 and 3 are reserved.
 LEGACY = (8, 14, 6, 7, 5, 15, 4, 1)
-"""Today's exception type for each that a fifth address byte with bit 7 set can hold; 2 and 3 are reserved."""
 
 # Types are not the architectural exception numbers; the second value is that number (IPSR).
 _M_PROFILE: Dict[int, Tuple[str, Optional[int]]] = {

@@ -16,18 +16,19 @@ from gdb_etm.protocols.etmv3.execution import Etmv3Execution
 from gdb_etm.protocols.etmv3.packets import Kind, Sync, read_branch, read_count, read_sync
 from gdb_etm.protocols.recorder import Spot
 
+# ``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream.
 Handler = Callable[[bytes, int, int], None]
-"""``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
 
 class PacketContext(NamedTuple):
     """What decides, beside the state of the execution, what packets do."""
 
     context: Optional[Context]
+    # Whether a cycle count that follows belongs to a gap.
     counts: bool
-    """Whether a cycle count that follows belongs to a gap."""
 
 
+# Packets about loads and stores.
 DATA_KINDS = (
     Kind.NORMAL_DATA,
     Kind.OUT_OF_ORDER_DATA,
@@ -36,7 +37,6 @@ DATA_KINDS = (
     Kind.STORE_FAILED,
     Kind.DATA_SUPPRESSED,
 )
-"""Packets about loads and stores."""
 
 
 class Handlers:
@@ -54,8 +54,8 @@ class Handlers:
         self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         # After the last I-sync packet that was not periodic: where a cycle count that follows belongs.
         self._gap: Optional[Spot] = None
+        # Cycle counts of gaps, each with its spot; not recorded yet.
         self.late: List[Tuple[Spot, Event]] = []
-        """Cycle counts of gaps, each with its spot; not recorded yet."""
         self._by_kind: Dict[Kind, Handler] = {
             Kind.ASYNC: self._on_nothing,
             Kind.IGNORE: self._on_nothing,

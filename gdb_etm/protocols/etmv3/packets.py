@@ -60,24 +60,24 @@ class Header(NamedTuple):
 class Sync(NamedTuple):
     """An I-sync packet of any form (7.10.5)."""
 
+    # The cycle count inside the packet, where it has one; 0 stands for an unknown count.
     cycles: Optional[int]
-    """The cycle count inside the packet, where it has one; 0 stands for an unknown count."""
     context_id: Optional[int]
     reason: Reason
     non_secure: bool
     hyp: bool
+    # The address; of a load or store that is in progress, where the packet has two. None in data-only mode.
     start: Optional[Reference]
-    """The address; of a load or store that is in progress, where the packet has two. None in data-only mode."""
+    # The second address: of the instruction that is executing meanwhile.
     current: Optional[Branch]
-    """The second address: of the instruction that is executing meanwhile."""
 
 
 class DataAddress(NamedTuple):
     """The address of a data packet."""
 
     address: int
+    # The BE bit, which stays until an address of five bytes changes it.
     big_endian: bool
-    """The BE bit, which stays until an address of five bytes changes it."""
 
 
 def size_of(code: int) -> int:
@@ -212,10 +212,10 @@ def _cycle_headers() -> Dict[int, str]:
     return headers
 
 
+# The atoms of each P-header, oldest first: E, an instruction that ran; N, one whose condition failed (7.3.1).
 ATOMS = _plain_headers()
-"""The atoms of each P-header, oldest first: E, an instruction that ran; N, one whose condition failed (7.3.1)."""
+# The same for cycle-accurate trace; W is a cycle.
 CYCLE_ATOMS = _cycle_headers()
-"""The same for cycle-accurate trace; W is a cycle."""
 
+# Stands in where no data address has been output yet.
 NO_ADDRESS = DataAddress(0, False)
-"""Stands in where no data address has been output yet."""

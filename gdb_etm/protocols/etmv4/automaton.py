@@ -27,14 +27,14 @@ from gdb_etm.protocols.etmv4.program_points import (
 )
 from gdb_etm.protocols.recorder import Leg, RunTable
 
+# The other parts of a state: wide, quiet, told and pending.
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
-"""The other parts of a state: wide, quiet, told and pending."""
 # A name of its own is faster to reach than an enumeration's member.
 _FUTURE, _INDIRECT = Kind.FUTURE, Kind.INDIRECT
 _A32, _T32, _A64 = Isa.A32, Isa.T32, Isa.A64
 
+# Packets that are an address and nothing else.
 ADDRESS_KINDS = (PacketKind.EXACT_MATCH, PacketKind.SHORT_ADDRESS, PacketKind.LONG_ADDRESS)
-"""Packets that are an address and nothing else."""
 
 
 class Automaton:
@@ -50,8 +50,8 @@ class Automaton:
         self.return_stack = return_stack
         self._points: Tuple[Dict[int, ProgramPoint], ...] = tuple({} for _ in Isa)
         self._future_points: Dict[Tuple[int, Isa, Future], FuturePoint] = {}
+        # The program points that address packets have named so far, by the context's SF bit and the address.
         self.named: Tuple[Dict[int, ProgramPoint], Dict[int, ProgramPoint]] = ({}, {})
-        """The program points that address packets have named so far, by the context's SF bit and the address."""
         self._states: Dict[Mode, Dict[Tuple[ProgramPoint, Registers], DecoderState]] = {}
 
     def point(self, address: int, isa: Isa, future: Optional[Future] = None) -> ProgramPoint:

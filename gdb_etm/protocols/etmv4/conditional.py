@@ -25,12 +25,13 @@ class Result(NamedTuple):
     """An R element."""
 
     key: int
+    # The flags N, Z, C, V in bits 3 to 0; or 1 for passed and 0 for failed (TRCIDR0.CONDTYPE).
     value: int
-    """The flags N, Z, C, V in bits 3 to 0; or 1 for passed and 0 for failed (TRCIDR0.CONDTYPE)."""
 
 
 Element = Union[Conditional, Result]
 
+# Packets of C and R elements.
 CONDITIONAL_KINDS = (
     Kind.CONDITIONAL_1,
     Kind.CONDITIONAL_2,
@@ -40,11 +41,10 @@ CONDITIONAL_KINDS = (
     Kind.RESULT_3,
     Kind.RESULT_4,
 )
-"""Packets of C and R elements."""
 
+# Which conditional instructions are traced, by TRCCONFIGR.COND or bits 3:1 of a Trace Info's INFO; others are
+# reserved.
 SELECTIONS = {0: "none", 1: "loads", 2: "stores", 3: "loads and stores", 7: "all"}
-"""Which conditional instructions are traced, by TRCCONFIGR.COND or bits 3:1 of a Trace Info's INFO; others are
-reserved."""
 
 # Far more than a unit has keys; their number in TRCIDR12 has 32 bits.
 _MOST_ELEMENTS = 1 << 8
@@ -90,8 +90,8 @@ def read_token(token: int, flags: bool) -> Optional[int]:
 class ResultSet(NamedTuple):
     """One set of payload bytes of a Conditional Result format 1 packet."""
 
+    # Whether C elements up to its key come before the result.
     fill: bool
-    """Whether C elements up to its key come before the result."""
     key: int
     value: int
 

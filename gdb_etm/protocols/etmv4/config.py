@@ -17,59 +17,59 @@ _NEEDED = ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2")
 class Etmv4Config(NamedTuple):
     """The facts about a trace unit that decide how its bytes are read."""
 
+    # ATB trace ID, 0 to 0x7F (TRCTRACEIDR.TRACEID).
     trace_id: int
-    """ATB trace ID, 0 to 0x7F (TRCTRACEIDR.TRACEID)."""
+    # Minor architecture version: 5 for ETMv4.5 (TRCIDR1.TRCARCHMIN).
     version: int
-    """Minor architecture version: 5 for ETMv4.5 (TRCIDR1.TRCARCHMIN)."""
+    # Whether the core has the M-profile exception model.
     m_profile: bool
-    """Whether the core has the M-profile exception model."""
+    # Whether targets that match the return stack are left out (TRCCONFIGR.RS).
     return_stack: bool
-    """Whether targets that match the return stack are left out (TRCCONFIGR.RS)."""
+    # Layout of cycle count packets, 0 or 1 (TRCIDR0.COMMOPT).
     commit_mode: int
-    """Layout of cycle count packets, 0 or 1 (TRCIDR0.COMMOPT)."""
+    # Size of a Context ID in bytes (TRCIDR2.CIDSIZE).
     context_id_bytes: int
-    """Size of a Context ID in bytes (TRCIDR2.CIDSIZE)."""
+    # Size of a VMID in bytes (TRCIDR2.VMIDSIZE).
     vmid_bytes: int
-    """Size of a VMID in bytes (TRCIDR2.VMIDSIZE)."""
+    # Whether WFI and WFE are traced as branches (TRCIDR2.WFXMODE, from 4.3).
     waits: bool
-    """Whether WFI and WFE are traced as branches (TRCIDR2.WFXMODE, from 4.3)."""
+    # Whether branch-future instructions are traced (TRCIDR0.BF, from 4.5).
     futures: bool
-    """Whether branch-future instructions are traced (TRCIDR0.BF, from 4.5)."""
+    # How many P0 elements may be uncommitted (TRCIDR8.MAXSPEC).
     max_speculation: int
-    """How many P0 elements may be uncommitted (TRCIDR8.MAXSPEC)."""
+    # Whether loads are P0 instructions (TRCCONFIGR.INSTP0).
     loads: bool = False
-    """Whether loads are P0 instructions (TRCCONFIGR.INSTP0)."""
+    # Whether stores are P0 instructions (TRCCONFIGR.INSTP0).
     stores: bool = False
-    """Whether stores are P0 instructions (TRCCONFIGR.INSTP0)."""
+    # Which conditional non-branch instructions are traced (TRCCONFIGR.COND): 0 none, 1 loads, 2 stores, 3 both,
+    # 7 all.
     conditional: int = 0
-    """Which conditional non-branch instructions are traced (TRCCONFIGR.COND): 0 none, 1 loads, 2 stores, 3 both,
-    7 all."""
+    # Whether their results are the APSR flags and not just pass or fail (TRCIDR0.CONDTYPE).
     condition_flags: bool = False
-    """Whether their results are the APSR flags and not just pass or fail (TRCIDR0.CONDTYPE)."""
+    # Whether the data stream has addresses (TRCCONFIGR.DA).
     data_addresses: bool = False
-    """Whether the data stream has addresses (TRCCONFIGR.DA)."""
+    # Whether the data stream has values (TRCCONFIGR.DV).
     data_values: bool = False
-    """Whether the data stream has values (TRCCONFIGR.DV)."""
+    # ATB trace ID of the data stream (TRCTRACEIDR; before 4.5 the instruction stream's plus one).
     data_trace_id: int = 0
-    """ATB trace ID of the data stream (TRCTRACEIDR; before 4.5 the instruction stream's plus one)."""
+    # How many keys P0 elements count through (TRCIDR9.NUMP0KEY; 0 and 1 both mean one).
     p0_keys: int = 1
-    """How many keys P0 elements count through (TRCIDR9.NUMP0KEY; 0 and 1 both mean one)."""
+    # How many right keys P1 elements count through (TRCIDR10.NUMP1KEY less TRCIDR11.NUMP1SPC); higher ones are
+    # special.
     p1_keys: int = 1
-    """How many right keys P1 elements count through (TRCIDR10.NUMP1KEY less TRCIDR11.NUMP1SPC); higher ones are
-    special."""
+    # How many keys conditional elements count through (TRCIDR12.NUMCONDKEY less TRCIDR13.NUMCONDSPC); higher ones are
+    # special.
     condition_keys: int = 1
-    """How many keys conditional elements count through (TRCIDR12.NUMCONDKEY less TRCIDR13.NUMCONDSPC); higher ones are
-    special."""
+    # Whether a Timestamp's place is that of the Timestamp Marker before it (TRCIDR0.TSMARK, from 4.6).
     marked_timestamps: bool = False
-    """Whether a Timestamp's place is that of the Timestamp Marker before it (TRCIDR0.TSMARK, from 4.6)."""
+    # Whether the unit has cycle counting (TRCIDR0.TRCCCI).
     can_count: bool = True
-    """Whether the unit has cycle counting (TRCIDR0.TRCCCI)."""
+    # Whether the unit has tracing of conditional non-branch instructions (TRCIDR0.TRCCOND).
     can_trace_conditions: bool = True
-    """Whether the unit has tracing of conditional non-branch instructions (TRCIDR0.TRCCOND)."""
+    # Whether the unit has data trace (TRCIDR0.TRCDATA).
     can_trace_data: bool = True
-    """Whether the unit has data trace (TRCIDR0.TRCDATA)."""
+    # Whether the unit has Q elements (TRCIDR0.QSUPP).
     can_skip: bool = True
-    """Whether the unit has Q elements (TRCIDR0.QSUPP)."""
 
     @property
     def data_trace(self) -> bool:

@@ -94,8 +94,8 @@ class Decoding(PacketStream):
         self._automaton = decoder.automaton
         self.recorder = Recorder(decoder.automaton.runs, offset_of)
         config = decoder.config
+        # What the analysis of data and of conditional instructions needs of this stream; None when it has neither.
         self.log = Log() if config.data_trace or config.conditional else None
-        """What the analysis of data and of conditional instructions needs of this stream; None when it has neither."""
         self._execution = Execution(decoder.automaton, self.recorder, config.m_profile, self.log)
         self._speculation: Optional[Speculation] = None
         if config.max_speculation or self.log is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple
 
+# Name of the exception by which a trace unit tells that the core halted, on every profile.
 DEBUG_HALT = "Debug halt"
-"""Name of the exception by which a trace unit tells that the core halted, on every profile."""
+# M-profile: the core pushes floating-point state and then goes on where it was.
 LAZY_FP_PUSH = 0x19
-"""M-profile: the core pushes floating-point state and then goes on where it was."""
 
 _A_PROFILE: Dict[int, str] = {
     0x00: "PE reset",

@@ -67,12 +67,12 @@ class TakenException(NamedTuple):
     """An Exception element and what its packet says besides."""
 
     fields: ExceptionFields
+    # The preferred return address.
     address: Address
-    """The preferred return address."""
+    # The context that the exception was taken from, where the packet tells it.
     context: Optional[ContextFields]
-    """The context that the exception was taken from, where the packet tells it."""
+    # Whether the address was an Address element as well, before this one.
     arrived: bool
-    """Whether the address was an Address element as well, before this one."""
 
 
 class Execution:
@@ -92,16 +92,16 @@ class Execution:
         self._m_profile = m_profile
         self._log = log
         self.state = automaton.state(LOST, NO_ADDRESSES, False, False)
+        # The return stack, its top last.
         self.stack: List[Entry] = []
-        """The return stack, its top last."""
+        # Why the stream cannot be followed at all; empty when it can.
         self.refused = ""
-        """Why the stream cannot be followed at all; empty when it can."""
+        # The last context told since synchronisation.
         self.context: Optional[Context] = None
-        """The last context told since synchronisation."""
+        # That context's SF bit.
         self.wide = False
-        """That context's SF bit."""
+        # Timestamps that have a marker, each with the spot of the marker; not recorded yet.
         self.marked: List[Tuple[Spot, Event]] = []
-        """Timestamps that have a marker, each with the spot of the marker; not recorded yet."""
         self._marker: Optional[Spot] = None
         self._undirected: Optional[_Undirected] = None
 

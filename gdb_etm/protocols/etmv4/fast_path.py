@@ -25,15 +25,16 @@ from gdb_etm.protocols.etmv4.program_points import AFTER_BRANCH, STACK_DEPTH, De
 from gdb_etm.protocols.etmv4.transitions import FIRST_ADDRESS, FIRST_ATOM, WINDOW, TransitionFinder
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run, RunTable
 
+# Bytes of the stream by which long transitions are remembered.
 LONGEST = 512
-"""Bytes of the stream by which long transitions are remembered."""
+# ``handle(data, at, end)`` handles one packet and returns the index after it, or ``at`` when it is not whole.
 Handle = Callable[[bytes, int, int], int]
-"""``handle(data, at, end)`` handles one packet and returns the index after it, or ``at`` when it is not whole."""
 _MAX_REMEMBERED = 1 << 16
 _ENTRIES_AT_ONCE = 64
-_COLD = 4096
 # Bytes after which it is time to see whether what comes is known by now.
+_COLD = 4096
 
+# Packets whose meaning is decided by the state, the packet context and the return stack.
 _REMEMBERED = frozenset(
     (
         Kind.TRACE_INFO,
@@ -48,26 +49,25 @@ _REMEMBERED = frozenset(
         Kind.EXCEPTION_RETURN,
     )
 )
-# Packets whose meaning is decided by the state, the packet context and the return stack.
 
 
 class LongTransition(NamedTuple):
     """What a packet, or a series of transitions and packets, does."""
 
+    # Bytes consumed.
     length: int
-    """Bytes consumed."""
+    # Run number.
     run: int
-    """Run number."""
+    # The state afterwards.
     state: DecoderState
-    """The state afterwards."""
+    # What is remembered under the packet context afterwards.
     cache: "TransitionCache"
-    """What is remembered under the packet context afterwards."""
+    # Entries of the return stack from before that are used up; its top is the last.
     takes: List[Entry]
-    """Entries of the return stack from before that are used up; its top is the last."""
+    # Entries put on the return stack instead, the top last.
     pushes: List[Entry]
-    """Entries put on the return stack instead, the top last."""
+    # How many entries were there at most, on top of those from before; a full stack loses its oldest for them.
     deepest: int
-    """How many entries were there at most, on top of those from before; a full stack loses its oldest for them."""
 
     def act(self, stack: List[Entry]) -> bool:
         """Do to a return stack what the long transition does; False, and nothing done, where entries are missing."""

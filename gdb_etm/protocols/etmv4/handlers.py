@@ -39,17 +39,17 @@ from gdb_etm.protocols.etmv4.results import ConditionalHandlers
 if TYPE_CHECKING:
     from gdb_etm.protocols.etmv4.speculation import Speculation
 
+# ``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream.
 Handler = Callable[[bytes, int, int], None]
-"""``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
+# The last context, what Context packets are compressed against, the threshold of cycle counts, whether there was a
+# timestamp since the last Trace Info.
 PacketContext = Tuple[
     Optional[Tuple[Optional[int], bool, bool, Optional[int], Optional[int]]], ContextFields, int, bool
 ]
-"""The last context, what Context packets are compressed against, the threshold of cycle counts, whether there was a
-timestamp since the last Trace Info."""
 
+# What takes the elements of a stream.
 Elements = Union[Execution, "Speculation"]
-"""What takes the elements of a stream."""
 
 _CYCLE_COUNTS = (Kind.CYCLE_COUNT_1, Kind.CYCLE_COUNT_2, Kind.CYCLE_COUNT_3)
 _NO_SPECULATION = "%s, from a unit that does not speculate (TRCIDR8.MAXSPEC is 0)"

@@ -17,19 +17,19 @@ class Parent:
     __slots__ = ("key", "entry", "event")
 
     def __init__(self, key: int) -> None:
+        # 0 up to TRCIDR9.NUMP0KEY.
         self.key = key
-        """0 up to TRCIDR9.NUMP0KEY."""
+        # The entry of the recording whose last instruction it is; -1 while or when it is not known to have run.
         self.entry = -1
-        """The entry of the recording whose last instruction it is; -1 while or when it is not known to have run."""
+        # The index of the recording's event that it is, for exceptions and returns; otherwise -1.
         self.event = -1
-        """The index of the recording's event that it is, for exceptions and returns; otherwise -1."""
 
 
 class Marker(NamedTuple):
     """A data synchronisation marker, in either stream."""
 
+    # 0 to 7; None for an unnumbered one.
     number: Optional[int]
-    """0 to 7; None for an unnumbered one."""
 
 
 class Time(NamedTuple):
@@ -41,8 +41,8 @@ class Time(NamedTuple):
 class Cancelled(NamedTuple):
     """The youngest P0 elements were cancelled."""
 
+    # How many, at least 1.
     elements: int
-    """How many, at least 1."""
 
 
 class Lost(NamedTuple):
@@ -56,7 +56,7 @@ class Log:
     """The log of one instruction stream."""
 
     def __init__(self) -> None:
+        # In stream order, cancelled P0 elements included.
         self.items: List[Item] = []
-        """In stream order, cancelled P0 elements included."""
+        # The elements about conditional instructions.
         self.conditions = ResultQueue()
-        """The elements about conditional instructions."""

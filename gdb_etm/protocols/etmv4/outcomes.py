@@ -38,17 +38,17 @@ _IT_REACH = 14
 class Step(NamedTuple):
     """An instruction of a range that matters to the results."""
 
+    # Of the instruction in its range, from 0.
     place: int
-    """Of the instruction in its range, from 0."""
+    # Its condition code, ALWAYS when it has no C element.
     condition: int
-    """Its condition code, ALWAYS when it has no C element."""
     sets_flags: bool
 
 
 class _Walk(NamedTuple):
     steps: Tuple[Step, ...]
-    it_state: int
     # ITSTATE after the last instruction.
+    it_state: int
 
 
 class Conditions:

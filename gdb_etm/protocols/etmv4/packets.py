@@ -17,8 +17,8 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 
 NEED_MORE = 0
 MALFORMED = -1
+# Alignment synchronisation packet (6.4.2).
 ASYNC = b"\x00" * 11 + b"\x80"
-"""Alignment synchronisation packet (6.4.2)."""
 
 
 class Kind(Enum):
@@ -80,8 +80,8 @@ class Kind(Enum):
     RESERVED = "reserved"
 
 
+# ``length(data, start, end)`` of the packet that begins at ``start``.
 Length = Callable[[bytes, int, int], int]
-"""``length(data, start, end)`` of the packet that begins at ``start``."""
 
 
 class Header(NamedTuple):
@@ -94,17 +94,17 @@ class Header(NamedTuple):
 class Address(NamedTuple):
     """An entry of the three address registers (Table 6-4)."""
 
+    # Bits 63:0; the low bits that an instruction address cannot have are 0.
     address: int
-    """Bits 63:0; the low bits that an instruction address cannot have are 0."""
+    # Instruction set field: False is IS0 (A32 or A64), True is IS1 (T32).
     is1: bool
-    """Instruction set field: False is IS0 (A32 or A64), True is IS1 (T32)."""
 
 
+# The address registers, most recent first.
 Addresses = Tuple[Address, Address, Address]
-"""The address registers, most recent first."""
 
+# The address registers after a Trace Info packet.
 NO_ADDRESSES: Addresses = (Address(0, False), Address(0, False), Address(0, False))
-"""The address registers after a Trace Info packet."""
 
 
 class ContextFields(NamedTuple):
@@ -113,14 +113,14 @@ class ContextFields(NamedTuple):
     exception_level: int
     sixty_four_bit: bool
     non_secure: bool
+    # -1 when absent.
     vmid: int
-    """-1 when absent."""
+    # -1 when absent.
     context_id: int
-    """-1 when absent."""
 
 
+# What Context packets build on before one has told a VMID or a Context ID.
 NO_CONTEXT = ContextFields(0, False, False, -1, -1)
-"""What Context packets build on before one has told a VMID or a Context ID."""
 
 
 def read_continued(data: bytes, at: int) -> Tuple[int, int]:
@@ -281,11 +281,11 @@ def read_cycle_count(data: bytes, at: int, commit_mode: int) -> int:
 class ExceptionFields(NamedTuple):
     """The payload of an Exception packet before its address (6.4.5)."""
 
+    # TYPE, 0 to 0x3FF.
     number: int
-    """TYPE, 0 to 0x3FF."""
+    # E1:E0: 1, the address is only the preferred return address; 2, it is an Address element as well; others are
+    # reserved.
     elements: int
-    """E1:E0: 1, the address is only the preferred return address; 2, it is an Address element as well; others are
-    reserved."""
     fault_pending: bool
 
 
@@ -303,13 +303,13 @@ def read_exception(data: bytes, at: int) -> Tuple[ExceptionFields, int]:
 class TraceInfo(NamedTuple):
     """The payload of a Trace Info packet (6.4.2)."""
 
+    # INFO field: bit 0 cycle counting, bits 3:1 conditional tracing, bit 4 loads and bit 5 stores as P0 elements.
     info: int
-    """INFO field: bit 0 cycle counting, bits 3:1 conditional tracing, bit 4 loads and bit 5 stores as P0 elements."""
     p0_key: int
+    # How many P0 elements before this packet are uncommitted.
     speculation: int
-    """How many P0 elements before this packet are uncommitted."""
+    # In cycles; 0 when cycle counting is off.
     cycle_threshold: int
-    """In cycles; 0 when cycle counting is off."""
 
 
 def read_trace_info(data: bytes, at: int) -> Tuple[TraceInfo, int]:
@@ -338,5 +338,5 @@ def _atoms() -> Dict[int, Tuple[bool, ...]]:
     return table
 
 
+# The atoms of each Atom packet header, oldest first; True is E (taken).
 ATOMS = _atoms()
-"""The atoms of each Atom packet header, oldest first; True is E (taken)."""

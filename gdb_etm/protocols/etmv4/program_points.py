@@ -19,8 +19,8 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.etmv4.packets import Addresses, pack_address, unpack_address
 from gdb_etm.protocols.recorder import Leg
 
+# Entries in the trace analyzer's return stack (IHI 0064, 5.3).
 STACK_DEPTH = 15
-"""Entries in the trace analyzer's return stack (IHI 0064, 5.3)."""
 
 
 class Entry(NamedTuple):
@@ -39,17 +39,17 @@ class ProgramPoint:
         self.address = address
         self.isa = isa
         self.block: Optional[Block] = None
+        # Instructions in the block: -1 where that is not all there is to know, for the return stack or a branch
+        # future; 0 before anybody asked.
         self.count = 0
-        """Instructions in the block: -1 where that is not all there is to know, for the return stack or a branch
-        future; 0 before anybody asked."""
+        # Where the branch at the end of the block leads, once that was asked.
         self.taken: Optional[ProgramPoint] = None
-        """Where the branch at the end of the block leads, once that was asked."""
+        # The program point after that branch, once that was asked.
         self.skipped: Optional[ProgramPoint] = None
-        """The program point after that branch, once that was asked."""
+        # What an Atom packet does here, by its header, when blocks are all there is to know.
         self.steps: Dict[int, Step] = {}
-        """What an Atom packet does here, by its header, when blocks are all there is to know."""
+        # What atoms do here, by the atoms of a packet; None where they cannot be followed.
         self.successors: Optional[Dict[Tuple[bool, ...], Optional[Successor]]] = None
-        """What atoms do here, by the atoms of a packet; None where they cannot be followed."""
 
 
 class FuturePoint(ProgramPoint):
@@ -72,23 +72,23 @@ class UnknownPoint(ProgramPoint):
         self.count = -1
 
 
+# An indirect branch was taken: an address follows, or the return stack has it.
 AFTER_BRANCH = UnknownPoint()
-"""An indirect branch was taken: an address follows, or the return stack has it."""
+# An address packet has to come before anything else that executes, as after an exception.
 EXPECTED = UnknownPoint()
-"""An address packet has to come before anything else that executes, as after an exception."""
+# A Q element ended with a branch: an address packet has to come, and tells which way that went.
 UNDIRECTED = UnknownPoint()
-"""A Q element ended with a branch: an address packet has to come, and tells which way that went."""
+# A gap has been told; what is traced until the next address packet cannot be followed.
 LOST = UnknownPoint()
-"""A gap has been told; what is traced until the next address packet cannot be followed."""
 
+# An address packet named an instruction set that does not exist in the context's state.
 RESERVED = UnknownPoint()
-"""An address packet named an instruction set that does not exist in the context's state."""
+# A branch that is always taken was told as not taken; no state has it, a gap is told instead.
 IMPOSSIBLE = UnknownPoint()
-"""A branch that is always taken was told as not taken; no state has it, a gap is told instead."""
 
 
+# How many instructions an Atom packet executes, and where it leads.
 Step = Tuple[int, ProgramPoint]
-"""How many instructions an Atom packet executes, and where it leads."""
 
 
 class Successor(NamedTuple):
@@ -96,18 +96,18 @@ class Successor(NamedTuple):
 
     leg: Leg
     point: ProgramPoint
+    # Entries put on the return stack, the top last.
     pushes: Tuple[Entry, ...]
-    """Entries put on the return stack, the top last."""
+    # How many entries were there at most, on top of those from before; a full stack loses its oldest for them.
     deepest: int
-    """How many entries were there at most, on top of those from before; a full stack loses its oldest for them."""
+    # How many of the atoms lead there; the others need an entry of the return stack from before.
     atoms: int
-    """How many of the atoms lead there; the others need an entry of the return stack from before."""
+    # Whether that is all of them, and none of them touches the return stack.
     plain: bool
-    """Whether that is all of them, and none of them touches the return stack."""
 
 
+# The address registers as numbers, see :func:`gdb_etm.protocols.etmv4.packets.pack_address`.
 Registers = Tuple[int, int, int]
-"""The address registers as numbers, see :func:`gdb_etm.protocols.etmv4.packets.pack_address`."""
 
 
 class DecoderState:
@@ -126,19 +126,19 @@ class DecoderState:
     ) -> None:
         self.point = point
         self.registers = registers
+        # The context's SF bit: IS0 means A64.
         self.wide = wide
-        """The context's SF bit: IS0 means A64."""
+        # No pushes: between a Trace Info and the address after it the unit does not push either (5.3).
         self.quiet = quiet
-        """No pushes: between a Trace Info and the address after it the unit does not push either (5.3)."""
+        # Nothing was executed since an address packet gave the address: a further one corrects it (5.2.9).
         self.address_given = address_given
-        """Nothing was executed since an address packet gave the address: a further one corrects it (5.2.9)."""
+        # Atoms of the last packet that are still to be followed.
         self.pending = pending
-        """Atoms of the last packet that are still to be followed."""
+        # By how many bytes of the stream its transitions are remembered: as many as the first one had.
         self.window = 0
-        """By how many bytes of the stream its transitions are remembered: as many as the first one had."""
         self.transitions: Dict[bytes, Transition] = {}
+        # The sizes in bytes of packets of other kinds that have come here.
         self.sizes: Tuple[int, ...] = ()
-        """The sizes in bytes of packets of other kinds that have come here."""
 
     @property
     def addresses(self) -> Addresses:
@@ -156,13 +156,13 @@ def pack_addresses(addresses: Addresses) -> Registers:
 class Transition(NamedTuple):
     """What the whole packets in the next bytes do."""
 
+    # Bytes consumed.
     length: int
-    """Bytes consumed."""
+    # Run number.
     run: int
-    """Run number."""
+    # The state afterwards.
     state: DecoderState
-    """The state afterwards."""
+    # Entries put on the return stack, the top last.
     pushes: Tuple[Entry, ...]
-    """Entries put on the return stack, the top last."""
+    # How many entries were there at most, on top of those from before.
     deepest: int
-    """How many entries were there at most, on top of those from before."""

@@ -10,8 +10,8 @@ from typing import NamedTuple, Optional, Tuple
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.packets import read_continued
 
+# Atom elements, oldest first; True is E (taken).
 Atoms = Tuple[bool, ...]
-"""Atom elements, oldest first; True is E (taken)."""
 
 # The A field of Mispredict and Cancel format 2.
 _ATOMS: Tuple[Atoms, ...] = ((), (True,), (True, True), (False,))
@@ -20,21 +20,21 @@ _ATOMS: Tuple[Atoms, ...] = ((), (True,), (True, True), (False,))
 class Cancel(NamedTuple):
     """What a Cancel packet stands for, in this order."""
 
+    # P0 elements before the cancelling.
     atoms: Atoms
-    """P0 elements before the cancelling."""
+    # How many of the youngest P0 elements are cancelled, those of ``atoms`` among them; 0 is reserved.
     elements: int
-    """How many of the youngest P0 elements are cancelled, those of ``atoms`` among them; 0 is reserved."""
+    # Whether the youngest atom that is left is wrong; a Conditional Flush follows then.
     mispredict: bool
-    """Whether the youngest atom that is left is wrong; a Conditional Flush follows then."""
 
 
 class SyncMark(NamedTuple):
     """What a Data Sync Mark packet stands for."""
 
+    # P0 elements before the marker.
     atoms: Atoms
-    """P0 elements before the marker."""
+    # 0 to 7; None for an unnumbered marker.
     number: Optional[int]
-    """0 to 7; None for an unnumbered marker."""
 
 
 def read_commit(data: bytes, at: int) -> int:

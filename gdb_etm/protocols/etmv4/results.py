@@ -16,8 +16,8 @@ from gdb_etm.protocols.etmv4.conditional import CONDITIONAL_KINDS, SELECTIONS, C
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.packets import Kind, TraceInfo
 
+# The result of a C element that never got one.
 UNRESOLVED = 0xFF
-"""The result of a C element that never got one."""
 
 
 class Flush:
@@ -26,26 +26,26 @@ class Flush:
     __slots__ = ("selection", "results", "complete", "entry", "event", "cancelled")
 
     def __init__(self, selection: int, complete: bool) -> None:
+        # Which conditional instructions have C elements: as TRCCONFIGR.COND.
         self.selection = selection
-        """Which conditional instructions have C elements: as TRCCONFIGR.COND."""
+        # For each C element after it, in order, the value of its R element, or UNRESOLVED.
         self.results = array("B")
-        """For each C element after it, in order, the value of its R element, or UNRESOLVED."""
+        # False when C elements may be missing after those in ``results``.
         self.complete = complete
-        """False when C elements may be missing after those in ``results``."""
+        # The number of the recording's entries before it; -1 while or when it is not known to be valid.
         self.entry = -1
-        """The number of the recording's entries before it; -1 while or when it is not known to be valid."""
+        # The number of the recording's events before it, likewise.
         self.event = -1
-        """The number of the recording's events before it, likewise."""
+        # Whether a Cancel took it back; the C and R elements around it stay (Table 5-9).
         self.cancelled = False
-        """Whether a Cancel took it back; the C and R elements around it stay (Table 5-9)."""
 
 
 class ResultQueue:
     """The C, R and F elements of one stream, as :class:`Flush` by flush."""
 
     def __init__(self) -> None:
+        # In stream order, those included that a Cancel takes back; the first stands for the stream's beginning.
         self.flushes: List[Flush] = [Flush(0, False)]
-        """In stream order, those included that a Cancel takes back; the first stands for the stream's beginning."""
         self._selection = 0
         self._known = False
         self._open: Dict[int, List[int]] = {}

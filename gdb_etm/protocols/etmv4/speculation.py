@@ -106,8 +106,8 @@ class Speculation:
     """
 
     def __init__(self, config: Etmv4Config, execution: Execution, log: Optional[Log]) -> None:
+        # The address registers as of the last packet; the execution has its own, as of what is certain.
         self.addresses = NO_ADDRESSES
-        """The address registers as of the last packet; the execution has its own, as of what is certain."""
         self._limit = config.max_speculation
         self._m_profile = config.m_profile
         self._keys = config.p0_keys

@@ -11,8 +11,8 @@ from gdb_etm.protocols import stream
 from gdb_etm.protocols.etmv4.packets import ASYNC, Header, Kind
 from gdb_etm.protocols.packet import Packet
 
+# ``kind_of(header, data, start)`` of the whole packet that begins at ``start``.
 KindOf = Callable[[Header, bytes, int], Kind]
-"""``kind_of(header, data, start)`` of the whole packet that begins at ``start``."""
 
 # Packets count from the Trace Info after an A-Sync on (2.5).
 _FORM = stream.Form(ASYNC, Kind.ASYNC, Kind.TRACE_INFO, Kind.RESERVED)

@@ -33,22 +33,22 @@ from gdb_etm.protocols.etmv4.program_points import (
 )
 from gdb_etm.protocols.recorder import Leg, Run
 
+# Bytes of the stream in a transition at most.
 WINDOW = 32
-"""Bytes of the stream in a transition at most."""
 _ENOUGH = 8
 # Bytes after which a transition ends at the next address packet.
+# Every header from here on is an Atom packet's (6.4.13).
 FIRST_ATOM = 0xC0
-"""Every header from here on is an Atom packet's (6.4.13)."""
+# No header before this one is an Atom's or an address's (6.4.12).
 FIRST_ADDRESS = 0x90
-"""No header before this one is an Atom's or an address's (6.4.12)."""
 _ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
 _LONGEST = 9
 # Bytes of the longest packet in a transition.
 _MAX_REMEMBERED = 1 << 19
 
 
-_new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
+_new = tuple.__new__
 
 
 def _is_wrong(point: ProgramPoint, there: ProgramPoint) -> bool:
@@ -64,8 +64,8 @@ class TransitionFinder:
     """
 
     def __init__(self, automaton: Automaton, table: Sequence[Header]) -> None:
+        # How many transitions were made so far.
         self.made = 0
-        """How many transitions were made so far."""
         self._automaton = automaton
         self._table = table
 

@@ -20,8 +20,8 @@ from gdb_etm.protocols.recorder import Leg
 _ATOM, _BRANCH, _IGNORE = PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE
 _INDIRECT, _T32 = Kind.INDIRECT, Isa.T32
 
+# Atoms, oldest first; True is E.
 Atoms = Tuple[bool, ...]
-"""Atoms, oldest first; True is E."""
 
 
 class PtmAutomaton(Automaton):

@@ -17,22 +17,22 @@ _CONTEXT_ID_BYTES = (0, 1, 2, 4)
 class PtmConfig(NamedTuple):
     """The facts about a trace unit that decide how its bytes are read."""
 
+    # ATB trace ID, 0 to 0x7F (ETMTRACEIDR).
     trace_id: int
-    """ATB trace ID, 0 to 0x7F (ETMTRACEIDR)."""
+    # Minor architecture version: 1 for PFTv1.1 (ETMIDR[7:4]).
     version: int
-    """Minor architecture version: 1 for PFTv1.1 (ETMIDR[7:4])."""
+    # Whether packets count cycles (ETMCR[12]).
     cycle_accurate: bool = False
-    """Whether packets count cycles (ETMCR[12])."""
+    # Size of a Context ID in bytes: 0, 1, 2 or 4 (ETMCR[15:14]).
     context_id_bytes: int = 0
-    """Size of a Context ID in bytes: 0, 1, 2 or 4 (ETMCR[15:14])."""
+    # Whether targets that match the return stack are left out (ETMCR[29]).
     return_stack: bool = False
-    """Whether targets that match the return stack are left out (ETMCR[29])."""
+    # Whether DMB and DSB are waypoints (ETMCCER[24]).
     barriers: bool = False
-    """Whether DMB and DSB are waypoints (ETMCCER[24])."""
+    # Whether timestamps have 64 bits and not 48 (ETMCCER[29]).
     wide_timestamps: bool = False
-    """Whether timestamps have 64 bits and not 48 (ETMCCER[29])."""
+    # Whether timestamps are Gray-coded (ETMCCER[28] is 0).
     gray_timestamps: bool = False
-    """Whether timestamps are Gray-coded (ETMCCER[28] is 0)."""
 
     @property
     def timestamp_bytes(self) -> int:

@@ -23,8 +23,9 @@ from gdb_etm.protocols.ptm.packets import Header, Kind
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
+# After an A-sync packet every packet can be told from the next.
 FORM = Form(ASYNC, Kind.ASYNC, Kind.ASYNC, Kind.RESERVED)
-"""After an A-sync packet every packet can be told from the next."""
+# Packets of which state and packet context decide what they do; time goes on.
 REMEMBERED = frozenset(
     (
         Kind.ASYNC,
@@ -39,7 +40,6 @@ REMEMBERED = frozenset(
         Kind.EXCEPTION_RETURN,
     )
 )
-"""Packets of which state and packet context decide what they do; time goes on."""
 
 
 class Decoder(StreamDecoder):

@@ -17,14 +17,14 @@ from gdb_etm.protocols.ptm.headers import timestamp_length
 from gdb_etm.protocols.ptm.packets import Kind, count_end, read_branch, read_count, read_sync, read_update
 from gdb_etm.protocols.stream import NEED_MORE
 
+# ``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream.
 Handler = Callable[[bytes, int, int], None]
-"""``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream."""
 
-_LONGEST_TIMESTAMP = 16
 # Bytes that hold any timestamp packet with its count.
+_LONGEST_TIMESTAMP = 16
 
+# What decides, beside the state of the execution, what packets do: the context.
 PacketContext = Optional[Context]
-"""What decides, beside the state of the execution, what packets do: the context."""
 
 
 class Handlers:

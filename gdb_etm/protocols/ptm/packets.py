@@ -22,10 +22,10 @@ from gdb_etm.protocols.armv7.fields import (
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.stream import Length
 
+# What is set in the first byte of every Atom packet (4.5.3).
 ATOM_HEADER = 0x80
-"""What is set in the first byte of every Atom packet (4.5.3)."""
+# In one packet, without cycle counts.
 MOST_ATOMS = 5
-"""In one packet, without cycle counts."""
 
 
 class Kind(Enum):
@@ -59,8 +59,8 @@ class Sync(NamedTuple):
     reason: Reason
     non_secure: bool
     hyp: bool
+    # None where the packet has no cycle count.
     cycles: Optional[int]
-    """None where the packet has no cycle count."""
     context_id: Optional[int]
 
 
@@ -147,8 +147,7 @@ def _headers() -> Dict[int, Tuple[bool, ...]]:
     return headers
 
 
+# The atoms of each Atom packet's header, oldest first; True is E. In cycle-accurate trace there is one: bit 1.
+#
+# No stop bit, no atom: 0x80 and 0x82 are reserved.
 ATOMS = _headers()
-"""The atoms of each Atom packet's header, oldest first; True is E. In cycle-accurate trace there is one: bit 1.
-
-No stop bit, no atom: 0x80 and 0x82 are reserved.
-"""

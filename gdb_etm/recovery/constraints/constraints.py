@@ -20,72 +20,73 @@ _TOP = 0x80000000
 class Kind(IntEnum):
     """What a constraint says of its variables."""
 
+    # (variable, text): known from outside; text is an index of :data:`FACTS`
     FACT = 0
-    """(variable, text): known from outside; text is an index of :data:`FACTS`"""
+    # (a, b): b = a
     EQUAL = 1
-    """(a, b): b = a"""
+    # (s, x, y, k): s = x + y + k for a constant k
     SUM = 2
-    """(s, x, y, k): s = x + y + k for a constant k"""
+    # (s, x, y, c): s = x + y + c for a bit c
     SUM_CARRY = 3
-    """(s, x, y, c): s = x + y + c for a bit c"""
+    # (d, a, b)
     AND = 4
-    """(d, a, b)"""
+    # (d, a, b)
     OR = 5
-    """(d, a, b)"""
+    # (d, a, b)
     XOR = 6
-    """(d, a, b)"""
+    # (d, a, p, q, n): bits p to p+n-1 of d are bits q to q+n-1 of a
     FIELD = 7
-    """(d, a, p, q, n): bits p to p+n-1 of d are bits q to q+n-1 of a"""
+    # (d, b, a, p, q, n): d = b with bits p to p+n-1 replaced by bits q to q+n-1 of a
     BITS = 8
-    """(d, b, a, p, q, n): d = b with bits p to p+n-1 replaced by bits q to q+n-1 of a"""
+    # (d, a, n)
     SIGN = 9
-    """(d, a, n)"""
+    # (d, a): the bit d tells whether a = 0
     ZERO = 10
-    """(d, a): the bit d tells whether a = 0"""
+    # (d, a, b, c): d = b if the bit a is 1, else c
     SELECT = 11
-    """(d, a, b, c): d = b if the bit a is 1, else c"""
+    # (d, a, b, bias): the bit d tells whether a + bias >= b + bias
     COMPARE = 12
-    """(d, a, b, bias): the bit d tells whether a + bias >= b + bias"""
+    # (d, a, b, c, inverted): the bit d is the carry out of a + b + c, with NOT b when inverted is 1
     CARRY = 13
-    """(d, a, b, c, inverted): the bit d is the carry out of a + b + c, with NOT b when inverted is 1"""
+    # (d, a, b, c, inverted): the bit d is the signed overflow of the same
     OVERFLOW = 14
-    """(d, a, b, c, inverted): the bit d is the signed overflow of the same"""
+    # (d, a, b, op): d = a shifted by the low 8 bits of b
     SHIFT = 15
-    """(d, a, b, op): d = a shifted by the low 8 bits of b"""
+    # (d, a, b, c, op)
     SHIFT_CARRY = 16
-    """(d, a, b, c, op)"""
+    # (d, a, b): the low word
     MULTIPLY = 17
-    """(d, a, b): the low word"""
+    # (d, a, b): unsigned
     DIVIDE = 18
-    """(d, a, b): unsigned"""
+    # (d, op, a, b, c): forwards only; b and c may be missing
     COMPUTE = 19
-    """(d, op, a, b, c): forwards only; b and c may be missing"""
+    # (address, condition, number): an access to memory, whose condition is a bit
     ACCESS = 20
-    """(address, condition, number): an access to memory, whose condition is a bit"""
+    # (a, b, distance, assumption): b = a + distance if an assumption holds
     KEPT = 21
-    """(a, b, distance, assumption): b = a + distance if an assumption holds"""
+    # (d, a): bits in reverse order
     REVERSE = 22
-    """(d, a): bits in reverse order"""
+    # (d, a, p, q, n, older, later): LINK, if stores to unknown addresses miss
     GUESS = 23
-    """(d, a, p, q, n, older, later): LINK, if stores to unknown addresses miss"""
+    # (a, bits, assumption): bits of a are 0 if an assumption holds
     ALIGNED = 24
-    """(a, bits, assumption): bits of a are 0 if an assumption holds"""
+    # (d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias
     CHOOSE = 25
-    """(d, a, b, c, x, y, bias, sense): SELECT, where the bit a is ``sense`` if x + bias >= y + bias"""
+    # (d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory
     LINK = 27
-    """(d, a, p, q, n, older, later): FIELD, of the data of two accesses to the same memory"""
+    # (d, a, b, 0): COMPARE, where d is 1, a is SP and b its limit
     LIMIT = 28
-    """(d, a, b, 0): COMPARE, where d is 1, a is SP and b its limit"""
+    # (d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame
     OWNED = 29
-    """(d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame"""
+    # (d, a, k): d = a modulo k, unsigned
     REMAINDER = 26
-    """(d, a, k): d = a modulo k, unsigned"""
+    # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
+    # shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and so
+    # on, the newest store first; ``one`` tells whether it is but one store
     LEFT = 31
-    """(n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
-    shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and so
-    on, the newest store first; ``one`` tells whether it is but one store"""
 
 
+# Where a constraint's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`.
 VARIABLES: Dict[int, slice] = {
     Kind.FACT: slice(1, 2),
     Kind.EQUAL: slice(1, 3),
@@ -117,7 +118,6 @@ VARIABLES: Dict[int, slice] = {
     Kind.REMAINDER: slice(1, 3),
     Kind.LIMIT: slice(1, 4),
 }
-"""Where a constraint's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`."""
 
 
 def variables(constraint: Constraint) -> Tuple[int, ...]:

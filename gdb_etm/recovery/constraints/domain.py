@@ -17,8 +17,8 @@ NONE = -1
 _TOP = 0x80000000
 _SMALL = 16
 # Members of a class that are told of its interval.
-_NARROWINGS = 24
 # Times that one class's interval is narrowed; an endless loop's counter would go step by step.
+_NARROWINGS = 24
 
 
 class Contradiction(Exception):
@@ -39,14 +39,14 @@ class Log:
 
     def __init__(self) -> None:
         self.variable = array("i")
+        # A constraint's number, or ~variable when that member of the class became known.
         self.cause = array("i")
-        """A constraint's number, or ~variable when that member of the class became known."""
+        # The variable's entry before it, or NONE.
         self.before = array("i")
-        """The variable's entry before it, or NONE."""
+        # The newest entry of each variable.
         self.last: Dict[int, int] = {}
-        """The newest entry of each variable."""
+        # Pairs of variables that made two classes one: both, the cause, and the entries made until then.
         self.merged: List[Tuple[int, int, int, int]] = []
-        """Pairs of variables that made two classes one: both, the cause, and the entries made until then."""
         self._joined: Optional[Tuple[int, Dict[int, List[Tuple[int, int]]]]] = None
 
     def add(self, variable: int, cause: int) -> None:

@@ -10,12 +10,12 @@ from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.remainders import Remainders
 from gdb_etm.recovery.lift.operations import MASK
 
+# What made a variable, when no constraint did: it is from before; an instruction without a model; a load or what else
+# comes from outside; an exception or a return from one, which leaves it open.  DEAD stands for a flag that nobody
+# reads.
 START, UNMODELLED, INPUT, DEAD, OPEN = -1, -2, -3, -4, -5
-"""What made a variable, when no constraint did: it is from before; an instruction without a model; a load or what else
-comes from outside; an exception or a return from one, which leaves it open.  DEAD stands for a flag that nobody
-reads."""
+# All bits but the lowest: they are 0 in a variable of one bit.
 ABOVE_BIT = MASK & ~1
-"""All bits but the lowest: they are 0 in a variable of one bit."""
 
 
 class Fact:
@@ -53,10 +53,10 @@ class Withheld(NamedTuple):
     variable: int
     known: int
     bits: int
+    # One of :class:`Fact`.
     why: int
-    """One of :class:`Fact`."""
+    # The instruction's.
     number: int
-    """The instruction's."""
 
 
 class ConstraintGraph:
@@ -64,20 +64,20 @@ class ConstraintGraph:
 
     def __init__(self) -> None:
         self.domain = Domain()
+        # Facts that are withheld: why they are known, the instruction's number, the variable.
         self.doubted: Collection[Tuple[int, int, int]] = ()
-        """Facts that are withheld: why they are known, the instruction's number, the variable."""
+        # Instructions, by their numbers, of which no constraint is taken.
         self.void: Collection[int] = ()
-        """Instructions, by their numbers, of which no constraint is taken."""
         self.withheld: List[Withheld] = []
+        # Of each variable, whether it is a constant.
         self.fixed = bytearray()
-        """Of each variable, whether it is a constant."""
         self.constraints: List[Constraint] = []
+        # The instruction that each constraint comes from; 0 for none.
         self.numbers = array("I")
-        """The instruction that each constraint comes from; 0 for none."""
+        # The constraint that computes each variable; ~access number - 16 for a load; or why there is none.
         self.made = array("i")
-        """The constraint that computes each variable; ~access number - 16 for a load; or why there is none."""
+        # The instruction that is being added.
         self.number = 0
-        """The instruction that is being added."""
         self.products = Remainders(self.domain, self.fixed)
         self._compares: Dict[int, Tuple[int, int, int]] = {}
         # Of bits that compare: what, and the bias.

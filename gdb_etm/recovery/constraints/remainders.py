@@ -12,8 +12,8 @@ from gdb_etm.recovery.lift.operations import MASK
 
 _OVER = 1 << 32
 
+# A variable shifted to the right by a number of bits.
 Shifted = Tuple[int, int]
-"""A variable shifted to the right by a number of bits."""
 
 
 class Remainders:

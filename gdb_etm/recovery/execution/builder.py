@@ -36,24 +36,24 @@ _NO_MODE = 0xFFFFFFE0
 class _Branch(NamedTuple):
     # An instruction that computes the next one's address, or may be a return.
     target: Optional[int]
+    # Bits of what it computes that do not matter.
     ignored: int
-    """Bits of what it computes that do not matter."""
     interworks: bool
     call: bool
+    # Whether it has the form of a return.
     returns: bool
-    """Whether it has the form of a return."""
     number: int
+    # Variable of the T bit that an exception return loads.
     thumb: Optional[int] = None
-    """Variable of the T bit that an exception return loads."""
+    # Of an exception return, the branch that had not arrived yet when it was interrupted.
     arrives: Optional[_Arrival] = None
-    """Of an exception return, the branch that had not arrived yet when it was interrupted."""
 
 
 class _Arrival(NamedTuple):
     # Where a branch leads: with a T bit of 0 nothing runs there but a fault (INVSTATE).
     address: int
+    # Variable of the T bit.
     thumb: int
-    """Variable of the T bit."""
 
 
 class SsaBuilder:
@@ -88,14 +88,14 @@ class SsaBuilder:
         self._m_profile = is_m_profile(history.source.core)
         self._templates = Templates(history.program, ssa.constant, self._m_profile)
         self._runs = parts(within(history, first, last), self._templates)
+        # The instructions.
         self.executed = [template for run in self._runs if isinstance(run, Run) for template in run.templates]
-        """The instructions."""
         if any(FP_MODE in template.writes for template in self.executed):
             features = features._replace(fpu=True)
         self._features = features
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
+        # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
-        """The variable of each slot; those of one instruction come after the others."""
         self.calls = Calls(ssa)
         self._exceptions = Exceptions(ssa, self.calls, features)
         self._program = history.program
@@ -112,8 +112,8 @@ class SsaBuilder:
         # By the index of an exception return: that of the one before, that of the exception, what the handler did.
         self._returned: Dict[Optional[int], int] = {None: 0}
         # The last instructions before exception returns, by their indices.
+        # What handlers did that changed between threads.
         self.scheduler = Scheduler(ssa, self.calls.assumptions, self._address, word)
-        """What handlers did that changed between threads."""
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
         self._branch: Optional[_Branch] = None
@@ -128,8 +128,8 @@ class SsaBuilder:
         frames = ssa.rules.frames
         like = self._templates.like
         self._functions = None if frames is None else Functions(ssa, self.calls, frames, like)
-        self._moved = True
         # Whether SP or a frame pointer has changed since call frame information was looked at.
+        self._moved = True
 
     def begin(self) -> None:
         """Give every slot a variable."""

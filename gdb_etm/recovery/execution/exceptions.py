@@ -47,15 +47,15 @@ _BASIC, _EXTENDED = 0x20, 0x68
 _SPSEL = 1
 _FTYPE, _MODE, _STACK = 4, 3, 2
 # EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
-_FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 # Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
+_FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 
 
 _PUSHED = (0, 1, 2, 3, 12, LR, N, Z, C, V, HANDLER, CONTROL, FPCA)
 _PUSHED_FLOATS = (FPSCR, FP_MODE) + tuple(range(S0, S0 + 16))
 _NO_MODE = 0xFFFFFFE0
-_FIRST_ASYNCHRONOUS, _FIRST_UNASKED = 14, 15
 # PendSV; SysTick.
+_FIRST_ASYNCHRONOUS, _FIRST_UNASKED = 14, 15
 
 
 def is_asynchronous(event: Exception_) -> bool:
@@ -74,22 +74,22 @@ def is_request(event: Exception_) -> bool:
 class Resumption(NamedTuple):
     """What an exception return loads."""
 
+    # Variable of the next instruction's address.
     address: int
-    """Variable of the next instruction's address."""
+    # Variable of the T bit.
     thumb: int
-    """Variable of the T bit."""
+    # Variable of the frame's address.
     frame: int
-    """Variable of the frame's address."""
+    # By slot, variables of the floating-point registers that are in the frame, if it has any.
     floats: Dict[int, int]
-    """By slot, variables of the floating-point registers that are in the frame, if it has any."""
 
 
 class _Entry(NamedTuple):
     number: int
+    # Where the interrupted code goes on, if known.
     address: Optional[int]
-    """Where the interrupted code goes on, if known."""
+    # Whether what it pushes is popped again as it was.
     keeps_all: bool
-    """Whether what it pushes is popped again as it was."""
     kept: Tuple[int, ...]
     stack: List[Call]
     frame: int
@@ -106,14 +106,14 @@ def _rest(entry: _Entry) -> Tuple[int, int, List[Call], int]:
 class _Pushed(NamedTuple):
     # What is told of a thread that was left.
     entry: _Entry
+    # Variable of the frame's address.
     frame: int
-    """Variable of the frame's address."""
+    # Variables of its words, the return address left out.
     words: Tuple[int, ...]
-    """Variables of its words, the return address left out."""
+    # Variable of EXC_RETURN.
     returns: int
-    """Variable of EXC_RETURN."""
+    # Variable of the bit that tells whether it is on PSP.
     process: int
-    """Variable of the bit that tells whether it is on PSP."""
 
 
 class Exceptions:
@@ -133,8 +133,8 @@ class Exceptions:
         self._pushed = _PUSHED + _PUSHED_FLOATS if fpu else _PUSHED
         self._security: Optional[int] = None
         self._open: List[Optional[_Entry]] = []
-        self._left: Dict[int, _Pushed] = {}
         # Threads that were left, by the index of the exception.
+        self._left: Dict[int, _Pushed] = {}
 
     def switch(self) -> None:
         """Note that PSP was written: a handler that does so may return to another thread."""

@@ -9,29 +9,29 @@ from typing import NamedTuple, Optional
 
 from gdb_etm.recovery.values import State
 
+# The Configurable Fault Status Register as a register of a state.
 CFSR = "cfsr"
-"""The Configurable Fault Status Register as a register of a state."""
 _MSTKERR, _STKERR, _STKOF = 1 << 4, 1 << 12, 1 << 20
 
 
 class Stacking(NamedTuple):
     """What is known of one exception's frame."""
 
+    # Whether all of it was stored.
     stored: bool = True
-    """Whether all of it was stored."""
+    # Variable of what SP may have been set to because the frame was below it: the stack limit.
     limit: Optional[int] = None
-    """Variable of what SP may have been set to because the frame was below it: the stack limit."""
+    # Variable of the T bit, one bit; None when that is 1.
     thumb: Optional[int] = None
-    """Variable of the T bit, one bit; None when that is 1."""
 
 
 class Failures(NamedTuple):
     """Which frames may not have been stored: the flags stay set until software clears them."""
 
+    # Whether the stacking of an exception has failed, or may have.
     stacking: bool
-    """Whether the stacking of an exception has failed, or may have."""
+    # Whether a stack limit was met.
     limit: bool
-    """Whether a stack limit was met."""
 
 
 def failures(state: Optional[State]) -> Failures:

@@ -12,10 +12,10 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
 from gdb_etm.recovery.ssa.exception_frames import goes_on
 
+# Bytes of a function that are looked at.
 LONG = 1 << 13
-"""Bytes of a function that are looked at."""
-_ENTRIES = 256
 # Of a table of branches that are looked at.
+_ENTRIES = 256
 
 
 class Branches:

@@ -14,32 +14,32 @@ from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 NO_FRAME = -1
-_DEEP = 4
 # Calls that one return may leave at once, by tail calls that are not told from calls.
+_DEEP = 4
 
 
+# What assumptions are about.
 CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE, BLOCK = range(10)
-"""What assumptions are about."""
 
 
 class Assumption(NamedTuple):
     """That one register is the same before a call and after it, or something like that."""
 
+    # CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
+    # frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
+    # CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
+    # what it was called with; PRIVATE: the function at ``distance``
+    # alone writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from.
     kind: int
-    """CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
-    frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
-    CONSTANT: ``after`` is what the function sets the register to, ``before`` plus the distance; ARGUMENT: the same of
-    what it was called with; PRIVATE: the function at ``distance``
-    alone writes its frames; BLOCK: ``after`` is where a handler has saved PSP or loaded it from."""
     slot: int
+    # Variable.
     before: int
-    """Variable."""
+    # Variable.
     after: int
-    """Variable."""
+    # The call's, or that of the instruction before the exception; of an ARGUMENT, that before which it was found.
     number: int
-    """The call's, or that of the instruction before the exception; of an ARGUMENT, that before which it was found."""
+    # The first instruction after it.
     returned: int
-    """The first instruction after it."""
     distance: int = 0
 
 
@@ -49,10 +49,10 @@ class Call(NamedTuple):
     returns_to: int
     number: int
     kept: Tuple[int, ...]
+    # Variable of the caller's canonical frame address, or NO_FRAME.
     frame: int
-    """Variable of the caller's canonical frame address, or NO_FRAME."""
+    # The caller's.
     activation: int
-    """The caller's."""
 
 
 class Entry(NamedTuple):
@@ -60,14 +60,14 @@ class Entry(NamedTuple):
 
     variable: int
     register: int
+    # From what the register held.
     distance: int
-    """From what the register held."""
+    # Where the function begins.
     function: int
-    """Where the function begins."""
+    # The function's.
     activation: int
-    """The function's."""
+    # Of the instruction before which it is known.
     number: int
-    """Of the instruction before which it is known."""
 
 
 class Calls:
@@ -79,24 +79,24 @@ class Calls:
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
         self._slots = (SP,) + ssa.rules.calls_keep
+        # Variable of the canonical frame address of the function that runs.
         self.frame = NO_FRAME
-        """Variable of the canonical frame address of the function that runs."""
+        # A number of its own for each time that a function is called, as far as calls and returns are matched.
         self.activation = 0
-        """A number of its own for each time that a function is called, as far as calls and returns are matched."""
         self._activations = 0
+        # Where the function begins that went on last of which nothing was seen before.
         self.function = 0
-        """Where the function begins that went on last of which nothing was seen before."""
+        # Whether a function goes on of which nothing was seen before.
         self.entered = True
-        """Whether a function goes on of which nothing was seen before."""
+        # Calls that have not returned.
         self.stack: List[Call] = []
-        """Calls that have not returned."""
+        # For activations how many accesses there were when their thread went on, and of what assumption that is: the
+        # instructions before it was left and before it went on.
         self.ties: Dict[int, List[Tuple[int, Tuple[int, int]]]] = {}
-        """For activations how many accesses there were when their thread went on, and of what assumption that is: the
-        instructions before it was left and before it went on."""
+        # What is known by the entry of the function that runs, if its beginning was not seen.
         self.entries: List[Entry] = []
-        """What is known by the entry of the function that runs, if its beginning was not seen."""
+        # Where the function begins that was left last of which the beginning was not seen, and its entries.
         self.left: Tuple[int, List[Entry]] = (0, [])
-        """Where the function begins that was left last of which the beginning was not seen, and its entries."""
         self.assumptions: List[Assumption] = []
 
     @property

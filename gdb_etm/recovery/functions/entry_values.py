@@ -30,22 +30,22 @@ _MADE, _FOUND, _OLD = range(3)
 _ENTRY = -1
 _VISITS = 8
 # Times that an instruction is looked at, on the average of all bytes.
-_LAST_ARGUMENT = 3
 # Of the registers, that a function is called with; what others hold it only keeps.
+_LAST_ARGUMENT = 3
 
 
 class Held(NamedTuple):
     """What a register or a word of the frame holds."""
 
+    # The register; that of the frame's words is SP.
     slot: int
-    """The register; that of the frame's words is SP."""
+    # For a word of the frame, its distance from the canonical frame address, which is negative; 0 for a register.
     distance: int
-    """For a word of the frame, its distance from the canonical frame address, which is negative; 0 for a register."""
     origin: Origin
 
 
+# Values by slot.
 Known = Dict[int, Origin]
-"""Values by slot."""
 
 
 class EntryValues:
@@ -79,9 +79,9 @@ class EntryValues:
         self._lost: Dict[int, Set[int]] = {}
         # By function the registers that it writes, though nothing tells that it saves them.
         self._names: Dict[Tuple[int, int, int], int] = {}
-        self._from: Dict[int, Tuple[int, int]] = {}
         # Of each base the instruction that it is named by.
         # By function the words of its frame that it loads: the others may be what it passes to those that it calls.
+        self._from: Dict[int, Tuple[int, int]] = {}
 
     def at(self, template: Template) -> List[Held]:
         """Tell what is known before an instruction runs; of what is not known by itself, what shares a base."""

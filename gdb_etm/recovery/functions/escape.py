@@ -104,12 +104,12 @@ class Escape:
 class Owner(NamedTuple):
     """Which frame an access is to, if it is one of these."""
 
+    # Of the function.
     activation: int
-    """Of the function."""
+    # Where it begins.
     function: int
-    """Where it begins."""
+    # Variable of the canonical frame address, below which the frame is.
     frame: int
-    """Variable of the canonical frame address, below which the frame is."""
 
 
 class Owned:
@@ -122,14 +122,14 @@ class Owned:
     def __init__(self, ssa: TraceSsa, calls: Optional[Calls] = None) -> None:
         self._ssa = ssa
         self._ties = {} if calls is None else calls.ties
+        # Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`.
         self.others: Set[Tuple[int, int]] = set()
-        """Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`."""
         self._owners: Dict[int, Owner] = {}
+        # Functions that do not keep their frames to themselves.
         self.strange: Set[int] = set()
-        """Functions that do not keep their frames to themselves."""
+        # Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
+        # below which nothing is theirs any more.
         self.active: Dict[Tuple[int, int], int] = {}
-        """Activations that have not returned at the end, and the functions that run in them; the variable of SP then,
-        below which nothing is theirs any more."""
 
     def note(self, first: int, owner: Owner) -> None:
         """Take it that all accesses from one on are to a frame."""

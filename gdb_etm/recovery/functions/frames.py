@@ -13,8 +13,8 @@ from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
 
-_LONG = 1 << 14
 # Bytes of a function that are looked at.
+_LONG = 1 << 14
 
 
 class SavedRegister(NamedTuple):

@@ -42,8 +42,8 @@ class Functions:
         self._frames = Frames(information, template)
         self._private = Escape(information, branches, template)
         self._hoisted = EntryValues(information, branches, self._private, template, value, ssa.read_constant)
+        # Accesses to frames that nobody else can reach.
         self.owned = Owned(ssa, calls)
-        """Accesses to frames that nobody else can reach."""
 
     def arrive(self, template: Template, current: Sequence[int]) -> None:
         """Take what is told of the moment before an instruction, where SP or a frame pointer has changed.

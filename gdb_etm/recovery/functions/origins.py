@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# Bases besides the registers of a function's entry: none, and the canonical frame address.
 CONSTANT, FRAME = -1, -2
-"""Bases besides the registers of a function's entry: none, and the canonical frame address."""
 
 
+# The least of bases that are values of their own.
 FIRST_OTHER = 64
-"""The least of bases that are values of their own."""
 
 
 class Origin(NamedTuple):
     """A value: something of the function's entry plus a distance."""
 
+    # CONSTANT, FRAME, a register, or from FIRST_OTHER on some other value.
     base: int
-    """CONSTANT, FRAME, a register, or from FIRST_OTHER on some other value."""
+    # 32 bits, unsigned.
     distance: int
-    """32 bits, unsigned."""

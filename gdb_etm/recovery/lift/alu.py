@@ -7,12 +7,12 @@ from typing import Optional, Tuple
 from gdb_etm.recovery.lift.builder import ONE, ZERO, Builder
 from gdb_etm.recovery.lift.operations import MASK, C, Const, N, Op, Operand, V, Z
 
+# Types of shift, as encoded.
 LSL, LSR, ASR, ROR = 0, 1, 2, 3
-"""Types of shift, as encoded."""
 SHIFTS = (Op.LSL, Op.LSR, Op.ASR, Op.ROR)
 
+# A value and the carry out of the shift that made it.
 Shifted = Tuple[Operand, Operand]
-"""A value and the carry out of the shift that made it."""
 
 
 def shift_by(build: Builder, value: Operand, kind: int, amount: int) -> Shifted:

@@ -30,13 +30,13 @@ from gdb_etm.recovery.lift.operations import (
 
 PC = 15
 ZERO, ONE = Const(0), Const(1)
+# All core registers but the program counter.
 CORE: Tuple[Slot, ...] = tuple(range(13)) + (SP, LR)
-"""All core registers but the program counter."""
+# All floating-point registers that are slots.
 FLOATS: Tuple[Slot, ...] = tuple(range(S0, S0 + 32))
-"""All floating-point registers that are slots."""
 FLAGS: Tuple[Slot, ...] = (N, Z, C, V)
+# What an instruction that is not known at all may write.
 EVERYTHING: Tuple[Slot, ...] = CORE + FLAGS + (GE, FPSCR) + FLOATS
-"""What an instruction that is not known at all may write."""
 
 
 class Builder:

@@ -11,8 +11,8 @@ from gdb_etm.recovery.lift.operations import MASK, Op, Operation
 Inputs = Sequence[int]
 Detail = Tuple[int, ...]
 
+# Operations that have no value of their own: they depend on memory, or on nothing that is known.
 IMPURE = frozenset((Op.LOAD, Op.STORE, Op.UNKNOWN, Op.CLOBBER))
-"""Operations that have no value of their own: they depend on memory, or on nothing that is known."""
 
 
 def compute(operation: Operation, inputs: Inputs) -> Tuple[int, ...]:

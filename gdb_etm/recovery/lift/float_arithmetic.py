@@ -12,8 +12,8 @@ from gdb_etm.recovery.lift.float_registers import Words, destination, first, is_
 from gdb_etm.recovery.lift.operations import FPSCR, Const, Op, Operand
 
 _SIGN = Const(0x80000000)
-_NEAREST, _TOWARDS_ZERO = Const(0), Const(3)
 # Modes that are not those of FPSCR.
+_NEAREST, _TOWARDS_ZERO = Const(0), Const(3)
 
 
 def lift_arithmetic(build: Builder, word: int) -> None:

@@ -9,8 +9,8 @@ from gdb_etm.recovery.lift.operations import FP_DEFAULT, FP_MODE, FPCA, FPSCR, S
 
 _DOUBLE = 11
 
+# The slots of a register: one for a single-precision register, two for a double, none for d16 to d31.
 Words = Tuple[Slot, ...]
-"""The slots of a register: one for a single-precision register, two for a double, none for d16 to d31."""
 
 
 def begin(build: Builder) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import isqrt
 from typing import NamedTuple, Optional
 
+# Rounding modes, as FPSCR.RMode numbers them.
 NEAREST, UP, DOWN, TOWARDS_ZERO = range(4)
-"""Rounding modes, as FPSCR.RMode numbers them."""
 SIGN, INFINITY, DEFAULT_NAN = 0x80000000, 0x7F800000, 0x7FC00000
 _FLUSH, _DEFAULT = 4, 8
 _QUIET = 0x00400000

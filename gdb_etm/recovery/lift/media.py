@@ -11,8 +11,8 @@ from gdb_etm.recovery.lift.alu import rotate, saturate
 from gdb_etm.recovery.lift.builder import ONE, PC, ZERO, Builder
 from gdb_etm.recovery.lift.operations import GE, Const, Op, Operand, Slot
 
+# A value of 64 bits, low word first.
 Pair = Tuple[Operand, Operand]
-"""A value of 64 bits, low word first."""
 
 
 def half(build: Builder, register: Operand, top: int) -> Operand:

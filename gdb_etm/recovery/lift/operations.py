@@ -8,39 +8,39 @@ from typing import NamedTuple, Optional, Tuple, Union
 MASK = 0xFFFFFFFF
 
 SP, LR = 13, 14
+# Places of the condition flags, one bit each.
 N, Z, C, V = 16, 17, 18, 19
-"""Places of the condition flags, one bit each."""
+# The flags, and their bits in the status registers.
 FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
-"""The flags, and their bits in the status registers."""
+# Places of the special registers.
+#
+# Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
+# 1:0 of a stack pointer are always 0.
 MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
-"""Places of the special registers.
-
-Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
-1:0 of a stack pointer are always 0."""
+# Slot of one bit: whether an M-profile core is in Handler mode.
 HANDLER = 28
-"""Slot of one bit: whether an M-profile core is in Handler mode."""
+# Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
+#
+# Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
+# FP_DEFAULT, and the flags in FPSCR are not known.
 FPCA, FP_MODE, FP_DEFAULT = 29, 30, 31
-"""Places of floating point: CONTROL.FPCA, one bit; bits 26:22 of FPSCR and of M-profile's FPDSCR, five bits each.
-
-Each floating-point instruction of M-profile sets FPCA (FPCCR.ASPEN is taken to be 1); where it was 0, FP_MODE becomes
-FP_DEFAULT, and the flags in FPSCR are not known."""
+# Slot of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first.
 S0 = 32
-"""Slot of s0; s1 to s31 follow.  A double-precision register is a pair of them, low word first."""
+# Bits that operations keep track of, where that is not a whole register: the others of these slots mean nothing.
+#
+# Those of CONTROL are nPRIV and SPSEL, those of FPSCR the condition flags.
 MEANT = {CONTROL: 0x3, PRIMASK: 0x1, BASEPRI: 0xFF, FAULTMASK: 0x1, GE: 0xF, FPSCR: 0xF0000000}
-"""Bits that operations keep track of, where that is not a whole register: the others of these slots mean nothing.
-
-Those of CONTROL are nPRIV and SPSEL, those of FPSCR the condition flags."""
+# Of registers with bits that are a slot of their own: that slot, the lowest of the bits, and how many they are.
 APART = {CONTROL: (FPCA, 2, 1), FPSCR: (FP_MODE, 22, 5)}
-"""Of registers with bits that are a slot of their own: that slot, the lowest of the bits, and how many they are."""
+# First of the slots that live within one instruction.
 TEMPORARY = 64
-"""First of the slots that live within one instruction."""
 
+# Slot of each register by its lower-case name.
 SLOTS = {"r%d" % number: number for number in range(13)}
 SLOTS.update({"sp": SP, "lr": LR, "n": N, "z": Z, "c": C, "v": V, "msp": MSP, "psp": PSP, "control": CONTROL})
 SLOTS.update({"primask": PRIMASK, "basepri": BASEPRI, "faultmask": FAULTMASK, "ge": GE, "fpscr": FPSCR})
 SLOTS.update({"handler": HANDLER, "fpca": FPCA, "fp_mode": FP_MODE, "fp_default": FP_DEFAULT})
 SLOTS.update({"s%d" % number: S0 + number for number in range(32)})
-"""Slot of each register by its lower-case name."""
 
 
 def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
@@ -67,8 +67,8 @@ def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
 class Const(NamedTuple):
     """A value that is in the instruction itself (its address included, so the program counter is one)."""
 
+    # 32 bits, unsigned.
     value: int
-    """32 bits, unsigned."""
 
 
 Slot = int
@@ -78,102 +78,102 @@ Operand = Union[Slot, Const]
 class Op(IntEnum):
     """What an :class:`Operation` says; all arithmetic is modulo 2**32, ``a, b, c`` are the inputs, ``d`` the output."""
 
+    # d = a
     COPY = 0
-    """d = a"""
+    # d = a + b + c, where c is one bit
     ADD = 1
-    """d = a + b + c, where c is one bit"""
+    # d = a + NOT b + c, where c is one bit: with c = 1 it is a - b
     SUB = 2
-    """d = a + NOT b + c, where c is one bit: with c = 1 it is a - b"""
+    # d = a AND b
     AND = 3
-    """d = a AND b"""
+    # d = a OR b
     OR = 4
-    """d = a OR b"""
+    # d = a XOR b
     XOR = 5
-    """d = a XOR b"""
+    # d = NOT a
     NOT = 6
-    """d = NOT a"""
+    # d = b with ``detail = (p, q, n)``: bits p to p+n-1 replaced by bits q to q+n-1 of a.
+    #
+    # Shifts and zero extensions by a constant have Const(0) as b; a rotation, a reversal of bytes and a bit field's
+    # insertion are several of these.
     BITS = 7
-    """d = b with ``detail = (p, q, n)``: bits p to p+n-1 replaced by bits q to q+n-1 of a.
-
-    Shifts and zero extensions by a constant have Const(0) as b; a rotation, a reversal of bytes and a bit field's
-    insertion are several of these."""
+    # d = a's low ``detail = (n,)`` bits, sign-extended
     SIGN = 8
-    """d = a's low ``detail = (n,)`` bits, sign-extended"""
+    # d = a shifted left by the low 8 bits of b, 0 from 32 on
     LSL = 9
-    """d = a shifted left by the low 8 bits of b, 0 from 32 on"""
+    # d = a shifted right by the low 8 bits of b, 0 from 32 on
     LSR = 10
-    """d = a shifted right by the low 8 bits of b, 0 from 32 on"""
+    # d = a shifted right arithmetically by the low 8 bits of b, all sign bits from 32 on
     ASR = 11
-    """d = a shifted right arithmetically by the low 8 bits of b, all sign bits from 32 on"""
+    # d = a rotated right by the low 8 bits of b, modulo 32
     ROR = 12
-    """d = a rotated right by the low 8 bits of b, modulo 32"""
+    # d = a * b
     MUL = 13
-    """d = a * b"""
+    # d = high word of the unsigned product a * b
     UMULH = 14
-    """d = high word of the unsigned product a * b"""
+    # d = high word of the signed product a * b
     SMULH = 15
-    """d = high word of the signed product a * b"""
+    # d = a / b unsigned, 0 when b is 0
     UDIV = 16
-    """d = a / b unsigned, 0 when b is 0"""
+    # d = a / b signed towards zero, 0 when b is 0
     SDIV = 17
-    """d = a / b signed towards zero, 0 when b is 0"""
+    # d = number of leading zeros of a
     CLZ = 18
-    """d = number of leading zeros of a"""
+    # d = a with its bits in reverse order
     RBIT = 19
-    """d = a with its bits in reverse order"""
+    # d = b if a (one bit) is 1, else c
     SELECT = 20
-    """d = b if a (one bit) is 1, else c"""
+    # d (one bit) = whether a is 0
     ZERO = 21
-    """d (one bit) = whether a is 0"""
+    # d (one bit) = bit ``detail = (n,)`` of a: N is BIT 31
     BIT = 22
-    """d (one bit) = bit ``detail = (n,)`` of a: N is BIT 31"""
+    # d (one bit) = carry out of a + b + c
     ADD_CARRY = 23
-    """d (one bit) = carry out of a + b + c"""
+    # d (one bit) = signed overflow of a + b + c
     ADD_OVERFLOW = 24
-    """d (one bit) = signed overflow of a + b + c"""
+    # d (one bit) = carry out of a + NOT b + c: with c = 1, whether a >= b unsigned
     SUB_CARRY = 25
-    """d (one bit) = carry out of a + NOT b + c: with c = 1, whether a >= b unsigned"""
+    # d (one bit) = signed overflow of a + NOT b + c
     SUB_OVERFLOW = 26
-    """d (one bit) = signed overflow of a + NOT b + c"""
+    # d (one bit) = carry out of the shift ``detail = (Op.LSL/LSR/ASR/ROR,)`` of a by the low 8 bits of b; c (the old
+    # carry) when that amount is 0
     SHIFT_CARRY = 27
-    """d (one bit) = carry out of the shift ``detail = (Op.LSL/LSR/ASR/ROR,)`` of a by the low 8 bits of b; c (the old
-    carry) when that amount is 0"""
+    # d (one bit) = whether condition ``detail = (code,)``, 0 to 13, holds with the inputs N, Z, C, V
     CONDITION = 28
-    """d (one bit) = whether condition ``detail = (code,)``, 0 to 13, holds with the inputs N, Z, C, V"""
+    # d = ``detail = (size,)`` bytes at address a, little-endian, zero-extended; size 1, 2 or 4
     LOAD = 29
-    """d = ``detail = (size,)`` bytes at address a, little-endian, zero-extended; size 1, 2 or 4"""
+    # ``detail = (size,)`` bytes at address a become the low bytes of b; no output
     STORE = 30
-    """``detail = (size,)`` bytes at address a become the low bytes of b; no output"""
+    # every output is something that the inputs do not tell: what an instruction without a model writes
     UNKNOWN = 31
-    """every output is something that the inputs do not tell: what an instruction without a model writes"""
+    # any memory may have another value afterwards; no inputs, no outputs
     CLOBBER = 32
-    """any memory may have another value afterwards; no inputs, no outputs"""
+    # d = a + b, of single-precision numbers as all that follow; the last input is always FP_MODE's five bits
     FADD = 33
-    """d = a + b, of single-precision numbers as all that follow; the last input is always FP_MODE's five bits"""
+    # d = a - b
     FSUB = 34
-    """d = a - b"""
+    # d = a * b
     FMUL = 35
-    """d = a * b"""
+    # d = a / b
     FDIV = 36
-    """d = a / b"""
+    # d = square root of a
     FSQRT = 37
-    """d = square root of a"""
+    # d = a + b * c, rounded once
     FMULADD = 38
-    """d = a + b * c, rounded once"""
+    # d (four bits) = N, Z, C and V of the comparison of a with b, N in bit 3
     FCOMPARE = 39
-    """d (four bits) = N, Z, C and V of the comparison of a with b, N in bit 3"""
+    # d = a as a signed integer, saturated
     FTOS = 40
-    """d = a as a signed integer, saturated"""
+    # d = a as an unsigned integer, saturated
     FTOU = 41
-    """d = a as an unsigned integer, saturated"""
+    # d = the signed integer a as a number
     STOF = 42
-    """d = the signed integer a as a number"""
+    # d = the unsigned integer a as a number
     UTOF = 43
-    """d = the unsigned integer a as a number"""
 
 
+# The operations on single-precision numbers, which are computed forwards only.
 FLOAT_OPS = tuple([op for op in Op if op >= Op.FADD])
-"""The operations on single-precision numbers, which are computed forwards only."""
 
 
 class Operation(NamedTuple):
@@ -193,24 +193,24 @@ class Lifted(NamedTuple):
     then leaves all slots and all memory as they were.
     """
 
+    # 2 or 4 bytes.
     size: int
-    """2 or 4 bytes."""
     operations: Tuple[Operation, ...]
+    # A slot of one bit that is 1 when the branch is taken; None when it is no conditional branch.
+    #
+    # The condition of a plain conditional branch (``beq``) is this, not an execution condition.
     taken: Optional[Slot] = None
-    """A slot of one bit that is 1 when the branch is taken; None when it is no conditional branch.
-
-    The condition of a plain conditional branch (``beq``) is this, not an execution condition."""
+    # What the next instruction's address comes from, where it does not stand in the instruction.
     target: Optional[Operand] = None
-    """What the next instruction's address comes from, where it does not stand in the instruction."""
+    # Whether bit 0 of ``target`` chooses the instruction set (BX, BLX, POP, LDR to PC).
+    #
+    # Otherwise that bit is ignored, and where the next instruction is A32 code bit 1 too.
     interworks: bool = False
-    """Whether bit 0 of ``target`` chooses the instruction set (BX, BLX, POP, LDR to PC).
-
-    Otherwise that bit is ignored, and where the next instruction is A32 code bit 1 too."""
+    # Addresses that are multiples of 4, or the instruction would have faulted (LDM, STM, LDRD, STRD, PUSH).
+    #
+    # As ``taken`` and ``target``, they are read after all operations.
     aligned: Tuple[Operand, ...] = ()
-    """Addresses that are multiples of 4, or the instruction would have faulted (LDM, STM, LDRD, STRD, PUSH).
-
-    As ``taken`` and ``target``, they are read after all operations."""
+    # Whether the operations are all there is; when not, what UNKNOWN puts out is what the instruction writes.
     modelled: bool = True
-    """Whether the operations are all there is; when not, what UNKNOWN puts out is what the instruction writes."""
+    # Whether it leaves its return address in the link register.
     call: bool = False
-    """Whether it leaves its return address in the link register."""

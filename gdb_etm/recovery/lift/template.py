@@ -14,15 +14,15 @@ from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N,
 FLAGS = (N, Z, C, V)
 ALL_FLAGS = 15
 
+# Operation, output slots, inputs (slots, or ~variable of a constant), detail.
 Step = Tuple[int, Tuple[int, ...], Tuple[int, ...], Tuple[int, ...]]
-"""Operation, output slots, inputs (slots, or ~variable of a constant), detail."""
 
 
+# What an instruction of Armv8-M does with a stack's limit: it may not lower SP below, or it sets one.
 CHECKED, MAIN_LIMIT, PROCESS_LIMIT = range(3)
-"""What an instruction of Armv8-M does with a stack's limit: it may not lower SP below, or it sets one."""
 
+# Steps, the slots that they write, and the flags that nobody reads.
 Needed = Tuple[Tuple[Step, ...], Tuple[int, ...], Tuple[int, ...]]
-"""Steps, the slots that they write, and the flags that nobody reads."""
 
 
 class Template(NamedTuple):
@@ -31,34 +31,34 @@ class Template(NamedTuple):
     address: int
     size: int
     isa: Isa
+    # That decides whether it does anything: 0 to 13, or ALWAYS.
     condition: int
-    """That decides whether it does anything: 0 to 13, or ALWAYS."""
     steps: Tuple[Step, ...]
+    # Flags that it reads: bit 0 for N, 1 for Z, 2 for C, 3 for V.
     reads: int
-    """Flags that it reads: bit 0 for N, 1 for Z, 2 for C, 3 for V."""
+    # Flags that it writes.
     kills: int
-    """Flags that it writes."""
+    # Places that it writes, without those of one instruction.
     writes: Tuple[int, ...]
-    """Places that it writes, without those of one instruction."""
     kind: Kind
+    # Target of a direct branch.
     goes_to: int
-    """Target of a direct branch."""
     taken: Optional[int]
     target: Optional[int]
     interworks: bool
     aligned: Tuple[int, ...]
     call: bool
+    # The slot of which SP gets all but bits 1:0.
     rounds: Optional[int]
-    """The slot of which SP gets all but bits 1:0."""
+    # Whether it writes SP or what may be a frame pointer.
     moves: bool
-    """Whether it writes SP or what may be a frame pointer."""
+    # CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others.
     stack: Optional[Tuple[int, int]]
-    """CHECKED, MAIN_LIMIT or PROCESS_LIMIT, and the register that a limit is set to; None for others."""
+    # Whether an exception may be taken behind it that the code before it has asked for: whose handler may change what
+    # is popped.
     asks: bool
-    """Whether an exception may be taken behind it that the code before it has asked for: whose handler may change what
-    is popped."""
+    # What is needed when only some flags are read later on, by these flags.
     variants: Dict[int, Needed]
-    """What is needed when only some flags are read later on, by these flags."""
 
     def needed(self, flags: int) -> Needed:
         """Give the steps that anybody reads.

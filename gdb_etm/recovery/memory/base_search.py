@@ -40,19 +40,19 @@ _LEFT = 48
 # Places that are looked at more closely.
 _NEAR, _FAR = 64, 400
 # Stores to unknown addresses that one byte is held against, at first and when few places are left.
-_EFFORT = 150000
 # Such stores that are looked at for one line.
+_EFFORT = 150000
 
 
 class Options(NamedTuple):
     """Where a class of addresses may be."""
 
+    # The address of its newest access.
     variable: int
-    """The address of its newest access."""
+    # The instruction of that.
     number: int
-    """The instruction of that."""
+    # What the variable may be.
     values: Tuple[int, ...]
-    """What the variable may be."""
 
 
 class _Change(NamedTuple):

@@ -9,13 +9,13 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
+# Where a byte comes from, when it is no access: memory before the line or after it; or that is not known.
 FIRST, LAST, BLOCKED = -2, -3, -4
-"""Where a byte comes from, when it is no access: memory before the line or after it; or that is not known."""
+# Less the number of an access that cannot be told to have been there: this is what a byte comes from, too.
 UNSURE = -16
-"""Less the number of an access that cannot be told to have been there: this is what a byte comes from, too."""
 _NOWHERE = -1
-_RAM = 0x20000000
 # Where the bits are of which the others are aliases.
+_RAM = 0x20000000
 
 
 def aliased(address: int) -> int:
@@ -48,10 +48,10 @@ class Cells:
 
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
+        # For each word of RAM the accesses that touch it, oldest first.
         self.words: Dict[int, List[int]] = {}
-        """For each word of RAM the accesses that touch it, oldest first."""
+        # For each of them which of its bytes they touch, a bit for each.
         self.touched: Dict[int, int] = {}
-        """For each of them which of its bytes they touch, a bit for each."""
 
     def copy(self) -> "Cells":
         """Make another one that goes on from here."""

@@ -40,22 +40,22 @@ class MayAlias:
         self._domain: Domain = ssa.domain
         self._cells = cells
         self._where = where
+        # These stores, oldest first.
         self.unplaced: List[int] = [number for number, access in enumerate(ssa.accesses) if access.store]
-        """These stores, oldest first."""
+        # What they may have left.
         self.weighing = Weighing(ssa)
-        """What they may have left."""
+        # The accesses to memory that only one function writes while it runs.
         self.owned = Owned(ssa)
-        """The accesses to memory that only one function writes while it runs."""
+        # Links that hold for that reason alone.
         self.crossed: Set[Tuple[int, int]] = set()
-        """Links that hold for that reason alone."""
+        # Whether stores of which nothing is known are taken to miss.
         self.guessing = False
-        """Whether stores of which nothing is known are taken to miss."""
+        # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
         self.guesses: List[Tuple[int, int, int]] = []
-        """Links that such stores lie between: the older access or FIRST, the later one or the end, the byte."""
+        # Addresses that such stores turned out to have.
         self.kills: Dict[int, int] = {}
-        """Addresses that such stores turned out to have."""
+        # Words that stores of each address of the program are known to have written at other times.
         self.habits: Dict[int, Set[int]] = {}
-        """Words that stores of each address of the program are known to have written at other times."""
 
     def copy(self, cells: Cells) -> "MayAlias":
         """Make another one that goes on from here.

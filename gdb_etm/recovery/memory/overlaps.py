@@ -18,26 +18,26 @@ _SMALL = 1 << 16
 # Intervals that are taken for those of an index.
 _MOST = 32
 # Places of stores that are weighed for one load.
-_LATE = 1 << 16
 # Rounds after which everything is due.
+_LATE = 1 << 16
 
 
 class Found(NamedTuple):
     """Bytes that were loaded, or that are there at the end."""
 
+    # Variable.
     data: int
-    """Variable."""
+    # Of the first.
     address: int
-    """Of the first."""
+    # In bytes, up to 4.
     size: int
-    """In bytes, up to 4."""
+    # All bits of the bytes that are asked for.
     wanted: int
-    """All bits of the bytes that are asked for."""
 
 
+# What a store may have left: its data, which bits of what was found, how far its bits are shifted to the left, and
+# the store's number.
 Candidate = Tuple[int, int, int, int]
-"""What a store may have left: its data, which bits of what was found, how far its bits are shifted to the left, and
-the store's number."""
 
 
 def wide(bytes_: int) -> int:
@@ -112,8 +112,8 @@ class Weighing:
         self._by_root: Dict[int, List[int]] = {}
         self._plain: Set[int] = set()
         # Variables that are no such sum.
-        self._seen = -1
         # Classes that had been joined when _by_root was made.
+        self._seen = -1
 
     def copy(self) -> "Weighing":
         """Make another one that goes on from here."""

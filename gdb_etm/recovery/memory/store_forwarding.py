@@ -17,8 +17,8 @@ from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.memory.overlaps import Found, wide
 from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
 
+# Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
-"""Gives the word at an aligned address, if known."""
 
 _Byte = Tuple[int, int, int, bool]
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
@@ -48,24 +48,24 @@ class Memory:
         self._begin = begin
         self._end = end
         self._readable = readable
+        # The accesses of which the address is known.
         self.cells = Cells(ssa)
-        """The accesses of which the address is known."""
+        # The stores of which it is not.
         self.may_alias = MayAlias(ssa, self.cells, where)
-        """The stores of which it is not."""
+        # Accesses of which the address is known, or which did not run.
         self.placed = bytearray(len(ssa.accesses))
-        """Accesses of which the address is known, or which did not run."""
+        # Bytes of each load that are linked, a bit for each.
         self.linked = bytearray(len(ssa.accesses))
-        """Bytes of each load that are linked, a bit for each."""
         self._ended: Dict[int, int] = {}
         # Bytes of each word that are linked to the end.
         self._waiting: Dict[int, Set[int]] = {}
         # By barrier: loads, or ~word for the end.
+        # The barrier that a load's bytes wait for.
         self.blocked: Dict[int, int] = {}
-        """The barrier that a load's bytes wait for."""
+        # Accesses of which more has become known.
         self.news: List[int] = []
-        """Accesses of which more has become known."""
+        # Pairs of accesses that are not linked, whatever is taken.
         self.forbidden: Set[Tuple[int, int]] = set()
-        """Pairs of accesses that are not linked, whatever is taken."""
 
     def copy(self) -> "Memory":
         """Make another one that goes on from here."""

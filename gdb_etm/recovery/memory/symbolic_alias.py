@@ -16,11 +16,11 @@ from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
 
 _NOT_RAM = -1
 _KNOWN = -2
-_SCAN = 256
 # Stores that are looked at one by one for a link.
+_SCAN = 256
 
+# The later access, the older one, bits of the first, bits of the other, their number, and whether it is a guess.
 Link = Tuple[int, int, int, int, int, bool]
-"""The later access, the older one, bits of the first, bits of the other, their number, and whether it is a guess."""
 
 
 class SymbolicAlias:
@@ -36,8 +36,8 @@ class SymbolicAlias:
         # Loads that have a link.
         self._risky: List[int] = []
         # Stores so far that may have reached a stack of which something is known.
-        self._others: Dict[int, Tuple[int, List[int]]] = {}
         # By class, how many of them were looked at, and those that are not in the class.
+        self._others: Dict[int, Tuple[int, List[int]]] = {}
 
     def copy(self) -> "SymbolicAlias":
         """Make another one that goes on from here."""

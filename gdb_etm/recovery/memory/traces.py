@@ -17,8 +17,8 @@ class Byte(NamedTuple):
 
     mask: int
     bits: int
+    # How far the variable is to be shifted down, where ``bits`` is what it is above the class's base; -1 elsewhere.
     far: int
-    """How far the variable is to be shifted down, where ``bits`` is what it is above the class's base; -1 elsewhere."""
 
     def at(self, base: int) -> Tuple[int, int]:
         """Give which bits are known, and their values, if the class's base is this."""
@@ -31,31 +31,31 @@ _NOTHING = Byte(0, 0, -1)
 class Trace(NamedTuple):
     """A byte at an offset, between two accesses of the class."""
 
+    # The older one; -1 for the beginning.
     since: int
-    """The older one; -1 for the beginning."""
+    # The later one; as many as there are for the end.
     until: int
-    """The later one; as many as there are for the end."""
     offset: int
+    # After the older one.
     before: Byte
-    """After the older one."""
+    # As the later one found it; None when that is a store, or it is the end.
     after: Optional[Byte]
-    """As the later one found it; None when that is a store, or it is the end."""
 
 
 class Store(NamedTuple):
     """A store to an unknown address of another class."""
 
     size: int
+    # That class.
     root: int
-    """That class."""
     offset: int
+    # Mask of the bits of the address that are known.
     known: int
-    """Mask of the bits of the address that are known."""
     bits: int
     low: int
     span: int
+    # Of the whole word.
     data: Byte
-    """Of the whole word."""
 
 
 class Traces:
@@ -69,8 +69,8 @@ class Traces:
     def __init__(self, ssa: TraceSsa, numbers: Sequence[int], unplaced: Sequence[int]) -> None:
         self._ssa = ssa
         self._domain = ssa.domain
+        # The newest of them.
         self.newest = numbers[-1]
-        """The newest of them."""
         self.root = self._domain.root[ssa.accesses[self.newest].address]
         self._events: Dict[int, List[Tuple[int, bool, Byte]]] = {}
         # By offset: the access, whether it is a store, and what it has there.
@@ -78,10 +78,10 @@ class Traces:
             self._note(number, ssa.accesses[number])
         self.lowest = min(self._events, default=0)
         self.highest = max(self._events, default=0)
+        # Stores to unknown addresses of other classes, oldest first.
         self.numbers: List[int] = []
-        """Stores to unknown addresses of other classes, oldest first."""
+        # The same; None for what may change any memory.
         self.stores: List[Optional[Store]] = []
-        """The same; None for what may change any memory."""
         for number in unplaced:
             access = ssa.accesses[number]
             if not access.size or self._domain.root[access.address] != self.root:

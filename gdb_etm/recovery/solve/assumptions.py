@@ -13,8 +13,8 @@ from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CALL, HAN
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_ACROSS = (CALL, ARGUMENT)
 # Kinds that may tie what was before a thread was left to what comes when it has gone on.
+_ACROSS = (CALL, ARGUMENT)
 
 
 class Fallen(NamedTuple):
@@ -33,12 +33,12 @@ class Assumptions:
 
     def __init__(self, ssa: TraceSsa, made: List[Assumption], entered: Callable[[int], int]) -> None:
         self._domain = ssa.domain
+        # All of them.
         self.made = made
-        """All of them."""
         self._entered = entered
+        # Threads of which nothing but the scheduler's blocks tells what they did afterwards, by the numbers of the
+        # instructions before they were left.
         self.by_block: Set[int] = set()
-        """Threads of which nothing but the scheduler's blocks tells what they did afterwards, by the numbers of the
-        instructions before they were left."""
 
     def constraint(self, number: int) -> Constraint:
         """Give what an assumption says."""

@@ -19,14 +19,14 @@ from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
 from gdb_etm.recovery.values import State
 
+# Times that a line is made anew.
 ROUNDS = 12
-"""Times that a line is made anew."""
 _LINKS = (Kind.LINK, Kind.LEFT)
 
+# Of a fact: why it is known, one of :class:`Fact`; the instruction's number; the variable.
 Key = Tuple[int, int, int]
-"""Of a fact: why it is known, one of :class:`Fact`; the instruction's number; the variable."""
+# Of accesses to the same memory, the older one and the later one; as many as there are for the end.
 Pair = Tuple[int, int]
-"""Of accesses to the same memory, the older one and the later one; as many as there are for the end."""
 
 
 class Doubts(NamedTuple):
@@ -34,10 +34,10 @@ class Doubts(NamedTuple):
 
     facts: FrozenSet[Key] = frozenset()
     links: FrozenSet[Pair] = frozenset()
+    # Aligned addresses of words that were read at the halt.
     words: FrozenSet[int] = frozenset()
-    """Aligned addresses of words that were read at the halt."""
+    # Numbers of instructions of which the model is wrong.
     void: FrozenSet[int] = frozenset()
-    """Numbers of instructions of which the model is wrong."""
 
     def withhold(self, ssa: TraceSsa) -> None:
         """Let nothing be taken into a line that is being made."""

@@ -30,10 +30,10 @@ class Dropped(NamedTuple):
     """What contradicts more trusted facts, or others that are trusted as much."""
 
     facts: List[Withheld]
+    # Pairs of accesses to the same memory.
     links: List[Tuple[int, int]]
-    """Pairs of accesses to the same memory."""
+    # Addresses of words at the halt.
     words: List[int]
-    """Addresses of words at the halt."""
 
     def text(self, ssa: TraceSsa, void: Sequence[int]) -> str:
         """Say what is not used.

@@ -8,8 +8,8 @@ from gdb_etm.recovery.constraints.constraints import Constraint, variables
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
+# Tells whether a constraint is of the kind that is looked for.
 Wanted = Callable[[Constraint], bool]
-"""Tells whether a constraint is of the kind that is looked for."""
 
 
 class Justifications:

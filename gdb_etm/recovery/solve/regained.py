@@ -22,8 +22,8 @@ _TRUST = {
 
 class _Offer(NamedTuple):
     take: Callable[[], None]
+    # Notes that it was not taken.
     drop: Callable[[], None]
-    """Notes that it was not taken."""
 
 
 class Regained:

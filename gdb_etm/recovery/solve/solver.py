@@ -62,15 +62,15 @@ _ROUNDS = 12
 # Times that what is assumed is begun again.
 _GUESSES = 40
 # Times that what is likely is: a contradiction comes soon, so most of them are short.
-_TRIES = 24
 # Places of stacks that are tried by working on from there.
+_TRIES = 24
 
+# Adds what is known by assumption, up to a tier.
+#
+# :raises Contradiction: It does not fit what is known.
 Further = Callable[[Memory, Tier], None]
-"""Adds what is known by assumption, up to a tier.
 
-:raises Contradiction: It does not fit what is known.
-"""
-
+# What refines a constraint, by its kind.
 PROPAGATORS: Dict[int, Handler] = {
     Kind.FACT: fact,
     Kind.EQUAL: equal,
@@ -104,7 +104,6 @@ PROPAGATORS: Dict[int, Handler] = {
     Kind.LIMIT: compare,
     Kind.LEFT: left,
 }
-"""What refines a constraint, by its kind."""
 
 
 def _is_kept(constraint: Constraint) -> bool:
@@ -162,19 +161,19 @@ class Solver:
         self.memory = memory
         self.assumptions = assumptions
         self._progress = progress
+        # How many entries the log had at the end of each tier.
         self.ends: List[int] = []
-        """How many entries the log had at the end of each tier."""
         self.fallen: List[Fallen] = []
         self.symbolic = SymbolicAlias(ssa)
         self.evaluations = 0
+        # Accesses to frames that only their own functions write.
         self.owned: Optional[Owned] = None
-        """Accesses to frames that only their own functions write."""
+        # Adds assumptions that what is known by then allows, and knows what speaks against others.
         self.saved: Optional[Saved] = None
-        """Adds assumptions that what is known by then allows, and knows what speaks against others."""
+        # Knows what speaks against the blocks in which threads are taken to be kept.
         self.scheduler: Optional[Scheduler] = None
-        """Knows what speaks against the blocks in which threads are taken to be kept."""
+        # Adds what is known at the line's end by assumption.
         self.further: Optional[Further] = None
-        """Adds what is known at the line's end by assumption."""
 
     def tier(self, entry: int) -> Tier:
         """Give the tier of an entry of the log; that of what has none is EXACT."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Callable, Collection, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+# Gives the word at an aligned address at the end, if known.
 Word = Callable[[int], Optional[int]]
-"""Gives the word at an aligned address at the end, if known."""
 
 _MOST = 1 << 20
 # Bytes that are searched.
@@ -15,8 +15,8 @@ _SKIPPED = 8
 # Bytes of instructions behind a request that its handler may skip.
 _EXC_RETURN, _PSP = 0xFFFFFF80, 4
 # The least EXC_RETURN, and its bit for PSP.
-_XPSR = 0x010001FF
 # T and the exception's number, which is 0 in Thread mode.
+_XPSR = 0x010001FF
 
 
 def can_search(pieces: Iterable[Tuple[int, int]]) -> bool:
@@ -47,26 +47,26 @@ def goes_on(address: int, asked: bool) -> Sequence[int]:
 class Left(NamedTuple):
     """A thread that was left."""
 
+    # Index of the exception, in what was expanded.
     event: int
-    """Index of the exception, in what was expanded."""
+    # Where it goes on.
     address: int
-    """Where it goes on."""
+    # Return addresses of its calls, as far as they are known, innermost last.
     calls: Tuple[int, ...]
-    """Return addresses of its calls, as far as they are known, innermost last."""
+    # That the scheduler keeps it in, if known.
     block: Optional[int] = None
-    """That the scheduler keeps it in, if known."""
+    # Whether it has asked for the exception.
     asked: bool = False
-    """Whether it has asked for the exception."""
 
 
 class Waiting(NamedTuple):
     """What an exception pushed for a thread that still waits."""
 
     address: int
+    # R0 to R3, R12, LR and xPSR.
     words: Tuple[int, ...]
-    """R0 to R3, R12, LR and xPSR."""
+    # EXC_RETURN, where the handler has pushed it below the frame.
     returns: Optional[int]
-    """EXC_RETURN, where the handler has pushed it below the frame."""
 
 
 class Frames:

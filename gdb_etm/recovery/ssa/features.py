@@ -37,15 +37,15 @@ _UNSUFFIXED = ("msplim", "psplim")
 class Features(NamedTuple):
     """What is known of a core of M-profile and of how its program uses it."""
 
+    # Whether exceptions may push floating-point registers.
     fpu: bool = True
-    """Whether exceptions may push floating-point registers."""
+    # Whether PSP may be in use.
     psp: bool = True
-    """Whether PSP may be in use."""
+    # Whether the core is in one security state all the time.
     one_state: bool = False
-    """Whether the core is in one security state all the time."""
+    # Bits 6, 5 and 0 of EXC_RETURN: those of Armv6-M and Armv7-M, or of a core without the Security Extension; None
+    # when the core may have that.
     security: Optional[int] = None
-    """Bits 6, 5 and 0 of EXC_RETURN: those of Armv6-M and Armv7-M, or of a core without the Security Extension; None
-    when the core may have that."""
 
 
 def features_of(

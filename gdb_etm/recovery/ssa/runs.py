@@ -16,11 +16,11 @@ from gdb_etm.recovery.ssa.segments import Item
 class Run(NamedTuple):
     """Instructions that ran one after the other."""
 
+    # Of the first.
     number: int
-    """Of the first."""
     templates: List[Template]
+    # Of each, whether it branched, or whether it did anything; None when that is not told.
     taken: List[Optional[bool]]
-    """Of each, whether it branched, or whether it did anything; None when that is not told."""
 
 
 class Chained(NamedTuple):
@@ -38,10 +38,10 @@ class Aside(NamedTuple):
 LOCKUP = "Lockup"
 _ASIDE = (LOCKUP, "Lazy FP push")
 # As protocols/etmv4/exceptions.py calls them.
+# How a handler is entered or left.
 Handling = Union[Exception_, ExceptionReturn, Chained]
-"""How a handler is entered or left."""
+# What a line is made of, one after the other.
 Part = Union[Run, Handling, Aside]
-"""What a line is made of, one after the other."""
 
 
 def parts(items: Iterable[Item], templates: Templates) -> List[Part]:

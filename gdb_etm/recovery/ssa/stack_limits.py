@@ -18,8 +18,8 @@ from gdb_etm.recovery.lift.template import CHECKED, PROCESS_LIMIT, Template
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import State
 
+# The limits as registers of a state.
 NAMES = ("msplim", "psplim")
-"""The limits as registers of a state."""
 _UNCHECKED = (2, 3)
 # NMI and HardFault.
 _IPSR = 0x1FF
@@ -61,15 +61,15 @@ class Limits:
         self._ssa = ssa
         self._psp = psp
         told = any(state is not None and limits_of(state.registers) for state in states)
+        # Whether there is anything to be learned.
         self.used = m_profile and told and not _has(ssa.program, _RAISES)
-        """Whether there is anything to be learned."""
         self._now: List[int] = [ssa.new(START, 7), ssa.new(START, 7)] if self.used else []
         self._names = dict(zip(self._now, ("MSPLIM", "PSPLIM")))
         self._selected: Dict[Tuple[int, ...], int] = {}
         self._checks: List[Tuple[int, int, int]] = []
         # The instruction, SP after it, and its limit.
-        self._open: List[bool] = []
         # Of each exception whose handler runs, whether it is checked there.
+        self._open: List[bool] = []
 
     def take(self, template: Template, current: List[int], executed: bool) -> None:
         """Take an instruction that lowers SP or sets a limit.

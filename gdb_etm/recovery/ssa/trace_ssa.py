@@ -18,24 +18,24 @@ from gdb_etm.recovery.lift.template import Step
 from gdb_etm.recovery.rules import Rules
 
 SLOTS = TEMPORARY
-_ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 # Bits that are 0 in what these operations give.
+_ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 
 
 class Access(NamedTuple):
     """One load or store, in the order in which they ran."""
 
+    # The instruction's.
     number: int
-    """The instruction's."""
     store: bool
+    # Variable.
     address: int
-    """Variable."""
+    # Variable.
     data: int
-    """Variable."""
+    # In bytes; 0 for what may change any memory.
     size: int
-    """In bytes; 0 for what may change any memory."""
+    # Variable, a bit: whether it ran at all.
     condition: int
-    """Variable, a bit: whether it ran at all."""
 
 
 class TraceSsa(ConstraintGraph):
@@ -50,12 +50,12 @@ class TraceSsa(ConstraintGraph):
         self.rules = rules
         self.program = program
         self.accesses: List[Access] = []
+        # Pairs of accesses that are not linked: somebody else may have written there in between.
         self.unlinked: Set[Tuple[int, int]] = set()
-        """Pairs of accesses that are not linked: somebody else may have written there in between."""
+        # For each slot the instructions before which it got a new variable.
         self.times: List[array[int]] = [array("I") for _ in range(SLOTS)]
-        """For each slot the instructions before which it got a new variable."""
+        # The variables, or DEAD.
         self.held: List[array[int]] = [array("i") for _ in range(SLOTS)]
-        """The variables, or DEAD."""
         # Of flags that a comparison has set: the flag's slot and the two that it compared.
         self._origin: Dict[int, Tuple[int, ...]] = {}
         self._compared: Optional[Tuple[int, int]] = None

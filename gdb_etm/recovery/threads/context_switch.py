@@ -15,50 +15,50 @@ from gdb_etm.recovery.lift.evaluate import IMPURE, apply
 from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, LR, MASK, PSP, TEMPORARY, Op
 from gdb_etm.recovery.lift.template import FLAGS, Step, Template
 
+# A base and what is added to it, modulo 2**32.
 Term = Tuple[int, int]
-"""A base and what is added to it, modulo 2**32."""
 _FIXED, _POINTER = 0, 1
 # Bases: none, so that it is a constant; PSP as the handler finds it.
-_ALIGNING = (2, 2, 30)
 # BITS with this sets bits 1:0 to 0; a stack pointer has none there.
+_ALIGNING = (2, 2, 30)
 
+# Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
-"""Gives the word at an aligned address, if known."""
 
+# What happens within a handler: another one's begin, one instead of its return, another one's return.
 ENTERED, CHAINED, LEFT = range(3)
-"""What happens within a handler: another one's begin, one instead of its return, another one's return."""
+# Of what a handler did: one of these, or instructions that ran one after the other.
 Part = Union[int, Sequence[Template]]
-"""Of what a handler did: one of these, or instructions that ran one after the other."""
 
 
 class HandlerAccess(NamedTuple):
     """An access of a handler."""
 
+    # How many instructions ran after it.
     before_last: int
-    """How many instructions ran after it."""
+    # Which of its instruction's accesses it is.
     which: int
-    """Which of its instruction's accesses it is."""
+    # How many that one makes.
     of: int
-    """How many that one makes."""
 
 
 class Switch(NamedTuple):
     """What a handler does on one way through it."""
 
+    # Where the pointer to the block is of the thread that runs.
     current: int
-    """Where the pointer to the block is of the thread that runs."""
+    # Where PSP is in a block.
     member: int
-    """Where PSP is in a block."""
+    # By how much the saved one is lower than PSP.
     lowered: int
-    """By how much the saved one is lower than PSP."""
+    # The new pointer.
     chosen: Term
-    """The new pointer."""
+    # The base that is the old pointer.
     old: int
-    """The base that is the old pointer."""
+    # By base, where it was loaded from, if it was.
     loads: Tuple[Optional[Term], ...]
-    """By base, where it was loaded from, if it was."""
+    # Those through pointers to blocks, and their addresses.
     accesses: Tuple[Tuple[HandlerAccess, Term], ...]
-    """Those through pointers to blocks, and their addresses."""
 
     def follow(self, block: int, word: Reader, read: List[int]) -> Optional[int]:
         """Give the pointer to the new block; None when that does not depend on the old one alone.

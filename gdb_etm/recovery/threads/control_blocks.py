@@ -14,29 +14,29 @@ from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.exception_frames import Word, held
 from gdb_etm.recovery.threads.context_switch import Switch
 
+# Those that a thread's may be; None for any.
 Blocks = Optional[Set[int]]
-"""Those that a thread's may be; None for any."""
 
 
 class Period(NamedTuple):
     """A thread between going on and being left."""
 
+    # Where it goes on.
     address: Optional[int]
-    """Where it goes on."""
+    # Where it is left.
     left_at: Optional[int]
-    """Where it is left."""
+    # What the handler does that it is left to.
     switch: Optional[Switch]
-    """What the handler does that it is left to."""
 
 
 class Decided(NamedTuple):
     """What was found."""
 
+    # Of each period the thread's block, if it is known.
     blocks: Tuple[Optional[int], ...]
-    """Of each period the thread's block, if it is known."""
+    # The words that handlers are taken to have read as they are at the end, and the first period that is left to such
+    # a handler.
     read: Dict[int, int]
-    """The words that handlers are taken to have read as they are at the end, and the first period that is left to such
-    a handler."""
 
 
 NOTHING = Decided((), {})

@@ -13,28 +13,28 @@ _BELOW = 160
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
 _FRAME = 32
 # Bytes of the smallest frame: of one with floating-point registers there are 72 more, so it is not said which it is.
-_SOON = 400
 # Instructions after the exception that are looked at.
+_SOON = 400
 
 
 class Wait(NamedTuple):
     """A thread that waits."""
 
+    # Of the instruction before it was left.
     number: int
-    """Of the instruction before it was left."""
+    # Variable of its frame's address.
     frame: int
-    """Variable of its frame's address."""
+    # Of the frame.
     address: int
-    """Of the frame."""
 
 
 class Match(NamedTuple):
     """A thread that went on, and where memory has frames that fit it."""
 
+    # Of the instruction before it was left.
     number: int
-    """Of the instruction before it was left."""
+    # Variable of its stack pointer then.
     pointer: int
-    """Variable of its stack pointer then."""
     slots: Tuple[int, ...]
 
 

@@ -22,10 +22,10 @@ class Handled(NamedTuple):
     """A handler that has changed between threads."""
 
     switch: Switch
+    # The block of the thread that it left, if known.
     old: Optional[int]
-    """The block of the thread that it left, if known."""
+    # That of the one that goes on.
     new: Optional[int]
-    """That of the one that goes on."""
 
 
 class Scheduler:

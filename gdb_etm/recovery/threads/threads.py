@@ -21,16 +21,16 @@ from gdb_etm.recovery.threads.scheduler import Handled
 _DEEP = 4
 # Calls that one return may leave at once, as in calls.py.
 _WAITING = 64
+# Frames that are no further apart, in bytes, are believed to be of one stack.
 NEAR = 128
-"""Frames that are no further apart, in bytes, are believed to be of one stack."""
 _HANDED = 4096
 # Stays of threads that are remembered of what ran later.
-_SAVED = 128
 # Bytes below a frame, where a scheduler's pointer to a thread that waits points: to what it has pushed there.
+_SAVED = 128
 
 
-_Place = Tuple[Optional[int], Optional[int]]
 # Where a thread goes on, and where its first return leads.
+_Place = Tuple[Optional[int], Optional[int]]
 
 
 class Residence:
@@ -51,8 +51,8 @@ class Residence:
         self.left_at: Optional[int] = None
         self.asked = False
         # Whether it has asked for the exception.
-        self.switch: Optional[Switch] = None
         # What the handler does that it is left to.
+        self.switch: Optional[Switch] = None
 
     @property
     def place(self) -> _Place:
@@ -62,14 +62,14 @@ class Residence:
 class Later(NamedTuple):
     """The threads that ran after a line, as far as all is known that ran since."""
 
+    # Where execution went on.
     address: int
-    """Where execution went on."""
+    # In order; indices of exceptions and returns are negative.
     residences: Tuple[Residence, ...]
-    """In order; indices of exceptions and returns are negative."""
+    # How many handlers run at the end.
     depth: int
-    """How many handlers run at the end."""
+    # Reads memory at the end.
     word: Optional[Word]
-    """Reads memory at the end."""
 
 
 class Threads:
@@ -97,16 +97,16 @@ class Threads:
         self._branch: Optional[Template] = None
         self._switched = False
         self._resuming = False
+        # Where memory has frames that fit threads that went on, by the index of the exception that left them.
         self.places: Dict[int, Tuple[int, ...]] = {}
-        """Where memory has frames that fit threads that went on, by the index of the exception that left them."""
         self._fits: List[Tuple[Residence, Tuple[int, ...]]] = []
         # The same of all that were matched by where they went on, with what they did then.
+        # The blocks of the threads.
         self.decided: Decided = NOTHING
-        """The blocks of the threads."""
+        # The exceptions that left threads of which nothing but the block tells what they did afterwards.
         self.by_block: Set[int] = set()
-        """The exceptions that left threads of which nothing but the block tells what they did afterwards."""
+        # Whether any handler set PSP.
         self.switches = False
-        """Whether any handler set PSP."""
 
     def execute(self, templates: Sequence[Template], branched: bool) -> None:
         """Take instructions that ran one after the other.

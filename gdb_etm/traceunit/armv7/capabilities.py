@@ -13,8 +13,8 @@ from gdb_etm.registers.page import Page, Register
 from gdb_etm.traceunit.dwt_match import Comparators, comparators_of
 from gdb_etm.traceunit.identification import Identification
 
+# What is written to ETMSYNCFR to see whether it can be written; no unit's fixed period is so long.
 SYNC_PROBE = 0x800
-"""What is written to ETMSYNCFR to see whether it can be written; no unit's fixed period is so long."""
 
 
 class Armv7Capabilities(Identification):
@@ -25,10 +25,10 @@ class Armv7Capabilities(Identification):
         a Cortex-M also the DWT's: DWT_CTRL, DWT_FUNCTIONn, and DWT_MASKn with the most it takes.
     """
 
+    # The main control register.
     control: Register
-    """The main control register."""
+    # Its fields that switch options, which need not be there.
     options: Tuple[str, ...]
-    """Its fields that switch options, which need not be there."""
 
     def require(self, name: str, feature: str) -> None:
         """Refuse a feature whose field is 0, or cannot be written if it is one of ETMCR.

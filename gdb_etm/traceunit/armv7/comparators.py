@@ -32,35 +32,35 @@ class Asked(NamedTuple):
     """What is to be compared with addresses."""
 
     ranges: Sequence[AddressRange]
+    # Whether the ranges are those that are not traced.
     excludes: bool
-    """Whether the ranges are those that are not traced."""
     data: Sequence[AddressRange]
     data_exclude: Sequence[AddressRange]
     start: Tuple[int, ...]
     stop: Tuple[int, ...]
+    # Events of addresses, whatever they do.
     events: Tuple[Event, ...]
-    """Events of addresses, whatever they do."""
 
 
 class Allotted(NamedTuple):
     """Which comparators do what."""
 
+    # To the unit's own comparators.
     writes: Tuple[RegisterWrite, ...] = ()
-    """To the unit's own comparators."""
+    # Mask of the pairs that say what is traced.
     pairs: int = 0
-    """Mask of the pairs that say what is traced."""
+    # Numbers of the pairs, from 0, whose loads and stores are traced.
     data: Tuple[int, ...] = ()
-    """Numbers of the pairs, from 0, whose loads and stores are traced."""
     data_exclude: Tuple[int, ...] = ()
+    # Mask of the single comparators that start the trace, of the unit's own or of the DWT's.
     start: int = 0
-    """Mask of the single comparators that start the trace, of the unit's own or of the DWT's."""
     stop: int = 0
+    # Which resources tell of the events.
     numbers: Dict[Event, int] = {}
-    """Which resources tell of the events."""
+    # Comparators of the DWT that match where something is traced, or is not.
     watching: Tuple[int, ...] = ()
-    """Comparators of the DWT that match where something is traced, or is not."""
+    # Writes to the DWT.
     dwt: Tuple[RegisterWrite, ...] = ()
-    """Writes to the DWT."""
     taken: Tuple[Taken, ...] = ()
     notes: Tuple[str, ...] = ()
 

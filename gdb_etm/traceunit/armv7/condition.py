@@ -23,8 +23,8 @@ class Condition(NamedTuple):
 
     event: int = etmv3.EVENT_TRUE
     when: str = "at any time"
+    # Context IDs; the first has the first comparator.
     contexts: Tuple[int, ...] = ()
-    """Context IDs; the first has the first comparator."""
 
     @property
     def notes(self) -> Tuple[str, ...]:

@@ -29,17 +29,17 @@ class Filter(NamedTuple):
     """The writes that make a unit trace, and do, what is asked for."""
 
     writes: Tuple[RegisterWrite, ...]
+    # Numbers of the pairs of comparators, from 0, whose loads and stores are traced.
     data: Tuple[int, ...]
-    """Numbers of the pairs of comparators, from 0, whose loads and stores are traced."""
     dwt: Tuple[RegisterWrite, ...] = ()
     notes: Tuple[str, ...] = ()
+    # How many Context ID comparators have a use.
     contexts: int = 0
-    """How many Context ID comparators have a use."""
     taken: Tuple[Taken, ...] = ()
+    # Numbers of the pairs whose loads and stores are not.
     data_exclude: Tuple[int, ...] = ()
-    """Numbers of the pairs whose loads and stores are not."""
+    # Writes of what events use, each of which takes the place of one that would still it.
     uses: Tuple[RegisterWrite, ...] = ()
-    """Writes of what events use, each of which takes the place of one that would still it."""
 
 
 def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filter:

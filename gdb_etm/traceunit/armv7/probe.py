@@ -16,8 +16,8 @@ from gdb_etm.traceunit.identification import read_registers
 
 _IDENTIFICATION = ("ETMCCR", "ETMSCR", "ETMIDR", "ETMCCER")
 _LARGEST_FIFO = 0xFF
-_WITH_POWER_STATUS = 3
 # Minor version of ETMv3 since which there is an ETMPDSR.
+_WITH_POWER_STATUS = 3
 
 
 def tells_power(read: Callable[[Register], int]) -> bool:

@@ -11,8 +11,8 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.traceunit.events import And, Constant, Event, Not, Or
 
+# Gives the number of the resource that tells of an event which is not joined of others.
 Number = Callable[[Event], int]
-"""Gives the number of the resource that tells of an event which is not joined of others."""
 
 _FUNCTIONS: Dict[int, Callable[[bool, bool], bool]] = {
     etmv3.FUNCTION_A_AND_B: lambda a, b: a and b,

@@ -66,11 +66,11 @@ class Armv7Unit(TraceUnit):
     """
 
     management = _MANAGEMENT
+    # What it is called in messages.
     name: ClassVar[str]
-    """What it is called in messages."""
     capabilities_type: ClassVar[Type[Armv7Capabilities]]
+    # ETMIDR.Major of its kind.
     major: ClassVar[int]
-    """ETMIDR.Major of its kind."""
 
     def __init__(self, component: Component, deadline: Deadline, dwt: Optional[Component] = None) -> None:
         super().__init__(Borrowed(component.port, component.address), deadline, dwt)

@@ -8,8 +8,8 @@ from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok
 from gdb_etm.traceunit.doctor.reading import Block, Reading
 
+# Of a field of an authentication status register.
 IMPLEMENTED, ENABLED = 2, 3
-"""Of a field of an authentication status register."""
 
 
 def check_core(scs: Block) -> Iterator[Finding]:

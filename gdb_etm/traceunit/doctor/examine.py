@@ -14,8 +14,8 @@ from gdb_etm.traceunit.doctor.reading import Block
 from gdb_etm.traceunit.doctor.route import check_link, check_sink
 from gdb_etm.traceunit.doctor.unit import Circumstances
 
+# What to do about a component that does not answer.
 NO_ANSWER = 'switch its clock and power on by the vendor\'s register (STM32: DBGMCU_CR), then "etm doctor --fix"'
-"""What to do about a component that does not answer."""
 
 
 def examine(path: TracePath, around: Circumstances) -> Iterator[Finding]:

@@ -29,21 +29,21 @@ class Mend(Enum):
 class Finding(NamedTuple):
     """One line of the verdict."""
 
+    # What was looked at, in a few words; the same whatever came out.
     subject: str
-    """What was looked at, in a few words; the same whatever came out."""
     verdict: Verdict
+    # The register with its value, and what that means.
     proof: str
-    """The register with its value, and what that means."""
+    # What to type or to do, where it is bad.
     advice: str = ""
-    """What to type or to do, where it is bad."""
+    # What would be done about it on request.
     mend: Optional[Mend] = None
-    """What would be done about it on request."""
 
 
+# What applies mends.
 FIX = "etm doctor --fix"
-"""What applies mends."""
+# What sets everything going, when tracing was not started yet.
 START = "etm start"
-"""What sets everything going, when tracing was not started yet."""
 
 
 def ok(subject: str, proof: str) -> Finding:

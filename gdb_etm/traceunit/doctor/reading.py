@@ -18,8 +18,8 @@ class Reading:
     def __init__(self, register: Register, value: int) -> None:
         self._fields: Dict[str, int] = dict(register.decode(value))
         self._name = register.name
+        # The whole register.
         self.value = value
-        """The whole register."""
 
     def __getitem__(self, field: str) -> int:
         return self._fields[field]

@@ -30,16 +30,16 @@ class Allotment(NamedTuple):
     data: _Pairs
     start: _Singles
     stop: _Singles
+    # Context IDs; the first has the first Context ID comparator.
     contexts: Tuple[int, ...] = ()
-    """Context IDs; the first has the first Context ID comparator."""
+    # Pairs that match in one context only, by the number of its comparator.
     restricted: Tuple[Tuple[int, int], ...] = ()
-    """Pairs that match in one context only, by the number of its comparator."""
     data_exclude: _Pairs = ()
+    # Loads and stores of one address each.
     data_points: _Singles = ()
-    """Loads and stores of one address each."""
     data_exclude_points: _Singles = ()
+    # Where branch broadcast is on.
     broadcast: _Pairs = ()
-    """Where branch broadcast is on."""
 
     @property
     def pairs(self) -> Tuple[Tuple[str, _Pairs], ...]:

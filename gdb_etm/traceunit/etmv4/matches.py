@@ -40,8 +40,8 @@ class Compared(Event):
     """What an address comparator, or a pair of them, matches."""
 
     where: AddressRange
+    # None: instructions.
     access: Optional[Access] = None
-    """None: instructions."""
     value: Optional[DataValue] = None
     context: Optional[int] = None
     machine: Optional[int] = None
@@ -115,10 +115,10 @@ class Matches(NamedTuple):
 
     singles: Tuple[Tuple[int, Compared], ...] = ()
     ranges: Tuple[Tuple[int, Compared], ...] = ()
+    # Single comparators that start or stop the trace as well.
     shared: Tuple[Tuple[int, Compared], ...] = ()
-    """Single comparators that start or stop the trace as well."""
+    # All Context IDs, the filters' first.
     contexts: Tuple[int, ...] = ()
-    """All Context IDs, the filters' first."""
     machines: Tuple[int, ...] = ()
 
     @property

@@ -58,12 +58,12 @@ from gdb_etm.traceunit.window import Wanted
 class Resources(NamedTuple):
     """How a unit's resources are programmed."""
 
+    # Writes of the registers that have a use.
     writes: Tuple[RegisterWrite, ...] = ()
-    """Writes of the registers that have a use."""
+    # The event field of TRCVICTLR.
     view: int = etmv4.EVENT_TRUE
-    """The event field of TRCVICTLR."""
+    # What the numbers of the event packets in the trace mean.
     marks: Tuple[Tuple[int, str], ...] = ()
-    """What the numbers of the event packets in the trace mean."""
     taken: Tuple[Taken, ...] = ()
     notes: Tuple[str, ...] = ()
 

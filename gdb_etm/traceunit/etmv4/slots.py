@@ -17,13 +17,13 @@ _MOST_EVENTS = 4
 class Slot(NamedTuple):
     """One of the events 0 to 3."""
 
+    # Any of these.
     events: Tuple[Event, ...] = ()
-    """Any of these."""
+    # What they are, in the user's words.
     texts: Tuple[str, ...] = ()
-    """What they are, in the user's words."""
     in_trace: bool = False
+    # In the data stream, too.
     in_data: bool = False
-    """In the data stream, too."""
     triggers: bool = False
 
     @property

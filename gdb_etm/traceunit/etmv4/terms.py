@@ -14,10 +14,10 @@ from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.events import And, Constant, Event, Not, Or
 from gdb_etm.traceunit.plan import RegisterWrite
 
+# Values of TRCRSCTLRn.GROUP (table 7-8).
 EXTERNAL_INPUTS, PROCESSOR, DERIVED, SINGLE_SHOTS, SINGLES, RANGES, CONTEXTS, MACHINES = range(8)
-"""Values of TRCRSCTLRn.GROUP (table 7-8)."""
+# The sequencer's first state among the members of :data:`DERIVED`.
 STATE_0 = 4
-"""The sequencer's first state among the members of :data:`DERIVED`."""
 _PAIR = 1 << 7  # of an event field
 _MOST_SELECTORS = 32
 
@@ -26,8 +26,8 @@ class Term(NamedTuple):
     """Any of some resources of a group, or none of them."""
 
     group: int
+    # A bit for each.
     members: int
-    """A bit for each."""
     inverted: bool = False
 
 

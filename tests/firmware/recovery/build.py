@@ -14,14 +14,15 @@ from tests.firmware.build import compiler
 
 FOLDER = Path(__file__).resolve().parent
 
+# Programs that keep the calling convention.
 KEEPING = (
     *("frames", "control", "algorithms", "interrupts", "kernel", "floats"),
     *("digest", "text", "state", "twins", "requests"),
 )
-"""Programs that keep the calling convention."""
+# Programs that damage their stack, break the calling convention, or write where they should not.
 SMASHING = ("overrun", "clobber", "corrupt")
-"""Programs that damage their stack, break the calling convention, or write where they should not."""
 LEVELS = ("O0", "Os", "O2")
+# Of each program a function that others call, or a handler does: where it may well stop with a fault.
 DEEP = {
     "frames": "on_sum",
     "control": "decimal",
@@ -38,7 +39,6 @@ DEEP = {
     "clobber": "leap",
     "corrupt": "emit",
 }
-"""Of each program a function that others call, or a handler does: where it may well stop with a fault."""
 _MORE: Dict[str, List[str]] = {"floats": ["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"]}
 
 PROGRAMS = tuple("%s-%s" % (name, level) for name in KEEPING + SMASHING for level in LEVELS)

@@ -14,16 +14,16 @@ from gdb_etm.protocols.recorder import Recorder
 from tests.protocols.armv7_lines import line
 from tests.protocols.etmv4.streams import Code, program, same
 
+# An A-sync packet.
 ASYNC = "000000000080 "
-"""An A-sync packet."""
+# A unit with the original branch encoding, as in a Cortex-A7.
 A_PROFILE = Etmv3Config(trace_id=0x10, version=5, m_profile=False, wide_timestamps=True)
-"""A unit with the original branch encoding, as in a Cortex-A7."""
+# A unit as in a Cortex-M4.
 M_PROFILE = Etmv3Config(trace_id=0x10, version=5, m_profile=True, alternative_branches=True)
-"""A unit as in a Cortex-M4."""
+# The same, cycle-accurate.
 CYCLES = A_PROFILE._replace(cycle_accurate=True)
-"""The same, cycle-accurate."""
+# A unit that traces loads and stores, as in a Cortex-R4.
 DATA = A_PROFILE._replace(version=1, data_addresses=True, data_values=True)
-"""A unit that traces loads and stores, as in a Cortex-R4."""
 
 __all__ = ["Code", "program", "same"]
 

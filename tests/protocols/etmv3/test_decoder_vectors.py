@@ -355,8 +355,8 @@ def test_an_exception_changes_security_state() -> None:
 
 # Events and time (7.3.4, 7.3.9).
 
-FULL = "42 ac 82 80 80 80 80 80 80 00 "
 # A timestamp of all bits: 300.
+FULL = "42 ac 82 80 80 80 80 80 80 00 "
 
 
 def test_trigger_and_time() -> None:
@@ -381,8 +381,8 @@ def test_gray_time() -> None:
     assert run(FULL.replace("ac 82", "83 80") + "42 02", gray_timestamps=True) == ["time 2", "time 3"]
 
 
-CYCLES_THUMB = ASYNC + "70 05 21 01 10 00 00 "
 # I-sync with a count of 5.
+CYCLES_THUMB = ASYNC + "70 05 21 01 10 00 00 "
 
 
 def count(text: str, version: int = 5, start: str = CYCLES_THUMB) -> List[str]:

@@ -15,8 +15,8 @@ from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.listing import list_packets
 from tests.protocols.etmv3.streams import A_PROFILE, ASYNC, CYCLES, DATA, M_PROFILE, same
 
+# At 0x1000, Thumb: the address of 000, "Normal I-sync packet", with the T bit.
 ISYNC = "08 01 01 10 00 00|"
-"""At 0x1000, Thumb: the address of 000, "Normal I-sync packet", with the T bit."""
 IN_THUMB = "I-sync: periodic, 0x00001000 Thumb, S"
 COUNTED = "I-sync with cycle count: tracing enabled, "
 CONTEXTS = A_PROFILE._replace(context_id_bytes=4)

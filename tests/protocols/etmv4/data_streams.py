@@ -10,9 +10,10 @@ from gdb_etm.protocols.etmv4.data.decoder import decode_data
 from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement, Suppression
 from gdb_etm.protocols.etmv4.log import Marker, Time
 
+# A-Sync and Trace Info of a data stream.
 START = "00 00 00 00 00 00 00 00 00 00 00 80 00 01 00"
-"""A-Sync and Trace Info of a data stream."""
 
+# A unit with data trace, and 32 keys of each kind.
 UNIT = Etmv4Config(
     trace_id=0x10,
     version=5,
@@ -32,7 +33,6 @@ UNIT = Etmv4Config(
     p0_keys=32,
     p1_keys=32,
 )
-"""A unit with data trace, and 32 keys of each kind."""
 
 Plain = Tuple[Union[str, int, bool, None, GapReason], ...]
 

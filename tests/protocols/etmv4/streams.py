@@ -22,8 +22,9 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.recorder import Recorder
 
+# An A-Sync packet.
 ASYNC = "00" * 11 + "80 "
-"""An A-Sync packet."""
+# A unit without speculation, as in a Cortex-A53.
 A_PROFILE = Etmv4Config(
     trace_id=0x10,
     version=4,
@@ -36,17 +37,16 @@ A_PROFILE = Etmv4Config(
     futures=False,
     max_speculation=0,
 )
-"""A unit without speculation, as in a Cortex-A53."""
+# A unit as in a Cortex-M33.
 M_PROFILE = A_PROFILE._replace(version=2, m_profile=True, context_id_bytes=0, vmid_bytes=0)
-"""A unit as in a Cortex-M33."""
 
 
 class Code(NamedTuple):
     """Program memory at an address."""
 
     address: int
+    # Bytes in hexadecimal, in memory order.
     text: str
-    """Bytes in hexadecimal, in memory order."""
 
 
 def program(*pieces: Code) -> Program:

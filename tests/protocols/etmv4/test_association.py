@@ -22,8 +22,8 @@ from gdb_etm.protocols.etmv4.data.association import Association, associate
 from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement, Suppression
 from gdb_etm.protocols.etmv4.log import Cancelled, Item, Lost, Marker, Parent, Time
 
+# Number of P0 keys in all the specification's examples (L1705).
 KEYS = 6
-"""Number of P0 keys in all the specification's examples (L1705)."""
 
 
 def common(word: str) -> Optional[Item]:

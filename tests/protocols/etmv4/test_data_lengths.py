@@ -26,10 +26,10 @@ class Row(NamedTuple):
     first: int
     last: int
     name: str
+    # Size before ``SHORT``; 0 where the second byte decides.
     short: int
-    """Size before ``SHORT``; 0 where the second byte decides."""
+    # Size before ``LONG``.
     long: int
-    """Size before ``LONG``."""
     line: int
 
 

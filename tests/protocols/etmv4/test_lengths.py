@@ -17,10 +17,10 @@ from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.packets import MALFORMED, NEED_MORE, Kind
 from tests.protocols.etmv4.streams import A_PROFILE
 
+# Every continuation bit is clear; as the information byte of a context, neither VMID nor Context ID follows.
 SHORT = bytes.fromhex("01" * 24)
-"""Every continuation bit is clear; as the information byte of a context, neither VMID nor Context ID follows."""
+# Every continued field has two bytes; as the information byte of a context, VMID and Context ID follow.
 LONG = bytes.fromhex("c101" * 12)
-"""Every continued field has two bytes; as the information byte of a context, VMID and Context ID follow."""
 
 
 class Row(NamedTuple):
@@ -28,12 +28,12 @@ class Row(NamedTuple):
 
     first: int
     last: int
+    # Size before ``SHORT``, with the first byte; 0 where the payload decides otherwise (tests of their own).
     short: int
-    """Size before ``SHORT``, with the first byte; 0 where the payload decides otherwise (tests of their own)."""
+    # Size before ``LONG``, VMID and Context ID apart.
     long: int
-    """Size before ``LONG``, VMID and Context ID apart."""
+    # The first version that has them; before it they are reserved.
     since: int
-    """The first version that has them; before it they are reserved."""
     line: int
 
 

@@ -14,14 +14,14 @@ from gdb_etm.protocols.recorder import Recorder
 from tests.protocols.armv7_lines import line
 from tests.protocols.etmv4.streams import Code, program, same
 
+# An A-sync packet.
 ASYNC = "000000000080 "
-"""An A-sync packet."""
+# A unit as in a Cortex-A15.
 PLAIN = PtmConfig(trace_id=0x10, version=1, wide_timestamps=True)
-"""A unit as in a Cortex-A15."""
+# The same, cycle-accurate.
 CYCLES = PLAIN._replace(cycle_accurate=True)
-"""The same, cycle-accurate."""
+# The same, with its return stack in use.
 STACK = PLAIN._replace(return_stack=True)
-"""The same, with its return stack in use."""
 
 __all__ = ["Code", "program", "same"]
 

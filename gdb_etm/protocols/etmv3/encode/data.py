@@ -21,27 +21,27 @@ class Transfer(NamedTuple):
     """One transfer of an instruction, or of an exception's entry or return."""
 
     address: int
+    # In bytes: 1, 2 or 4.
     size: int
-    """In bytes: 1, 2 or 4."""
     value: int
     store: bool
 
 
+# ViewData: tells whether a transfer of the instruction at an address is traced.
 DataView = Callable[[int, Transfer], bool]
-"""ViewData: tells whether a transfer of the instruction at an address is traced."""
 
 
 class DataConfig(NamedTuple):
     """How data trace is programmed."""
 
+    # ETMCR[3].
     addresses: bool
-    """ETMCR[3]."""
+    # ETMCR[2].
     values: bool
-    """ETMCR[2]."""
+    # ViewData; None traces everything.
     view: Optional[DataView] = None
-    """ViewData; None traces everything."""
+    # Whether some loads get their values late.
     late: bool = True
-    """Whether some loads get their values late."""
 
 
 class DataEncoder:

@@ -21,16 +21,16 @@ from gdb_etm.protocols.etmv3.encode.data import DataConfig, DataEncoder, Transfe
 from gdb_etm.protocols.etmv3.encode.packets import EXCEPTION_ENTRY, EXCEPTION_EXIT, TRIGGER, cycle_count
 from gdb_etm.protocols.etmv3.encode.writer import Layout, PacketWriter
 
+# Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
 View = Callable[[int], bool]
-"""Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order."""
+# Tells how many cycles an instruction takes: by what it is, and whether it ran and, of a branch, was taken.
 Cost = Callable[[Insn, bool], int]
-"""Tells how many cycles an instruction takes: by what it is, and whether it ran and, of a branch, was taken."""
 
+# Return address of an exception that is tail-chained: nothing ran since the exception return.
 NO_EXECUTION = 0xFFFFFFFE
-"""Return address of an exception that is tail-chained: nothing ran since the exception return."""
 
+# Reasons of I-sync packets (table 7.21).
 PERIODIC, ENABLED, OVERFLOW, DEBUG = range(4)
-"""Reasons of I-sync packets (table 7.21)."""
 
 _SYNC_AFTER = 2
 _NONE: Collection[int] = ()
@@ -43,22 +43,22 @@ _TYPES = {1: 17, 2: 10, 3: 19, 4: 13, 5: 21, 6: 9, 11: 11, 12: 12, 14: 14, 15: 1
 class EncoderConfig(NamedTuple):
     """How the trace unit is built and programmed."""
 
+    # Whether the targets of direct branches are told too (ETMCR[8]).
     branch_output: bool = False
-    """Whether the targets of direct branches are told too (ETMCR[8])."""
+    # The cycles of an instruction when trace is cycle-accurate (ETMCR[12]), else None.
     cost: Optional[Cost] = None
-    """The cycles of an instruction when trace is cycle-accurate (ETMCR[12]), else None."""
+    # ETMCR[28]; one tick is one executed instruction.
     timestamps: bool = False
-    """ETMCR[28]; one tick is one executed instruction."""
+    # Whether they have 64 bits (ETMCCER[29]).
     wide_timestamps: bool = False
-    """Whether they have 64 bits (ETMCCER[29])."""
+    # Whether branch packets have the alternative address encoding (ETMIDR[20]).
     alternative: bool = True
-    """Whether branch packets have the alternative address encoding (ETMIDR[20])."""
+    # Bytes of trace between synchronisation points (ETMSYNCFR); 0 for none.
     sync_period: int = 0
-    """Bytes of trace between synchronisation points (ETMSYNCFR); 0 for none."""
+    # TraceEnable; None traces everything.
     view: Optional[View] = None
-    """TraceEnable; None traces everything."""
+    # Data trace; None for none.
     data: Optional[DataConfig] = None
-    """Data trace; None for none."""
 
     @property
     def layout(self) -> Layout:

@@ -12,20 +12,20 @@ from typing import Optional, Tuple
 from gdb_etm.protocols.armv7.fields import IsaState
 from gdb_etm.protocols.encode.output import continued
 
+# Where packets begin (7.10.4).
 A_SYNC = b"\x00\x00\x00\x00\x00\x80"
-"""Where packets begin (7.10.4)."""
+# The trigger event occurred.
 TRIGGER = b"\x0c"
-"""The trigger event occurred."""
+# Nothing.
 IGNORE = b"\x66"
-"""Nothing."""
+# The instruction before it returns from an exception, on an ARMv7-M processor.
 EXCEPTION_EXIT = b"\x76"
-"""The instruction before it returns from an exception, on an ARMv7-M processor."""
+# What is stored after it is stored by an exception's entry, on an ARMv7-M processor.
 EXCEPTION_ENTRY = b"\x7e"
-"""What is stored after it is stored by an exception's entry, on an ARMv7-M processor."""
+# Data packets were left out lest the FIFO overflow (7.4.6).
 DATA_SUPPRESSED = b"\x62"
-"""Data packets were left out lest the FIFO overflow (7.4.6)."""
+# The exclusive store before it did not take place.
 STORE_FAILED = b"\x50"
-"""The exclusive store before it did not take place."""
 
 _LOAD_IN_PROGRESS = 0x80
 _MOST_PAIRS = 7

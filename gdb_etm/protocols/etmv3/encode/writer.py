@@ -22,16 +22,16 @@ _ADDRESSED_NOT_TRACED = 0x10
 class Layout(NamedTuple):
     """What of a unit's configuration decides how packets are written."""
 
+    # Whether branch packets have the alternative address encoding (ETMIDR[20]).
     alternative: bool = True
-    """Whether branch packets have the alternative address encoding (ETMIDR[20])."""
+    # Whether P-headers count cycles (ETMCR[12]).
     cycle_accurate: bool = False
-    """Whether P-headers count cycles (ETMCR[12])."""
+    # How long a timestamp can be: 7, or 9 where it has 64 bits (ETMCCER[29]).
     timestamp_bytes: int = 7
-    """How long a timestamp can be: 7, or 9 where it has 64 bits (ETMCCER[29])."""
+    # Whether data packets have addresses (ETMCR[3]).
     data_addresses: bool = False
-    """Whether data packets have addresses (ETMCR[3])."""
+    # Whether data packets have values (ETMCR[2]).
     data_values: bool = False
-    """Whether data packets have values (ETMCR[2])."""
 
 
 class PacketWriter(AtomOutput):

@@ -25,21 +25,21 @@ _NEVER = 1 << 64
 class Pair(NamedTuple):
     """The partner of a marker."""
 
+    # Its index in the instruction stream's log.
     position: int
-    """Its index in the instruction stream's log."""
+    # Whether nothing else could be its partner.
     certain: bool
-    """Whether nothing else could be its partner."""
 
 
 class _Mark(NamedTuple):
     position: int
     number: Optional[int]
+    # How often trace was lost before it.
     stretch: int
-    """How often trace was lost before it."""
+    # The last timestamp before it.
     before: Optional[int]
-    """The last timestamp before it."""
+    # The first timestamp after it.
     after: Optional[int]
-    """The first timestamp after it."""
 
 
 def _marks(items: Sequence[Union[Item, DataElement]]) -> List[_Mark]:

@@ -35,25 +35,25 @@ class Match:
     def __init__(self, transfer: P1, parent: Parent, certain: bool) -> None:
         self.transfer = transfer
         self.parent = parent
+        # None when no P2 element came for it.
         self.value: Optional[int] = None
-        """None when no P2 element came for it."""
+        # Whether the markers left no doubt about the parent.
         self.certain = certain
-        """Whether the markers left no doubt about the parent."""
 
 
 class Missing(NamedTuple):
     """A place in the data stream where transfers are missing or have no parent."""
 
+    # How many matches are before it.
     after: int
-    """How many matches are before it."""
     gap: Gap
 
 
 class Association(NamedTuple):
     """What came of a data stream."""
 
+    # In the order of the data stream.
     matches: List[Match]
-    """In the order of the data stream."""
     missing: List[Missing]
 
 

@@ -16,25 +16,25 @@ class P1(NamedTuple):
     """A data transfer, with its address where that was traced."""
 
     offset: int
+    # Key of the P0 element that it belongs to.
     left: int
-    """Key of the P0 element that it belongs to."""
+    # Key that its P2 element will name.
     right: int
-    """Key that its P2 element will name."""
+    # Transfer index: which transfer of the instruction or exception it is (F.2.1).
     transfer: int
-    """Transfer index: which transfer of the instruction or exception it is (F.2.1)."""
     address: Optional[int]
+    # None where the address is.
     big_endian: Optional[bool]
-    """None where the address is."""
 
 
 class P2(NamedTuple):
     """The value of a data transfer."""
 
     offset: int
+    # Right key of the P1 element that it belongs to.
     key: int
-    """Right key of the P1 element that it belongs to."""
+    # As in the register; its size follows from the instruction.
     value: int
-    """As in the register; its size follows from the instruction."""
 
 
 class Suppression(NamedTuple):
@@ -43,5 +43,5 @@ class Suppression(NamedTuple):
     offset: int
 
 
+# An Overflow and a Discard are gaps, as bytes that cannot be read are.
 DataElement = Union[P1, P2, Marker, Time, TraceEvent, Suppression, Gap]
-"""An Overflow and a Discard are gaps, as bytes that cannot be read are."""

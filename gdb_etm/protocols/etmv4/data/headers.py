@@ -63,10 +63,12 @@ def _continued_then(size: int) -> Length:
     return length
 
 
+# Number of value bytes for each SIZE of a P2 format 1 packet.
 P2_1_BYTES = (0, 1, 2, 3, 4, 6, 8)
-"""Number of value bytes for each SIZE of a P2 format 1 packet."""
+# Key offset and number of value bytes for each CODE of a P2 format 2 packet (table 6-25).
 P2_2_CODES = ((2, 0), (2, 1), (2, 2), (3, 0), (3, 1), (3, 2), (-1, 1), (-1, 2))
-"""Key offset and number of value bytes for each CODE of a P2 format 2 packet (table 6-25)."""
+# For each CODE of a P1 format 1 packet (table 6-24): the address register that the address is compressed against, the
+# offset of the left key, and which sections follow the address: bit 0 left key, bit 1 right key, bit 2 index.
 P1_1_CODES = (
     (0, -2, 0),
     (0, -1, 0),
@@ -85,8 +87,6 @@ P1_1_CODES = (
     (0, 1, 0b100),
     (0, 0, 0b111),
 )
-"""For each CODE of a P1 format 1 packet (table 6-24): the address register that the address is compressed against, the
-offset of the left key, and which sections follow the address: bit 0 left key, bit 1 right key, bit 2 index."""
 
 
 def build_data_table(config: Etmv4Config) -> Tuple[Header, ...]:

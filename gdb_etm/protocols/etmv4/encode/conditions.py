@@ -9,8 +9,8 @@ from gdb_etm.program.conditions import ALWAYS, condition, enters_it_block, next_
 from gdb_etm.program.isa import Isa, Kind, is_wide
 from gdb_etm.protocols.encode.instructions import RAM, ReadCode, instruction_at
 
+# TRCCONFIGR.COND for all conditional instructions; else bit 0 asks for loads and bit 1 for stores.
 ALL = 7
-"""TRCCONFIGR.COND for all conditional instructions; else bit 0 asks for loads and bit 1 for stores."""
 
 _BRANCHES = (Kind.DIRECT, Kind.INDIRECT)
 
@@ -18,8 +18,8 @@ _BRANCHES = (Kind.DIRECT, Kind.INDIRECT)
 class _Record(NamedTuple):
     traced: bool
     # Whether it has a C element.
-    it: int
     # What an IT instruction sets ITSTATE to; 0 for others.
+    it: int
 
 
 class ConditionalInstructions:

@@ -23,10 +23,10 @@ class Transfer(NamedTuple):
 
     address: int
     value: int
+    # Transfer index: which of the instruction's transfers it is (F.2.1, F.2.9).
     order: int
-    """Transfer index: which of the instruction's transfers it is (F.2.1, F.2.9)."""
+    # Whether its address follows from those of the transfers before it.
     inferable: bool = False
-    """Whether its address follows from those of the transfers before it."""
 
 
 class _Parent(NamedTuple):
@@ -68,8 +68,8 @@ class DataTracer:
         self._random = random.Random(keys)
         self._number = 0
         self._settling = False
+        # Whether a numbered marker was written, which wants a timestamp near it in both streams (2.4.4).
         self.timestamp_due = False
-        """Whether a numbered marker was written, which wants a timestamp near it in both streams (2.4.4)."""
         self._restart()
         instructions.on_wrong = self._wrong
 

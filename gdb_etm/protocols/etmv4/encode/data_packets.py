@@ -32,22 +32,22 @@ class P1(NamedTuple):
     """A P1 element: one transfer's address."""
 
     address: int
+    # Key of the P0 element that it belongs to.
     left: int
-    """Key of the P0 element that it belongs to."""
+    # Key that its value will refer to.
     right: int
-    """Key that its value will refer to."""
+    # Transfer index: which of the instruction's transfers it is, 0 to 31.
     order: int
-    """Transfer index: which of the instruction's transfers it is, 0 to 31."""
+    # Whether nobody needs its address.
     inferable: bool = False
-    """Whether nobody needs its address."""
 
 
 class P2(NamedTuple):
     """A P2 element: one transfer's value."""
 
     value: int
+    # Right key of the P1 element that it belongs to.
     left: int
-    """Right key of the P1 element that it belongs to."""
 
 
 class DataWriter(Output):

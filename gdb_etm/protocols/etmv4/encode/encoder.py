@@ -23,16 +23,16 @@ from gdb_etm.protocols.etmv4.encode.records import TRANSFER, Branch, Records
 from gdb_etm.protocols.etmv4.encode.speculation import Setup, Speculator
 from gdb_etm.protocols.etmv4.encode.writer import HANDLER, THREAD, PacketWriter, exception_type
 
+# Tells whether ViewInst is active for an instruction; called once for each executed instruction, in order.
 View = Callable[[int], bool]
-"""Tells whether ViewInst is active for an instruction; called once for each executed instruction, in order."""
 
+# Return address of an exception that is tail-chained: nothing ran since the exception return (5.2.7).
 NO_EXECUTION = 0xFFFFFFFE
-"""Return address of an exception that is tail-chained: nothing ran since the exception return (5.2.7)."""
+# Exception type of an entry to Debug state (6.4.5).
 DEBUG_HALT = 0x18
-"""Exception type of an entry to Debug state (6.4.5)."""
 
+# Exception type of an entry to lockup (6.4.5).
 LOCKUP = 0x1A
-"""Exception type of an entry to lockup (6.4.5)."""
 
 _RETURN_STACK_DEPTH = 3
 _CYCLE_BITS = 12
@@ -41,47 +41,47 @@ _CYCLE_BITS = 12
 class DataConfig(NamedTuple):
     """How data trace is programmed, and what the unit has for it."""
 
+    # TRCCONFIGR.DA.
     addresses: bool
-    """TRCCONFIGR.DA."""
+    # TRCCONFIGR.DV.
     values: bool
-    """TRCCONFIGR.DV."""
+    # TRCVDCTLR.TRCEXDATA: what exceptions push and pop is traced too.
     exceptions: bool
-    """TRCVDCTLR.TRCEXDATA: what exceptions push and pop is traced too."""
+    # TRCIDR10.NUMP1KEY.
     p1_keys: int
-    """TRCIDR10.NUMP1KEY."""
+    # TRCIDR11.NUMP1SPC.
     special_keys: int
-    """TRCIDR11.NUMP1SPC."""
+    # Whether transfers are traced late and out of order.
     late: bool = True
-    """Whether transfers are traced late and out of order."""
 
 
 class EncoderConfig(NamedTuple):
     """How the trace unit is programmed."""
 
+    # TRCCONFIGR.RS: leave out the address of a return to where the last call came from.
     return_stack: bool = False
-    """TRCCONFIGR.RS: leave out the address of a return to where the last call came from."""
+    # Where branch broadcasting is on (TRCCONFIGR.BB, TRCBBCTLR); None for nowhere.
     broadcast: Optional[Region] = None
-    """Where branch broadcasting is on (TRCCONFIGR.BB, TRCBBCTLR); None for nowhere."""
+    # TRCCONFIGR.TS; one tick is one executed instruction.
     timestamps: bool = False
-    """TRCCONFIGR.TS; one tick is one executed instruction."""
+    # TRCCCCTLR.THRESHOLD when TRCCONFIGR.CCI is set; one cycle is one executed instruction.
     threshold: Optional[int] = None
-    """TRCCCCTLR.THRESHOLD when TRCCONFIGR.CCI is set; one cycle is one executed instruction."""
+    # Bytes of trace between synchronisation points (2 to the power of TRCSYNCPR); 0 for none.
     sync_period: int = 0
-    """Bytes of trace between synchronisation points (2 to the power of TRCSYNCPR); 0 for none."""
+    # ViewInst; None traces everything.
     view: Optional[View] = None
-    """ViewInst; None traces everything."""
+    # Whether an exception at the target of an indirect branch has that address in a packet before it, and not in the
+    # Exception packet (E1:E0 = 0b10).  Both are right (4.1.3); OpenCSD up to 1.8 pops its return stack at the latter.
     separate_address: bool = False
-    """Whether an exception at the target of an indirect branch has that address in a packet before it, and not in the
-    Exception packet (E1:E0 = 0b10).  Both are right (4.1.3); OpenCSD up to 1.8 pops its return stack at the latter."""
+    # Speculation, P0 keys and commit mode; None for a unit with commit mode 1 and none of the others.
     setup: Optional[Setup] = None
-    """Speculation, P0 keys and commit mode; None for a unit with commit mode 1 and none of the others."""
+    # Which instructions are P0 elements for their loads or stores (TRCCONFIGR.INSTP0); None for none.  Needs
+    # ``setup``.
     transfers: Optional[Region] = None
-    """Which instructions are P0 elements for their loads or stores (TRCCONFIGR.INSTP0); None for none.  Needs
-    ``setup``."""
+    # Data trace; None for none.  Needs ``setup``.
     data: Optional[DataConfig] = None
-    """Data trace; None for none.  Needs ``setup``."""
+    # TRCCONFIGR.COND, for a unit with one key that tells passed or failed (TRCIDR0.CONDTYPE).  Not with ``setup``.
     conditional: int = 0
-    """TRCCONFIGR.COND, for a unit with one key that tells passed or failed (TRCIDR0.CONDTYPE).  Not with ``setup``."""
 
 
 class Encoder(StreamEncoder[PacketWriter]):

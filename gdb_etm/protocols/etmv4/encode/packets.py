@@ -10,31 +10,31 @@ from typing import Dict, Iterable, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.encode.output import continued
 
+# Alignment synchronisation (6.4.2).
 A_SYNC = bytes(11) + b"\x80"
-"""Alignment synchronisation (6.4.2)."""
+# What ran just before is not in the trace (6.4.2).
 TRACE_ON = b"\x04"
-"""What ran just before is not in the trace (6.4.2)."""
+# Uncommitted elements are lost (6.4.2).
 DISCARD = b"\x00\x03"
-"""Uncommitted elements are lost (6.4.2)."""
+# Packets were lost (6.4.2).
 OVERFLOW = b"\x00\x05"
-"""Packets were lost (6.4.2)."""
+# An exception return; on M-profile a P0 element (6.4.5).
 EXCEPTION_RETURN = b"\x07"
-"""An exception return; on M-profile a P0 element (6.4.5)."""
+# A return to Secure state on M-profile with data trace, from ETMv4.2; a P0 element (6.4.4).
 FUNCTION_RETURN = b"\x05"
-"""A return to Secure state on M-profile with data trace, from ETMv4.2; a P0 element (6.4.4)."""
 
+# What a branch future does is not known, from ETMv4.5 (6.4.2).
 RESYNCHRONIZATION = b"\x08"
-"""What a branch future does is not known, from ETMv4.5 (6.4.2)."""
+# A branch future no longer holds, from ETMv4.5 (6.4.15).
 BRANCH_FUTURE_FLUSH = b"\x00\x07"
-"""A branch future no longer holds, from ETMv4.5 (6.4.15)."""
+# Nothing, from ETMv4.3 (6.4.10).
 IGNORE = b"\x70"
-"""Nothing, from ETMv4.3 (6.4.10)."""
+# The place that the next timestamp belongs to, from ETMv4.6 (6.4.3).
 TIMESTAMP_MARKER = b"\x88"
-"""The place that the next timestamp belongs to, from ETMv4.6 (6.4.3)."""
+# Conditional elements before it may never get a result (6.4.9).
 CONDITIONAL_FLUSH = b"\x43"
-"""Conditional elements before it may never get a result (6.4.9)."""
+# A Context element with the values of the last one (6.4.12).
 SAME_CONTEXT = b"\x80"
-"""A Context element with the values of the last one (6.4.12)."""
 
 _MOST_COUNT = 0xFFFFF
 _MISPREDICT_ATOMS: Dict[str, int] = {"": 0, "E": 1, "EE": 2, "N": 3}

@@ -11,21 +11,21 @@ from gdb_etm.protocols.encode.instructions import RAM, ReadCode, Region, instruc
 class Branch(NamedTuple):
     """A P0 instruction."""
 
+    # -1 for an indirect branch.
     target: int
-    """-1 for an indirect branch."""
+    # Address of the next instruction in memory.
     following: int
-    """Address of the next instruction in memory."""
     link: bool
+    # Whether branch broadcasting is on there.
     broadcast: bool
-    """Whether branch broadcasting is on there."""
+    # Whether it is ISB, or a branch that does nothing either.
     barrier: bool
-    """Whether it is ISB, or a branch that does nothing either."""
+    # Whether it is taken whenever it runs.
     certain: bool
-    """Whether it is taken whenever it runs."""
 
 
+# A P0 instruction that is no branch.
 TRANSFER = Branch(-1, -1, False, False, False, False)
-"""A P0 instruction that is no branch."""
 
 
 class Records(Dict[int, Optional[Branch]]):

@@ -26,8 +26,8 @@ from gdb_etm.protocols.etmv4.encode.packets import (
 )
 from gdb_etm.protocols.etmv4.encode.writer import PacketWriter
 
+# In a trail: P0 elements were cancelled.
 CANCEL = -1
-"""In a trail: P0 elements were cancelled."""
 
 _TRAIL = 4096
 _MOST_WRONG = 6
@@ -76,16 +76,16 @@ class Speculator(PacketWriter):
         self._next_key = 0
         # An address may follow that the analyser needs to find where it is: nothing is made up before it.
         self._lost = True
+        # The key of the last P0 element, after a wrong path that of the last one before it.
         self.last_key = 0
-        """The key of the last P0 element, after a wrong path that of the last one before it."""
+        # Its place in the trail, counted from the beginning of the stream.
         self.last_place = 0
-        """Its place in the trail, counted from the beginning of the stream."""
+        # The keys of the latest P0 elements, cancelled ones too, and :data:`CANCEL` where some were cancelled.
         self.trail: List[int] = []
-        """The keys of the latest P0 elements, cancelled ones too, and :data:`CANCEL` where some were cancelled."""
+        # How many items of the trail have been dropped at its beginning.
         self.trail_start = 0
-        """How many items of the trail have been dropped at its beginning."""
+        # Called when an element of a wrong path has been written that may own data.
         self.on_wrong: Callable[[], None] = lambda: None
-        """Called when an element of a wrong path has been written that may own data."""
 
     # P0 elements.
 

@@ -24,10 +24,10 @@ from gdb_etm.protocols.etmv4.encode.packets import (
     trace_info,
 )
 
+# The exception level that stands for Thread mode (Table 5-8).
 THREAD = 0
-"""The exception level that stands for Thread mode (Table 5-8)."""
+# The exception level that stands for Handler mode (Table 5-8).
 HANDLER = 3
-"""The exception level that stands for Handler mode (Table 5-8)."""
 
 _MOST_ATOMS = 24
 _SHORT_PATTERNS: Dict[str, int] = {

@@ -20,8 +20,8 @@ from gdb_etm.protocols.ptm.encode.packets import Regime
 from gdb_etm.protocols.ptm.encode.records import Records, Waypoint
 from gdb_etm.protocols.ptm.encode.writer import PacketWriter
 
+# Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
 View = Callable[[int], bool]
-"""Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order."""
 
 # Exception types of ARMv7-A and ARMv7-R (4.5.4).
 DEBUG_HALT = 1
@@ -45,30 +45,30 @@ _TIMESTAMP_MASKS = {False: (1 << 48) - 1, True: (1 << 64) - 1}
 class EncoderConfig(NamedTuple):
     """What the trace unit is, and how it is programmed."""
 
+    # Minor architecture version: 1 for PFTv1.1 (ETMIDR[7:4]).
     version: int = 0
-    """Minor architecture version: 1 for PFTv1.1 (ETMIDR[7:4])."""
+    # ETMCR[12]; one cycle is one executed instruction.
     cycle_accurate: bool = False
-    """ETMCR[12]; one cycle is one executed instruction."""
+    # ETMCR[29]: leave out the address of a return to where the last call came from.
     return_stack: bool = False
-    """ETMCR[29]: leave out the address of a return to where the last call came from."""
+    # Where branch broadcasting is on (ETMCR[8]); None for nowhere.
     broadcast: Optional[Region] = None
-    """Where branch broadcasting is on (ETMCR[8]); None for nowhere."""
+    # ETMCR[28]; one tick is one executed instruction.
     timestamps: bool = False
-    """ETMCR[28]; one tick is one executed instruction."""
+    # Whether they have 64 bits and not 48 (ETMCCER[29]).
     wide_timestamps: bool = False
-    """Whether they have 64 bits and not 48 (ETMCCER[29])."""
+    # Whether they are Gray-coded (ETMCCER[28] is 0).
     gray_timestamps: bool = False
-    """Whether they are Gray-coded (ETMCCER[28] is 0)."""
+    # Whether DMB and DSB are waypoints (ETMCCER[24]).
     barriers: bool = False
-    """Whether DMB and DSB are waypoints (ETMCCER[24])."""
+    # 0, 1, 2 or 4 (ETMCR[15:14]).
     context_id_bytes: int = 0
-    """0, 1, 2 or 4 (ETMCR[15:14])."""
+    # ETMCR[30]: whether the VMID is traced, from PFTv1.1.
     vmid: bool = False
-    """ETMCR[30]: whether the VMID is traced, from PFTv1.1."""
+    # Bytes of trace between synchronisation points (ETMSYNCFR); 0 for none.
     sync_period: int = 0
-    """Bytes of trace between synchronisation points (ETMSYNCFR); 0 for none."""
+    # TraceEnable; None traces everything.
     view: Optional[View] = None
-    """TraceEnable; None traces everything."""
 
 
 class Encoder(StreamEncoder[PacketWriter]):

@@ -10,18 +10,18 @@ from typing import NamedTuple, Optional
 
 from gdb_etm.protocols.armv7.fields import IsaState, Reason, Reference
 
+# A-sync (4.5.1).
 A_SYNC = bytes(5) + b"\x80"
-"""A-sync (4.5.1)."""
+# Trigger (4.5.7).
 TRIGGER = b"\x0c"
-"""Trigger (4.5.7)."""
+# Ignore (4.5.9).
 IGNORE = b"\x66"
-"""Ignore (4.5.9)."""
+# Exception return (4.5.8).
 EXCEPTION_RETURN = b"\x76"
-"""Exception return (4.5.8)."""
+# What is set in the first byte of every Atom packet (4.5.3).
 ATOM_HEADER = 0x80
-"""What is set in the first byte of every Atom packet (4.5.3)."""
+# In one packet, without cycle counts.
 MOST_ATOMS = 5
-"""In one packet, without cycle counts."""
 _REASONS = {Reason.PERIODIC: 0, Reason.ENABLED: 1, Reason.OVERFLOW: 2, Reason.DEBUG: 3}
 
 

@@ -15,17 +15,17 @@ _ISB = 0xF3BF
 class Waypoint(NamedTuple):
     """A waypoint instruction.  Where execution goes on is an address with bit 0 set for T32 code."""
 
+    # -1 for an indirect branch.
     target: int
-    """-1 for an indirect branch."""
+    # The next instruction in memory.
     following: int
-    """The next instruction in memory."""
     link: bool
+    # Whether branch broadcasting is on there.
     broadcast: bool
-    """Whether branch broadcasting is on there."""
+    # Whether it is ISB, DMB or DSB.
     barrier: bool
-    """Whether it is ISB, DMB or DSB."""
+    # Whether it is taken whenever it runs.
     certain: bool
-    """Whether it is taken whenever it runs."""
 
 
 class Records(Dict[int, Optional[Waypoint]]):

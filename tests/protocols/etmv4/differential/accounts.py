@@ -25,8 +25,8 @@ class Account(NamedTuple):
     facts: List[Fact]
     times: List[Tuple[int, Optional[int]]]
     counts: List[Optional[int]]
+    # What was told not to be known, but for tracing that was off.
     gaps: List[str]
-    """What was told not to be known, but for tracing that was off."""
 
 
 def essence(facts: Sequence[Fact]) -> List[Fact]:

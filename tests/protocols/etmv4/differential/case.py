@@ -13,38 +13,38 @@ CORES = {"a64": "Cortex-A57", "a32": "Cortex-A53", "mixed": "Cortex-A72", "v7m":
 class Case(NamedTuple):
     """A random execution under a configuration."""
 
+    # Decides program and execution.
     seed: int
-    """Decides program and execution."""
+    # The core: ``a64``, ``a32`` (T32 too), ``mixed`` (A64 above A32 and T32), ``v7m`` or ``v8m``.
     profile: str = "a64"
-    """The core: ``a64``, ``a32`` (T32 too), ``mixed`` (A64 above A32 and T32), ``v7m`` or ``v8m``."""
+    # About how many P0 elements.
     blocks: int = 60
-    """About how many P0 elements."""
+    # TRCIDR8.MAXSPEC.
     max_speculation: int = 0
-    """TRCIDR8.MAXSPEC."""
+    # TRCIDR0.COMMOPT.
     commit_mode: int = 1
-    """TRCIDR0.COMMOPT."""
+    # TRCCCCTLR.THRESHOLD; None without cycle counting.
     threshold: Optional[int] = None
-    """TRCCCCTLR.THRESHOLD; None without cycle counting."""
     return_stack: bool = False
     broadcast: bool = False
     context_id: bool = False
     vmid_bytes: int = 0
     timestamps: bool = False
+    # TRCIDR2.WFXMODE.
     waits: bool = False
-    """TRCIDR2.WFXMODE."""
     exceptions: bool = True
+    # P0 elements between synchronisation points; 0 for only the one at the start.
     sync_period: int = 0
-    """P0 elements between synchronisation points; 0 for only the one at the start."""
+    # Whether tracing is off now and then.
     gaps: bool = False
-    """Whether tracing is off now and then."""
+    # Whether there are overflows and discards.
     losses: bool = False
-    """Whether there are overflows and discards."""
+    # Whether the last P0 elements stay uncommitted.
     unfinished: bool = False
-    """Whether the last P0 elements stay uncommitted."""
+    # How much of the front is lost, in thousandths of the stream.
     cut: int = 0
-    """How much of the front is lost, in thousandths of the stream."""
+    # Whether to keep to what OpenCSD 1.3.3 reads as the specification has it; where it does not, the unit says why.
     portable: bool = True
-    """Whether to keep to what OpenCSD 1.3.3 reads as the specification has it; where it does not, the unit says why."""
 
     @property
     def m_profile(self) -> bool:

@@ -10,8 +10,8 @@ from typing import Callable, Dict, List, NamedTuple, Tuple
 
 from gdb_etm.program.isa import Isa
 
+# Where an instruction lies, and its instruction set.
 Spot = Tuple[int, Isa]
-"""Where an instruction lies, and its instruction set."""
 
 PLAIN = "plain"
 DIRECT = "direct"
@@ -28,8 +28,8 @@ class Instruction(NamedTuple):
     size: int
     isa: Isa
     kind: str
+    # Where a direct branch goes.
     target: Spot
-    """Where a direct branch goes."""
     link: bool
     conditional: bool
 

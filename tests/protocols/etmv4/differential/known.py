@@ -11,24 +11,24 @@ NO_EXECUTION = 0xFFFFFFFE
 ON = "trace on"
 EXCEPTION_RETURN = "exception return"
 
+# An instruction and the context that it ran in.
 Executed = Tuple[Spot, Setting]
-"""An instruction and the context that it ran in."""
+# An executed instruction, an exception (its type and return address), or an event.
 Fact = Union[Executed, Tuple[str, int, int], str]
-"""An executed instruction, an exception (its type and return address), or an event."""
 
 
 class Known(NamedTuple):
     """What an analyzer knows of where the execution is."""
 
+    # The next instruction; None when it has to be told.
     place: Optional[Spot] = None
-    """The next instruction; None when it has to be told."""
     setting: Optional[Setting] = None
+    # The unit's return stack, its top last; entries that the unit has forgotten are in the analyzer's only.
     stack: Tuple[Spot, ...] = ()
-    """The unit's return stack, its top last; entries that the unit has forgotten are in the analyzer's only."""
+    # Whether the last P0 element is a taken indirect branch, whose target the return stack may tell.
     branched: bool = False
-    """Whether the last P0 element is a taken indirect branch, whose target the return stack may tell."""
+    # What it did tell.
     popped: Optional[Spot] = None
-    """What it did tell."""
 
     def whole_stack(self) -> Tuple[Spot, ...]:
         """Give the return stack when something tells the place after all."""
@@ -40,10 +40,10 @@ class Element:
 
     def __init__(self, facts: List[Fact], before: Known, insn: Optional[Instruction], taken: bool) -> None:
         self.facts = facts
+        # What is known just before it.
         self.before = before
-        """What is known just before it."""
+        # For an Atom the branch; None for others.
         self.insn = insn
-        """For an Atom the branch; None for others."""
         self.taken = taken
+        # Its direction when it was first traced: that decides about the return stack (5.3).
         self.first_taken = taken
-        """Its direction when it was first traced: that decides about the return stack (5.3)."""

@@ -22,10 +22,10 @@ class Recording(NamedTuple):
 
     case: Case
     code: RandomCode
+    # The stream, its front cut off as the case says.
     data: bytes
-    """The stream, its front cut off as the case says."""
+    # The stream before that.
     whole: bytes
-    """The stream before that."""
     truth: List[Fact]
     times: List[Tuple[int, Optional[int]]]
     counts: List[Optional[int]]

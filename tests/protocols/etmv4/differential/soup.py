@@ -17,6 +17,7 @@ from tests.protocols.etmv4.streams import A_PROFILE, M_PROFILE
 
 _TRANSFERS = M_PROFILE._replace(loads=True, stores=True, data_addresses=True, data_values=True, data_trace_id=0x11)
 
+# Kinds of units: the profile of the program, and the configuration.
 UNITS: Dict[str, Tuple[str, Etmv4Config]] = {
     "v8m": ("v8m", M_PROFILE._replace(return_stack=True)),
     "a64": ("a64", A_PROFILE._replace(return_stack=True)),
@@ -30,16 +31,15 @@ UNITS: Dict[str, Tuple[str, Etmv4Config]] = {
     "futures": ("v8m", M_PROFILE._replace(version=6, futures=True, waits=True, return_stack=True)),
     "speculating futures": ("v8m", M_PROFILE._replace(version=5, futures=True, max_speculation=4, return_stack=True)),
 }
-"""Kinds of units: the profile of the program, and the configuration."""
 
 
 class Stream(NamedTuple):
     """Bytes for a unit."""
 
+    # A key of :data:`UNITS`.
     unit: str
-    """A key of :data:`UNITS`."""
+    # Decides the program.
     seed: int
-    """Decides the program."""
     data: bytes
 
     @classmethod

@@ -27,17 +27,17 @@ class Unit:
     def __init__(self, case: Case, dice: random.Random) -> None:
         self.case = case
         self.out = bytearray()
+        # P0 elements that are not cancelled, the committed ones first.
         self.elements: List[Element] = []
-        """P0 elements that are not cancelled, the committed ones first."""
+        # How many of them are committed.
         self.committed = 0
-        """How many of them are committed."""
+        # Numbers of elements that must not be committed yet, for they may be cancelled or change direction.
         self.limits: List[int] = []
-        """Numbers of elements that must not be committed yet, for they may be cancelled or change direction."""
+        # Above 0 while only what must be is written: OpenCSD may miss the atom of a Mispredict when there is an
+        # Address between them and anything else after it.
         self.bare = 0
-        """Above 0 while only what must be is written: OpenCSD may miss the atom of a Mispredict when there is an
-        Address between them and anything else after it."""
+        # What happened since the last P0 element and belongs to the next.
         self.events: List[Fact] = []
-        """What happened since the last P0 element and belongs to the next."""
         self.times: List[Tuple[int, Optional[int]]] = []
         self.counts: List[Optional[int]] = []
         self._dice = dice
