@@ -14,7 +14,7 @@ The names are those of :mod:`gdb_etm.api`; they are imported when one of them is
 package whenever it starts.
 
 The folders below are the rooms that trace data passes through, in order:
-``access``, ``coresight``, ``traceunit``, then a :class:`~gdb_etm.capture.Capture`,
+``access``, ``coresight``, ``traceunit``, then a :class:`~gdb_etm.capture.RawCapture`,
 ``framing``, ``protocols`` with ``program``, ``history``, ``recovery``, ``views``, ``replay``, ``session``,
 ``offline`` and ``beside``, ``commands``, ``gdbui`` and ``api``.  ``docs/design`` tells more.
 """

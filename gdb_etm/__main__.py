@@ -11,22 +11,22 @@ from itertools import islice
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm import __version__
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.errors import CommandError, EtmError
 
 if TYPE_CHECKING:
     # At run time each command imports what it needs, so that "--help" is quick.
     from gdb_etm.history.build import SourceStream
-    from gdb_etm.history.store import History
+    from gdb_etm.history.store import ExecutionHistory
     from gdb_etm.protocols.packet import Packet
     from gdb_etm.session.progress import Meter
-    from gdb_etm.session.ranges import Window
+    from gdb_etm.session.ranges import NumberRange
     from gdb_etm.views.elements import Element
 
 _LINES_AT_ONCE = 4096
 
 
-def _captures(arguments: argparse.Namespace) -> List[Capture]:
+def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
     # The snapshot's buffers that can be decoded; any other one when there is none, so that decoding says why not.
     from gdb_etm.protocols.registry import LANGUAGES
     from gdb_etm.session.programs import with_programs
@@ -70,7 +70,7 @@ def _meter() -> Meter:
     return Meter(TerminalLine(sys.stderr))
 
 
-def _histories(arguments: argparse.Namespace, capture: Capture) -> Dict[int, History]:
+def _histories(arguments: argparse.Namespace, capture: RawCapture) -> Dict[int, ExecutionHistory]:
     from gdb_etm.history.build import streams
     from gdb_etm.session.decoding import decode_capture
 
@@ -84,19 +84,19 @@ def _streams(arguments: argparse.Namespace) -> List[SourceStream]:
     from gdb_etm.history.build import all_streams
     from gdb_etm.session.decoding import taking_apart
 
-    capture: Capture = arguments.capture
+    capture: RawCapture = arguments.capture
     with taking_apart(capture, _meter()) as taken:
         found = all_streams(capture, taken.advance)
     _check_id(arguments.id, [stream.trace_id for stream in found])
     return [stream for stream in found if arguments.id in (None, stream.trace_id)]
 
 
-def _window(arguments: argparse.Namespace, length: int, what: str) -> Window:
+def _window(arguments: argparse.Namespace, length: int, what: str) -> NumberRange:
     # The numbers that objects are wanted of.
-    from gdb_etm.session.ranges import Window, window
+    from gdb_etm.session.ranges import NumberRange, window
 
     if not arguments.words:
-        return Window(1, length)
+        return NumberRange(1, length)
     if arguments.words[0].startswith("/"):
         raise CommandError("%s is for text; JSON objects hold everything" % arguments.words[0])
     return window(" ".join(arguments.words), length, None, None, what)
@@ -132,19 +132,19 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.protocols.elements import DataGap
     from gdb_etm.views.elements import element_object, element_text, end_object
 
-    capture: Capture = arguments.capture
+    capture: RawCapture = arguments.capture
     histories = _histories(arguments, capture)
     if arguments.format == "none":
         return
 
-    def of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
+    def of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
         elements = history.elements()
         return ((offset, trace_id, one) for offset, one in elements if not isinstance(one, DataGap))
 
-    def conditions_of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
+    def conditions_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
         return ((offset, trace_id, one) for offset, one in history.conditions())
 
-    def data_of(trace_id: int, history: History) -> Iterator[Tuple[int, int, Element]]:
+    def data_of(trace_id: int, history: ExecutionHistory) -> Iterator[Tuple[int, int, Element]]:
         data_id = data_trace_id(history.source)
         id_of_data = trace_id if data_id is None else data_id
         return ((offset, id_of_data, one) for offset, one in history.data_elements())
@@ -165,7 +165,7 @@ def _elements(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
-    from gdb_etm.history.store import Instruction, Owned
+    from gdb_etm.history.store import OwnedTransfer, TracedInstruction
     from gdb_etm.offline.symbols import load_symbols
     from gdb_etm.views.elements import element_object, instruction_object
 
@@ -177,14 +177,14 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
     for trace_id, history in histories.items():
         shown = _window(arguments, len(history), "instructions")
         for item in history.walk(shown.first, shown.last):
-            if isinstance(item, Instruction):
+            if isinstance(item, TracedInstruction):
                 function = symbols.at(item.address)
                 passed = history.outcome(item.number)
                 yield json.dumps(instruction_object(trace_id, item, function.name if function else None, passed))
-                owned = [Owned(one, item.number, None) for one in history.transfers(item.number)]
+                owned = [OwnedTransfer(one, item.number, None) for one in history.transfers(item.number)]
             else:
                 yield json.dumps(element_object(trace_id, item.offset, item))
-                owned = [Owned(one, None, item) for one in history.event_transfers(item)]
+                owned = [OwnedTransfer(one, None, item) for one in history.event_transfers(item)]
             for transfer in owned:
                 yield json.dumps(element_object(trace_id, transfer.transfer.offset, transfer))
 
@@ -195,10 +195,10 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     from gdb_etm.commands.registry import COMMANDS
     from gdb_etm.offline.debugger import OfflineDebugger
     from gdb_etm.offline.locations import ElfLocations
-    from gdb_etm.session.session import Session
+    from gdb_etm.session.session import DebugSession
 
     debugger = OfflineDebugger(arguments.elf)
-    session = Session(debugger, _meter())
+    session = DebugSession(debugger, _meter())
     session.locations = ElfLocations(debugger)
     session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
     session.add(arguments.capture, "loaded from " + arguments.snapshot, is_live=False)

@@ -1,4 +1,4 @@
-"""The waist: one :class:`Capture` is all that decoding needs, wherever the trace came from."""
+"""The waist: one :class:`RawCapture` is all that decoding needs, wherever the trace came from."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class TraceSource(NamedTuple):
     marks: Tuple[Tuple[int, str], ...] = ()
 
 
-class Capture(NamedTuple):
+class RawCapture(NamedTuple):
     """A trace buffer's content with everything needed to decode it."""
 
     # Oldest byte first; a circular buffer is already unwrapped.

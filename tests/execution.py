@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Collection, List, Optional, Tuple, Union
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
+from gdb_etm.history.store import TracedInstruction
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import GapReason
 
@@ -17,7 +17,7 @@ Event = Union[int, Tuple[str, int, Optional[int]], str]
 EXCEPTION_RETURN = "exception-return"
 
 
-def decoded(capture: Capture, passed_over: Collection[GapReason] = (GapReason.TRACE_ON,)) -> List[Event]:
+def decoded(capture: RawCapture, passed_over: Collection[GapReason] = (GapReason.TRACE_ON,)) -> List[Event]:
     """Decode a capture of one core.
 
     :param passed_over: Reasons of gaps that are expected; every other gap stands in the list.
@@ -25,7 +25,7 @@ def decoded(capture: Capture, passed_over: Collection[GapReason] = (GapReason.TR
     (history,) = build(capture).values()
     found: List[Event] = []
     for item in history.walk(1, len(history)):
-        if isinstance(item, Instruction):
+        if isinstance(item, TracedInstruction):
             found.append(item.address)
         elif isinstance(item, elements.Exception_):
             found.append(("exception", item.number, item.return_address))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.snapshot.reader import read_snapshot
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -25,6 +25,6 @@ def capture_folder(name: str) -> str:
     return shared("captures", name)
 
 
-def read_capture(name: str) -> Capture:
+def read_capture(name: str) -> RawCapture:
     """Read the first buffer of a real capture; skip the test where it is absent."""
     return read_snapshot(capture_folder(name))[0]

@@ -14,7 +14,7 @@ from gdb_etm.access.wire import error_from, error_message
 from gdb_etm.errors import AccessError
 
 
-class Recorder:
+class RecordingPort:
     """An access port that writes down every access of another.
 
     :param port: The port that does the accesses.

@@ -15,17 +15,17 @@ from gdb_etm.session import snapshots
 from gdb_etm.session.captures import Decoded, Record
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
 class Capture:
-    """One capture: a trace buffer as it was read.  Made by :meth:`Session.capture` and :func:`load`.
+    """One capture: a trace buffer as it was read.  Made by :meth:`DebugSession.capture` and :func:`load`.
 
     :param session: The session that keeps it.
     :param record: The capture in it.
     """
 
-    def __init__(self, session: Session, record: Record) -> None:
+    def __init__(self, session: DebugSession, record: Record) -> None:
         self._session = session
         self._record = record
 
@@ -46,7 +46,7 @@ class Capture:
         return self._record.origin
 
     @property
-    def content(self) -> waist.Capture:
+    def content(self) -> waist.RawCapture:
         """Buffer, units' registers and program, as every decoder takes them."""
         return self._record.capture
 
@@ -105,6 +105,6 @@ def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Opti
     :raises ImageError: An ELF file cannot be read, or is another program than the one whose code the snapshot holds.
     :raises CommandError: An ELF file is not there.
     """
-    session = commands_session() if is_inside() else Session(ScriptDebugger())
+    session = commands_session() if is_inside() else DebugSession(ScriptDebugger())
     loaded = snapshots.load(session, os.fspath(snapshot), paths(elf), buffer)
     return [Capture(session, record) for record in loaded.records]

@@ -7,10 +7,10 @@ from typing import List
 from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS
 from gdb_etm.errors import CommandError
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
-def run_line(session: Session, line: str) -> List[str]:
+def run_line(session: DebugSession, line: str) -> List[str]:
     """Run a command.
 
     :param line: What is typed after ``etm``.

@@ -83,7 +83,7 @@ def connect(
         list(connecting.connect(commands_session(), request))
         return current()
     debugger = ScriptDebugger()
-    session = commands.Session(debugger)
+    session = commands.DebugSession(debugger)
     session.locations = ElfLocations(debugger)
     # There is no GDB that could walk back, and so nothing that would tell the proxy for it of runs.
     session.settings["reverse"] = "off"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.session.events import Events
-from gdb_etm.session.session import Session
+from gdb_etm.session.events import EventSettings
+from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.events import Counter
 
 
-class Asked(NamedTuple):
+class EventRequest(NamedTuple):
     """What a script asked for."""
 
     # Events and actions, in the words of ``etm on``.
@@ -27,7 +27,7 @@ class Own(NamedTuple):
     filters: Tuple[int, ...] = ()
 
 
-def with_asked(session: Session, own: Own, asked: Asked) -> Tuple[Events, Own]:
+def with_asked(session: DebugSession, own: Own, asked: EventRequest) -> Tuple[EventSettings, Own]:
     """Put a script's events among the session's, in place of those that it put there before.
 
     :returns: All events, and which of them are the script's.

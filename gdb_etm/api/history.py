@@ -9,7 +9,7 @@ from gdb_etm.capture import BufferEnd
 from gdb_etm.errors import CommandError
 from gdb_etm.history import store
 from gdb_etm.history.calls import Break, Entry, Interrupt
-from gdb_etm.history.clock import Time, Timed
+from gdb_etm.history.clock import Timed, TraceTime
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DataGap, Event
 from gdb_etm.recovery.values import Finding, Step, Value, Written
@@ -112,7 +112,7 @@ class History:
         begin, end = _limits(first, last, len(self), "instruction")
         history = self._decoded.history
         for item in history.walk(begin, end):
-            if isinstance(item, store.Instruction):
+            if isinstance(item, store.TracedInstruction):
                 passed = history.outcome(item.number)
                 yield Instruction(*item, self.function_at(item.address), passed)
 
@@ -144,7 +144,7 @@ class History:
         history = self._decoded.history
         return [(history.number_at(index), event) for index, event in enumerate(history.events)]
 
-    def transfers(self) -> List[Union[store.Owned, DataGap]]:
+    def transfers(self) -> List[Union[store.OwnedTransfer, DataGap]]:
         """List the loads and stores that the data stream told of, in its order, with the gaps in it.
 
         :returns: Each with the number of its instruction or with the exception that made it; empty where none were
@@ -152,7 +152,7 @@ class History:
         """
         return [item for _, item in self._decoded.history.data_elements()]
 
-    def times(self, first: int = 1, last: Optional[int] = None) -> Iterator[Tuple[int, Time]]:
+    def times(self, first: int = 1, last: Optional[int] = None) -> Iterator[Tuple[int, TraceTime]]:
         """Go through the cycle counts and timestamps of instructions, where the trace has them.
 
         :param first: Number of the first instruction; a negative one counts from the end.
@@ -165,7 +165,7 @@ class History:
         begin, end = _limits(first, last, len(self), "instruction")
         timed: Iterator[Timed] = self._decoded.clock.timed(self._decoded.history.walk(begin, end), begin)
         for item, time in timed:
-            if isinstance(item, store.Instruction) and time is not None:
+            if isinstance(item, store.TracedInstruction) and time is not None:
                 yield item.number, time
 
     def function_at(self, address: int) -> str:

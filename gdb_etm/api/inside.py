@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gdb_etm.api.target import Runner
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
 def is_inside() -> bool:
@@ -13,7 +13,7 @@ def is_inside() -> bool:
     return hasattr(sys.modules.get("gdb"), "execute")
 
 
-def commands_session() -> Session:
+def commands_session() -> DebugSession:
     """Give the session of GDB's ``etm`` commands, which are registered if that was not done before."""
     from gdb_etm.gdbui.start import start
 

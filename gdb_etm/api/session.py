@@ -7,7 +7,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from gdb_etm.api.capture import Capture
 from gdb_etm.api.command_line import run_line
-from gdb_etm.api.events import Asked, Own, with_asked
+from gdb_etm.api.events import EventRequest, Own, with_asked
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
 from gdb_etm.api.target import Runner
@@ -49,7 +49,7 @@ class Session:
     :param runner: Runs and halts the core.
     """
 
-    def __init__(self, session: commands.Session, runner: Runner) -> None:
+    def __init__(self, session: commands.DebugSession, runner: Runner) -> None:
         self._session = session
         self._runner = runner
         self._request = TraceRequest()
@@ -191,7 +191,7 @@ class Session:
             q_elements=q_elements,
         )
         session, before = self._session, self._session.events.now
-        events, own = with_asked(session, self._own, Asked(on, counters, first_state, trigger_position))
+        events, own = with_asked(session, self._own, EventRequest(on, counters, first_state, trigger_position))
         kept, numbers = session.filters.with_texts(filters, session.locations, self._own.filters)
         session.events.now, undo = events, session.filters.keep(kept)
         try:

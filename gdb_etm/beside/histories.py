@@ -7,7 +7,7 @@ from typing import Callable, List, Optional, Sequence
 
 from gdb_etm.beside.replays import make_replay
 from gdb_etm.beside.server_port import ServerPort
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.coresight.topology import Choice
 from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
@@ -18,7 +18,7 @@ from gdb_etm.replay.target import Replay
 from gdb_etm.session.captures import with_images
 from gdb_etm.session.connection import Live, over_port
 from gdb_etm.session.halt_states import Anchor, Anchored, anchored_of
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions
 
 LIVE_END = "[the live end: here the target is halted; the next command runs it]"
@@ -34,12 +34,12 @@ class Histories:
 
     def __init__(self, files: Sequence[str]) -> None:
         self._debugger = OfflineDebugger(files)
-        self._session = Session(self._debugger)
+        self._session = DebugSession(self._debugger)
         self._files = list(files)
         # The program.
         self.images = tuple(image for name in files for image in load_elf(name))
 
-    def replay(self, capture: Capture, halt: Halt, known: Anchored, reliance: Reliance = Reliance()) -> Replay:
+    def replay(self, capture: RawCapture, halt: Halt, known: Anchored, reliance: Reliance = Reliance()) -> Replay:
         """Decode a capture.
 
         :param halt: The target, where the capture ends.
@@ -76,7 +76,7 @@ class SnapshotSource:
     :param reliance: What values may rest on.
     """
 
-    def __init__(self, histories: Histories, captures: Sequence[Capture], reliance: Reliance = Reliance()) -> None:
+    def __init__(self, histories: Histories, captures: Sequence[RawCapture], reliance: Reliance = Reliance()) -> None:
         self._histories = histories
         self._reliance = reliance
         self._captures = list(captures)
@@ -170,7 +170,7 @@ class HandedSource:
         self.in_the_past = False
         # How often GDB let the target run.
         self.runs = 0
-        self._capture: Optional[Capture] = None
+        self._capture: Optional[RawCapture] = None
         self._known = Anchored()
         self._reliance = Reliance()
         self._replay: Optional[Replay] = None
@@ -187,7 +187,7 @@ class HandedSource:
             if self.in_the_past:
                 replay.past.prepare(replay.motion.number)
 
-    def hand_over(self, capture: Capture, files: Sequence[str], known: Anchored) -> None:
+    def hand_over(self, capture: RawCapture, files: Sequence[str], known: Anchored) -> None:
         """Take a capture of the present halt; it is decoded when GDB first goes back.
 
         :param files: ELF files of the program.

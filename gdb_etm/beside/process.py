@@ -15,7 +15,7 @@ from gdb_etm.access.wire import Message
 from gdb_etm.beside.histories import HandedSource
 from gdb_etm.capture import MemoryImage
 from gdb_etm.errors import EtmError
-from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.proxy import Proxy
 from gdb_etm.session.messages import anchored_from, capture_of, files_from, number_of, reliance_from
 
@@ -25,7 +25,7 @@ _MOST_IMAGES = 1 << 12
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the process; see :func:`gdb_etm.access.server.main`."""
-    return server.main(argv, Front())
+    return server.main(argv, HistoryFront())
 
 
 class _Here:
@@ -64,8 +64,8 @@ class _Between:
             self._proxy = Proxy(self._server, self._source)
         found: Optional[bytes] = None
         if self._proxy.is_replaying and stop():
-            list(self._proxy.from_gdb(Item(Kind.INTERRUPT)))
-        for reply in self._proxy.from_gdb(Item(Kind.PACKET, data)):
+            list(self._proxy.from_gdb(Item(InputKind.INTERRUPT)))
+        for reply in self._proxy.from_gdb(Item(InputKind.PACKET, data)):
             if reply is None:
                 if stop():
                     return self._proxy.interrupted()
@@ -78,14 +78,14 @@ class _Between:
             return found
         reply = ask(passed)
         # Kill and restart have no reply.
-        return None if passed[:1] in (b"k", b"R") else self._proxy.from_server(Item(Kind.PACKET, reply))
+        return None if passed[:1] in (b"k", b"R") else self._proxy.from_server(Item(InputKind.PACKET, reply))
 
     def leave(self) -> None:
         if self._proxy is not None:
             self._proxy.leave()
 
 
-class Front:
+class HistoryFront:
     """Gives each GDB who stands between it and pyOCD's server; all of them look at the same captures."""
 
     def __init__(self) -> None:

@@ -9,12 +9,12 @@ from gdb_etm.errors import CaptureError
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
 from gdb_etm.history.reader import Resolver
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program, load_constants
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.replay.layout import Layout, a_profile, m_profile
+from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import RecoveredPast
 from gdb_etm.replay.target import Replay
@@ -32,7 +32,7 @@ def make_replay(
     resolve: Resolver,
     paths: Sequence[str],
     anchored: Anchored,
-    layout: Optional[Layout] = None,
+    layout: Optional[RegisterLayout] = None,
     finish: str = CAPTURE_ENDS,
 ) -> Replay:
     """Make a history one that GDB can be answered from.
@@ -67,13 +67,13 @@ def make_replay(
     return Replay(motion, past, layout, end_text(history.end_reason), finish)
 
 
-def _has_a64(history: History) -> bool:
+def _has_a64(history: ExecutionHistory) -> bool:
     # Few distinct runs make up a long history.
     runs = map(history.run, set(history.order))
     return any(executed.isa is Isa.A64 for run in runs for leg in run.legs for executed in leg.ranges)
 
 
-def _thread_code(history: History) -> Optional[int]:
+def _thread_code(history: ExecutionHistory) -> Optional[int]:
     # What LR holds in a handler that interrupted Thread mode on the main stack (Armv8-M ARM, D1.2.95): of Armv8-M in
     # Non-secure state another one than in Secure state and of older cores.
     core = history.source.core

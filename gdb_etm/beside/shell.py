@@ -266,11 +266,11 @@ def load_replay(
     from gdb_etm.beside.replays import make_replay
     from gdb_etm.offline.debugger import OfflineDebugger
     from gdb_etm.session.programs import with_programs
-    from gdb_etm.session.session import Session
+    from gdb_etm.session.session import DebugSession
     from gdb_etm.snapshot.reader import read_snapshot
 
     debugger = OfflineDebugger(files)
-    session = Session(debugger)
+    session = DebugSession(debugger)
     problem: EtmError = CaptureError("%s holds no trace" % snapshot)
     for capture in with_programs(read_snapshot(snapshot, buffer), files):
         record = session.add(capture, "loaded from " + snapshot, is_live=False)

@@ -12,7 +12,7 @@ from typing import List, Mapping, NamedTuple, Sequence, Tuple
 _WORD = 4
 
 
-class Access(NamedTuple):
+class BusAccess(NamedTuple):
     """One transfer."""
 
     address: int
@@ -25,7 +25,7 @@ class Access(NamedTuple):
 
 
 # Transfers by the index of their instruction in a list of executed ones.
-Accesses = Mapping[int, Sequence[Access]]
+Accesses = Mapping[int, Sequence[BusAccess]]
 
 NO_ACCESSES: Accesses = {}
 
@@ -43,29 +43,29 @@ class RawAccess(NamedTuple):
     store: bool
 
 
-def transfers(raw: Sequence[RawAccess], store_exclusive: bool) -> Tuple[Access, ...]:
+def transfers(raw: Sequence[RawAccess], store_exclusive: bool) -> Tuple[BusAccess, ...]:
     """Return the transfers of one instruction, in the order of their addresses.
 
     :param raw: Its accesses.
     :param store_exclusive: Whether it is one; then its reads are of Unicorn's making.
     """
-    found: List[Access] = []
+    found: List[BusAccess] = []
     for access in raw:
         if store_exclusive and not access.store:
             continue
         for offset in range(0, access.size, _WORD):
             value = access.value >> 8 * offset & 0xFFFFFFFF
             size = min(access.size, _WORD)
-            found.append(Access(access.address + offset, size, value, access.store, len(found)))
+            found.append(BusAccess(access.address + offset, size, value, access.store, len(found)))
     if store_exclusive and found:
         found.append(found[0]._replace(value=0, order=len(found)))
     return tuple(found)
 
 
-def frame_transfers(address: int, words: Sequence[int], store: bool) -> Tuple[Access, ...]:
+def frame_transfers(address: int, words: Sequence[int], store: bool) -> Tuple[BusAccess, ...]:
     """Return the transfers of an exception frame; its reserved word is not transferred (table F-23).
 
     :param address: Of its first word.
     :param words: Its words, the reserved one perhaps last.
     """
-    return tuple(Access(address + 4 * order, _WORD, word, store, order) for order, word in enumerate(words[:25]))
+    return tuple(BusAccess(address + 4 * order, _WORD, word, store, order) for order, word in enumerate(words[:25]))

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Mapping, Optional, Protocol, Set
 
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.identity import SoftwareLock
-from gdb_etm.board.resources_armv7 import DYNAMIC, EXTOUTEVR, TSEVR, Resources, is_never
+from gdb_etm.board.resources_armv7 import DYNAMIC, EXTOUTEVR, TSEVR, Armv7ResourceLogic, is_never
 from gdb_etm.board.trace_enable import (
     ACTR1,
     ACVR1,
@@ -103,7 +103,7 @@ class AnyEncoder(Protocol):
         """Ask for a timestamp soon."""
 
 
-class Armv7Unit(ABC):
+class Armv7Device(ABC):
     """A trace unit with a programming bit.
 
     :param base: Address of its registers.
@@ -249,7 +249,7 @@ class Armv7Unit(ABC):
 
     def _watch(self, view: TraceEnable) -> Optional[Callable[[int], bool]]:
         # TraceEnable, and the events that are asked for at each instruction as well.
-        resources = view.resources = Resources(self.register, self._fixed[CCR], self._fixed[CCER])
+        resources = view.resources = Armv7ResourceLogic(self.register, self._fixed[CCR], self._fixed[CCER])
         resources.levels = self._inputs_high
         timestamps = bool(self.register(CR) & _TIMESTAMPS and self._fixed[CCER] >> 22 & 1)
         used = resources.is_used(self._programmed, timestamps) or view.uses(DYNAMIC)

@@ -7,11 +7,11 @@ from typing import Union
 from gdb_etm.board.cortex_a_board import CortexABoard
 from gdb_etm.board.dap import AhbAccessPort, DebugPort
 from gdb_etm.board.domain import Chatter, Clocked, TraceClock, UnitDomain
-from gdb_etm.board.etb import EmbeddedTraceBuffer
-from gdb_etm.board.etm import TraceUnit
-from gdb_etm.board.etmv3 import Etmv3Unit
+from gdb_etm.board.etb import EtbDevice
+from gdb_etm.board.etm import Etmv4Device
+from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import parse_faults
-from gdb_etm.board.funnel import Funnel
+from gdb_etm.board.funnel import FunnelDevice
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.romtable import RomTable
@@ -37,8 +37,8 @@ class Board:
         faults = self.faults = parse_faults(options.faults)
         machine = self.machine = Machine(options)
         size = variant.buffer_size if options.etb_size is None else options.etb_size
-        self.buffer = (TraceBuffer if variant.has_etf else EmbeddedTraceBuffer)(variant.buffer, size)
-        self.funnel = Funnel(variant.funnel, self.buffer.take)
+        self.buffer = (TraceBuffer if variant.has_etf else EtbDevice)(variant.buffer, size)
+        self.funnel = FunnelDevice(variant.funnel, self.buffer.take)
         self.unit = self._make_unit(variant)
         self.unit.watch_accesses = machine.watch_accesses
         self.buffer.flush = self.unit.flush
@@ -54,7 +54,7 @@ class Board:
             machine.add_device(self._clock)
         if faults.noise:
             machine.add_device(self._chatter)
-        unit = UnitDomain(self.unit, faults, isinstance(self.unit, Etmv3Unit))
+        unit = UnitDomain(self.unit, faults, isinstance(self.unit, Etmv3Device))
         for device in (unit, self.funnel, self.buffer):
             if not missing[device.base]:
                 machine.add_device(Clocked(device, self._clock) if faults.clock_gate else device)
@@ -63,7 +63,7 @@ class Board:
         self.dp = DebugPort([AhbAccessPort(machine, variant.tables[0].base)], self.reset, faults)
         machine.start()
 
-    def _make_unit(self, variant: Variant) -> Union[TraceUnit, Etmv3Unit]:
+    def _make_unit(self, variant: Variant) -> Union[Etmv4Device, Etmv3Device]:
         machine, options = self.machine, self.machine.options
         model = variant.unit
         if options.data_trace:
@@ -72,7 +72,7 @@ class Board:
             model = variant.data_unit
         if isinstance(model, Etmv3Model):
             inputs = [comparator.traces for comparator in machine.dwt.comparators]
-            older = Etmv3Unit(model, variant.etm, self._read_code, inputs, self._to_funnel, self.faults)
+            older = Etmv3Device(model, variant.etm, self._read_code, inputs, self._to_funnel, self.faults)
             older.watch_conditions = machine.watch_conditions
             older.data_inputs = machine.dwt.data_inputs
             # Its trigger output is wired to the buffer's trigger input.
@@ -80,7 +80,7 @@ class Board:
             # And its external outputs to the inputs of the same numbers, as a cross trigger unit can do it.
             older.outputs = older.set_inputs
             return older
-        unit = TraceUnit(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
+        unit = Etmv4Device(model, variant.etm, self._read_code, machine.dwt, self._to_funnel, options, self.faults)
         unit.handler_mode = lambda: machine.core.engine.xpsr & _IPSR != 0
         unit.data_out = self._data_to_funnel
         unit.watch_conditions = machine.watch_conditions

@@ -26,7 +26,7 @@ class BusFault(Exception):
         self.address = address
 
 
-class Device(Protocol):
+class BusDevice(Protocol):
     """One or more 4 KiB pages of registers, with word accesses at offsets that are multiples of four."""
 
     base: int
@@ -51,9 +51,9 @@ class DeviceBus:
     """Devices at their addresses."""
 
     def __init__(self) -> None:
-        self._pages: Dict[int, Device] = {}
+        self._pages: Dict[int, BusDevice] = {}
 
-    def add_device(self, device: Device) -> None:
+    def add_device(self, device: BusDevice) -> None:
         """Put a device's pages on the bus.
 
         :raises ValueError: its pages are not aligned or not free.
@@ -65,9 +65,9 @@ class DeviceBus:
                 raise ValueError("two devices at 0x%08x" % (page * PAGE))
             self._pages[page] = device
 
-    def devices(self) -> List[Device]:
+    def devices(self) -> List[BusDevice]:
         """Return every device once, in address order."""
-        found: Dict[int, Device] = {device.base: device for device in self._pages.values()}
+        found: Dict[int, BusDevice] = {device.base: device for device in self._pages.values()}
         return [found[base] for base in sorted(found)]
 
     def read(self, address: int, size: int) -> int:
@@ -94,7 +94,7 @@ class DeviceBus:
         else:
             device.write32(offset, value << shift & mask)
 
-    def _device(self, address: int, size: int) -> Device:
+    def _device(self, address: int, size: int) -> BusDevice:
         """Return the device at an address.
 
         :raises BusFault: none is there, or the access crosses a word.

@@ -15,7 +15,7 @@ class Timer(Protocol):
         """Let the event happen."""
 
 
-class Clock:
+class InstructionClock:
     """Counts executed instructions."""
 
     def __init__(self) -> None:

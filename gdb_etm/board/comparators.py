@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, NamedTuple, Sequence
 
-from gdb_etm.board.accesses import Access
+from gdb_etm.board.accesses import BusAccess
 
 ACVR, ACATR, DVCVR, DVCMR = 0x400, 0x480, 0x500, 0x580
 
@@ -25,7 +25,7 @@ _DATA_RANGE = 1 << 20
 _EQUAL, _DIFFERENT = 1, 3
 
 
-class Comparator(NamedTuple):
+class AddressComparator(NamedTuple):
     """One address comparator, or a pair that makes a range."""
 
     first: int
@@ -46,7 +46,7 @@ class Comparator(NamedTuple):
         here = self.first <= address <= self.last and not self.is_data
         return here and not self.attributes >> _LEVELS >> level & 1
 
-    def sees(self, access: Access, level: int) -> bool:
+    def sees(self, access: BusAccess, level: int) -> bool:
         """Tell whether a load or a store at an exception level matches (4.2.5)."""
         if not self.attributes & (_STORE if access.store else _LOAD) or self.attributes >> _LEVELS >> level & 1:
             return False
@@ -64,25 +64,25 @@ class Comparator(NamedTuple):
         return bool(different) == (wanted == _DIFFERENT)
 
 
-def range_comparator(registers: Registers, pair: int) -> Comparator:
+def range_comparator(registers: Registers, pair: int) -> AddressComparator:
     """Return the address range comparator of a pair of comparators; both ends are included (4.2.4)."""
     low = _comparator(registers, 2 * pair)
     return low._replace(last=registers(ACVR + 16 * pair + 8))
 
 
-def single_comparator(registers: Registers, n: int) -> Comparator:
+def single_comparator(registers: Registers, n: int) -> AddressComparator:
     """Return a single address comparator; only the first of a pair compares values."""
     found = _comparator(registers, n)
     return found._replace(attributes=found.attributes & 0xFFFF) if n % 2 else found
 
 
-def _comparator(registers: Registers, n: int) -> Comparator:
+def _comparator(registers: Registers, n: int) -> AddressComparator:
     address, pair = registers(ACVR + 8 * n), 0x10 * (n // 2)
     value, ignored = registers(DVCVR + pair), registers(DVCMR + pair)
-    return Comparator(address, address, registers(ACATR + 8 * n), value, ignored)
+    return AddressComparator(address, address, registers(ACATR + 8 * n), value, ignored)
 
 
-class Comparators:
+class AddressComparators:
     """All address comparators of a unit as programmed when it was enabled.
 
     :param registers: Its registers.
@@ -90,7 +90,7 @@ class Comparators:
     """
 
     def __init__(self, registers: Registers, pairs: int) -> None:
-        self._all: Dict[int, Comparator] = {}
+        self._all: Dict[int, AddressComparator] = {}
         for n in range(2 * pairs):
             self._all[1 << SINGLES + n] = single_comparator(registers, n)
         for pair in range(pairs):
@@ -105,6 +105,6 @@ class Comparators:
         """Return the comparators that match an instruction."""
         return sum(bit for bit, each in self._all.items() if each.matches(address, level))
 
-    def data(self, accesses: Sequence[Access], level: int) -> int:
+    def data(self, accesses: Sequence[BusAccess], level: int) -> int:
         """Return the comparators that match one of an instruction's loads and stores."""
         return sum(bit for bit in self._data if any(self._all[bit].sees(access, level) for access in accesses))

@@ -11,10 +11,10 @@ from typing import Callable, Dict, NamedTuple, Protocol, Sequence
 from unicorn import arm_const
 
 from gdb_etm.board.bus import Bus
-from gdb_etm.board.clock import Clock
-from gdb_etm.board.cortex_a_engine import CPSR_T, SCR, Engine
+from gdb_etm.board.clock import InstructionClock
+from gdb_etm.board.cortex_a_engine import CPSR_T, SCR, CortexAEngine
 from gdb_etm.board.path import WrongPath
-from gdb_etm.board.stops import Run, Stop
+from gdb_etm.board.stops import RunEnd, RunResult
 
 # Modes, and bits of CPSR (B1.3).
 _SUPERVISOR, _MONITOR, _ABORT, _UNDEFINED, _IRQ = 0x13, 0x16, 0x17, 0x1B, 0x12
@@ -32,7 +32,7 @@ _NON_SECURE = 1
 _HIGH_BASE = 0xFFFF0000
 
 
-class Exception_(NamedTuple):
+class ExceptionEntry(NamedTuple):
     """How one kind of exception is taken (B1.8)."""
 
     # Offset of its vector.
@@ -46,33 +46,33 @@ class Exception_(NamedTuple):
     traced: int
 
 
-SVC = Exception_(0x08, _SUPERVISOR, _I, 0, 0, 10)
-SMC = Exception_(0x08, _MONITOR, _I | _F | _A, 0, 0, 2)
-UNDEFINED = Exception_(0x04, _UNDEFINED, _I, 4, 2, 9)
-PREFETCH_ABORT = Exception_(0x0C, _ABORT, _I | _A, 4, 4, 11)
-DATA_ABORT = Exception_(0x10, _ABORT, _I | _A, 8, 8, 12)
-IRQ = Exception_(0x18, _IRQ, _I | _A, 4, 4, 14)
+SVC = ExceptionEntry(0x08, _SUPERVISOR, _I, 0, 0, 10)
+SMC = ExceptionEntry(0x08, _MONITOR, _I | _F | _A, 0, 0, 2)
+UNDEFINED = ExceptionEntry(0x04, _UNDEFINED, _I, 4, 2, 9)
+PREFETCH_ABORT = ExceptionEntry(0x0C, _ABORT, _I | _A, 4, 4, 11)
+DATA_ABORT = ExceptionEntry(0x10, _ABORT, _I | _A, 8, 8, 12)
+IRQ = ExceptionEntry(0x18, _IRQ, _I | _A, 4, 4, 14)
 
-_BY_STOP: Dict[Stop, Exception_] = {
-    Stop.SVC: SVC,
-    Stop.SMC: SMC,
-    Stop.UNDEFINED: UNDEFINED,
-    Stop.NO_COPROCESSOR: UNDEFINED,
-    Stop.FETCH: PREFETCH_ABORT,
-    Stop.FETCH_DEVICE: PREFETCH_ABORT,
-    Stop.READ: DATA_ABORT,
-    Stop.WRITE: DATA_ABORT,
-    Stop.UNALIGNED: DATA_ABORT,
+_BY_STOP: Dict[RunEnd, ExceptionEntry] = {
+    RunEnd.SVC: SVC,
+    RunEnd.SMC: SMC,
+    RunEnd.UNDEFINED: UNDEFINED,
+    RunEnd.NO_COPROCESSOR: UNDEFINED,
+    RunEnd.FETCH: PREFETCH_ABORT,
+    RunEnd.FETCH_DEVICE: PREFETCH_ABORT,
+    RunEnd.READ: DATA_ABORT,
+    RunEnd.WRITE: DATA_ABORT,
+    RunEnd.UNALIGNED: DATA_ABORT,
 }
 
 
-class Witness(Protocol):
+class CortexAWitness(Protocol):
     """Who hears what the core does, in order.  Places are addresses with bit 0 set for T32 code."""
 
     def executed(self, places: Sequence[int]) -> None:
         """Take completed instructions, those whose condition failed included."""
 
-    def exception(self, kind: Exception_, reached: int, vector: int) -> None:
+    def exception(self, kind: ExceptionEntry, reached: int, vector: int) -> None:
         """Take an exception entry.
 
         :param reached: The instruction that would have been next.
@@ -89,7 +89,7 @@ class Witness(Protocol):
         """Take an exit from Debug state."""
 
 
-class Core:
+class CortexACore:
     """A Cortex-A.
 
     :param model: The end of Unicorn's name for it.
@@ -99,8 +99,10 @@ class Core:
     :param interrupted: Tells whether the interrupt controller asks for an interrupt.
     """
 
-    def __init__(self, model: str, bus: Bus, clock: Clock, witness: Witness, interrupted: Callable[[], bool]) -> None:
-        self.engine = Engine(bus, model)
+    def __init__(
+        self, model: str, bus: Bus, clock: InstructionClock, witness: CortexAWitness, interrupted: Callable[[], bool]
+    ) -> None:
+        self.engine = CortexAEngine(bus, model)
         self._clock = clock
         self._witness = witness
         self._interrupted = interrupted
@@ -172,7 +174,7 @@ class Core:
     def _run_some(self, limit: int) -> int:
         due = self._clock.next_due()
         run = self.engine.run(limit if due is None else max(1, min(limit, due - self._clock.now())))
-        if not run.executed and run.stop is Stop.LIMIT:
+        if not run.executed and run.stop is RunEnd.LIMIT:
             raise WrongPath("nothing runs at 0x%08x" % self.engine.place)
         if run.executed:
             self._clock.advance(len(run.executed))
@@ -180,12 +182,12 @@ class Core:
         self._react(run)
         return max(1, len(run.executed))
 
-    def _react(self, run: Run) -> None:
-        if run.stop is Stop.WFI:
+    def _react(self, run: RunResult) -> None:
+        if run.stop is RunEnd.WFI:
             self.sleeping = True
-        elif run.stop is Stop.RETURNED:
+        elif run.stop is RunEnd.RETURNED:
             self._witness.returned()
-        elif run.stop is Stop.BKPT:
+        elif run.stop is RunEnd.BKPT:
             if self.halting_debug:
                 self.halt()
             else:
@@ -193,7 +195,7 @@ class Core:
         elif run.stop in _BY_STOP:
             self._enter(_BY_STOP[run.stop])
 
-    def _enter(self, kind: Exception_) -> None:
+    def _enter(self, kind: ExceptionEntry) -> None:
         """Take an exception (B1.8.3)."""
         engine = self.engine
         reached, cpsr = engine.place, engine.cpsr

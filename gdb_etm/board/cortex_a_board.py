@@ -13,11 +13,11 @@ from __future__ import annotations
 from gdb_etm.board.cortex_a_debug import CoreDebug
 from gdb_etm.board.cortex_a_machine import CortexAMachine
 from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort
-from gdb_etm.board.etb import EmbeddedTraceBuffer
+from gdb_etm.board.etb import EtbDevice
 from gdb_etm.board.faults import parse_faults
-from gdb_etm.board.funnel import Funnel
+from gdb_etm.board.funnel import FunnelDevice
 from gdb_etm.board.options import BoardOptions
-from gdb_etm.board.ptm import PTM_A9, PtmUnit
+from gdb_etm.board.ptm import PTM_A9, PtmDevice
 from gdb_etm.board.romtable import RomTable
 from gdb_etm.protocols.ptm.encode.packets import Regime
 
@@ -42,9 +42,9 @@ class CortexABoard:
     def __init__(self, options: BoardOptions) -> None:
         faults = self.faults = parse_faults(options.faults)
         machine = self.machine = CortexAMachine(options, "CORTEX_A9", _PRIVATE)
-        self.buffer = EmbeddedTraceBuffer(ETB, options.etb_size or _ETB_SIZE)
-        self.funnel = Funnel(FUNNEL, self.buffer.take)
-        self.unit = PtmUnit(PTM_A9, PTM, self._read_code, self._to_funnel, faults)
+        self.buffer = EtbDevice(ETB, options.etb_size or _ETB_SIZE)
+        self.funnel = FunnelDevice(FUNNEL, self.buffer.take)
+        self.unit = PtmDevice(PTM_A9, PTM, self._read_code, self._to_funnel, faults)
         self.unit.regime = lambda: Regime(machine.core.non_secure)
         self.unit.context_id = lambda: machine.core.context_id
         self.unit.enabled = self._let_run

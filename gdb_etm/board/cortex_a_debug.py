@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict
 
-from gdb_etm.board.cortex_a import Core
+from gdb_etm.board.cortex_a import CortexACore
 from gdb_etm.board.identity import SoftwareLock, identification
 
 PART_DEBUG = 0xC09
@@ -22,7 +22,7 @@ class CoreDebug:
 
     size = 0x1000
 
-    def __init__(self, base: int, core: Core) -> None:
+    def __init__(self, base: int, core: CortexACore) -> None:
         self.base = base
         self._core = core
         self._lock = SoftwareLock()

@@ -13,10 +13,10 @@ from unicorn import arm_const
 from unicorn import unicorn_const as const
 
 from gdb_etm.board.bus import Bus
-from gdb_etm.board.cortex_a_path import Block, Path
+from gdb_etm.board.cortex_a_path import CortexABlock, CortexAPath
 from gdb_etm.board.emulator import FOREVER, STUBS, Emulator, emu_start
 from gdb_etm.board.registers import CORTEX_A
-from gdb_etm.board.stops import Run, Stop
+from gdb_etm.board.stops import RunEnd, RunResult
 
 CPSR_T = 1 << 5
 
@@ -29,7 +29,7 @@ _R0 = arm_const.UC_ARM_REG_R0
 _MSR_CPSR_R0 = bytes.fromhex("00f021e1")
 
 
-class Engine(Emulator):
+class CortexAEngine(Emulator):
     """The core's registers and instructions.
 
     :param bus: What the core reaches.
@@ -38,8 +38,8 @@ class Engine(Emulator):
 
     def __init__(self, bus: Bus, model: str) -> None:
         super().__init__(bus, const.UC_MODE_ARM, model, CORTEX_A, {0: _MSR_CPSR_R0})
-        self._path: Path = Path(self._read_code)
-        self._blocks: List[Block] = []
+        self._path: CortexAPath = CortexAPath(self._read_code)
+        self._blocks: List[CortexABlock] = []
 
     def read_system(self, register: SystemRegister, secure: bool) -> int:
         """Read a register of the system control coprocessor.
@@ -84,18 +84,18 @@ class Engine(Emulator):
         """Whether the next instruction is in an IT block."""
         return bool(self.cpsr & _IT_BITS)
 
-    def run(self, limit: int) -> Run:
+    def run(self, limit: int) -> RunResult:
         """Run until something happens, at most `limit` instructions but at least one, and IT blocks as a whole."""
         if self.in_it_block:
             return self._go(1)
         self._left = limit
         found = self._go(0)
-        if found.executed or found.stop is not Stop.LIMIT or not self._held:
+        if found.executed or found.stop is not RunEnd.LIMIT or not self._held:
             return found
         # The first block is longer.
         return self._go(limit)
 
-    def _go(self, count: int) -> Run:
+    def _go(self, count: int) -> RunResult:
         """Let Unicorn run, and find out what happened; it counts instructions if `count` is not 0."""
         self._begin(count)
         error = self._start(self.place, 0xFFFFFFFF, count)
@@ -113,19 +113,19 @@ class Engine(Emulator):
         if self.registers.begin() or self._stale:
             self._forget()
 
-    def _outcome(self, executed: List[int], error: int) -> Run:
+    def _outcome(self, executed: List[int], error: int) -> RunResult:
         """Name the reason for which Unicorn stopped."""
         stopped = self._stopped(executed)
         if stopped is not None:
             return stopped
         last = self._blocks[-1] if self._blocks and executed and executed[-1] == self._blocks[-1].places[-1] else None
         if error == const.UC_ERR_INSN_INVALID and not (last is not None and last.pauses):
-            return Run(executed, Stop.UNDEFINED)
+            return RunResult(executed, RunEnd.UNDEFINED)
         if error not in (const.UC_ERR_OK, const.UC_ERR_INSN_INVALID):
             raise self._failure(error)
         if last is not None and last.returns:
-            return Run(executed, Stop.RETURNED)
-        return Run(executed, Stop.WFI if last is not None and last.waits else Stop.LIMIT)
+            return RunResult(executed, RunEnd.RETURNED)
+        return RunResult(executed, RunEnd.WFI if last is not None and last.waits else RunEnd.LIMIT)
 
     def _where(self) -> int:
         return self.place

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Optional, Protocol, Sequence
 
 from gdb_etm.board.accesses import NO_ACCESSES
-from gdb_etm.board.bus import BusFault, Device, DeviceBus
-from gdb_etm.board.cortex_a import Core, Exception_
+from gdb_etm.board.bus import BusDevice, BusFault, DeviceBus
+from gdb_etm.board.cortex_a import CortexACore, ExceptionEntry
 from gdb_etm.board.mpcore import PrivateRegion
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.board.system import AnyCore, AnyEngine, System
 
 
-class ExecutionListener(Protocol):
+class CortexAListener(Protocol):
     """What a trace unit hears from the core, in execution order.
 
     Places are addresses with bit 0 set for T32 code.  The machine's lock is held during each call.
@@ -57,10 +57,10 @@ class CortexAMachine(System):
 
     def __init__(self, options: BoardOptions, model: str, private: int) -> None:
         super().__init__(options)
-        self.trace: Optional[ExecutionListener] = None
+        self.trace: Optional[CortexAListener] = None
         self.debug_bus = DebugBus(self)
         region = PrivateRegion(private, self.clock)
-        self.core = Core(model, self.bus, self.clock, self, region.interrupted)
+        self.core = CortexACore(model, self.bus, self.clock, self, region.interrupted)
         self.core.on_reset = (region.reset,)
         self.core.held = options.hold
         self.clock.add(region)
@@ -87,7 +87,7 @@ class CortexAMachine(System):
         if self.trace is not None:
             self.trace.executed(places)
 
-    def exception(self, kind: Exception_, reached: int, vector: int) -> None:
+    def exception(self, kind: ExceptionEntry, reached: int, vector: int) -> None:
         """Pass on an exception entry."""
         self._truth.exception(kind.traced, reached & ~1, (), self.core.engine.registers.now())
         if self.trace is not None:
@@ -122,7 +122,7 @@ class DebugBus:
         self._system = system
         self._bus = DeviceBus()
 
-    def add_device(self, device: Device) -> None:
+    def add_device(self, device: BusDevice) -> None:
         """Put a component on the bus."""
         self._bus.add_device(device)
 

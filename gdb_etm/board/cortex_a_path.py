@@ -9,10 +9,10 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.board.bus import FLASH_SIZE
 from gdb_etm.board.path import WrongPath
-from gdb_etm.program.isa import Isa, Kind, decode_a32, decode_t16, decode_t32, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, decode_a32, decode_t16, decode_t32, is_wide
 
 
-class Block(NamedTuple):
+class CortexABlock(NamedTuple):
     """A straight run of instructions."""
 
     places: Tuple[int, ...]
@@ -32,7 +32,7 @@ class Block(NamedTuple):
     pauses: bool
 
 
-class Path:
+class CortexAPath:
     """Blocks by their places.
 
     :param read: Reads bytes of code.
@@ -40,15 +40,15 @@ class Path:
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
         self._read = read
-        self._known: Dict[Tuple[int, bytes], Block] = {}
-        self._fixed: Dict[Tuple[int, int], Block] = {}
+        self._known: Dict[Tuple[int, bytes], CortexABlock] = {}
+        self._fixed: Dict[Tuple[int, int], CortexABlock] = {}
 
     def forget(self) -> None:
         """Forget all code, because some has been written."""
         self._known.clear()
         self._fixed.clear()
 
-    def block(self, place: int, size: int) -> Block:
+    def block(self, place: int, size: int) -> CortexABlock:
         """Return the block of `size` bytes at a place.
 
         Code in RAM is looked at each time, since the program itself may write it.
@@ -63,7 +63,7 @@ class Path:
                 self._fixed[place, size] = found
         return found
 
-    def walk(self, blocks: Sequence[Block], pc: Optional[int]) -> List[int]:
+    def walk(self, blocks: Sequence[CortexABlock], pc: Optional[int]) -> List[int]:
         """Return the places of the instructions that ran.
 
         :param blocks: The blocks that were entered, in order.
@@ -71,7 +71,7 @@ class Path:
         :raises WrongPath: a block does not follow from the one before.
         """
         executed: List[int] = []
-        before: Optional[Block] = None
+        before: Optional[CortexABlock] = None
         for block in blocks:
             if before is not None and not before.anywhere and block.places[0] not in (before.target, before.end):
                 raise WrongPath("0x%08x cannot be followed by 0x%08x" % (before.places[-1], block.places[0]))
@@ -82,7 +82,7 @@ class Path:
         return executed
 
 
-def make_block(place: int, code: bytes) -> Block:
+def make_block(place: int, code: bytes) -> CortexABlock:
     """Take a block's instructions apart."""
     thumb, at, offset = place & 1, place & ~1, 0
     places: List[int] = []
@@ -101,8 +101,8 @@ def make_block(place: int, code: bytes) -> Block:
         insn, traits = decode_t32(address, last >> 16, last & 0xFFFF), _traits_t32(last)
     else:
         insn, traits = decode_t16(address, last), _traits_t16(last)
-    target = insn.target | (insn.isa is Isa.T32) if insn.kind is Kind.DIRECT else None
-    return Block(tuple(places), (at + offset) | thumb, target, insn.kind is Kind.INDIRECT, *traits)
+    target = insn.target | (insn.isa is Isa.T32) if insn.kind is InstructionKind.DIRECT else None
+    return CortexABlock(tuple(places), (at + offset) | thumb, target, insn.kind is InstructionKind.INDIRECT, *traits)
 
 
 # What a block's last instruction does besides: changes, returns, waits, pauses (DDI 0406, A5, A6 and B9).

@@ -18,10 +18,10 @@ from typing import Callable, Optional, Sequence
 from unicorn import arm_const
 
 from gdb_etm.board import exceptions as exc
-from gdb_etm.board.accesses import Access
+from gdb_etm.board.accesses import BusAccess
 from gdb_etm.board.bus import Bus, BusFault
-from gdb_etm.board.clock import Clock
-from gdb_etm.board.engine import XPSR_T, Engine
+from gdb_etm.board.clock import InstructionClock
+from gdb_etm.board.engine import XPSR_T, CortexMEngine
 from gdb_etm.board.events import (
     DFSR_BKPT,
     DFSR_DWTTRAP,
@@ -37,13 +37,13 @@ from gdb_etm.board.events import (
     VC_STATERR,
     Witness,
 )
-from gdb_etm.board.exceptions import Exceptions
-from gdb_etm.board.frame import CONTROL, THREAD_MODE, Frame
+from gdb_etm.board.exceptions import ExceptionStates
+from gdb_etm.board.frame import CONTROL, THREAD_MODE, ExceptionStacking
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.mpu import EXECUTE, READ, WRITE, Mpu
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.status import DIV_0_TRP, Status
-from gdb_etm.board.stops import Run, Stop
+from gdb_etm.board.stops import RunEnd, RunResult
 
 NO_EXECUTION = 0xFFFFFFFE
 
@@ -53,7 +53,7 @@ _BASEPRI = arm_const.UC_ARM_REG_BASEPRI
 _FAULTMASK = arm_const.UC_ARM_REG_FAULTMASK
 
 
-class Core:
+class CortexMCore:
     """A Cortex-M.
 
     :param model: Which one.
@@ -62,16 +62,16 @@ class Core:
     :param witness: Who hears what it does.
     """
 
-    def __init__(self, model: CoreModel, bus: Bus, clock: Clock, witness: Witness) -> None:
+    def __init__(self, model: CoreModel, bus: Bus, clock: InstructionClock, witness: Witness) -> None:
         self.model = model
         self._bus = bus
         self.clock = clock
         self._witness = witness
-        self.engine = Engine(bus, model)
-        self.exceptions = Exceptions()
+        self.engine = CortexMEngine(bus, model)
+        self.exceptions = ExceptionStates()
         self.status = Status()
         self.mpu = Mpu(model.has_stack_limits)
-        self._frame = Frame(self.engine, bus, self.status, model, self._may_access)
+        self._frame = ExceptionStacking(self.engine, bus, self.status, model, self._may_access)
         self.engine.guard.refusal = self._refusal
         self.engine.may_execute = lambda address: self._may_access(address, EXECUTE)
         clock.elapsed = self.engine.elapsed
@@ -89,7 +89,7 @@ class Core:
         self._wanted_breakpoints: Sequence[int] = ()
         self._breakpoints: Sequence[int] = ()
         # Tells whether the loads and stores of an instruction halt the core; None when none can.
-        self.watchpoints: Optional[Callable[[Sequence[Access]], bool]] = None
+        self.watchpoints: Optional[Callable[[Sequence[BusAccess]], bool]] = None
         self.on_reset: Sequence[Callable[[], None]] = ()
 
     # Debug state.
@@ -159,10 +159,10 @@ class Core:
         privileged = bool(handler) or not self.engine.read(CONTROL) & 1
         return self.mpu.allows(address, kind, privileged, self._priority() < 0)
 
-    def _refusal(self, address: int, size: int, store: bool) -> Optional[Stop]:
+    def _refusal(self, address: int, size: int, store: bool) -> Optional[RunEnd]:
         if self.status.traps_unaligned and address % min(size, 4):
-            return Stop.UNALIGNED
-        return None if self._may_access(address, WRITE if store else READ) else Stop.PROTECTED
+            return RunEnd.UNALIGNED
+        return None if self._may_access(address, WRITE if store else READ) else RunEnd.PROTECTED
 
     # Running.
 
@@ -196,7 +196,7 @@ class Core:
             run = self.engine.step()
         else:
             run = self.engine.run(limit if due is None else min(limit, due - self.clock.now()))
-        if not run.executed and run.stop is Stop.LIMIT:
+        if not run.executed and run.stop is RunEnd.LIMIT:
             raise WrongPath("nothing runs at 0x%08x" % self.engine.pc)
         if run.executed:
             self.retired = True
@@ -360,39 +360,39 @@ class Core:
 
     # What ended a run.
 
-    def _react(self, run: Run) -> None:
+    def _react(self, run: RunResult) -> None:
         """Do what the end of a run asks for."""
         stop = run.stop
-        if stop is Stop.LIMIT:
+        if stop is RunEnd.LIMIT:
             return
-        if stop is Stop.WFI:
+        if stop is RunEnd.WFI:
             # A halting step ends it at once, as any debug event does.
             self.sleeping = not self.stepping
-        elif stop is Stop.BKPT:
+        elif stop is RunEnd.BKPT:
             self._breakpoint_instruction()
-        elif stop is Stop.SVC:
+        elif stop is RunEnd.SVC:
             self._fault(exc.SVCALL, self.engine.pc, 0)
-        elif stop is Stop.EXC_RETURN:
+        elif stop is RunEnd.EXC_RETURN:
             self._exc_return_loaded()
-        elif stop in (Stop.READ, Stop.WRITE):
+        elif stop in (RunEnd.READ, RunEnd.WRITE):
             self.status.data_bus_fault(run.address)
             self._fault(exc.BUS_FAULT, self.engine.pc, VC_BUSERR)
-        elif stop is Stop.PROTECTED:
+        elif stop is RunEnd.PROTECTED:
             self.status.data_memory_fault(run.address)
             self._fault(exc.MEM_MANAGE, self.engine.pc, VC_MMERR)
-        elif stop in (Stop.FETCH, Stop.FETCH_DEVICE):
-            self._fetch_fault(stop is Stop.FETCH_DEVICE)
+        elif stop in (RunEnd.FETCH, RunEnd.FETCH_DEVICE):
+            self._fetch_fault(stop is RunEnd.FETCH_DEVICE)
         else:
             self._usage_fault(stop)
 
-    def _usage_fault(self, stop: Stop) -> None:
+    def _usage_fault(self, stop: RunEnd) -> None:
         name, catch = {
-            Stop.UNDEFINED: ("UNDEFINSTR", VC_STATERR),
-            Stop.INVALID_STATE: ("INVSTATE", VC_STATERR),
-            Stop.NO_COPROCESSOR: ("NOCP", VC_NOCPERR),
-            Stop.STACK_LIMIT: ("STKOF", VC_STATERR),
-            Stop.UNALIGNED: ("UNALIGNED", VC_CHKERR),
-            Stop.DIVISION: ("DIVBYZERO", VC_CHKERR),
+            RunEnd.UNDEFINED: ("UNDEFINSTR", VC_STATERR),
+            RunEnd.INVALID_STATE: ("INVSTATE", VC_STATERR),
+            RunEnd.NO_COPROCESSOR: ("NOCP", VC_NOCPERR),
+            RunEnd.STACK_LIMIT: ("STKOF", VC_STATERR),
+            RunEnd.UNALIGNED: ("UNALIGNED", VC_CHKERR),
+            RunEnd.DIVISION: ("DIVBYZERO", VC_CHKERR),
         }[stop]
         self.status.usage_fault(name)
         self._fault(exc.USAGE_FAULT, self.engine.pc, catch)
@@ -421,7 +421,7 @@ class Core:
         """Fault on a fetch: MemManage in regions that the default memory map keeps from execution, else BusFault."""
         pc = self.engine.pc
         if not self.engine.xpsr & XPSR_T:
-            self._usage_fault(Stop.INVALID_STATE)
+            self._usage_fault(RunEnd.INVALID_STATE)
         elif not_executable or 0x40000000 <= pc < 0x60000000 or pc >= 0xA0000000:
             self.status.fetch_memory_fault()
             self._fault(exc.MEM_MANAGE, pc, VC_MMERR)

@@ -58,7 +58,7 @@ class WaitResponse(Exception):
     """The debug port answered WAIT: the access before has not ended yet."""
 
 
-class Memory(Protocol):
+class BusMemory(Protocol):
     """What the access port reaches."""
 
     def read(self, address: int, size: int) -> int:
@@ -86,7 +86,7 @@ class AhbAccessPort:
     sizes: Mapping[int, int] = {0: 1, 1: 2, 2: 4}
     writable = _CSW_WRITABLE
 
-    def __init__(self, memory: Memory, base: Optional[int]) -> None:
+    def __init__(self, memory: BusMemory, base: Optional[int]) -> None:
         self._memory = memory
         # Without a table: the format's bit, and not present (C2.6.1).
         self._base = 2 if base is None else base | 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unicorn import arm_const
 
 from gdb_etm.board import frame
-from gdb_etm.board.cortex_m import Core
+from gdb_etm.board.cortex_m import CortexMCore
 from gdb_etm.board.events import DFSR_HALTED
 
 _DFSR = 0xD30
@@ -54,7 +54,7 @@ class DebugRegisters:
 
     offsets = frozenset((_DFSR, _DHCSR, _DCRSR, _DCRDR, _DEMCR))
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: CortexMCore) -> None:
         self._core = core
         self._dcrdr = 0
 

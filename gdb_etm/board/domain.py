@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Callable, Protocol
 
-from gdb_etm.board.bus import BusFault, Device
+from gdb_etm.board.bus import BusDevice, BusFault
 from gdb_etm.board.faults import Faults
 
 _OSLAR, _OSLSR, _PDCR, _PDSR = 0x300, 0x304, 0x310, 0x314
@@ -171,7 +171,7 @@ class Clocked:
     :param clock: Its clock.
     """
 
-    def __init__(self, device: Device, clock: TraceClock) -> None:
+    def __init__(self, device: BusDevice, clock: TraceClock) -> None:
         self.base, self.size = device.base, device.size
         self._device = device
         self._clock = clock

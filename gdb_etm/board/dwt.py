@@ -10,8 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Callable, List, Mapping, Sequence, Type
 
-from gdb_etm.board.accesses import Access
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.accesses import BusAccess
+from gdb_etm.board.clock import InstructionClock
 
 _CTRL = 0x000
 _CYCCNT = 0x004
@@ -32,7 +32,7 @@ _IMPLEMENTED = 0xC3F
 _ID = 0x50000000
 
 
-class Comparator(ABC):
+class DwtComparator(ABC):
     """One comparator."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Comparator(ABC):
         """Tell whether the trace unit is to hear of an instruction."""
 
     @abstractmethod
-    def sees(self, access: Access) -> bool:
+    def sees(self, access: BusAccess) -> bool:
         """Tell whether a load or a store is what is watched."""
 
     @abstractmethod
@@ -71,14 +71,14 @@ class Comparator(ABC):
         self.matched = self.matched or found
         return found
 
-    def takes(self, access: Access) -> bool:
+    def takes(self, access: BusAccess) -> bool:
         """Tell whether a load or a store is what is watched, and remember it."""
         found = self.sees(access)
         self.matched = self.matched or found
         return found
 
 
-class Armv7Comparator(Comparator):
+class Armv7Comparator(DwtComparator):
     """A comparator of Armv7-M."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Armv7Comparator(Comparator):
         """Tell whether the trace unit is to hear of an instruction."""
         return self.function == _INSTRUCTION and self._touches(address, 1)
 
-    def sees(self, access: Access) -> bool:
+    def sees(self, access: BusAccess) -> bool:
         """Tell whether a load or a store is what is watched."""
         kinds = (_EITHER, _TOLD_EITHER) + ((_WRITE, _TOLD_WRITE) if access.store else (_READ, _TOLD_READ))
         return self.function in kinds and self._touches(access.address, access.size)
@@ -123,7 +123,7 @@ class Armv7Comparator(Comparator):
         return address < first + (1 << self.masked) and first < address + size
 
 
-class Armv8Comparator(Comparator):
+class Armv8Comparator(DwtComparator):
     """A comparator of Armv8-M."""
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class Armv8Comparator(Comparator):
         """Tell whether the trace unit is to hear of an instruction."""
         return self._match == _MATCH_INSTRUCTION and address == self.address & ~1
 
-    def sees(self, access: Access) -> bool:
+    def sees(self, access: BusAccess) -> bool:
         """Tell whether a load or a store is what is watched."""
         if self._match not in (_MATCH_EITHER, _MATCH_WRITE if access.store else _MATCH_READ):
             return False
@@ -186,13 +186,13 @@ class Dwt:
 
     def __init__(
         self,
-        clock: Clock,
+        clock: InstructionClock,
         enabled: Callable[[], bool],
         identity: Mapping[int, int],
         comparators: int = 0,
-        kind: Type[Comparator] = Armv7Comparator,
+        kind: Type[DwtComparator] = Armv7Comparator,
     ) -> None:
-        self.comparators: Sequence[Comparator] = [kind() for _ in range(comparators)]
+        self.comparators: Sequence[DwtComparator] = [kind() for _ in range(comparators)]
         # Called when :attr:`watches` or :attr:`tells_data` may have changed.
         self.changed: Callable[[], None] = lambda: None
         self._writes = 0
@@ -207,7 +207,7 @@ class Dwt:
         """Whether a load or a store may halt the core."""
         return self._enabled() and any(each.watches for each in self.comparators)
 
-    def halts(self, accesses: Sequence[Access]) -> bool:
+    def halts(self, accesses: Sequence[BusAccess]) -> bool:
         """Tell whether the core is to halt after an instruction's loads and stores."""
         found: List[bool] = [each.takes(access) for access in accesses for each in self.comparators if each.watches]
         return True in found
@@ -230,7 +230,7 @@ class Dwt:
             return 0
         return sum(1 << n for n, each in enumerate(self.comparators) if each.traces(address))
 
-    def data_inputs(self, accesses: Sequence[Access]) -> int:
+    def data_inputs(self, accesses: Sequence[BusAccess]) -> int:
         """Return which comparators an instruction's loads and stores match, one bit each."""
         if not self._enabled():
             return 0
@@ -266,7 +266,7 @@ class Dwt:
             self.comparators[number].write(register, value)
             self.changed()
 
-    def _read_comparator(self, comparator: Comparator, register: int) -> int:
+    def _read_comparator(self, comparator: DwtComparator, register: int) -> int:
         matched = 0
         if register == 0x8:
             # Reading clears MATCHED.

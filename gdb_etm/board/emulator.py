@@ -17,7 +17,7 @@ from unicorn.unicorn_py3.unicorn import uclib
 from gdb_etm.board.bus import FLASH_BASE, FLASH_SIZE, RAM_BASE, RAM_SIZE, Bus, BusFault
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.registers import RegisterSet, RegisterWatch
-from gdb_etm.board.stops import BY_INTERRUPT, Run, Stop
+from gdb_etm.board.stops import BY_INTERRUPT, RunEnd, RunResult
 
 # PyDLL holds the interpreter lock for the whole run: otherwise each hook would wait for it behind every other thread.
 emu_start = ctypes.PyDLL(uclib._name).uc_emu_start
@@ -64,7 +64,7 @@ class Emulator(ABC):
         self._stopping = False
         self._held = False
         self._interrupt = -1
-        self._fault: Optional[Tuple[Stop, int]] = None
+        self._fault: Optional[Tuple[RunEnd, int]] = None
         self._undo: Optional[Tuple[Any, bytes]] = None
         self.registers = RegisterWatch(self._uc, registers)
         self._map(stubs)
@@ -158,18 +158,18 @@ class Emulator(ABC):
             self._bus.ram[:] = ram
         return error
 
-    def _stopped(self, executed: List[int]) -> Optional[Run]:
+    def _stopped(self, executed: List[int]) -> Optional[RunResult]:
         """Name the fault or the exception that ended the run; None for neither.
 
         :raises WrongPath: Unicorn raised an exception of which nothing is known.
         """
         if self._fault is not None:
-            return Run(executed, *self._fault)
+            return RunResult(executed, *self._fault)
         if self._interrupt < 0:
             return None
         if self._interrupt not in BY_INTERRUPT:
             raise WrongPath("Unicorn raised exception %d at 0x%08x" % (self._interrupt, self._where()))
-        return Run(executed, BY_INTERRUPT[self._interrupt])
+        return RunResult(executed, BY_INTERRUPT[self._interrupt])
 
     def _failure(self, error: int) -> WrongPath:
         return WrongPath("Unicorn ended with '%s' at 0x%08x" % (UcError(error), self._where()))
@@ -181,12 +181,12 @@ class Emulator(ABC):
     def _on_fault(self, uc: Any, kind: int, address: int, _size: int, _value: int, _data: Any) -> bool:
         if self._fault is None:
             if kind in _WRITES:
-                self._refuse(Stop.WRITE, address)
+                self._refuse(RunEnd.WRITE, address)
             else:
-                self._fault = (Stop.FETCH if kind in _FETCHES else Stop.READ), address
+                self._fault = (RunEnd.FETCH if kind in _FETCHES else RunEnd.READ), address
         return False
 
-    def _refuse(self, why: Stop, address: int) -> None:
+    def _refuse(self, why: RunEnd, address: int) -> None:
         """Take it that the instruction that runs faults: all that it does, and what comes after it, will be undone."""
         if self._fault is None:
             self._fault = why, address

@@ -29,10 +29,10 @@ from gdb_etm.board.emulator import FOREVER, STUBS, STUBS_SIZE, Emulator, emu_sta
 from gdb_etm.board.exceptions import HARD_FAULT
 from gdb_etm.board.guard import AccessGuard
 from gdb_etm.board.models import CoreModel
-from gdb_etm.board.path import Block, Path
+from gdb_etm.board.path import CortexMBlock, CortexMPath
 from gdb_etm.board.registers import CORTEX_M
-from gdb_etm.board.stops import Run, Stop
-from gdb_etm.board.t32 import Instruction, condition_passes
+from gdb_etm.board.stops import RunEnd, RunResult
+from gdb_etm.board.t32 import T32Instruction, condition_passes
 from gdb_etm.board.watch import AccessWatch
 
 # Instructions on the engine's own page, each at its offset.
@@ -55,7 +55,7 @@ _CONTROL, _NPRIV = arm_const.UC_ARM_REG_CONTROL, 1
 _NOPS = bytes.fromhex("00bf00bf")
 
 
-class Engine(Emulator):
+class CortexMEngine(Emulator):
     """The core's registers and instructions.
 
     :param bus: What the core reaches.
@@ -66,14 +66,14 @@ class Engine(Emulator):
         stubs = {offset: bytes.fromhex(code) + _NOPS for offset, code in _STUB_CODE.items()}
         super().__init__(bus, const.UC_MODE_THUMB | const.UC_MODE_MCLASS, model.unicorn, CORTEX_M, stubs)
         self._has_stack_limits = model.has_stack_limits
-        self._path: Path = Path(self._read_code)
+        self._path: CortexMPath = CortexMPath(self._read_code)
         self._breakpoints: FrozenSet[int] = frozenset()
         self.watch_masks = False
         self.floating_point = False
         self.traps_division = False
         self.running = False
         self._before = 0
-        self._blocks: List[Block] = []
+        self._blocks: List[CortexMBlock] = []
         self._limit = 0
         self._single = False
         self._postponed = False
@@ -208,25 +208,25 @@ class Engine(Emulator):
         self.jump(pc)
         return result
 
-    def run(self, limit: int) -> Run:
+    def run(self, limit: int) -> RunResult:
         """Run until something happens, at most `limit` instructions but at least one, and IT blocks as a whole."""
         if not self.xpsr & XPSR_T:
-            return Run([], Stop.INVALID_STATE)
+            return RunResult([], RunEnd.INVALID_STATE)
         if self.it_state:
             stop = self._refused(self._path.instruction(self.pc))
-            return self._count(1) if stop is None else Run([], stop)
+            return self._count(1) if stop is None else RunResult([], stop)
         self._begin(limit)
         found = self._go(limit)
-        if found.executed or found.stop is not Stop.LIMIT or not self._held:
+        if found.executed or found.stop is not RunEnd.LIMIT or not self._held:
             return found
         return self._run_inside(self._blocks[-1], limit)
 
-    def _run_inside(self, block: Block, limit: int) -> Run:
+    def _run_inside(self, block: CortexMBlock, limit: int) -> RunResult:
         """Run part of a block that is too long, or that holds an instruction to stop before."""
         stops = [limit]
         if not self.floating_point and block.first_floating_point is not None:
             if block.first_floating_point == 0 and self._condition_passes():
-                return Run([], Stop.NO_COPROCESSOR)
+                return RunResult([], RunEnd.NO_COPROCESSOR)
             stops.append(block.first_floating_point)
         if block.first_it is not None:
             stops.append(block.first_it)
@@ -234,7 +234,7 @@ class Engine(Emulator):
         if checked == 0 and not self.it_state:
             stop = self._refused(block.instructions[0])
             if stop is not None:
-                return Run([], stop)
+                return RunResult([], stop)
         if checked is not None:
             stops.append(max(checked, 1))
         count = min(stops)
@@ -242,40 +242,40 @@ class Engine(Emulator):
             return self.step() if self._must_step(block) else self._count(1)
         return self._count(count)
 
-    def _must_step(self, block: Block) -> bool:
+    def _must_step(self, block: CortexMBlock) -> bool:
         """Tell whether an IT block must be taken one by one, because one of its instructions may fault."""
         no_unit = not self.floating_point and block.first_floating_point is not None
         return no_unit or self._first_checked(block) is not None
 
-    def _first_checked(self, block: Block) -> Optional[int]:
+    def _first_checked(self, block: CortexMBlock) -> Optional[int]:
         """Return the index of the first instruction that faults by what its registers hold; None for none."""
         division = block.first_division if self.traps_division else None
         found = [index for index in (block.first_aligned, division) if index is not None]
         return min(found, default=None)
 
-    def _refused(self, instruction: Instruction) -> Optional[Stop]:
+    def _refused(self, instruction: T32Instruction) -> Optional[RunEnd]:
         """Tell which fault the next instruction takes by what its registers hold, if any."""
         base, divisor = instruction.aligned_base(), instruction.divisor()
         if base is not None and self.read(_GENERAL[base]) & 3 and self._condition_passes():
-            return Stop.UNALIGNED
+            return RunEnd.UNALIGNED
         if divisor is not None and self.traps_division and not self.read(_GENERAL[divisor]):
-            return Stop.DIVISION if self._condition_passes() else None
+            return RunEnd.DIVISION if self._condition_passes() else None
         return None
 
     def _condition_passes(self) -> bool:
         it_state = self.it_state
         return not it_state or condition_passes(it_state >> 4, self.xpsr)
 
-    def step(self) -> Run:
+    def step(self) -> RunResult:
         """Run one instruction, also inside of an IT block."""
         if not self.xpsr & XPSR_T:
-            return Run([], Stop.INVALID_STATE)
+            return RunResult([], RunEnd.INVALID_STATE)
         instruction = self._path.instruction(self.pc)
         if not self.floating_point and instruction.is_floating_point() and self._condition_passes():
-            return Run([], Stop.NO_COPROCESSOR)
+            return RunResult([], RunEnd.NO_COPROCESSOR)
         refused = self._refused(instruction)
         if refused is not None:
-            return Run([], refused)
+            return RunResult([], refused)
         inside = self.it_state or instruction.is_it()
         if not inside:
             return self._count(1)
@@ -284,7 +284,7 @@ class Engine(Emulator):
         self._set_exits(self._breakpoints)
         return found
 
-    def _count(self, count: int) -> Run:
+    def _count(self, count: int) -> RunResult:
         """Run a number of instructions that Unicorn counts, in any block."""
         self._begin(FOREVER)
         self._single = count == 1
@@ -299,7 +299,7 @@ class Engine(Emulator):
         self._single = False
         self._postponed = False
 
-    def _go(self, count: int) -> Run:
+    def _go(self, count: int) -> RunResult:
         """Let Unicorn run, and find out what happened."""
         watched = self.guard.begin(), self.watch.begin(), self.conditions.begin(), self.registers.begin()
         if True in watched or self._stale:
@@ -327,20 +327,20 @@ class Engine(Emulator):
             return rest._replace(executed=executed + rest.executed, accesses=accesses, failed=failed)
         return self._outcome(executed, error)._replace(accesses=accesses, failed=failed)
 
-    def _outcome(self, executed: List[int], error: int) -> Run:
+    def _outcome(self, executed: List[int], error: int) -> RunResult:
         """Name the reason for which Unicorn stopped."""
         stopped = self._stopped(executed)
         if stopped is not None:
             return stopped
         if error == const.UC_ERR_OK:
             slept = bool(executed) and self._path.instruction(executed[-1]).is_wfi()
-            return Run(executed, Stop.WFI if slept else Stop.LIMIT)
+            return RunResult(executed, RunEnd.WFI if slept else RunEnd.LIMIT)
         if error == const.UC_ERR_INSN_INVALID:
             if not self.xpsr & XPSR_T:
-                return Run(executed, Stop.INVALID_STATE)
+                return RunResult(executed, RunEnd.INVALID_STATE)
             if executed and self._path.instruction(executed[-1]).is_pause():
-                return Run(executed, Stop.LIMIT)
-            return Run(executed, Stop.UNDEFINED)
+                return RunResult(executed, RunEnd.LIMIT)
+            return RunResult(executed, RunEnd.UNDEFINED)
         raise self._failure(error)
 
     def _on_block(self, uc: Any, address: int, size: int, _data: Any) -> None:
@@ -348,10 +348,10 @@ class Engine(Emulator):
         if block is None or block.size != size:
             block = self._path.block(address, size)
             if STUBS <= address < STUBS + STUBS_SIZE and not self._in_stub:
-                self._fault = Stop.FETCH, address
+                self._fault = RunEnd.FETCH, address
                 self._uc.emu_stop()
         if self.guard.wanted and not self._in_stub and not self.may_execute(address):
-            self._fault = Stop.FETCH_DEVICE, address
+            self._fault = RunEnd.FETCH_DEVICE, address
             self._uc.emu_stop()
         self._blocks.append(block)
         self._left -= block.length
@@ -359,7 +359,7 @@ class Engine(Emulator):
         if self._left < 0 or self._stopping or checked or self.watch_masks or not self.floating_point:
             self._hold_if_needed(block)
 
-    def _hold_if_needed(self, block: Block) -> None:
+    def _hold_if_needed(self, block: CortexMBlock) -> None:
         """Keep a block from running if it is too long, if something waits, or if it must be run in parts."""
         if self._limit == FOREVER:
             hold = self._stopping

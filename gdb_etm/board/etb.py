@@ -26,7 +26,7 @@ _FORMATTER_EMPTY = 1 << 3
 _FFCR_MASK = 0x3773
 
 
-class EmbeddedTraceBuffer(TraceRam):
+class EtbDevice(TraceRam):
     """An ETB.
 
     :param base: Address of its registers.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
-from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
 from gdb_etm.board.comparators import range_comparator
 from gdb_etm.board.conditions import NONE_FAILED
 from gdb_etm.board.faults import Faults
@@ -64,7 +64,7 @@ _TRIGGER_ID = 0x7D
 EXCEPTION_INPUT, RETURN_INPUT = 4, 5
 
 
-class TraceUnit:
+class Etmv4Device:
     """The trace unit of the core.
 
     :param model: Which one.
@@ -179,7 +179,7 @@ class TraceUnit:
             self._power_loss_in = 0
             self.lose_power()
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess] = ()) -> None:
         """Take an exception entry."""
         if self._encoder is not None:
             forced = self._logic is not None and self._logic.view.forces(number)
@@ -187,7 +187,7 @@ class TraceUnit:
         self._set_handler(True)
         self.pulse(EXCEPTION_INPUT)
 
-    def exception_return(self, popped: Sequence[Access] = ()) -> None:
+    def exception_return(self, popped: Sequence[BusAccess] = ()) -> None:
         """Take an exception return."""
         handler = self.handler_mode()
         if self._encoder is not None:
@@ -234,7 +234,7 @@ class TraceUnit:
         self._polls = self._claims = 0
         self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
 
-    def _stacked(self, accesses: Sequence[Access]) -> Tuple[Transfer, ...]:
+    def _stacked(self, accesses: Sequence[BusAccess]) -> Tuple[Transfer, ...]:
         return () if self._logic is None else _traced(self._logic.stacked(accesses))
 
     # External inputs.
@@ -408,7 +408,7 @@ class _Transfers(Mapping[int, Sequence[Transfer]]):
         return len(self.__accesses)
 
 
-def _traced(accesses: Sequence[Access]) -> Tuple[Transfer, ...]:
+def _traced(accesses: Sequence[BusAccess]) -> Tuple[Transfer, ...]:
     # Of several transfers of an instruction all lie one after the other but the success of a store-exclusive, which has
     # no address of its own; that of one whose predecessor is not traced does not follow from anything.
     orders = [each.order for each in accesses]

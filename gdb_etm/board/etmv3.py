@@ -9,7 +9,7 @@ import random
 from typing import Callable, Collection, Dict, Optional, Sequence
 
 from gdb_etm.board import exceptions as exc
-from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
 from gdb_etm.board.armv7_unit import (
     AUTHSTATUS,
     CCER,
@@ -20,7 +20,7 @@ from gdb_etm.board.armv7_unit import (
     SCR,
     SYNCFR,
     AnyEncoder,
-    Armv7Unit,
+    Armv7Device,
     resource_masks,
 )
 from gdb_etm.board.conditions import NONE_FAILED
@@ -29,7 +29,7 @@ from gdb_etm.board.identity import identification
 from gdb_etm.board.t32 import decode
 from gdb_etm.board.trace_enable import Input, TraceEnable
 from gdb_etm.board.units_etmv3 import Etmv3Model
-from gdb_etm.program.isa import Insn, Kind
+from gdb_etm.program.isa import Insn, InstructionKind
 from gdb_etm.protocols.encode.instructions import ReadCode
 from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
 from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, Encoder, EncoderConfig
@@ -51,7 +51,7 @@ _FAULTS = (exc.HARD_FAULT, exc.MEM_MANAGE, exc.BUS_FAULT, exc.USAGE_FAULT)
 _CANCELLED = 3
 
 
-class Etmv3Unit(Armv7Unit):
+class Etmv3Device(Armv7Device):
     """The trace unit of the core.
 
     :param model: Which one.
@@ -82,7 +82,7 @@ class Etmv3Unit(Armv7Unit):
         # Called with whether failed conditions must be told from now on.
         self.watch_conditions: Callable[[bool], None] = lambda on: None
         # Tells which of the DWT's comparators loads and stores match, one bit each.
-        self.data_inputs: Callable[[Sequence[Access]], int] = lambda accesses: 0
+        self.data_inputs: Callable[[Sequence[BusAccess]], int] = lambda accesses: 0
         self._model = model
         self._read_code = read_code
         self._inputs = inputs
@@ -121,13 +121,13 @@ class Etmv3Unit(Armv7Unit):
             self._encoder.suppress()
         self._suffer()
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess] = ()) -> None:
         """Take an exception entry."""
         if self._encoder is not None:
             began = return_address != NO_EXECUTION and self._began(number, return_address)
             self._encoder.exception(number, return_address, _traced(pushed), began)
 
-    def exception_return(self, popped: Sequence[Access] = ()) -> None:
+    def exception_return(self, popped: Sequence[BusAccess] = ()) -> None:
         """Take an exception return."""
         if self._encoder is not None:
             self._encoder.exception_return(_traced(popped))
@@ -200,7 +200,7 @@ class Etmv3Unit(Armv7Unit):
                 self._suppress_in = -1
 
 
-def _traced(accesses: Sequence[Access]) -> Sequence[Transfer]:
+def _traced(accesses: Sequence[BusAccess]) -> Sequence[Transfer]:
     return tuple([Transfer(each.address, each.size, each.value, each.store) for each in accesses])
 
 
@@ -208,6 +208,6 @@ def _cycles(insn: Insn, ran: bool) -> int:
     """Tell how many cycles an instruction takes, on a core that is made up so that there is trace of all kinds."""
     if not ran:
         return 0
-    if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
+    if insn.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT):
         return 3
     return insn.size // 2

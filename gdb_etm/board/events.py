@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Collection, Protocol, Sequence
 
-from gdb_etm.board.accesses import Access, Accesses
+from gdb_etm.board.accesses import Accesses, BusAccess
 
 # DFSR.
 DFSR_HALTED = 1 << 0
@@ -29,10 +29,10 @@ class Witness(Protocol):
     def executed(self, addresses: Sequence[int], accesses: Accesses, failed: Collection[int]) -> None:
         """Take completed instructions, what they loaded and stored, and whose condition failed."""
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
         """Take an exception entry."""
 
-    def exception_return(self, popped: Sequence[Access]) -> None:
+    def exception_return(self, popped: Sequence[BusAccess]) -> None:
         """Take an exception return."""
 
     def lockup(self, address: int) -> None:

@@ -26,7 +26,7 @@ _CONFIGURABLE_FAULTS = (MEM_MANAGE, BUS_FAULT, USAGE_FAULT)
 _MASKABLE_BY_DEBUGGER = range(PENDSV, COUNT)
 
 
-class Exceptions:
+class ExceptionStates:
     """The state of all exceptions, by their number in IPSR."""
 
     def __init__(self) -> None:

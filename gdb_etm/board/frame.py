@@ -6,9 +6,9 @@ from typing import Callable, List, Optional, Sequence
 
 from unicorn import arm_const
 
-from gdb_etm.board.accesses import Access, frame_transfers
+from gdb_etm.board.accesses import BusAccess, frame_transfers
 from gdb_etm.board.bus import Bus, BusFault
-from gdb_etm.board.engine import XPSR_T, Engine
+from gdb_etm.board.engine import XPSR_T, CortexMEngine
 from gdb_etm.board.exceptions import BUS_FAULT, HARD_FAULT, MEM_MANAGE, USAGE_FAULT
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.mpu import READ, WRITE
@@ -40,7 +40,7 @@ THREAD_MODE = 1 << 3
 _EXC_PROCESS_STACK = 1 << 2
 
 
-class Frame:
+class ExceptionStacking:
     """Pushes and pops exception frames.
 
     :param engine: The core's registers.
@@ -51,14 +51,14 @@ class Frame:
     """
 
     def __init__(
-        self, engine: Engine, bus: Bus, status: Status, model: CoreModel, may_access: Callable[[int, int], bool]
+        self, engine: CortexMEngine, bus: Bus, status: Status, model: CoreModel, may_access: Callable[[int, int], bool]
     ) -> None:
         self._engine = engine
         self._bus = bus
         self._status = status
         self._model = model
         self._may_access = may_access
-        self._accesses: Sequence[Access] = ()
+        self._accesses: Sequence[BusAccess] = ()
 
     def reset(self, sp: int, vector: int) -> None:
         """Give the registers their values after reset.
@@ -127,7 +127,7 @@ class Frame:
     def _may_all(self, frame: int, words: int, kind: int) -> bool:
         return all(self._may_access((frame + 4 * index) & 0xFFFFFFFF, kind) for index in range(words))
 
-    def take_accesses(self) -> Sequence[Access]:
+    def take_accesses(self) -> Sequence[BusAccess]:
         """Return, once, what the last push stored or the last pop loaded."""
         accesses, self._accesses = self._accesses, ()
         return accesses

@@ -14,7 +14,7 @@ _CONTROL_MASK = 0xF00 | (1 << _PORTS) - 1
 _PRIORITY_MASK = (1 << 3 * _PORTS) - 1
 
 
-class Funnel:
+class FunnelDevice:
     """A programmable funnel.
 
     :param base: Address of its registers.

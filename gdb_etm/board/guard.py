@@ -10,10 +10,10 @@ from typing import Any, Callable, Optional
 from unicorn import unicorn_const as const
 
 from gdb_etm.board.hooks import ACCESSES, Hooks, end_it
-from gdb_etm.board.stops import Stop
+from gdb_etm.board.stops import RunEnd
 
 # Tells by address, size and whether it is a store why an access is refused; None when it is not.
-Refusal = Callable[[int, int, bool], Optional[Stop]]
+Refusal = Callable[[int, int, bool], Optional[RunEnd]]
 
 
 class AccessGuard(Hooks):
@@ -23,7 +23,7 @@ class AccessGuard(Hooks):
     :param stop: Called with the reason and the address.
     """
 
-    def __init__(self, uc: Any, stop: Callable[[Stop, int], None]) -> None:
+    def __init__(self, uc: Any, stop: Callable[[RunEnd, int], None]) -> None:
         super().__init__(uc, ACCESSES, self._on_access)
         self._stop = stop
         self.refusal: Refusal = lambda address, size, store: None

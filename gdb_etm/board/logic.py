@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Protocol, Sequence
 
-from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
-from gdb_etm.board.comparators import PE_INPUTS, Comparators, Registers
-from gdb_etm.board.resources import Counts, Outcome, Resources
+from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
+from gdb_etm.board.comparators import PE_INPUTS, AddressComparators, Registers
+from gdb_etm.board.resources import Counts, Outcome, ResourceLogic
 from gdb_etm.board.viewdata import ViewData
 from gdb_etm.board.viewinst import ViewInst
 
@@ -31,7 +31,7 @@ class PeInputs(Protocol):
     def instruction_inputs(self, address: int) -> int:
         """Return which inputs an instruction drives, one bit each."""
 
-    def data_inputs(self, accesses: Sequence[Access]) -> int:
+    def data_inputs(self, accesses: Sequence[BusAccess]) -> int:
         """Return which inputs an instruction's loads and stores drive, one bit each."""
 
 
@@ -50,9 +50,9 @@ class Logic:
         # Whether the core is in Handler mode.
         self.handler = False
         self.view = ViewInst(registers)
-        self._comparators = Comparators(registers, counts.pairs)
+        self._comparators = AddressComparators(registers, counts.pairs)
         self.view_data = ViewData(registers, self._comparators)
-        self.resources = Resources(registers, counts)
+        self.resources = ResourceLogic(registers, counts)
         self._pe_inputs = pe_inputs
         self._found = found
         self._levels = 0
@@ -81,12 +81,12 @@ class Logic:
             self._version = self._pe_inputs.version
             self._known.clear()
 
-    def data(self, address: int, accesses: Sequence[Access]) -> Sequence[Access]:
+    def data(self, address: int, accesses: Sequence[BusAccess]) -> Sequence[BusAccess]:
         """Return which of an instruction's loads and stores are traced; the event is that of the instruction before."""
         level = _HANDLER_LEVEL if self.handler else 0
         return self.view_data.select(address, accesses, level, self.resources.outcome.view_data)
 
-    def stacked(self, accesses: Sequence[Access]) -> Sequence[Access]:
+    def stacked(self, accesses: Sequence[BusAccess]) -> Sequence[BusAccess]:
         """Return which of the loads and stores of an exception's entry or return are traced (4.1.4)."""
         if self.view_data.is_open or not self.resources.outcome.view_data:
             return accesses if self.resources.outcome.view_data else ()
@@ -113,6 +113,6 @@ class Logic:
         inputs = self._pe_inputs.instruction_inputs(address) << PE_INPUTS if self._uses_inputs else 0
         return (self._comparators.instruction(address, level) | inputs) & self._wanted
 
-    def _match_data(self, accesses: Sequence[Access], level: int) -> int:
+    def _match_data(self, accesses: Sequence[BusAccess], level: int) -> int:
         inputs = self._pe_inputs.data_inputs(accesses) << PE_INPUTS if self._uses_inputs else 0
         return (self._comparators.data(accesses, level) | inputs) & self._wanted

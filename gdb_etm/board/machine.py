@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Collection, Optional, Protocol, Sequence
 
 from gdb_etm.board import exceptions as exc
-from gdb_etm.board.accesses import Access, Accesses
-from gdb_etm.board.cortex_m import Core
+from gdb_etm.board.accesses import Accesses, BusAccess
+from gdb_etm.board.cortex_m import CortexMCore
 from gdb_etm.board.dwt import Dwt
 from gdb_etm.board.fpb import Fpb
 from gdb_etm.board.options import BoardOptions
@@ -20,7 +20,7 @@ _UART_IRQ = exc.IRQ0
 _TRCENA = 1 << 24
 
 
-class ExecutionListener(Protocol):
+class CortexMListener(Protocol):
     """What a trace unit hears from the core, in execution order.
 
     The machine's lock is held during each call.
@@ -33,7 +33,7 @@ class ExecutionListener(Protocol):
         :param failed: Indices in ``addresses`` of those whose condition failed, while the engine watches that.
         """
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
         """Take an exception entry.
 
         :param number: The architectural exception number (IPSR).
@@ -42,7 +42,7 @@ class ExecutionListener(Protocol):
         :param pushed: What it stored on the stack.
         """
 
-    def exception_return(self, popped: Sequence[Access]) -> None:
+    def exception_return(self, popped: Sequence[BusAccess]) -> None:
         """Take an exception return; the instruction that loaded EXC_RETURN was the last one executed.
 
         :param popped: What it loaded from the stack.
@@ -68,9 +68,9 @@ class Machine(System):
 
     def __init__(self, options: BoardOptions) -> None:
         super().__init__(options)
-        self.trace: Optional[ExecutionListener] = None
+        self.trace: Optional[CortexMListener] = None
         self._traces_data = False
-        self.core = Core(VARIANTS[options.board].core, self.bus, self.clock, self)
+        self.core = CortexMCore(VARIANTS[options.board].core, self.bus, self.clock, self)
         self._add_devices()
         self.watch_accesses(False)
         self.watch_conditions(False)
@@ -114,13 +114,13 @@ class Machine(System):
         if self.trace is not None:
             self.trace.executed(addresses, accesses, failed)
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access]) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess]) -> None:
         """Pass on an exception entry."""
         self._truth.exception(number, return_address, pushed, self.core.engine.registers.now())
         if self.trace is not None:
             self.trace.exception(number, return_address, pushed)
 
-    def exception_return(self, popped: Sequence[Access]) -> None:
+    def exception_return(self, popped: Sequence[BusAccess]) -> None:
         """Pass on an exception return."""
         self._truth.exception_return(popped, self.core.engine.registers.now())
         if self.trace is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import FrozenSet, Mapping, NamedTuple, Type
 
-from gdb_etm.board.dwt import Armv7Comparator, Armv8Comparator, Comparator
+from gdb_etm.board.dwt import Armv7Comparator, Armv8Comparator, DwtComparator
 from gdb_etm.board.identity import CLASS_GENERIC, PART_CORTEX_M33, identification
 
 
@@ -32,7 +32,7 @@ class CoreModel(NamedTuple):
     dwt: Mapping[int, int]
     # Identification registers of the breakpoint unit.
     fpb: Mapping[int, int]
-    dwt_kind: Type[Comparator] = Armv7Comparator
+    dwt_kind: Type[DwtComparator] = Armv7Comparator
     dwt_comparators: int = 4
     fpb_version: int = 2
     fpb_comparators: int = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.clock import InstructionClock
 
 _ICCICR, _ICCIAR, _ICCEOIR = 0x100, 0x10C, 0x110
 _LOAD, _COUNTER, _CONTROL, _STATUS = 0x600, 0x604, 0x608, 0x60C
@@ -29,7 +29,7 @@ class PrivateRegion:
 
     size = 0x2000
 
-    def __init__(self, base: int, clock: Clock) -> None:
+    def __init__(self, base: int, clock: InstructionClock) -> None:
         self.base = base
         self._clock = clock
         self.reset()

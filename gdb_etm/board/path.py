@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from gdb_etm.board.bus import FLASH_SIZE
-from gdb_etm.board.t32 import Instruction, Ways, decode, ways
+from gdb_etm.board.t32 import T32Instruction, Ways, decode, ways
 
 
 class WrongPath(Exception):
     """Unicorn went where the instruction set does not lead: the truth would be wrong, so the board stops."""
 
 
-class Block:
+class CortexMBlock:
     """A straight run of instructions.
 
     :param address: Of its first instruction.
@@ -27,7 +27,7 @@ class Block:
     def __init__(self, address: int, code: bytes) -> None:
         self.address = address
         self.size = len(code)
-        self.instructions: List[Instruction] = []
+        self.instructions: List[T32Instruction] = []
         addresses: List[int] = []
         conditional = 0
         self.conditional: Set[int] = set()
@@ -69,7 +69,7 @@ class Block:
         return sum(1 for each in self.addresses if each < address)
 
 
-class Path:
+class CortexMPath:
     """Blocks by their addresses, and the steps between them that have been checked.
 
     :param read: Reads bytes of code; may return fewer than asked for.
@@ -77,8 +77,8 @@ class Path:
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
         self._read = read
-        self.known: Dict[int, Block] = {}
-        self._in_ram: Dict[Tuple[int, bytes], Block] = {}
+        self.known: Dict[int, CortexMBlock] = {}
+        self._in_ram: Dict[Tuple[int, bytes], CortexMBlock] = {}
         self._legal: Set[Tuple[int, int]] = set()
         self.sets_limits = False
 
@@ -88,7 +88,7 @@ class Path:
         self._in_ram.clear()
         self._legal.clear()
 
-    def block(self, address: int, size: int) -> Block:
+    def block(self, address: int, size: int) -> CortexMBlock:
         """Return the block of `size` bytes at an address.
 
         Code in RAM is looked at each time, since the program itself may write it.
@@ -96,7 +96,7 @@ class Path:
         code = self._read(address, size)
         found = self._in_ram.get((address, code))
         if found is None:
-            found = Block(address, code)
+            found = CortexMBlock(address, code)
             self.sets_limits = self.sets_limits or found.sets_limits
             if address < FLASH_SIZE:
                 self.known[address] = found
@@ -104,11 +104,11 @@ class Path:
                 self._in_ram[address, code] = found
         return found
 
-    def instruction(self, address: int) -> Instruction:
+    def instruction(self, address: int) -> T32Instruction:
         """Return the instruction at an address."""
         return decode(self._read(address, 4), 0)
 
-    def walk(self, blocks: Sequence[Block], pc: Optional[int], in_it: bool) -> List[int]:
+    def walk(self, blocks: Sequence[CortexMBlock], pc: Optional[int], in_it: bool) -> List[int]:
         """Return the addresses of the instructions that ran.
 
         :param blocks: The blocks that were entered, in order.
@@ -117,7 +117,7 @@ class Path:
         :raises WrongPath: a block does not follow from the one before.
         """
         executed: List[int] = []
-        before: Optional[Block] = None
+        before: Optional[CortexMBlock] = None
         for block in blocks:
             if before is not None and (before.end, block.address) not in self._legal and not in_it:
                 self._check(before, block.address)
@@ -128,7 +128,7 @@ class Path:
             del executed[len(executed) - before.length + before.index(pc) :]
         return executed
 
-    def _check(self, before: Block, address: int) -> None:
+    def _check(self, before: CortexMBlock, address: int) -> None:
         """Check one step, and remember it.
 
         :raises WrongPath: the block's last instruction cannot lead there.

@@ -14,7 +14,7 @@ from pyocd.probe.debug_probe import DebugProbe
 from gdb_etm.board.faults import parse_faults
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.variants import NAMES
-from gdb_etm.board.wire import Wire
+from gdb_etm.board.wire import ProbeWire
 from gdb_etm.errors import EtmError
 
 LOG = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class BoardProbe(DebugProbe):
         self.__protocol: Optional[DebugProbe.Protocol] = None
         self.__in_reset = False
         # What it sends and receives.
-        self.etm_wire = Wire(self.unique_id)
+        self.etm_wire = ProbeWire(self.unique_id)
 
     @property
     def vendor_name(self) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Optional, Sequence
 
-from gdb_etm.board.armv7_unit import AUTHSTATUS, CCER, CCR, IDR, SCR, SYNCFR, AnyEncoder, Armv7Unit, resource_masks
+from gdb_etm.board.armv7_unit import AUTHSTATUS, CCER, CCR, IDR, SCR, SYNCFR, AnyEncoder, Armv7Device, resource_masks
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.identity import identification
 from gdb_etm.board.trace_enable import TraceEnable
@@ -42,7 +42,7 @@ class PtmModel(NamedTuple):
 PTM_A9 = PtmModel(part=0x950, control=0x3000D501, ccr=0x8D294004, idr=0x411CF301, ccer=0x00C019A2)
 
 
-class PtmUnit(Armv7Unit):
+class PtmDevice(Armv7Device):
     """The trace unit of the core.
 
     :param model: Which one.

@@ -179,7 +179,7 @@ class Outcome(NamedTuple):
     begun: int
 
 
-class Resources:
+class ResourceLogic:
     """The resources as programmed when the unit was enabled.
 
     :param registers: The unit's registers.

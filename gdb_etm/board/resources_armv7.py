@@ -30,7 +30,7 @@ def is_never(event: int) -> bool:
     return event >> 14 & 7 == 1 and event & 0x7F == ALWAYS
 
 
-class Resources:
+class Armv7ResourceLogic:
     """The resources as programmed when the unit was enabled.
 
     :param registers: The unit's registers.

@@ -6,7 +6,7 @@ from typing import Callable, Dict
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board import mpu
-from gdb_etm.board.cortex_m import Core
+from gdb_etm.board.cortex_m import CortexMCore
 from gdb_etm.board.debug import DebugRegisters
 from gdb_etm.board.status import DIV_0_TRP, UNALIGN_TRP
 from gdb_etm.board.systick import SysTick
@@ -46,7 +46,7 @@ class SystemControlSpace:
     base = 0xE000E000
     size = 0x1000
 
-    def __init__(self, core: Core, systick: SysTick) -> None:
+    def __init__(self, core: CortexMCore, systick: SysTick) -> None:
         self._core = core
         self._fixed = core.model.scs
         self._systick = systick

@@ -8,7 +8,7 @@ from typing import Collection, List, NamedTuple
 from gdb_etm.board.accesses import NO_ACCESSES, Accesses
 
 
-class Stop(Enum):
+class RunEnd(Enum):
     """Why a run ended; the program counter is at the next instruction unless said otherwise."""
 
     LIMIT = "the wanted number of instructions ran, a breakpoint was met, or a device wants attention"
@@ -33,19 +33,19 @@ class Stop(Enum):
 
 # By the number that Unicorn gives an exception.
 BY_INTERRUPT = {
-    2: Stop.SVC,
-    3: Stop.FETCH_DEVICE,
-    7: Stop.BKPT,
-    8: Stop.EXC_RETURN,
-    13: Stop.SMC,
-    17: Stop.NO_COPROCESSOR,
-    18: Stop.INVALID_STATE,
-    19: Stop.STACK_LIMIT,
-    22: Stop.UNALIGNED,
+    2: RunEnd.SVC,
+    3: RunEnd.FETCH_DEVICE,
+    7: RunEnd.BKPT,
+    8: RunEnd.EXC_RETURN,
+    13: RunEnd.SMC,
+    17: RunEnd.NO_COPROCESSOR,
+    18: RunEnd.INVALID_STATE,
+    19: RunEnd.STACK_LIMIT,
+    22: RunEnd.UNALIGNED,
 }
 
 
-class Run(NamedTuple):
+class RunResult(NamedTuple):
     """What happened in a run.
 
     :param executed: Addresses of the instructions that completed, in order.
@@ -56,7 +56,7 @@ class Run(NamedTuple):
     """
 
     executed: List[int]
-    stop: Stop
+    stop: RunEnd
     address: int = 0
     accesses: Accesses = NO_ACCESSES
     failed: Collection[int] = ()

@@ -7,8 +7,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import ContextManager, Optional, Protocol
 
-from gdb_etm.board.bus import Bus, Device
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.bus import Bus, BusDevice
+from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.loader import load_elf
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.path import WrongPath
@@ -74,7 +74,7 @@ class System(ABC):
         self._work = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="board " + options.board, daemon=True)
-        self.clock = Clock()
+        self.clock = InstructionClock()
 
     @property
     @abstractmethod
@@ -91,7 +91,7 @@ class System(ABC):
         if self.options.elf is not None:
             load_elf(self.bus, self.options.elf)
 
-    def add_device(self, device: Device) -> None:
+    def add_device(self, device: BusDevice) -> None:
         """Put a device on the bus; before :meth:`start`."""
         self.bus.add_device(device)
         self.any_engine.map_device(device.base, device.size)

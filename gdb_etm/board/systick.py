@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Optional
 
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.clock import InstructionClock
 
 _ENABLE = 1 << 0
 _TICKINT = 1 << 1
@@ -19,7 +19,7 @@ class SysTick:
     :param interrupt: Makes SysTick pending.
     """
 
-    def __init__(self, clock: Clock, interrupt: Callable[[], None]) -> None:
+    def __init__(self, clock: InstructionClock, interrupt: Callable[[], None]) -> None:
         self._clock = clock
         self._interrupt = interrupt
         self.reset()

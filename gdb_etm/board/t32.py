@@ -14,7 +14,7 @@ _HINTS_THAT_LEAVE_UNICORN = frozenset((0xBF10, 0xBF20))  # YIELD, WFE
 _WIDE_HINTS = {0xF3AF8001: 0xBF10, 0xF3AF8002: 0xBF20, 0xF3AF8003: WFI}
 
 
-class Instruction(NamedTuple):
+class T32Instruction(NamedTuple):
     """One instruction in memory.
 
     :param code: The halfword, or both with the first one on top.
@@ -102,12 +102,12 @@ class Ways(NamedTuple):
     anywhere: bool = False
 
 
-def decode(code: bytes, offset: int) -> Instruction:
+def decode(code: bytes, offset: int) -> T32Instruction:
     """Return the instruction at an offset; one that is cut off by the end counts as narrow."""
     first = int.from_bytes(code[offset : offset + 2], "little")
     if first >> 11 < 0x1D or offset + 4 > len(code):
-        return Instruction(first, 2)
-    return Instruction(first << 16 | int.from_bytes(code[offset + 2 : offset + 4], "little"), 4)
+        return T32Instruction(first, 2)
+    return T32Instruction(first << 16 | int.from_bytes(code[offset + 2 : offset + 4], "little"), 4)
 
 
 def _narrow_transfer(code: int) -> Optional[bool]:
@@ -152,7 +152,7 @@ def condition_passes(condition: int, xpsr: int) -> bool:
     return result if condition >> 1 == 7 or not condition & 1 else not result
 
 
-def ways(address: int, instruction: Instruction) -> Ways:
+def ways(address: int, instruction: T32Instruction) -> Ways:
     """Return where execution can go after an instruction outside of an IT block."""
     code = instruction.code
     if instruction.size == 4:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Callable, Container, List, NamedTuple, Optional, Sequence
 
-from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
-from gdb_etm.board.resources_armv7 import ALWAYS, Resources
+from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
+from gdb_etm.board.resources_armv7 import ALWAYS, Armv7ResourceLogic
 
 TRIGGER, SR, TSSCR, TECR2, TEEVR, TECR1 = 0x008, 0x010, 0x018, 0x01C, 0x020, 0x024
 VDEVR, VDCR1, VDCR3 = 0x030, 0x034, 0x03C
@@ -60,9 +60,9 @@ class TraceEnable:
         # Tells the core's Context ID.
         self.context_id: Callable[[], int] = lambda: 0
         # Tells which watchpoint inputs an instruction's loads and stores drive, one bit each.
-        self.data_inputs: Callable[[Sequence[Access]], int] = lambda accesses: 0
+        self.data_inputs: Callable[[Sequence[BusAccess]], int] = lambda accesses: 0
         # Counters, sequencer and external inputs; None for none.
-        self.resources: Optional[Resources] = None
+        self.resources: Optional[Armv7ResourceLogic] = None
         self._registers = registers
         self._inputs = inputs
         self._comparators = [
@@ -82,7 +82,7 @@ class TraceEnable:
         self._address = 0
         self._index = -1
         self._all_accesses = NO_ACCESSES
-        self._accesses: Sequence[Access] = ()
+        self._accesses: Sequence[BusAccess] = ()
         # The watchpoint inputs that the instruction's loads and stores drive.
         self._driven = 0
 

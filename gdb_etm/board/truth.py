@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Collection, Optional, Sequence, TextIO
 
-from gdb_etm.board.accesses import Access, Accesses
+from gdb_etm.board.accesses import Accesses, BusAccess
 from gdb_etm.board.registers import CORTEX_M, Changes, RegisterSet, State
 
 
@@ -54,14 +54,14 @@ class Truth:
             self._registers(states[index + 1] if states else None)
 
     def exception(
-        self, number: int, return_address: int, pushed: Sequence[Access], state: Optional[State] = None
+        self, number: int, return_address: int, pushed: Sequence[BusAccess], state: Optional[State] = None
     ) -> None:
         """Write an exception entry."""
         self._line("exception %d return 0x%08x" % (number, return_address))
         self._transfers(pushed)
         self._registers(state)
 
-    def exception_return(self, popped: Sequence[Access], state: Optional[State] = None) -> None:
+    def exception_return(self, popped: Sequence[BusAccess], state: Optional[State] = None) -> None:
         """Write an exception return."""
         self._line("exception-return")
         self._transfers(popped)
@@ -92,7 +92,7 @@ class Truth:
             self._file.close()
             self._file = None
 
-    def _transfers(self, accesses: Sequence[Access]) -> None:
+    def _transfers(self, accesses: Sequence[BusAccess]) -> None:
         for access in accesses if self._data else ():
             kind = "store" if access.store else "load"
             self._line("%s 0x%08x %d 0x%x" % (kind, access.address, access.size, access.value))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Optional
 
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.sensor import stream
 
 _DATA = 0x00
@@ -26,7 +26,7 @@ class Uart:
     base = 0x40004000
     size = 0x1000
 
-    def __init__(self, clock: Clock, line: Callable[[bool], None]) -> None:
+    def __init__(self, clock: InstructionClock, line: Callable[[bool], None]) -> None:
         self._clock = clock
         self._line = line
         self.reset()

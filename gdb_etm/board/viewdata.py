@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import List, Sequence
 
-from gdb_etm.board.accesses import Access
-from gdb_etm.board.comparators import RANGES, SINGLES, Comparators, Registers
+from gdb_etm.board.accesses import BusAccess
+from gdb_etm.board.comparators import RANGES, SINGLES, AddressComparators, Registers
 
 VDCTLR, VDSACCTLR, VDARCCTLR = 0x0A0, 0x0A4, 0x0A8
 
@@ -17,7 +17,7 @@ class ViewData:
     :param comparators: Its address comparators.
     """
 
-    def __init__(self, registers: Registers, comparators: Comparators) -> None:
+    def __init__(self, registers: Registers, comparators: AddressComparators) -> None:
         singles, ranges = registers(VDSACCTLR), registers(VDARCCTLR)
         self._comparators = comparators
         self._include, self._exclude = (
@@ -32,7 +32,7 @@ class ViewData:
         """Whether every load and store is traced while the enabling event is active."""
         return not (self._include | self._exclude)
 
-    def select(self, address: int, accesses: Sequence[Access], level: int, enabled: bool) -> Sequence[Access]:
+    def select(self, address: int, accesses: Sequence[BusAccess], level: int, enabled: bool) -> Sequence[BusAccess]:
         """Return which of an instruction's loads and stores are traced.
 
         :param address: Of the instruction.
@@ -46,9 +46,9 @@ class ViewData:
             return ()
         return self.select_data(accesses, level)
 
-    def select_data(self, accesses: Sequence[Access], level: int) -> Sequence[Access]:
+    def select_data(self, accesses: Sequence[BusAccess], level: int) -> Sequence[BusAccess]:
         """Return which are traced by their own addresses alone, as for those of an exception's entry or return."""
-        found: List[Access] = []
+        found: List[BusAccess] = []
         for access in accesses:
             matches = self._comparators.data((access,), level)
             if not matches & self._exclude and (not self._data_include or matches & self._data_include):

@@ -7,10 +7,10 @@ from typing import Any, Dict, List, Sequence, Tuple
 from unicorn import arm_const
 from unicorn import unicorn_const as const
 
-from gdb_etm.board.accesses import Access, RawAccess, transfers
+from gdb_etm.board.accesses import BusAccess, RawAccess, transfers
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.hooks import ACCESSES, Hooks, end_it
-from gdb_etm.board.path import Block, Path
+from gdb_etm.board.path import CortexMBlock, CortexMPath
 
 
 class AccessWatch(Hooks):
@@ -21,7 +21,7 @@ class AccessWatch(Hooks):
     :param blocks: The blocks that the run has entered, which its owner keeps.
     """
 
-    def __init__(self, uc: Any, bus: Bus, blocks: List[Block]) -> None:
+    def __init__(self, uc: Any, bus: Bus, blocks: List[CortexMBlock]) -> None:
         super().__init__(uc, ACCESSES, self._on_access)
         self._bus = bus
         self._blocks = blocks
@@ -36,7 +36,7 @@ class AccessWatch(Hooks):
         if self._hooks and self._accesses:
             self._accesses[-1] = self._accesses[-1]._replace(value=value)
 
-    def transfers(self, executed: Sequence[int], path: Path) -> Dict[int, Tuple[Access, ...]]:
+    def transfers(self, executed: Sequence[int], path: CortexMPath) -> Dict[int, Tuple[BusAccess, ...]]:
         """Return what the instructions that are complete loaded and stored, by their index."""
         if not self._accesses:
             return {}

@@ -21,7 +21,7 @@ _WAIT_RETRIES = 100
 _STUCK_SECONDS = 60.0
 
 
-class Wire:
+class ProbeWire:
     """What a probe sends and receives.
 
     :param name: The probe's unique ID, for messages.

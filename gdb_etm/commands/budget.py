@@ -8,13 +8,13 @@ from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.packets import TRACE_ID
 from gdb_etm.history.budget import STACK_DEPTHS, StreamBudget, count_branches, spend, worths
 from gdb_etm.history.build import data_trace_id
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.session.captures import no_such_id
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.budget import rate_line, stream_lines, worth_lines
 
 
-def run_budget(session: Session, values: Values) -> Iterator[str]:
+def run_budget(session: DebugSession, values: Values) -> Iterator[str]:
     """Count what the last capture's bytes are, and estimate what options would change."""
     record = session.look()
     size = len(record.capture.buffer)
@@ -50,7 +50,7 @@ def run_budget(session: Session, values: Values) -> Iterator[str]:
 
 
 def _options(
-    session: Session, budget: StreamBudget, history: History, data: Optional[StreamBudget], size: int
+    session: DebugSession, budget: StreamBudget, history: ExecutionHistory, data: Optional[StreamBudget], size: int
 ) -> Iterator[str]:
     with session.meter.task("following the branches", len(history)) as task:
         branches = count_branches(history, STACK_DEPTHS.get(history.source.protocol, 0), task.advance)

@@ -9,7 +9,7 @@ from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import on
 from gdb_etm.errors import CommandError
 from gdb_etm.session.numbers import count
-from gdb_etm.session.session import KEPT, Session
+from gdb_etm.session.session import KEPT, DebugSession
 from gdb_etm.session.snapshots import load, save
 from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
@@ -28,7 +28,7 @@ ELF = Argument(
 )
 
 
-def run_captures(session: Session, values: Values) -> Iterable[str]:
+def run_captures(session: DebugSession, values: Values) -> Iterable[str]:
     """List the captures, or choose one."""
     number = values.get(NUMBER)
     if number is not None:
@@ -47,7 +47,7 @@ def run_captures(session: Session, values: Values) -> Iterable[str]:
     return capture_lines(rows)
 
 
-def run_save(session: Session, values: Values) -> Iterable[str]:
+def run_save(session: DebugSession, values: Values) -> Iterable[str]:
     """Write the current capture as a snapshot folder."""
     path = values.get(DIRECTORY)
     assert path is not None
@@ -56,7 +56,7 @@ def run_save(session: Session, values: Values) -> Iterable[str]:
     return ["capture %d saved in %s: %s" % (record.number, path, ", ".join(os.path.basename(name) for name in written))]
 
 
-def run_load(session: Session, values: Values) -> Iterable[str]:
+def run_load(session: DebugSession, values: Values) -> Iterable[str]:
     """Read a snapshot folder as new captures."""
     path = values.get(DIRECTORY)
     assert path is not None

@@ -10,7 +10,7 @@ from gdb_etm.commands.parse import on, one_of
 from gdb_etm.profiles.library import profiles
 from gdb_etm.session.connecting import BOARDS, MODES, OWN, ConnectRequest, connect
 from gdb_etm.session.numbers import count, hertz, size
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 WHERE = Argument(
     "WHERE",
@@ -64,7 +64,7 @@ PROFILE = Argument(
 OPTION = Argument("--option", str, "a pyOCD session option; may be given more than once", "NAME=VALUE", many=True)
 
 
-def run_connect(session: Session, values: Values) -> Iterator[str]:
+def run_connect(session: DebugSession, values: Values) -> Iterator[str]:
     """Connect, find trace unit and buffer, and describe them."""
     return connect(
         session,
@@ -88,7 +88,7 @@ def run_connect(session: Session, values: Values) -> Iterator[str]:
     )
 
 
-def run_disconnect(session: Session, values: Values) -> Iterator[str]:
+def run_disconnect(session: DebugSession, values: Values) -> Iterator[str]:
     """End the connection."""
     name = session.tidy()
     if name is None:
@@ -97,7 +97,7 @@ def run_disconnect(session: Session, values: Values) -> Iterator[str]:
     yield "disconnected from %s; the captures stay at hand" % name
 
 
-def run_info(session: Session, values: Values) -> Iterator[str]:
+def run_info(session: DebugSession, values: Values) -> Iterator[str]:
     """Describe the connection's trace unit and buffer."""
     yield from session.connected().info("v" in values.modifiers)
     if session.filters.filters:

@@ -8,14 +8,14 @@ from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import on, one_of
 from gdb_etm.commands.reprogram import change_events
 from gdb_etm.errors import CommandError
-from gdb_etm.session.events import Events
+from gdb_etm.session.events import EventSettings
 from gdb_etm.session.numbers import count
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.events import Action, Count, Counter, FirstState, NextState, Reload
 from gdb_etm.views.events import CounterLine, counter_lines, step_lines
 
 
-def _counters(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _counters(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     numbers = [str(each.number) for each in session.events.now.counters]
     return [*numbers, "all"] if before[:1] == ["delete"] else numbers
 
@@ -38,7 +38,7 @@ POSITION = Argument("WHAT", one_of("position"), "position", choices=("position",
 PERCENT = Argument("PERCENT", count, "how much of the buffer is filled after the trigger, 0 to 100")
 
 
-def run_counter(session: Session, values: Values) -> Iterable[str]:
+def run_counter(session: DebugSession, values: Values) -> Iterable[str]:
     """Set, list or delete counters."""
     word, value = values.get(NUMBER) or "list", values.get(VALUE)
     if word == "list":
@@ -54,7 +54,7 @@ def run_counter(session: Session, values: Values) -> Iterable[str]:
     return _set_counter(session, number, count(value), values)
 
 
-def _set_counter(session: Session, number: int, value: int, values: Values) -> Iterator[str]:
+def _set_counter(session: DebugSession, number: int, value: int, values: Values) -> Iterator[str]:
     try:
         made = Counter(
             number, value, values.get(RELOAD), values.get(PERIODIC) is not None, values.get(CHAINED) is not None
@@ -67,7 +67,7 @@ def _set_counter(session: Session, number: int, value: int, values: Values) -> I
     yield "%s%s" % (_sentence(str(made)), when)
 
 
-def _delete_counter(session: Session, text: str) -> Iterator[str]:
+def _delete_counter(session: DebugSession, text: str) -> Iterator[str]:
     now = session.events.now
     gone = [each.number for each in now.counters if text == "all" or each.number == count(text)]
     if not gone:
@@ -80,7 +80,7 @@ def _delete_counter(session: Session, text: str) -> Iterator[str]:
 _NO_COUNTERS = 'no counters; "etm counter 0 100" sets one'
 
 
-def _list_counters(events: Events) -> Iterator[str]:
+def _list_counters(events: EventSettings) -> Iterator[str]:
     if not events.counters:
         yield _NO_COUNTERS
         return
@@ -99,17 +99,17 @@ def _list_counters(events: Events) -> Iterator[str]:
     )
 
 
-def _counted(events: Events, counter: Counter) -> str:
+def _counted(events: EventSettings, counter: Counter) -> str:
     words = [_events_of(events, Count(counter.number))]
     words += ["reloads of counter %d" % (counter.number - 1)] if counter.is_chained else []
     return ", ".join(filter(None, words)) or 'nothing: "etm on EVENT do count %d"' % counter.number
 
 
-def _events_of(events: Events, action: Action) -> str:
+def _events_of(events: EventSettings, action: Action) -> str:
     return ", ".join(each.event for each in events.reactions if each.do == action)
 
 
-def run_sequencer(session: Session, values: Values) -> Iterable[str]:
+def run_sequencer(session: DebugSession, values: Values) -> Iterable[str]:
     """Show the sequencer, or choose where it begins."""
     if values.get(BEGIN) is None:
         return _show_sequencer(session.events.now)
@@ -119,14 +119,14 @@ def run_sequencer(session: Session, values: Values) -> Iterable[str]:
     return _begin(session, state)
 
 
-def _begin(session: Session, state: int) -> Iterator[str]:
+def _begin(session: DebugSession, state: int) -> Iterator[str]:
     yield "The sequencer begins in state %d%s" % (
         state,
         change_events(session, session.events.now._replace(first_state=state)),
     )
 
 
-def _show_sequencer(events: Events) -> Sequence[str]:
+def _show_sequencer(events: EventSettings) -> Sequence[str]:
     steps = [
         ("%d to %d" % (each.do.source, each.do.target), each.event)
         for each in events.reactions
@@ -138,7 +138,7 @@ def _show_sequencer(events: Events) -> Sequence[str]:
     return step_lines(events.first_state, sorted(steps))
 
 
-def run_trigger(session: Session, values: Values) -> Iterable[str]:
+def run_trigger(session: DebugSession, values: Values) -> Iterable[str]:
     """Show or choose how much is kept after the trigger."""
     percent: Optional[int] = values.get(PERCENT)
     if values.get(POSITION) is None:
@@ -148,12 +148,12 @@ def run_trigger(session: Session, values: Values) -> Iterable[str]:
     return _position(session, percent)
 
 
-def _position(session: Session, percent: int) -> Iterator[str]:
+def _position(session: DebugSession, percent: int) -> Iterator[str]:
     when = change_events(session, session.events.now._replace(position=percent))
     yield "%d%% of the buffer is filled after the trigger%s" % (percent, when)
 
 
-def _show_trigger(session: Session) -> Iterator[str]:
+def _show_trigger(session: DebugSession) -> Iterator[str]:
     events = session.events.now
     found = [each for each in events.reactions if each.action == "trigger"]
     yield "%d%% of the buffer is filled after the trigger" % events.position

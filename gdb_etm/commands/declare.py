@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, 
 from gdb_etm.commands.pages import page_of
 
 if TYPE_CHECKING:
-    from gdb_etm.session.session import Session
+    from gdb_etm.session.session import DebugSession
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Argument(Generic[T]):
     # Values offered by completion; others may be right too.
     choices: Tuple[str, ...] = ()
     # Finds more values to offer: from the session, the words before and the word that is being completed.
-    suggest: Optional[Callable[["Session", List[str], str], Iterable[str]]] = None
+    suggest: Optional[Callable[["DebugSession", List[str], str], Iterable[str]]] = None
     completion: Completion = Completion.NOTHING
     required: bool = False
     # Whether it may be given more than once (options) or takes all words left (by position).
@@ -87,7 +87,7 @@ class Command:
     # One line that ends in a full stop.
     summary: str
     # Does it and gives the lines to print; raises EtmError.
-    run: Callable[["Session", Values], Iterable[str]]
+    run: Callable[["DebugSession", Values], Iterable[str]]
     # Paragraphs of help after the summary.
     details: str = ""
     arguments: Tuple[Argument[Any], ...] = ()

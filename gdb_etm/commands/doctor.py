@@ -8,14 +8,14 @@ from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.overview import standing
 from gdb_etm.commands.parse import on
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.doctor import CheckRow, conclusion, verdict_lines
 
 if TYPE_CHECKING:
     # At run time only when the command is used: the rooms behind them take a while to import.
     from gdb_etm.session.captures import Record
     from gdb_etm.session.connection import Live
-    from gdb_etm.traceunit.doctor.findings import Finding
+    from gdb_etm.traceunit.doctor.findings import DoctorFinding
 
 FIX = Argument("--fix", on, "set right what can be set right from here, and say what", flag=True)
 
@@ -25,7 +25,7 @@ _DEBUG_POWER, _SYSTEM_POWER = 1 << 29, 1 << 31
 _GREEDY = 0.5
 
 
-def run_doctor(session: Session, values: Values) -> Iterator[str]:
+def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
     """Check the path from the processor to the buffer, and mend it if asked to."""
     live = session.connected()
     if session.debugger.is_running():
@@ -45,14 +45,14 @@ def run_doctor(session: Session, values: Values) -> Iterator[str]:
 
 
 class _Doctor:
-    def __init__(self, session: Session, live: Live) -> None:
+    def __init__(self, session: DebugSession, live: Live) -> None:
         self._session = session
         self._live = live
         self.lost: Optional[AccessError] = None
 
-    def findings(self) -> List[Finding]:
+    def findings(self) -> List[DoctorFinding]:
         """Look at everything that can be reached."""
-        found: List[Finding] = []
+        found: List[DoctorFinding] = []
         try:
             found.extend(self._findings(found))
         except AccessError as error:
@@ -62,7 +62,7 @@ class _Doctor:
             self.lost = error if error.kind == "lost" else None
         return found
 
-    def _findings(self, so_far: List[Finding]) -> Iterable[Finding]:
+    def _findings(self, so_far: List[DoctorFinding]) -> Iterable[DoctorFinding]:
         from gdb_etm.traceunit.doctor.examine import examine
         from gdb_etm.traceunit.doctor.findings import Mend, Verdict, bad
         from gdb_etm.traceunit.doctor.unit import Circumstances
@@ -130,7 +130,7 @@ class _Doctor:
         return record.is_decoded and not len(self._session.decode(record).history)
 
 
-def _debug_power(live: Live) -> Finding:
+def _debug_power(live: Live) -> DoctorFinding:
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok, unknown
 
     subject = "debug power"
@@ -144,7 +144,7 @@ def _debug_power(live: Live) -> Finding:
     return ok(subject, quoted + system)
 
 
-def _vendor(live: Live) -> Iterator[Finding]:
+def _vendor(live: Live) -> Iterator[DoctorFinding]:
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
 
     for state in live.vendor_states():
@@ -157,7 +157,7 @@ def _vendor(live: Live) -> Iterator[Finding]:
             yield bad("vendor enable", "%s (%s)" % (wanted, enable.why) if enable.why else wanted, mend=Mend.VENDOR)
 
 
-def _components(live: Live) -> Finding:
+def _components(live: Live) -> DoctorFinding:
     from gdb_etm.traceunit.doctor.examine import NO_ANSWER
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
 
@@ -173,7 +173,7 @@ def _components(live: Live) -> Finding:
     return ok(subject, "; ".join(words))
 
 
-def _shares(record: Record) -> Iterator[Finding]:
+def _shares(record: Record) -> Iterator[DoctorFinding]:
     from gdb_etm.framing.formatter import deframe
     from gdb_etm.history.build import streams
     from gdb_etm.traceunit.doctor.findings import START, bad, ok
@@ -203,7 +203,7 @@ def _ids(found: Dict[int, int], size: int) -> str:
     return ", ".join(shares) + " of %d bytes" % size if shares else "%d bytes, but of no source" % size
 
 
-def _row(finding: Finding) -> CheckRow:
+def _row(finding: DoctorFinding) -> CheckRow:
     return CheckRow(finding.verdict.value, finding.subject, finding.proof, finding.advice)
 
 

@@ -7,10 +7,10 @@ from typing import Iterable, Iterator
 from gdb_etm.errors import EtmError
 from gdb_etm.program.image import Program
 from gdb_etm.program.points import doubt_of
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
-def point_notes(session: Session, addresses: Iterable[int]) -> Iterator[str]:
+def point_notes(session: DebugSession, addresses: Iterable[int]) -> Iterator[str]:
     """Say of which addresses an instruction may be missed; of a Cortex-M only, whose code is all T32."""
     trace = session.live.trace if session.live is not None else None
     if trace is None or not trace.core.type.startswith("Cortex-M"):

@@ -11,7 +11,7 @@ from gdb_etm.commands.reprogram import carry_over, planned
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.filters import CONTEXT, DATA_PLACES, KINDS, LEVEL, PLACES, STATES, Filter
 from gdb_etm.session.numbers import count
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.filters import FilterRow, filter_lines, place_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _MEANING = {
 }
 
 
-def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _suggested(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     kind = before[0] if before else ""
     if kind in STATES:
         return STATES[kind]
@@ -53,7 +53,7 @@ WORDS = Argument(
 )
 
 
-def run_filter(session: Session, values: Values) -> Iterable[str]:
+def run_filter(session: DebugSession, values: Values) -> Iterable[str]:
     """Add, list or delete filters."""
     verb, text = values.get(VERB) or "list", " ".join(values.all(WORDS))
     if verb == "list":
@@ -64,7 +64,7 @@ def run_filter(session: Session, values: Values) -> Iterable[str]:
     return _add(session, verb, text)
 
 
-def _add(session: Session, kind: str, text: str) -> Iterator[str]:
+def _add(session: DebugSession, kind: str, text: str) -> Iterator[str]:
     if not text:
         raise CommandError("etm filter %s needs %s" % (kind, _needed(kind)))
     made = session.filters.made(kind, text, session.locations)
@@ -79,7 +79,7 @@ def _add(session: Session, kind: str, text: str) -> Iterator[str]:
     yield from point_notes(session, made.points)
 
 
-def _delete(session: Session, text: str) -> Iterator[str]:
+def _delete(session: DebugSession, text: str) -> Iterator[str]:
     if not text:
         raise CommandError("etm filter delete needs a number or all")
     filters = session.filters.filters
@@ -92,7 +92,7 @@ def _delete(session: Session, text: str) -> Iterator[str]:
     yield "deleted %s%s" % (", ".join("filter %d (%s)" % (each.number, each) for each in gone), _change(session, left))
 
 
-def _list(session: Session) -> Iterator[str]:
+def _list(session: DebugSession) -> Iterator[str]:
     filters = session.filters.filters
     if not filters:
         yield _NONE
@@ -128,7 +128,7 @@ def _needed(kind: str) -> str:
     return words.get(kind, "a location: a function, FILE:LINE, *ADDRESS or FIRST-LAST")
 
 
-def _change(session: Session, filters: Sequence[Filter]) -> str:
+def _change(session: DebugSession, filters: Sequence[Filter]) -> str:
     # The unit is asked first, so that what does not fit changes nothing.
     return carry_over(session, session.filters.keep(filters))
 

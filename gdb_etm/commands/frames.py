@@ -9,7 +9,7 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.evaluation import arguments, moment
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import walk
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 
 LIMIT = Argument("COUNT", count, "only the innermost COUNT frames")
@@ -18,12 +18,12 @@ LEVELS = Argument("COUNT", count, "how many frames; 1 when absent")
 _LISTED = 10
 
 
-def run_where(session: Session, values: Values) -> Iterable[str]:
+def run_where(session: DebugSession, values: Values) -> Iterable[str]:
     """Say where the cursor is."""
     return walk(session).where()
 
 
-def run_backtrace(session: Session, values: Values) -> Iterable[str]:
+def run_backtrace(session: DebugSession, values: Values) -> Iterable[str]:
     """Print the stack."""
     walked = walk(session)
     found, news = _arguments(session)
@@ -31,7 +31,7 @@ def run_backtrace(session: Session, values: Values) -> Iterable[str]:
     yield from walked.backtrace(values.get(LIMIT), found)
 
 
-def _arguments(session: Session) -> Tuple[List[Arguments], List[str]]:
+def _arguments(session: DebugSession) -> Tuple[List[Arguments], List[str]]:
     # The call stack does not depend on what is worked out; who ended that before gets it without arguments.
     decoded = session.decode(session.look())
     if decoded.recovered is not None and decoded.recovered.is_refused:
@@ -43,13 +43,13 @@ def _arguments(session: Session) -> Tuple[List[Arguments], List[str]]:
         return [], []
 
 
-def run_list(session: Session, values: Values) -> Iterable[str]:
+def run_list(session: DebugSession, values: Values) -> Iterable[str]:
     """Print source lines."""
     return walk(session).source(_LISTED)
 
 
-def _select(by: int) -> Callable[[Session, Values], Iterable[str]]:
-    def run(session: Session, values: Values) -> Iterable[str]:
+def _select(by: int) -> Callable[[DebugSession, Values], Iterable[str]]:
+    def run(session: DebugSession, values: Values) -> Iterable[str]:
         walked = walk(session)
         times = values.get(LEVELS)
         level = walked.cursor.selected + by * (1 if times is None else times)

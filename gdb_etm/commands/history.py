@@ -7,8 +7,8 @@ from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple, Union
 from gdb_etm.capture import BufferEnd
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.history.calls import Break, Entry, Interrupt, Segment
-from gdb_etm.history.clock import Time, Timed
-from gdb_etm.history.store import Instruction, Span
+from gdb_etm.history.clock import Timed, TraceTime
+from gdb_etm.history.store import Span, TracedInstruction
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Gap, GapReason, Timestamp, TraceEvent, Transfer
 from gdb_etm.protocols.registry import LANGUAGES
@@ -16,15 +16,15 @@ from gdb_etm.session.captures import Decoded
 from gdb_etm.session.debugger import Debugger, SourceLine
 from gdb_etm.session.disassembler import ItBlocks, symbol_text
 from gdb_etm.session.numbers import count
-from gdb_etm.session.ranges import Window, check, window
-from gdb_etm.session.session import Session
+from gdb_etm.session.ranges import NumberRange, check, window
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import (
-    DataTrace,
     EventRow,
     InstructionRow,
     Row,
     SourceRow,
+    TracedData,
     TransferRow,
     instruction_lines,
 )
@@ -46,7 +46,7 @@ _LONGEST_IT_BLOCK = 4
 _BATCH = 1000
 
 
-def run_history(session: Session, values: Values) -> Iterable[str]:
+def run_history(session: DebugSession, values: Values) -> Iterable[str]:
     """List executed instructions."""
     decoded = session.decode(session.look(), values.get(TRACE_ID))
     text = " ".join(values.all(RANGE))
@@ -73,7 +73,7 @@ def run_history(session: Session, values: Values) -> Iterable[str]:
 def history_rows(
     debugger: Debugger,
     decoded: Decoded,
-    shown: Window,
+    shown: NumberRange,
     modifiers: str,
     no_leading: bool = False,
     no_trailing: bool = False,
@@ -86,13 +86,13 @@ def history_rows(
     """
     write = _RowWriter(debugger, decoded, modifiers)
     for before in decoded.history.walk(max(1, shown.first - _LONGEST_IT_BLOCK), shown.first - 1):
-        if isinstance(before, Instruction):
+        if isinstance(before, TracedInstruction):
             write.pass_over(before)
     last = shown.first - 1
     if shown.first == 1:
         yield decoded.history.end_reason
     for item, time in _timed(decoded, shown, modifiers):
-        if not isinstance(item, Instruction):
+        if not isinstance(item, TracedInstruction):
             leading = last < shown.first and shown.first > 1 and no_leading
             trailing = last >= shown.last and no_trailing
             starts = last == 0 and item is not None and is_start(decoded, item)
@@ -103,8 +103,8 @@ def history_rows(
         yield from write.instruction(item, time)
 
 
-def _timed(decoded: Decoded, shown: Window, modifiers: str) -> Iterator[Timed]:
-    items: Iterator[Union[Instruction, Event]] = decoded.history.walk(shown.first, shown.last)
+def _timed(decoded: Decoded, shown: NumberRange, modifiers: str) -> Iterator[Timed]:
+    items: Iterator[Union[TracedInstruction, Event]] = decoded.history.walk(shown.first, shown.last)
     if "d" not in modifiers:
         items = (item for item in items if not isinstance(item, DataGap))
     if "t" in modifiers:
@@ -127,11 +127,11 @@ class _RowWriter:
         self._marks = dict(decoded.history.source.marks)
         self._traced = _traced(decoded)
 
-    def pass_over(self, item: Instruction) -> None:
+    def pass_over(self, item: TracedInstruction) -> None:
         """Take note of an instruction that is not shown."""
         self._blocks.before(item.address, self._decoded.program.read(item.address, item.size), item.isa)
 
-    def instruction(self, item: Instruction, time: Optional[Time]) -> Iterator[Row]:
+    def instruction(self, item: TracedInstruction, time: Optional[TraceTime]) -> Iterator[Row]:
         if self._source:
             line = self._debugger.line_at(item.address)
             if line is not None and line != self._before:
@@ -151,7 +151,7 @@ class _RowWriter:
             "condition failed" if self._decoded.history.outcome(item.number) is False else "",
         )
 
-    def event(self, event: Optional[Event], time: Optional[Time]) -> Row:
+    def event(self, event: Optional[Event], time: Optional[TraceTime]) -> Row:
         found = self._decoded.history.event_transfers(event) if self._data and event is not None else ()
         words = self._marks.get(event.number, "") if isinstance(event, TraceEvent) else ""
         return EventRow(event, time, self._transfers(found), words)
@@ -169,7 +169,7 @@ def is_start(decoded: Decoded, event: Event) -> bool:
     return started and isinstance(event, Gap) and event.reason is GapReason.TRACE_ON
 
 
-def run_functions(session: Session, values: Values) -> Iterable[str]:
+def run_functions(session: DebugSession, values: Values) -> Iterable[str]:
     """List function segments, exceptions and gaps."""
     decoded = session.decode(session.look(), values.get(TRACE_ID))
     calls = decoded.calls(session.debugger.function_at)
@@ -199,7 +199,7 @@ def run_functions(session: Session, values: Values) -> Iterable[str]:
     decoded.functions_shown = shown
 
 
-def _whose(session: Session, values: Values, decoded: Decoded, before: Optional[Window]) -> Iterator[str]:
+def _whose(session: DebugSession, values: Values, decoded: Decoded, before: Optional[NumberRange]) -> Iterator[str]:
     # At the first look, where several cores were traced and the user did not say which.
     words = session.look().whose(decoded) if before is None and values.get(TRACE_ID) is None else ""
     if words:
@@ -214,7 +214,7 @@ def _doubts(decoded: Decoded, consequence: str) -> Iterator[str]:
         yield "the code was not compared with the target's: %s" % decoded.doubt.unread
 
 
-def _other_names(session: Session, decoded: Decoded) -> Iterator[str]:
+def _other_names(session: DebugSession, decoded: Decoded) -> Iterator[str]:
     # A capture keeps the program that it was taken with, but names are the debugger's.
     now = Program(session.images())
     if now.pieces and not decoded.is_of(now):
@@ -232,9 +232,9 @@ def _absent(decoded: Decoded, modifiers: str) -> Iterator[str]:
         yield '%s of loads and stores are not traced; "etm start --data both" traces them' % what
 
 
-def _traced(decoded: Decoded) -> DataTrace:
+def _traced(decoded: Decoded) -> TracedData:
     language = LANGUAGES[decoded.history.source.protocol]
-    return DataTrace(*language.transfers(language.config(decoded.history.source)))
+    return TracedData(*language.transfers(language.config(decoded.history.source)))
 
 
 def _events_alone(debugger: Debugger, decoded: Decoded, limit: Optional[int]) -> Iterator[str]:
@@ -294,7 +294,7 @@ def _is_next(text: str) -> bool:
     return text.strip() in ("", "+")
 
 
-def _limit(session: Session, name: str) -> Optional[int]:
+def _limit(session: DebugSession, name: str) -> Optional[int]:
     value = session.settings.get(name, "10")
     return None if value == "unlimited" else int(value)
 

@@ -11,7 +11,7 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.event_words import ACTIONS, CODE, EVENTS
 from gdb_etm.session.events import Reaction
 from gdb_etm.session.numbers import count
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.events import Accessed, Committed, Event, Executed, ExecutedIn, members
 from gdb_etm.views.events import EventLine, event_lines
 from gdb_etm.views.filters import place_text
@@ -23,7 +23,7 @@ _NONE = 'no events; "etm on exec FUNCTION do mark" makes one'
 _USAGE = "EVENT do ACTION, list, or delete N"
 
 
-def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _suggested(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     last = before[-1] if before else ""
     if before[:1] == ["delete"]:
         return ["all", *(str(each.number) for each in session.events.now.reactions)]
@@ -45,7 +45,7 @@ def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
 WORDS = Argument("WORDS", str, _USAGE, many=True, suggest=_suggested)
 
 
-def run_on(session: Session, values: Values) -> Iterable[str]:
+def run_on(session: DebugSession, values: Values) -> Iterable[str]:
     """Add, list or delete rules."""
     words = values.all(WORDS) or ["list"]
     if words == ["list"]:
@@ -56,7 +56,7 @@ def run_on(session: Session, values: Values) -> Iterable[str]:
     return _add(session, words)
 
 
-def _add(session: Session, words: Sequence[str]) -> Iterator[str]:
+def _add(session: DebugSession, words: Sequence[str]) -> Iterator[str]:
     if "do" not in words:
         raise CommandError('"do ACTION" is missing; the actions are: %s' % ", ".join(ACTIONS))
     at = words.index("do")
@@ -68,7 +68,7 @@ def _add(session: Session, words: Sequence[str]) -> Iterator[str]:
     yield from point_notes(session, [first for first, last in _places(made.when) if first == last])
 
 
-def _delete(session: Session, words: Sequence[str]) -> Iterator[str]:
+def _delete(session: DebugSession, words: Sequence[str]) -> Iterator[str]:
     if not words:
         raise CommandError('etm on delete needs a number or "all"; "etm on list" shows them')
     before = session.events.now
@@ -82,7 +82,7 @@ def _delete(session: Session, words: Sequence[str]) -> Iterator[str]:
     yield "deleted %s%s" % (", ".join("event %d (%s)" % (each.number, each) for each in gone), when)
 
 
-def _list(session: Session) -> Iterator[str]:
+def _list(session: DebugSession) -> Iterator[str]:
     if not session.events.now.reactions:
         yield _NONE
         return

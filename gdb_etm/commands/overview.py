@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, Sequence
 
 from gdb_etm.commands.declare import Command
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 INTRODUCTION = """Arm trace: what really ran, from the chip's own trace buffer.
 
@@ -19,7 +19,7 @@ Usual steps:
 The guide: "gdb-etm guide" in a shell."""
 
 
-def overview(session: Session, commands: Sequence[Command]) -> Iterator[str]:
+def overview(session: DebugSession, commands: Sequence[Command]) -> Iterator[str]:
     """Say how things stand, and list the commands with their summaries."""
     yield standing(session)
     yield ""
@@ -30,7 +30,7 @@ def overview(session: Session, commands: Sequence[Command]) -> Iterator[str]:
     yield '"help etm COMMAND" tells more about each; "gdb-etm guide" in a shell prints the guide.'
 
 
-def standing(session: Session) -> str:
+def standing(session: DebugSession) -> str:
     """Say in one line whether there is a connection, tracing and a capture."""
     if session.live is None:
         words = "Not connected"

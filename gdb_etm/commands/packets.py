@@ -8,7 +8,7 @@ from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.history import RANGE
 from gdb_etm.session.numbers import count
 from gdb_etm.session.ranges import window
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.packets import packet_lines
 
 TRACE_ID = Argument("--id", count, "only the stream with this trace ID, numbered by itself", "ID")
@@ -16,7 +16,7 @@ TRACE_ID = Argument("--id", count, "only the stream with this trace ID, numbered
 _SHOWN = 10
 
 
-def run_packets(session: Session, values: Values) -> Iterable[str]:
+def run_packets(session: DebugSession, values: Values) -> Iterable[str]:
     """List packets."""
     packets = session.look().packets(values.get(TRACE_ID))
     shown = window(" ".join(values.all(RANGE)), len(packets), _SHOWN, packets.shown, "packets")

@@ -11,7 +11,7 @@ from gdb_etm.commands.declare import Argument, Command, Completion, Values, usag
 from gdb_etm.errors import CommandError
 
 if TYPE_CHECKING:
-    from gdb_etm.session.session import Session
+    from gdb_etm.session.session import DebugSession
 
 
 _FORMAT = re.compile(r"(-?[0-9]+)?[a-z]*\Z")
@@ -81,7 +81,7 @@ def parse(command: Command, words: Sequence[str]) -> Values:
     return values
 
 
-def complete(session: Session, command: Command, text: str, word: str) -> Tuple[List[str], bool]:
+def complete(session: DebugSession, command: Command, text: str, word: str) -> Tuple[List[str], bool]:
     """Find what may stand at the end of a line.
 
     :param session: What it depends on.

@@ -11,19 +11,19 @@ from gdb_etm.commands.options import OPTIONS, request_of
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.numbers import count
 from gdb_etm.session.planning import options_of
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
     from gdb_etm.registers.page import Register
     from gdb_etm.traceunit.bench import Bench
     from gdb_etm.traceunit.by_hand import ByHand
-    from gdb_etm.traceunit.parts import Part
+    from gdb_etm.traceunit.parts import PathPart
 
 _PREFIXES = ("TRC", "ETM")
 _BESIDE = 'also: %s; "etm reg %s" lists one of them'
 
 
-def run_plan(session: Session, values: Values) -> Iterator[str]:
+def run_plan(session: DebugSession, values: Values) -> Iterator[str]:
     """Print what a start would write; write nothing."""
     from gdb_etm.session.register_lines import plan_lines
 
@@ -34,7 +34,7 @@ def run_plan(session: Session, values: Values) -> Iterator[str]:
         yield "note: " + note
 
 
-def run_diff(session: Session, values: Values) -> Iterable[str]:
+def run_diff(session: DebugSession, values: Values) -> Iterable[str]:
     """Compare a plan with what the registers hold; only read."""
     from gdb_etm.session.register_lines import comparison_lines
     from gdb_etm.traceunit.parts import compare
@@ -45,7 +45,7 @@ def run_diff(session: Session, values: Values) -> Iterable[str]:
     return comparison_lines(compare(_bench(session).plan(options)[1]))
 
 
-def run_reg(session: Session, values: Values) -> Iterator[str]:
+def run_reg(session: DebugSession, values: Values) -> Iterator[str]:
     """List, read or write registers."""
     from gdb_etm.session.register_lines import part_lines, register_lines, written_lines
 
@@ -82,7 +82,7 @@ def run_reg(session: Session, values: Values) -> Iterator[str]:
         yield from written_lines(register, written)
 
 
-def _bench(session: Session) -> Bench:
+def _bench(session: DebugSession) -> Bench:
     from gdb_etm.traceunit.bench import Bench
 
     return Bench(session.connected().session())
@@ -96,7 +96,7 @@ def _forget(by_hand: ByHand, bench: Bench, text: Optional[str]) -> Iterator[str]
     yield 'The next "etm start" writes what is planned to: %s' % ", ".join(names)
 
 
-def _find(bench: Bench, text: str) -> List[Tuple[Part, List[Register]]]:
+def _find(bench: Bench, text: str) -> List[Tuple[PathPart, List[Register]]]:
     """Find registers: ``TRCVICTLR``, ``victlr``, ``ETF.STS``, ``ETF``, ``TRCCNT*``."""
     place, dot, name = text.upper().rpartition(".")
     parts = [part for part in bench.parts if part.name == place] if dot else _unit_first(bench)
@@ -123,11 +123,11 @@ def _find(bench: Bench, text: str) -> List[Tuple[Part, List[Register]]]:
     return matching
 
 
-def _unit_first(bench: Bench) -> List[Part]:
+def _unit_first(bench: Bench) -> List[PathPart]:
     return sorted(bench.parts, key=lambda part: part is not bench.unit)
 
 
-def _near(parts: List[Part], name: str) -> str:
+def _near(parts: List[PathPart], name: str) -> str:
     names = [register.name for part in parts for register in part.page]
     near = get_close_matches(name, names, 3)
     return "; is it %s?" % " or ".join(near) if near else '; "etm reg" lists them'
@@ -159,7 +159,7 @@ def _number(text: str, what: str) -> int:
         raise CommandError("%s: %s" % (what, error))
 
 
-def _suggest_names(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _suggest_names(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     try:
         bench = _bench(session)
     except EtmError:
@@ -173,7 +173,7 @@ def _suggest_names(session: Session, before: List[str], word: str) -> Iterable[s
     return [word + name[len(word) :] for name in names if name.upper().startswith(upper)]
 
 
-def _suggest_fields(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _suggest_fields(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     try:
         bench = _bench(session)
         words = [each for each in before if not each.startswith("/")]

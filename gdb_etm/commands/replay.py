@@ -8,10 +8,10 @@ from typing import AbstractSet, Callable, Iterable, Iterator, List, Optional
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.errors import CommandError
 from gdb_etm.history.cursor import Cursor
-from gdb_etm.history.steps import FrameId, Reason, Steps, Stop
+from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason, Steps
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import walk
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Walk
 
 COUNT = Argument("COUNT", count, "how many times; 1 when absent")
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"(-?)([0-9][0-9,]*)\Z")
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]+)?)%\Z")
 
 # Moves a cursor; is given the addresses of the breakpoints.
-Move = Callable[[Cursor, AbstractSet[int]], Stop]
+Move = Callable[[Cursor, AbstractSet[int]], MoveEnd]
 
 
 def _moved(walked: Walk, move: Move, keeps_frame: bool = True) -> Iterator[str]:
@@ -36,8 +36,8 @@ def _moved(walked: Walk, move: Move, keeps_frame: bool = True) -> Iterator[str]:
     yield from walked.stop(stop, before)
 
 
-def _step(size: Steps, backward: bool) -> Callable[[Session, Values], Iterable[str]]:
-    def run(session: Session, values: Values) -> Iterable[str]:
+def _step(size: Steps, backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
+    def run(session: DebugSession, values: Values) -> Iterable[str]:
         walked = walk(session)
         times = values.get(COUNT)
         wanted = 1 if times is None else times
@@ -60,13 +60,13 @@ def _without_lines(walked: Walk) -> Iterator[str]:
     yield "which has no line number information."
 
 
-def _continue(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
-    def run(session: Session, values: Values) -> Iterable[str]:
+def _continue(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
+    def run(session: DebugSession, values: Values) -> Iterable[str]:
         walked = walk(session)
         cursor = walked.cursor
         stops = frozenset(walked.places.breakpoints())
         times = values.get(COUNT)
-        stop = Stop(cursor.position, Reason.STEPPED)
+        stop = MoveEnd(cursor.position, MoveReason.STEPPED)
         for _ in range(1 if times is None else times):
             before = cursor.position
             stop = cursor.proceed(backward, stops)
@@ -78,8 +78,8 @@ def _continue(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
     return run
 
 
-def _finish(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
-    def run(session: Session, values: Values) -> Iterable[str]:
+def _finish(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
+    def run(session: DebugSession, values: Values) -> Iterable[str]:
         walked = walk(session)
         cursor = walked.cursor
         selected = cursor.selected
@@ -90,7 +90,7 @@ def _finish(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
     return run
 
 
-def run_until(session: Session, values: Values) -> Iterable[str]:
+def run_until(session: DebugSession, values: Values) -> Iterable[str]:
     """Run to a location or past the current line."""
     walked = walk(session)
     text = " ".join(values.all(WHERE))
@@ -100,14 +100,14 @@ def run_until(session: Session, values: Values) -> Iterable[str]:
     return _moved(walked, lambda cursor, stops: cursor.advance(addresses, stops, True), False)
 
 
-def run_advance(session: Session, values: Values) -> Iterable[str]:
+def run_advance(session: DebugSession, values: Values) -> Iterable[str]:
     """Run to a location."""
     walked = walk(session)
     addresses = walked.locate(" ".join(values.all(LOCATION)))
     return _moved(walked, lambda cursor, stops: cursor.advance(addresses, stops), False)
 
 
-def run_goto(session: Session, values: Values) -> Iterable[str]:
+def run_goto(session: DebugSession, values: Values) -> Iterable[str]:
     """Go somewhere."""
     walked = walk(session)
     text = " ".join(values.all(PLACE))
@@ -165,8 +165,8 @@ def place_number(walked: Walk, text: str) -> Optional[int]:
     return number
 
 
-def _search(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
-    def run(session: Session, values: Values) -> Iterable[str]:
+def _search(backward: bool) -> Callable[[DebugSession, Values], Iterable[str]]:
+    def run(session: DebugSession, values: Values) -> Iterable[str]:
         walked = walk(session)
         text = " ".join(values.all(LOCATION))
         addresses = walked.locate(text)
@@ -180,7 +180,7 @@ def _search(backward: bool) -> Callable[[Session, Values], Iterable[str]]:
     return run
 
 
-def run_undo(session: Session, values: Values) -> Iterable[str]:
+def run_undo(session: DebugSession, values: Values) -> Iterable[str]:
     """Take back the last move."""
     walked = walk(session)
     if not walked.cursor.undo():
@@ -189,7 +189,7 @@ def run_undo(session: Session, values: Values) -> Iterable[str]:
     return walked.where()
 
 
-def run_mark(session: Session, values: Values) -> Iterable[str]:
+def run_mark(session: DebugSession, values: Values) -> Iterable[str]:
     """Name the position, or list the names."""
     cursor = walk(session).cursor
     name = values.get(NAME)
@@ -224,7 +224,7 @@ def _one(name: str, summary: str, size: Steps, backward: bool, details: str) -> 
     return Command(name, summary, _step(size, backward), details, (COUNT,), {}, examples)
 
 
-def _run(name: str, summary: str, run: Callable[[Session, Values], Iterable[str]], example: str) -> Command:
+def _run(name: str, summary: str, run: Callable[[DebugSession, Values], Iterable[str]], example: str) -> Command:
     return Command(name, summary, run, examples=((name, example),))
 
 

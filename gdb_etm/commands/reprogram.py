@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Optional
 
 from gdb_etm.errors import EtmError
-from gdb_etm.session.events import Events
+from gdb_etm.session.events import EventSettings
 from gdb_etm.session.planning import options_of
 from gdb_etm.session.request import TraceRequest
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
     from gdb_etm.traceunit.plan import Plan
 
 
-def carry_over(session: Session, undo: Callable[[], None]) -> str:
+def carry_over(session: DebugSession, undo: Callable[[], None]) -> str:
     """Have the trace unit do what the session says now.
 
     :param undo: Puts the session back as it was before; done if the unit cannot.
@@ -39,7 +39,7 @@ def carry_over(session: Session, undo: Callable[[], None]) -> str:
     return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
 
 
-def change_events(session: Session, events: Events) -> str:
+def change_events(session: DebugSession, events: EventSettings) -> str:
     """Have the trace unit do what other rules and counters say.
 
     :returns: From when on it does so, as the end of a sentence.
@@ -53,7 +53,7 @@ def change_events(session: Session, events: Events) -> str:
     return carry_over(session, undo)
 
 
-def planned(session: Session) -> Optional[Plan]:
+def planned(session: DebugSession) -> Optional[Plan]:
     """Plan how the unit would be programmed; None where there is none.
 
     :raises EtmError: It cannot do what the session says.

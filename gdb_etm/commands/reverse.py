@@ -15,7 +15,7 @@ from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.numbers import count
 from gdb_etm.session.programs import named_files
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 SNAPSHOT = Argument("SNAPSHOT", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
 TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snapshot has several", "N")
@@ -27,7 +27,7 @@ _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _LISTENS = re.compile(r"target remote (\S.*)$")
 
 
-def run_replay(session: Session, values: Values) -> Iterator[str]:
+def run_replay(session: DebugSession, values: Values) -> Iterator[str]:
     """Start the process that replays, and connect the debugger to it."""
     snapshot = values.get(SNAPSHOT)
     assert snapshot is not None

@@ -10,7 +10,7 @@ from gdb_etm.commands.options import OPTION_SETTINGS
 from gdb_etm.commands.recovery_settings import RECOVERY_SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.session.numbers import count
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import align
 
 SETTINGS: Tuple[Setting, ...] = (
@@ -73,7 +73,7 @@ def checked(setting: Setting, text: str) -> str:
     return "unlimited" if text == "unlimited" or not count(text) else str(count(text))
 
 
-def value_of(session: Session, setting: Setting) -> str:
+def value_of(session: DebugSession, setting: Setting) -> str:
     """Give what a setting is."""
     return session.settings.get(setting.name, setting.default)
 
@@ -86,7 +86,7 @@ def _named(name: str) -> Setting:
     return SETTINGS[names.index(name)]
 
 
-def _suggested(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _suggested(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     names = [setting.name for setting in SETTINGS]
     if not before:
         return names
@@ -97,7 +97,7 @@ NAME = Argument("NAME", str, "the setting", suggest=_suggested)
 WORDS = Argument("VALUE", str, "what it is to be", many=True, suggest=_suggested)
 
 
-def run_set(session: Session, values: Values) -> Iterator[str]:
+def run_set(session: DebugSession, values: Values) -> Iterator[str]:
     """Change a setting."""
     name = values.get(NAME)
     if name is None:
@@ -109,7 +109,7 @@ def run_set(session: Session, values: Values) -> Iterator[str]:
     session.change_setting(name, checked(setting, text))
 
 
-def run_show(session: Session, values: Values) -> Iterator[str]:
+def run_show(session: DebugSession, values: Values) -> Iterator[str]:
     """List settings."""
     name = values.get(NAME)
     chosen = SETTINGS if name is None else (_named(name),)

@@ -9,15 +9,15 @@ from gdb_etm.commands.options import OPTIONS, request_of
 from gdb_etm.commands.overview import standing
 from gdb_etm.errors import CommandError
 from gdb_etm.session.planning import start
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
-def run_start(session: Session, values: Values) -> Iterable[str]:
+def run_start(session: DebugSession, values: Values) -> Iterable[str]:
     """Program the unit and enable it."""
     return start(session, request_of(values))
 
 
-def run_stop(session: Session, values: Values) -> Iterator[str]:
+def run_stop(session: DebugSession, values: Values) -> Iterator[str]:
     """Stop, and keep what is in the buffer."""
     live = session.connected()
     if not live.is_tracing:
@@ -32,7 +32,7 @@ def run_stop(session: Session, values: Values) -> Iterator[str]:
     yield "Tracing is off."
 
 
-def run_status(session: Session, values: Values) -> Iterator[str]:
+def run_status(session: DebugSession, values: Values) -> Iterator[str]:
     """Say how things stand."""
     yield standing(session)
     if session.live is not None:

@@ -14,14 +14,14 @@ from gdb_etm.session.evaluation import Moment, marks, moment, printed
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import named
 from gdb_etm.session.register_names import CORE, register_name
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import align
 from gdb_etm.views.values import RegisterRow, register_cells
 
 AT = Argument("--at", count, "before this instruction instead of at the position", "N")
 
 
-def moment_of(session: Session, values: Values, needs_position: bool = True) -> Moment:
+def moment_of(session: DebugSession, values: Values, needs_position: bool = True) -> Moment:
     """Give the moment that a command is about: where the cursor is, or what ``--at`` says.
 
     :raises CommandError: There is none.
@@ -29,7 +29,7 @@ def moment_of(session: Session, values: Values, needs_position: bool = True) -> 
     return moment(session, values.get(AT), values.get(TRACE_ID), needs_position)
 
 
-def _expressions(session: Session, before: List[str], word: str) -> Iterable[str]:
+def _expressions(session: DebugSession, before: List[str], word: str) -> Iterable[str]:
     return session.places.expressions(word) if session.places is not None else ()
 
 
@@ -41,7 +41,7 @@ _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 _TOPICS = ("registers", "locals", "args")
 
 
-def run_print(session: Session, values: Values) -> Iterator[str]:
+def run_print(session: DebugSession, values: Values) -> Iterator[str]:
     """Print an expression."""
     text = values.get(EXPRESSION) or ""
     at = moment_of(session, values)
@@ -51,7 +51,7 @@ def run_print(session: Session, values: Values) -> Iterator[str]:
         yield "%s = %s" % (text, line) if not index else line
 
 
-def run_x(session: Session, values: Values) -> Iterator[str]:
+def run_x(session: DebugSession, values: Values) -> Iterator[str]:
     """Print memory."""
     at = moment_of(session, values)
     yield from at.news()
@@ -62,7 +62,7 @@ def _format(values: Values) -> str:
     return "/" + values.modifiers if values.modifiers else ""
 
 
-def run_about(session: Session, values: Values) -> Iterator[str]:
+def run_about(session: DebugSession, values: Values) -> Iterator[str]:
     """Describe the trace unit, or what is known at the position."""
     topic = values.get(TOPIC)
     if topic is None:

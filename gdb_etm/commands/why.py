@@ -18,7 +18,7 @@ from gdb_etm.session.evaluation import Moment, printed
 from gdb_etm.session.numbers import count
 from gdb_etm.session.recovered import named
 from gdb_etm.session.register_names import CORE, register_name
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import align, end_text, exception_text, plural
 from gdb_etm.views.values import flags_text, mark, partial_text, value_text
 
@@ -39,7 +39,7 @@ _WORD = 4
 _Item = TypeVar("_Item")
 
 
-def run_why(session: Session, values: Values) -> Iterator[str]:
+def run_why(session: DebugSession, values: Values) -> Iterator[str]:
     """Tell the facts behind a register's value."""
     session.look()
     first, second = values.get(NUMBER), values.get(REGISTER)
@@ -110,7 +110,7 @@ def _numbered(number: int) -> str:
     return "#{:,}".format(number)
 
 
-def run_writes(session: Session, values: Values) -> Iterator[str]:
+def run_writes(session: DebugSession, values: Values) -> Iterator[str]:
     """List the stores that wrote an object."""
     text = values.get(EXPRESSION) or ""
     at = moment_of(session, values, needs_position=False)
@@ -154,7 +154,7 @@ def _cut(at: Moment, first: int) -> str:
     return '"set etm history-size" sets how many stores are listed'
 
 
-def _first(session: Session, items: Sequence[_Item]) -> Sequence[_Item]:
+def _first(session: DebugSession, items: Sequence[_Item]) -> Sequence[_Item]:
     limit = session.settings.get("history-size", "10")
     return items if limit == "unlimited" else items[: int(limit)]
 

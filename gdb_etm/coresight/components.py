@@ -24,7 +24,7 @@ _ROM_TABLE_ARCHID = 0x0AF7
 _DEVTYPE_ETM = 0x13
 
 
-class Kind(Enum):
+class ComponentKind(Enum):
     """What a component is to a trace session; the value is for people."""
 
     ROM_TABLE = "ROM table"
@@ -73,7 +73,7 @@ class Component(NamedTuple):
     # Of its 4 KiB block.
     address: int
     identity: Identity
-    kind: Kind
+    kind: ComponentKind
     # For people, such as ``"ETMv4"`` or ``"ETF"``.
     name: str
     # Address of the ROM table that lists it; 0 for the first table.
@@ -86,56 +86,56 @@ class Component(NamedTuple):
 
 
 # Architecture (DEVARCH.ARCHID, architect Arm): the same whoever made the component.
-_BY_ARCHITECTURE: Dict[int, Tuple[Kind, str]] = {
-    0x4A13: (Kind.ETMV4, "ETMv4"),
-    0x5A13: (Kind.ETE, "ETE"),
-    0x1A01: (Kind.ITM, "ITM"),
-    0x1A02: (Kind.DWT, "DWT"),
-    0x1A03: (Kind.BREAKPOINTS, "FPB"),
-    0x2A04: (Kind.SCS, "SCS"),
-    0x1A14: (Kind.CTI, "CTI"),
-    0x0A31: (Kind.MTB, "MTB"),
-    0x0A63: (Kind.STM, "STM"),
-    0x0A06: (Kind.PMU, "PMU"),
-    0x2A16: (Kind.PMU, "PMU"),
-    0x6A15: (Kind.CPU_DEBUG, "processor debug"),
-    0x7A15: (Kind.CPU_DEBUG, "processor debug"),
-    0x8A15: (Kind.CPU_DEBUG, "processor debug"),
-    0x9A15: (Kind.CPU_DEBUG, "processor debug"),
-    _ROM_TABLE_ARCHID: (Kind.ROM_TABLE, "ROM table"),
+_BY_ARCHITECTURE: Dict[int, Tuple[ComponentKind, str]] = {
+    0x4A13: (ComponentKind.ETMV4, "ETMv4"),
+    0x5A13: (ComponentKind.ETE, "ETE"),
+    0x1A01: (ComponentKind.ITM, "ITM"),
+    0x1A02: (ComponentKind.DWT, "DWT"),
+    0x1A03: (ComponentKind.BREAKPOINTS, "FPB"),
+    0x2A04: (ComponentKind.SCS, "SCS"),
+    0x1A14: (ComponentKind.CTI, "CTI"),
+    0x0A31: (ComponentKind.MTB, "MTB"),
+    0x0A63: (ComponentKind.STM, "STM"),
+    0x0A06: (ComponentKind.PMU, "PMU"),
+    0x2A16: (ComponentKind.PMU, "PMU"),
+    0x6A15: (ComponentKind.CPU_DEBUG, "processor debug"),
+    0x7A15: (ComponentKind.CPU_DEBUG, "processor debug"),
+    0x8A15: (ComponentKind.CPU_DEBUG, "processor debug"),
+    0x9A15: (ComponentKind.CPU_DEBUG, "processor debug"),
+    _ROM_TABLE_ARCHID: (ComponentKind.ROM_TABLE, "ROM table"),
 }
 
 # (designer, part, DEVTYPE); DEVTYPE None: any.  One part may be several components (0xD21 is all of a Cortex-M33).
-_BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[Kind, str]] = {
-    (ARM, 0x906, None): (Kind.CTI, "CTI"),
-    (ARM, 0x907, None): (Kind.ETB, "ETB"),
-    (ARM, 0x908, None): (Kind.FUNNEL, "funnel"),
-    (ARM, 0x909, None): (Kind.REPLICATOR, "replicator"),
-    (ARM, 0x912, None): (Kind.TPIU, "TPIU"),
-    (ARM, 0x913, None): (Kind.ITM, "ITM"),
-    (ARM, 0x914, None): (Kind.TPIU, "SWO"),
-    (ARM, 0x921, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x922, None): (Kind.CTI, "CTI"),  # Cortex-A8
-    (ARM, 0x923, None): (Kind.TPIU, "TPIU"),  # Cortex-M3
-    (ARM, 0x924, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x925, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x930, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x931, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x950, None): (Kind.PTM, "PTM"),
-    (ARM, 0x955, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x956, None): (Kind.ETMV3, "ETM"),
-    (ARM, 0x95F, None): (Kind.PTM, "PTM"),
-    (ARM, 0x961, None): (Kind.TMC, "TMC"),  # SoC-400: ETB, ETR or ETF, as DEVID says
-    (ARM, 0x962, None): (Kind.STM, "STM"),
-    (ARM, 0x963, None): (Kind.STM, "STM"),
-    (ARM, 0x9A1, None): (Kind.TPIU, "TPIU"),  # Cortex-M4
-    (ARM, 0x9A9, None): (Kind.TPIU, "TPIU"),  # Cortex-M7
-    (ARM, 0x9E7, None): (Kind.TPIU, "TPIU"),  # SoC-600 from here
-    (ARM, 0x9E8, None): (Kind.TMC, "TMC"),
-    (ARM, 0x9E9, None): (Kind.TMC, "TMC"),
-    (ARM, 0x9EA, None): (Kind.TMC, "TMC"),
-    (ARM, 0x9EB, None): (Kind.FUNNEL, "funnel"),
-    (ARM, 0x9EC, None): (Kind.REPLICATOR, "replicator"),
+_BY_PART: Dict[Tuple[int, int, Optional[int]], Tuple[ComponentKind, str]] = {
+    (ARM, 0x906, None): (ComponentKind.CTI, "CTI"),
+    (ARM, 0x907, None): (ComponentKind.ETB, "ETB"),
+    (ARM, 0x908, None): (ComponentKind.FUNNEL, "funnel"),
+    (ARM, 0x909, None): (ComponentKind.REPLICATOR, "replicator"),
+    (ARM, 0x912, None): (ComponentKind.TPIU, "TPIU"),
+    (ARM, 0x913, None): (ComponentKind.ITM, "ITM"),
+    (ARM, 0x914, None): (ComponentKind.TPIU, "SWO"),
+    (ARM, 0x921, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x922, None): (ComponentKind.CTI, "CTI"),  # Cortex-A8
+    (ARM, 0x923, None): (ComponentKind.TPIU, "TPIU"),  # Cortex-M3
+    (ARM, 0x924, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x925, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x930, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x931, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x950, None): (ComponentKind.PTM, "PTM"),
+    (ARM, 0x955, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x956, None): (ComponentKind.ETMV3, "ETM"),
+    (ARM, 0x95F, None): (ComponentKind.PTM, "PTM"),
+    (ARM, 0x961, None): (ComponentKind.TMC, "TMC"),  # SoC-400: ETB, ETR or ETF, as DEVID says
+    (ARM, 0x962, None): (ComponentKind.STM, "STM"),
+    (ARM, 0x963, None): (ComponentKind.STM, "STM"),
+    (ARM, 0x9A1, None): (ComponentKind.TPIU, "TPIU"),  # Cortex-M4
+    (ARM, 0x9A9, None): (ComponentKind.TPIU, "TPIU"),  # Cortex-M7
+    (ARM, 0x9E7, None): (ComponentKind.TPIU, "TPIU"),  # SoC-600 from here
+    (ARM, 0x9E8, None): (ComponentKind.TMC, "TMC"),
+    (ARM, 0x9E9, None): (ComponentKind.TMC, "TMC"),
+    (ARM, 0x9EA, None): (ComponentKind.TMC, "TMC"),
+    (ARM, 0x9EB, None): (ComponentKind.FUNNEL, "funnel"),
+    (ARM, 0x9EC, None): (ComponentKind.REPLICATOR, "replicator"),
 }
 
 # Arm's parts that belong to one kind of processor: its trace unit, and the debug registers of an A or R profile one.
@@ -161,38 +161,38 @@ _PRODUCTS: Dict[int, str] = {
 }
 
 # Armv6-M and Armv7-M private peripherals are of class 0xE, without DEVTYPE and DEVARCH.
-_GENERIC: Dict[int, Tuple[Kind, str]] = {
-    0x000: (Kind.SCS, "SCS"),  # Cortex-M3
-    0x008: (Kind.SCS, "SCS"),  # Cortex-M0, M0+
-    0x00C: (Kind.SCS, "SCS"),  # Cortex-M4, M7
-    0x001: (Kind.ITM, "ITM"),
-    0x002: (Kind.DWT, "DWT"),
-    0x00A: (Kind.DWT, "DWT"),
-    0x003: (Kind.BREAKPOINTS, "FPB"),
-    0x00B: (Kind.BREAKPOINTS, "FPB"),
-    0x00E: (Kind.BREAKPOINTS, "FPB"),
+_GENERIC: Dict[int, Tuple[ComponentKind, str]] = {
+    0x000: (ComponentKind.SCS, "SCS"),  # Cortex-M3
+    0x008: (ComponentKind.SCS, "SCS"),  # Cortex-M0, M0+
+    0x00C: (ComponentKind.SCS, "SCS"),  # Cortex-M4, M7
+    0x001: (ComponentKind.ITM, "ITM"),
+    0x002: (ComponentKind.DWT, "DWT"),
+    0x00A: (ComponentKind.DWT, "DWT"),
+    0x003: (ComponentKind.BREAKPOINTS, "FPB"),
+    0x00B: (ComponentKind.BREAKPOINTS, "FPB"),
+    0x00E: (ComponentKind.BREAKPOINTS, "FPB"),
 }
 
 # DEVTYPE, when nothing above knows the component (B2.3.4).
-_BY_DEVTYPE: Dict[int, Tuple[Kind, str]] = {
-    0x11: (Kind.TPIU, "TPIU"),
-    0x12: (Kind.FUNNEL, "funnel"),
-    _DEVTYPE_ETM: (Kind.ETM, "older ETM or PTM"),
-    0x14: (Kind.CTI, "CTI"),
-    0x15: (Kind.CPU_DEBUG, "processor debug"),
-    0x16: (Kind.PMU, "PMU"),
-    0x21: (Kind.ETB, "ETB"),
-    0x22: (Kind.REPLICATOR, "replicator"),
-    0x31: (Kind.MTB, "MTB"),
-    0x32: (Kind.TMC, "TMC"),
-    0x43: (Kind.ITM, "ITM"),
-    0x63: (Kind.STM, "STM"),
+_BY_DEVTYPE: Dict[int, Tuple[ComponentKind, str]] = {
+    0x11: (ComponentKind.TPIU, "TPIU"),
+    0x12: (ComponentKind.FUNNEL, "funnel"),
+    _DEVTYPE_ETM: (ComponentKind.ETM, "older ETM or PTM"),
+    0x14: (ComponentKind.CTI, "CTI"),
+    0x15: (ComponentKind.CPU_DEBUG, "processor debug"),
+    0x16: (ComponentKind.PMU, "PMU"),
+    0x21: (ComponentKind.ETB, "ETB"),
+    0x22: (ComponentKind.REPLICATOR, "replicator"),
+    0x31: (ComponentKind.MTB, "MTB"),
+    0x32: (ComponentKind.TMC, "TMC"),
+    0x43: (ComponentKind.ITM, "ITM"),
+    0x63: (ComponentKind.STM, "STM"),
 }
 
 _TMC_NAMES = {tmc.CONFIG_ETB: "ETB", tmc.CONFIG_ETR: "ETR", tmc.CONFIG_ETF: "ETF"}
 
 # The kinds that trace a processor's instructions over the trace bus.
-TRACE_UNITS = (Kind.ETMV4, Kind.ETE, Kind.ETMV3, Kind.PTM, Kind.ETM)
+TRACE_UNITS = (ComponentKind.ETMV4, ComponentKind.ETE, ComponentKind.ETMV3, ComponentKind.PTM, ComponentKind.ETM)
 
 
 def read_identity(port: AccessPort, address: int) -> Optional[Identity]:
@@ -228,26 +228,26 @@ def read_identity(port: AccessPort, address: int) -> Optional[Identity]:
     return identity._replace(devtype=devtype & 0xFF, devid=devid, archid=arch["ARCHID"] if arch["PRESENT"] else 0)
 
 
-def classify(identity: Identity) -> Tuple[Kind, str]:
+def classify(identity: Identity) -> Tuple[ComponentKind, str]:
     """Tell what a component is and what to call it."""
     if identity.component_class == CLASS_ROM_TABLE:
-        return Kind.ROM_TABLE, "ROM table"
+        return ComponentKind.ROM_TABLE, "ROM table"
     if identity.component_class == CLASS_GENERIC:
         known = _GENERIC.get(identity.part) if identity.designer in (ARM, ARM_CHINA) else None
-        return known or (Kind.OTHER, "part 0x%03x" % identity.part)
+        return known or (ComponentKind.OTHER, "part 0x%03x" % identity.part)
     found = (
         _BY_ARCHITECTURE.get(identity.archid)
         or _BY_PART.get((identity.designer, identity.part, identity.devtype))
         or _BY_PART.get((identity.designer, identity.part, None))
         or _BY_DEVTYPE.get(identity.devtype)
-        or (Kind.OTHER, "part 0x%03x" % identity.part)
+        or (ComponentKind.OTHER, "part 0x%03x" % identity.part)
     )
-    if found[0] is Kind.TMC:
-        return Kind.TMC, _TMC_NAMES.get(tmc.DEVID.get(identity.devid, "CONFIGTYPE"), "TMC")
+    if found[0] is ComponentKind.TMC:
+        return ComponentKind.TMC, _TMC_NAMES.get(tmc.DEVID.get(identity.devid, "CONFIGTYPE"), "TMC")
     return found
 
 
-def _older_unit(port: AccessPort, address: int) -> Tuple[Kind, str]:
+def _older_unit(port: AccessPort, address: int) -> Tuple[ComponentKind, str]:
     """Tell an ETMv3 from a PTM: both have the same DEVTYPE and no DEVARCH (IHI 0014Q, 3.5, ETMIDR)."""
     try:
         major = etmv3_id.ETMIDR.get(port.read32(address + etmv3_id.ETMIDR.offset), "Major")
@@ -255,7 +255,7 @@ def _older_unit(port: AccessPort, address: int) -> Tuple[Kind, str]:
         if error.kind != "fault":
             raise
         major = 0  # no power, or the OS Lock is set: another time it may tell
-    return {etmv3_id.MAJOR_ETMV3: (Kind.ETMV3, "ETM"), etmv3_id.MAJOR_PFT: (Kind.PTM, "PTM")}.get(
+    return {etmv3_id.MAJOR_ETMV3: (ComponentKind.ETMV3, "ETM"), etmv3_id.MAJOR_PFT: (ComponentKind.PTM, "PTM")}.get(
         major, _BY_DEVTYPE[_DEVTYPE_ETM]
     )
 
@@ -276,7 +276,7 @@ def read_component(port: AccessPort, address: int, table: int) -> Optional[Compo
     if identity is None:
         return None
     kind, name = classify(identity)
-    if kind is Kind.ETM:
+    if kind is ComponentKind.ETM:
         kind, name = _older_unit(port, address)
-    affinity = port.read32(address + coresight.DEVAFF0.offset) if kind in (*TRACE_UNITS, Kind.CPU_DEBUG) else 0
+    affinity = port.read32(address + coresight.DEVAFF0.offset) if kind in (*TRACE_UNITS, ComponentKind.CPU_DEBUG) else 0
     return Component(port, address, identity, kind, name, table, affinity)

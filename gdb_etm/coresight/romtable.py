@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Iterator, List, NamedTuple, Set, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.coresight.components import CLASS_ROM_TABLE, Component, Kind, read_component
+from gdb_etm.coresight.components import CLASS_ROM_TABLE, Component, ComponentKind, read_component
 from gdb_etm.errors import AccessError
 from gdb_etm.registers import coresight
 
@@ -63,7 +63,7 @@ class _Walk:
             component = read_component(port, address, table)
             if component is None:
                 self.notes.append("0x%08x on %s: no component answers; is it powered?" % (address, port.name))
-            elif component.kind is not Kind.ROM_TABLE:
+            elif component.kind is not ComponentKind.ROM_TABLE:
                 self.components.append(component)
             else:
                 for entry in _entries(component):

@@ -11,12 +11,12 @@ from __future__ import annotations
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.coresight.components import TRACE_UNITS, Component, Kind
+from gdb_etm.coresight.components import TRACE_UNITS, Component, ComponentKind
 from gdb_etm.errors import TopologyError
 from gdb_etm.registers import funnel, tmc
 
 
-class Link(NamedTuple):
+class FunnelLink(NamedTuple):
     """A funnel on the path."""
 
     component: Component
@@ -32,7 +32,7 @@ class TracePath(NamedTuple):
     """How trace gets from the processor to the buffer."""
 
     source: Component
-    links: Tuple[Link, ...]
+    links: Tuple[FunnelLink, ...]
     sink: Component
     # The System Control Space of the source's processor, if that is a Cortex-M.
     scs: Optional[Component] = None
@@ -72,11 +72,17 @@ def find_path(
     source = _source(components, core, choice.unit)
     sink = _sink(components, choice.sink)
     links = tuple(
-        Link(component, choice.inputs.get(component.address, _all_inputs(component)))
+        FunnelLink(component, choice.inputs.get(component.address, _all_inputs(component)))
         for component in components
-        if component.kind is Kind.FUNNEL
+        if component.kind is ComponentKind.FUNNEL
     )
-    return TracePath(source, links, sink, _beside(components, source, Kind.SCS), _beside(components, source, Kind.DWT))
+    return TracePath(
+        source,
+        links,
+        sink,
+        _beside(components, source, ComponentKind.SCS),
+        _beside(components, source, ComponentKind.DWT),
+    )
 
 
 def trace_units(components: Sequence[Component]) -> List[Component]:
@@ -89,13 +95,13 @@ def trace_buffers(components: Sequence[Component]) -> List[Component]:
     return [
         component
         for component in components
-        if component.kind is Kind.ETB
-        or component.kind is Kind.TMC
+        if component.kind is ComponentKind.ETB
+        or component.kind is ComponentKind.TMC
         and _tmc_type(component) in (tmc.CONFIG_ETB, tmc.CONFIG_ETF)
     ]
 
 
-def _beside(components: Sequence[Component], source: Component, kind: Kind) -> Optional[Component]:
+def _beside(components: Sequence[Component], source: Component, kind: ComponentKind) -> Optional[Component]:
     """Find a private peripheral of the source's processor."""
     return next(
         (component for component in components if component.kind is kind and component.port.name == source.port.name),
@@ -140,7 +146,7 @@ def _of_core(components: Sequence[Component], units: List[Component], core: Core
 def _sink(components: Sequence[Component], sink: Optional[int]) -> Component:
     sinks = trace_buffers(components)
     if not sinks:
-        etr = next((component for component in components if component.kind is Kind.TMC), None)
+        etr = next((component for component in components if component.kind is ComponentKind.TMC), None)
         if etr is not None:
             raise TopologyError("no trace buffer found: %s needs the target's memory, which is not supported" % (etr,))
         raise TopologyError("no trace buffer (ETB, ETF) found; the chip shows %s" % _listed(components))

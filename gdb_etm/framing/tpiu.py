@@ -24,7 +24,7 @@ _BLOCK = 512
 _TRAILER = 8
 
 
-class Frames:
+class TpiuFrames:
     """The frames of a trace port's stream, one after the other."""
 
     def __init__(self) -> None:
@@ -70,12 +70,12 @@ def with_trailers(offset: int) -> int:
     return offset + offset // (_BLOCK - _TRAILER) * _TRAILER
 
 
-def find_frames(buffer: bytes) -> Frames:
+def find_frames(buffer: bytes) -> TpiuFrames:
     """Take the frames out of a trace port's stream.
 
     :param buffer: The stream; what comes before its first full synchronisation packet cannot be aligned and is dropped.
     """
-    frames = Frames()
+    frames = TpiuFrames()
     at = buffer.find(_FULL)
     if at < 0:
         frames.dropped = len(buffer)

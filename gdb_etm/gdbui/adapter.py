@@ -11,7 +11,7 @@ from gdb_etm.commands.overview import INTRODUCTION, overview
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 _PREFIX = "etm"
 
@@ -23,7 +23,7 @@ class PrefixCommand(gdb.Command):
     :param commands: The commands after it.
     """
 
-    def __init__(self, session: Session, commands: Sequence[Command]) -> None:
+    def __init__(self, session: DebugSession, commands: Sequence[Command]) -> None:
         self.__session = session
         self.__commands = commands
         self.__doc__ = INTRODUCTION
@@ -39,7 +39,7 @@ class PrefixCommand(gdb.Command):
 class _GdbCommand(gdb.Command):
     # One declared command; GDB reads the help from __doc__ when it is made.
 
-    def __init__(self, session: Session, command: Command) -> None:
+    def __init__(self, session: DebugSession, command: Command) -> None:
         self.__session = session
         self.__command = command
         self.__doc__ = help_text(command)
@@ -62,12 +62,12 @@ class _GdbCommand(gdb.Command):
         return [offer[skip:] for offer in offers]
 
 
-def register_command(session: Session, command: Command) -> None:
+def register_command(session: DebugSession, command: Command) -> None:
     """Make a declared command GDB's ``etm NAME``."""
     _GdbCommand(session, command)
 
 
-def register_settings(session: Session, settings: Sequence[Setting]) -> None:
+def register_settings(session: DebugSession, settings: Sequence[Setting]) -> None:
     """Make declared settings GDB's ``set etm NAME`` and ``show etm NAME``."""
     for verb in ("set", "show"):
         _SettingPrefix(verb, settings)
@@ -83,7 +83,7 @@ def register_settings(session: Session, settings: Sequence[Setting]) -> None:
 class _Parameter(gdb.Parameter):
     # What counts is the session's value of it.
 
-    def __init__(self, session: Session, setting: Setting) -> None:
+    def __init__(self, session: DebugSession, setting: Setting) -> None:
         self.set_doc, self.show_doc, self.__doc__ = _setting_docs(setting)
         self.__session = session
         self.__setting = setting
@@ -111,7 +111,7 @@ def _kind(setting: Setting) -> int:
     return int(kind)
 
 
-def _shown(session: Session, setting: Setting) -> object:
+def _shown(session: DebugSession, setting: Setting) -> object:
     # As GDB holds it: of a number, 0 is without a limit.
     value = value_of(session, setting)
     if _kind(setting) != gdb.PARAM_UINTEGER:
@@ -150,7 +150,7 @@ class _SettingPrefix(gdb.Command):
             gdb.execute("show %s %s" % (_PREFIX, setting.name))
 
 
-def _show(session: Session, run: Callable[[], Iterable[str]]) -> None:
+def _show(session: DebugSession, run: Callable[[], Iterable[str]]) -> None:
     # The one place where errors become GDB's: one line, no traceback.
     try:
         session.settle()

@@ -9,10 +9,10 @@ import gdb
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.places import GdbPlaces, publish
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
-class Events:
+class GdbEvents:
     """Connects a session to GDB's events.
 
     GDB tells of a stop after it has printed where; of a connection's end when it has let go of it; of its own
@@ -23,7 +23,7 @@ class Events:
     :param places: The same for walking through a history.
     """
 
-    def __init__(self, session: Session, debugger: GdbDebugger, places: GdbPlaces) -> None:
+    def __init__(self, session: DebugSession, debugger: GdbDebugger, places: GdbPlaces) -> None:
         self._session = session
         self._debugger = debugger
         self._places = places

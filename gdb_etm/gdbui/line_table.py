@@ -11,7 +11,7 @@ import gdb
 _ADDRESSES = ("ADDRESS", "REL-ADDRESS")
 
 
-class Row(NamedTuple):
+class LineTableRow(NamedTuple):
     """One entry."""
 
     address: int
@@ -19,7 +19,7 @@ class Row(NamedTuple):
     is_statement: bool
 
 
-def line_table(base: str) -> List[Row]:
+def line_table(base: str) -> List[LineTableRow]:
     """List the entries of all source files of a name.
 
     :param base: The file's name, without folders.
@@ -31,7 +31,7 @@ def line_table(base: str) -> List[Row]:
     return list(_rows(text))
 
 
-def _rows(text: str) -> Iterator[Row]:
+def _rows(text: str) -> Iterator[LineTableRow]:
     # A cell may be empty, so what belongs to which column is known by where it begins.
     columns: Optional[Dict[str, Tuple[int, Optional[int]]]] = None
     for line in text.splitlines():
@@ -49,9 +49,9 @@ def _columns(header: str) -> Dict[str, Tuple[int, Optional[int]]]:
     return {name.group(): (name.start(), end) for name, end in zip(found, ends)}
 
 
-def _row(cells: Dict[str, str]) -> Optional[Row]:
+def _row(cells: Dict[str, str]) -> Optional[LineTableRow]:
     address = next((cells[name] for name in _ADDRESSES if name in cells), "")
     if not cells.get("LINE", "").isdigit() or not address.startswith("0x"):
         return None  # the end of a sequence has no line
     # GDB 9 and older have no column for it; there every entry is a statement.
-    return Row(int(address, 16), int(cells["LINE"]), cells.get("IS-STMT", "Y") == "Y")
+    return LineTableRow(int(address, 16), int(cells["LINE"]), cells.get("IS-STMT", "Y") == "Y")

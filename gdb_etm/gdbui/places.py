@@ -10,18 +10,18 @@ import gdb
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
-from gdb_etm.gdbui.line_table import Row, line_table
+from gdb_etm.gdbui.line_table import LineTableRow, line_table
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
 from gdb_etm.gdbui.there import full_name
 from gdb_etm.gdbui.version import VERSION
 from gdb_etm.history.frames import Function
-from gdb_etm.history.lines import Inlined, InlinedKey, Line
+from gdb_etm.history.lines import Inlined, InlinedKey, LineEntry
 from gdb_etm.history.reader import Entered
 from gdb_etm.session.debugger import read_source
 from gdb_etm.session.numbers import count
 from gdb_etm.session.past import VARIABLES, walk
 from gdb_etm.session.places import SymbolFile
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
 
@@ -37,9 +37,9 @@ class GdbPlaces:
     def __init__(self, debugger: GdbDebugger) -> None:
         self._debugger = debugger
         self._extents = Extents(debugger)
-        self._lines: Dict[int, Optional[Line]] = {}
+        self._lines: Dict[int, Optional[LineEntry]] = {}
         self._inlined: Dict[int, Sequence[Inlined]] = {}
-        self._rows: Dict[Tuple[str, int], List[Row]] = {}
+        self._rows: Dict[Tuple[str, int], List[LineTableRow]] = {}
         self._shown: Dict[str, str] = {}
 
     @property
@@ -53,7 +53,7 @@ class GdbPlaces:
         self._inlined.clear()
         self._rows.clear()
 
-    def line_at(self, address: int) -> Optional[Line]:
+    def line_at(self, address: int) -> Optional[LineEntry]:
         """Find a line-table entry by ``gdb.find_pc_line``."""
         if address not in self._lines:
             self._lines[address] = self._find_line(address)
@@ -157,7 +157,7 @@ class GdbPlaces:
         except CommandError:
             return []
 
-    def _find_line(self, address: int) -> Optional[Line]:
+    def _find_line(self, address: int) -> Optional[LineEntry]:
         if self._debugger.there.hides(address):
             return self._hidden_line(address)
         found = gdb.find_pc_line(address)
@@ -168,25 +168,25 @@ class GdbPlaces:
         base = os.path.basename(file)
         rows = self._entries(base, found.pc)
         is_statement = any(row.line == found.line and row.is_statement for row in rows) or not rows
-        return Line(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
+        return LineEntry(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
 
-    def _entries(self, base: str, address: int) -> List[Row]:
+    def _entries(self, base: str, address: int) -> List[LineTableRow]:
         # A header's entries come unit by unit, as GDB reads what included it.
         if (base, address) not in self._rows:
-            found: Dict[Tuple[str, int], List[Row]] = {(base, address): []}
+            found: Dict[Tuple[str, int], List[LineTableRow]] = {(base, address): []}
             for row in line_table(base):
                 found.setdefault((base, row.address), []).append(row)
             self._rows.update(found)
         return self._rows[base, address]
 
-    def _hidden_line(self, address: int) -> Optional[Line]:
+    def _hidden_line(self, address: int) -> Optional[LineEntry]:
         entry = self._debugger.there.entry(address)
         if entry is None:
             return None
         table = self._debugger.there.table(entry.line)
         file = table.fullname() if table is not None else full_name(entry.line)
         self._shown[file] = table.filename if table is not None else entry.line.path
-        return Line(file, entry.line.line, *entry[1:])
+        return LineEntry(file, entry.line.line, *entry[1:])
 
     def _instance(self, block: gdb.Block, address: int, before: AbstractSet[InlinedKey]) -> Inlined:
         function, key = block.function, _key(block)
@@ -194,10 +194,10 @@ class GdbPlaces:
         return Inlined(key, function.print_name, call, key not in before or key.entry == address)
 
 
-class Calls(gdb.Function):
+class CallsFunction(gdb.Function):
     """Count the calls of a function in the history: $_etm_calls("NAME")."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: DebugSession) -> None:
         super().__init__("_etm_calls")
         self.__session = session
 
@@ -216,7 +216,7 @@ class Calls(gdb.Function):
         return found
 
 
-def publish(session: Session) -> None:
+def publish(session: DebugSession) -> None:
     """Set the convenience variables after a halt; they are void until its capture is decoded."""
     record = session.current
     try:

@@ -10,32 +10,32 @@ from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.gdbui import debug_adapter
 from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_settings
 from gdb_etm.gdbui.debugger import GdbDebugger
-from gdb_etm.gdbui.events import Events
-from gdb_etm.gdbui.places import Calls, GdbPlaces
+from gdb_etm.gdbui.events import GdbEvents
+from gdb_etm.gdbui.places import CallsFunction, GdbPlaces
 from gdb_etm.gdbui.terminal import Terminal
 from gdb_etm.gdbui.unwinder import register as register_unwinder
 from gdb_etm.session.progress import Meter
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
-_session: Optional[Session] = None
+_session: Optional[DebugSession] = None
 
 
-def start() -> Session:
+def start() -> DebugSession:
     """Register commands, settings and events, unless that was done before, and give what the commands work on."""
     global _session
     if _session is not None:
         return _session
     debugger = GdbDebugger()
-    session = Session(debugger, Meter(Terminal().line()))
+    session = DebugSession(debugger, Meter(Terminal().line()))
     session.places = session.locations = places = GdbPlaces(debugger)
     session.progress = _wait
     PrefixCommand(session, COMMANDS)
     for command in COMMANDS:
         register_command(session, command)
     register_settings(session, SETTINGS)
-    Calls(session)
+    CallsFunction(session)
     register_unwinder(debugger)
-    Events(session, debugger, places).connect()
+    GdbEvents(session, debugger, places).connect()
     debug_adapter.extend()
     _session = session
     return session

@@ -14,10 +14,10 @@ from typing import Any, Callable, Dict, List, Optional, Set, Tuple, TypeVar
 import gdb
 
 from gdb_etm.errors import EtmError
-from gdb_etm.offline.lines import Entry, LineTable, load_lines
+from gdb_etm.offline.lines import ElfLineEntry, LineTable, load_lines
 from gdb_etm.program.dropped import dropped_end
 from gdb_etm.program.elf import open_elf
-from gdb_etm.program.loaded import Loaded, is_name_of
+from gdb_etm.program.loaded import LoadedElf, is_name_of
 from gdb_etm.session.debugger import SourceLine
 
 _Answer = TypeVar("_Answer")
@@ -81,7 +81,7 @@ class There:
         blocks = self.blocks(address)
         return bool(blocks) and bool(blocks[-1].start & 1)  # an assembler's, with the T32 state in it
 
-    def entry(self, address: int) -> Optional[Entry]:
+    def entry(self, address: int) -> Optional[ElfLineEntry]:
         """Find the line-table entry of an address that :meth:`hides` tells of."""
         return self._lines.entry(address) if self._lines is not None else None
 
@@ -134,7 +134,7 @@ def _block_at(address: int) -> Optional[gdb.Block]:
 
 
 def _names_at_zero(elf: Any) -> Set[str]:
-    return set(Loaded(elf).at_zero)
+    return set(LoadedElf(elf).at_zero)
 
 
 def _of_elf(path: str, ask: Callable[[Any], _Answer], otherwise: _Answer) -> _Answer:

@@ -10,9 +10,9 @@ from collections import Counter
 from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.history.build import SourceStream
-from gdb_etm.history.store import History, Span
-from gdb_etm.program.blocks import Blocks, Stop
-from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.history.store import ExecutionHistory, Span
+from gdb_etm.program.blocks import BlockEnd, Blocks
+from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
 # Return addresses that a unit's return stack is taken to hold, by protocol; an ETMv3 has none.
@@ -57,7 +57,7 @@ class StreamBudget(NamedTuple):
         return Share("", sum(share.packets for share in found), sum(share.size for share in found))
 
 
-class Branches(NamedTuple):
+class TakenBranches(NamedTuple):
     """The branches on a path that were taken."""
 
     direct: int
@@ -99,7 +99,7 @@ def spend(stream: SourceStream, advance: Advance) -> StreamBudget:
     return StreamBudget(stream.trace_id, title, len(stream.data), tuple(shares))
 
 
-def count_branches(history: History, depth: int, advance: Advance) -> Branches:
+def count_branches(history: ExecutionHistory, depth: int, advance: Advance) -> TakenBranches:
     """Go along a path with a return stack and count what it would match.
 
     :param depth: Return addresses that the stack holds; 0: there is none.
@@ -124,13 +124,13 @@ def count_branches(history: History, depth: int, advance: Advance) -> Branches:
         advance(executed.instructions)
         if last is None:
             continue
-        direct += last.kind is Kind.DIRECT
-        indirect += last.kind is Kind.INDIRECT
-        pending = last.kind is Kind.INDIRECT
+        direct += last.kind is InstructionKind.DIRECT
+        indirect += last.kind is InstructionKind.INDIRECT
+        pending = last.kind is InstructionKind.INDIRECT
         if last.link and depth:
             stack.append(executed.end)
             del stack[:-depth]
-    return Branches(direct, indirect, matched)
+    return TakenBranches(direct, indirect, matched)
 
 
 class _Ends:
@@ -150,7 +150,7 @@ class _Ends:
         at = executed.start
         while at < executed.end:
             block = self._blocks.at(at, executed.isa)
-            if block.stop is not Stop.BRANCH:
+            if block.stop is not BlockEnd.BRANCH:
                 return None
             if block.end == executed.end:
                 return block.last
@@ -159,7 +159,7 @@ class _Ends:
 
 
 def worths(
-    stream: StreamBudget, history: History, branches: Branches, data: Optional[StreamBudget] = None
+    stream: StreamBudget, history: ExecutionHistory, branches: TakenBranches, data: Optional[StreamBudget] = None
 ) -> List[Worth]:
     """Estimate what options take or save.
 

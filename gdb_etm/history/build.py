@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.capture import BufferFormat, Capture, TraceSource
+from gdb_etm.capture import BufferFormat, RawCapture, TraceSource
 from gdb_etm.errors import CaptureError
 from gdb_etm.framing.formatter import Stream, deframe
 from gdb_etm.framing.tpiu import find_frames, with_trailers, without_trailers
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import DataGap, Gap, GapReason
 from gdb_etm.protocols.garbage import garbage_uncollected
@@ -43,7 +43,7 @@ def _same(position: int) -> int:
     return position
 
 
-def streams(capture: Capture, progress: Optional[Progress] = None) -> List[SourceStream]:
+def streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[SourceStream]:
     """Split a capture by the sources that can be decoded, in the capture's order.
 
     The data stream of a source follows its instruction stream.
@@ -54,7 +54,7 @@ def streams(capture: Capture, progress: Optional[Progress] = None) -> List[Sourc
     return [stream for stream in all_streams(capture, progress) if stream.language is not None]
 
 
-def all_streams(capture: Capture, progress: Optional[Progress] = None) -> List[SourceStream]:
+def all_streams(capture: RawCapture, progress: Optional[Progress] = None) -> List[SourceStream]:
     """Split a capture by trace IDs: those that can be decoded, then the others.
 
     :param progress: Told of the buffer's bytes that were taken out of their frames.
@@ -100,7 +100,7 @@ def _trace_id(source: TraceSource) -> int:
 class _Framed:
     # A buffer of frames taken apart, whatever carried them.
 
-    def __init__(self, capture: Capture, progress: Optional[Progress]) -> None:
+    def __init__(self, capture: RawCapture, progress: Optional[Progress]) -> None:
         port = find_frames(without_trailers(capture.buffer)) if capture.format is BufferFormat.DSTREAM else None
         self._port = port
         frames = deframe(capture.buffer if port is None else bytes(port.data), progress)
@@ -151,7 +151,7 @@ class DecoderCache:
         self._decoders = {key: kept for key, kept in self._decoders.items() if kept is not decoder}
 
 
-class Part(NamedTuple):
+class StreamPart(NamedTuple):
     """What one unit contributed to a capture, with what decoding it takes."""
 
     # The unit's instruction stream.
@@ -173,11 +173,11 @@ class Part(NamedTuple):
 
 
 def parts(
-    capture: Capture,
+    capture: RawCapture,
     program: Optional[Program] = None,
     trace_id: Optional[int] = None,
     progress: Optional[Progress] = None,
-) -> List[Part]:
+) -> List[StreamPart]:
     """Take a capture apart by units.
 
     :param program: The program that ran; None takes each source's own memory images.
@@ -193,11 +193,11 @@ def parts(
             if trace_id in (None, *(one.trace_id for one in (stream, *others))):
                 memory = program if program is not None else Program(stream.source.images)
                 config = LANGUAGES[stream.source.protocol].config(stream.source)
-                found.append(Part(stream, config, memory, others[0] if others else None))
+                found.append(StreamPart(stream, config, memory, others[0] if others else None))
     return found
 
 
-def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = None) -> Recorder:
+def decode_part(part: StreamPart, cache: DecoderCache, progress: Optional[Progress] = None) -> Recorder:
     """Decode one unit's bytes."""
     stream, data = part.stream, part.language.data
     decoder = cache.get(stream.source.protocol, part.config, part.program)
@@ -219,15 +219,17 @@ def decode_part(part: Part, cache: DecoderCache, progress: Optional[Progress] = 
     return recorder
 
 
-def decode_parts(todo: Sequence[Part], cache: DecoderCache, progress: Optional[Progress] = None) -> List[Recorder]:
+def decode_parts(
+    todo: Sequence[StreamPart], cache: DecoderCache, progress: Optional[Progress] = None
+) -> List[Recorder]:
     """Decode every unit's bytes, one after the other."""
     with garbage_uncollected():
         return [decode_part(part, cache, progress) for part in todo]
 
 
 def histories(
-    capture: Capture, todo: Sequence[Part], recorders: Sequence[Recorder], cache: DecoderCache
-) -> Dict[int, History]:
+    capture: RawCapture, todo: Sequence[StreamPart], recorders: Sequence[Recorder], cache: DecoderCache
+) -> Dict[int, ExecutionHistory]:
     """Make histories of what was decoded.
 
     :param todo: The capture's parts.
@@ -238,16 +240,16 @@ def histories(
     found = {}
     for part, recorder in zip(todo, recorders):
         blocks = cache.get(part.stream.source.protocol, part.config, part.program).automaton.blocks
-        found[part.stream.trace_id] = History(recorder, part.stream.source, blocks, capture.end)
+        found[part.stream.trace_id] = ExecutionHistory(recorder, part.stream.source, blocks, capture.end)
     return found
 
 
 def build(
-    capture: Capture,
+    capture: RawCapture,
     program: Optional[Program] = None,
     trace_id: Optional[int] = None,
     cache: Optional[DecoderCache] = None,
-) -> Dict[int, History]:
+) -> Dict[int, ExecutionHistory]:
     """Decode a capture.
 
     :param capture: What was captured.

@@ -10,9 +10,9 @@ from bisect import bisect_left
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Union
 
 from gdb_etm.history.exits import Exit
-from gdb_etm.history.frames import Frame, Function, Stretch, stitch
-from gdb_etm.history.reader import Entered, Reader, Resolver, Row
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.frames import Frame, Function, HistorySegment, stitch
+from gdb_etm.history.reader import Entered, FrameEntry, RangeReader, Resolver
+from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 
 # Instructions between two calls of a progress function.
@@ -78,7 +78,9 @@ class CallHistory:
     :param end: The activation that would execute the next instruction.
     """
 
-    def __init__(self, rows: List[Row], stretches: List[Stretch], instructions: int, calls: int, end: Frame) -> None:
+    def __init__(
+        self, rows: List[FrameEntry], stretches: List[HistorySegment], instructions: int, calls: int, end: Frame
+    ) -> None:
         self._rows = rows
         # The activation that would execute the next instruction, had the history not ended.
         self.end = end
@@ -123,7 +125,7 @@ class CallHistory:
         return Interrupt(self._numbers[at], level, row.event, row.first - 1)
 
 
-def _shifts(rows: List[Row], stretches: List[Stretch]) -> List[int]:
+def _shifts(rows: List[FrameEntry], stretches: List[HistorySegment]) -> List[int]:
     # For each stretch, what makes the outermost entry of its group have level 0.
     base: Dict[int, int] = {}
     for row in rows:
@@ -135,7 +137,7 @@ def _shifts(rows: List[Row], stretches: List[Stretch]) -> List[int]:
 
 
 def call_history(
-    history: History,
+    history: ExecutionHistory,
     resolve: Resolver,
     exits: Callable[[Range], Exit],
     progress: Optional[Callable[[int], None]] = None,
@@ -149,7 +151,7 @@ def call_history(
         the work.
     """
     due = told = 0
-    reader = Reader(history, resolve, exits)
+    reader = RangeReader(history, resolve, exits)
     for item in history.spans(1, len(history)):
         if isinstance(item, Span):
             reader.span(item)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from gdb_etm.history.store import History, Instruction
+from gdb_etm.history.store import ExecutionHistory, TracedInstruction
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -31,7 +31,7 @@ _SPACING = 64
 _TOLD = 1 << 14
 
 
-class Count(NamedTuple):
+class CycleCount(NamedTuple):
     """Processor cycles up to an instruction."""
 
     # Since the count before; None when the unit does not know.
@@ -40,10 +40,10 @@ class Count(NamedTuple):
     total: Optional[int]
 
 
-class Time(NamedTuple):
+class TraceTime(NamedTuple):
     """What the trace says of when something happened."""
 
-    cycles: Optional[Count]
+    cycles: Optional[CycleCount]
     timestamp: Optional[Timestamp]
 
 
@@ -51,8 +51,8 @@ class Timed(NamedTuple):
     """An item of the history with its time."""
 
     # None where the trace tells a time, but not of what.
-    item: Union[Instruction, Event, None]
-    time: Optional[Time]
+    item: Union[TracedInstruction, Event, None]
+    time: Optional[TraceTime]
 
 
 class _Effect(NamedTuple):
@@ -81,7 +81,7 @@ def _effect(events: Iterable[Event]) -> _Effect:
     return _Effect(added, fresh) if (added, fresh) != _NONE else _NONE
 
 
-class Clock:
+class CycleClock:
     """Adds up the cycle counts of a history.
 
     The counts in timestamps are no part of the sum (5.2.14).
@@ -91,7 +91,7 @@ class Clock:
         work.
     """
 
-    def __init__(self, history: History, progress: Optional[Callable[[int], None]] = None) -> None:
+    def __init__(self, history: ExecutionHistory, progress: Optional[Callable[[int], None]] = None) -> None:
         self._history = history
         # Before the first entry of every block of the order, and before the events that it begins with.
         self._totals = array("q")
@@ -137,14 +137,14 @@ class Clock:
                     total = _effect((item,)).on(total)
         return total
 
-    def timed(self, items: Iterable[Union[Instruction, Event]], first: int) -> Iterator[Timed]:
+    def timed(self, items: Iterable[Union[TracedInstruction, Event]], first: int) -> Iterator[Timed]:
         """Put times beside what they belong to.
 
         A cycle count belongs to the last committed P0 element before it, a timestamp to the last P0 element or event
         before it; both may lie before a change of context, but not before a gap.  Counts that belong to the same are
         put together.  Times that belong to what lies before the items are left out.
 
-        :param items: A stretch of the history, as :meth:`~gdb_etm.history.store.History.walk` gives it.
+        :param items: A stretch of the history, as :meth:`~gdb_etm.history.store.ExecutionHistory.walk` gives it.
         :param first: The number of its first instruction.
         """
         total = self._total_after(first - 1)
@@ -153,7 +153,7 @@ class Clock:
             if isinstance(item, Cycles):
                 counted = total is not None and item.cycles is not None
                 total = _effect((item,)).on(total)
-                held.add_count(Count(item.cycles, total if counted else None))
+                held.add_count(CycleCount(item.cycles, total if counted else None))
             elif isinstance(item, Timestamp):
                 held.add_timestamp(item)
             elif isinstance(item, (TraceEvent, Context, DataGap)):
@@ -171,7 +171,7 @@ def _events(run: Run) -> List[Event]:
     return [one.event for _, part in run.parts() for one in part.foreseen]
 
 
-def _together(before: Optional[Count], after: Count) -> Count:
+def _together(before: Optional[CycleCount], after: CycleCount) -> CycleCount:
     # Two counts that follow one another.
     if before is None or before.cycles is None or after.cycles is None:
         return after
@@ -186,14 +186,14 @@ class _Held:
         self.owns = False
         self._tells = tells
 
-    def add_count(self, count: Count) -> None:
-        self._add(0 if self.owns else -1, Time(count, None))
+    def add_count(self, count: CycleCount) -> None:
+        self._add(0 if self.owns else -1, TraceTime(count, None))
 
     def add_timestamp(self, timestamp: Timestamp) -> None:
         owners = [at for at, row in enumerate(self.rows) if isinstance(row.item, TraceEvent) or at == 0 and self.owns]
-        self._add(owners[-1] if owners else -1, Time(None, timestamp))
+        self._add(owners[-1] if owners else -1, TraceTime(None, timestamp))
 
-    def _add(self, at: int, time: Time) -> None:
+    def _add(self, at: int, time: TraceTime) -> None:
         if at < 0:
             if self._tells:
                 self.rows.append(Timed(None, time))

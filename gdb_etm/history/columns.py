@@ -45,7 +45,7 @@ class Writer:
         self.blob(b"".join(encoded))
 
 
-class Reader:
+class ColumnReader:
     """Takes columns and strings in the order in which they were written.
 
     :param data: What a :class:`Writer` made.

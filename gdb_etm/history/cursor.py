@@ -11,11 +11,11 @@ from typing import AbstractSet, Callable, Deque, Dict, List, Optional
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.lines import Places
+from gdb_etm.history.lines import SymbolTables
 from gdb_etm.history.path import Path
-from gdb_etm.history.stack import Level, innermost, stack
-from gdb_etm.history.steps import Position, Range, Reason, Stepper, Steps, Stop
-from gdb_etm.history.store import History
+from gdb_etm.history.stack import StackLevel, innermost, stack
+from gdb_etm.history.steps import MoveEnd, MoveReason, Position, Stepper, StepRange, Steps
+from gdb_etm.history.store import ExecutionHistory
 
 # Moves that can be taken back.
 _UNDO = 100
@@ -32,7 +32,7 @@ class Cursor:
     :param places: The symbol tables.
     """
 
-    def __init__(self, history: History, calls: Callable[[], CallHistory], places: Places) -> None:
+    def __init__(self, history: ExecutionHistory, calls: Callable[[], CallHistory], places: SymbolTables) -> None:
         self.path = Path(history)
         # The position after the last instruction: where the target is halted.
         self.end = self.path.length + 1
@@ -66,11 +66,11 @@ class Cursor:
             self._activations = Activations(self._make_calls(), self.path.length)
         return self._activations
 
-    def stack(self) -> List[Level]:
+    def stack(self) -> List[StackLevel]:
         """Give the frames at the position, innermost first."""
         return stack(self.path, self.activations, self._places, self.position)
 
-    def innermost(self) -> Level:
+    def innermost(self) -> StackLevel:
         """Give the innermost frame; its callers are not looked for."""
         if self._activations is not None or self.address is None:
             return self.stack()[0]
@@ -80,12 +80,12 @@ class Cursor:
         """Look at symbols anew: they have changed."""
         self._stepper = self._activations = None
 
-    def goto(self, number: int) -> Stop:
+    def goto(self, number: int) -> MoveEnd:
         """Go to an instruction, or to the end.
 
         :param number: 1 up to :attr:`end`.
         """
-        return self._arrive(Stop(Position(number), Reason.LOCATION))
+        return self._arrive(MoveEnd(Position(number), MoveReason.LOCATION))
 
     def undo(self) -> bool:
         """Go back to before the last move; False when there is none."""
@@ -95,23 +95,23 @@ class Cursor:
         self.selected = 0
         return True
 
-    def step(self, size: Steps, count: int = 1, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> Stop:
+    def step(self, size: Steps, count: int = 1, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
         """Make steps, as many as ``count`` unless something else stops before.
 
         :param stops: Addresses of breakpoints.
         """
-        stop = Stop(self.position, Reason.STEPPED)
+        stop = MoveEnd(self.position, MoveReason.STEPPED)
         for _ in range(count):
             stop = self.stepper.step(stop.position, size, backward, stops)
-            if stop.reason is not Reason.STEPPED:
+            if stop.reason is not MoveReason.STEPPED:
                 break
         return self._arrive(stop)
 
-    def proceed(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> Stop:
+    def proceed(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
         """Run to a breakpoint, a gap or an end of the history."""
-        return self._arrive(self._run(self.position.number, backward, stops, Reason.BREAKPOINT))
+        return self._arrive(self._run(self.position.number, backward, stops, MoveReason.BREAKPOINT))
 
-    def advance(self, addresses: AbstractSet[int], stops: AbstractSet[int] = NOWHERE, inside: bool = False) -> Stop:
+    def advance(self, addresses: AbstractSet[int], stops: AbstractSet[int] = NOWHERE, inside: bool = False) -> MoveEnd:
         """Run forward to one of ``addresses``, or until the selected frame has returned.
 
         :param inside: Stop at ``addresses`` in the selected frame only (GDB's ``until``; ``advance`` stops anywhere).
@@ -127,15 +127,15 @@ class Cursor:
                 break
             number = found
         to = limit if found is None else found
-        return self._arrive(self._run(self.position.number, False, stops, Reason.LOCATION, to))
+        return self._arrive(self._run(self.position.number, False, stops, MoveReason.LOCATION, to))
 
-    def until(self, stops: AbstractSet[int] = NOWHERE) -> Stop:
+    def until(self, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
         """Step over calls, and not back in a loop (GDB's ``until`` without a location)."""
         left = self.stepper.past_loop(self.position)
         number = self.position.number
         return self._arrive(self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, False, stops))
 
-    def finish(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> Stop:
+    def finish(self, backward: bool = False, stops: AbstractSet[int] = NOWHERE) -> MoveEnd:
         """Run until the selected frame has returned, or back to its call."""
         levels = self.stack()
         level = levels[self.selected]
@@ -150,21 +150,21 @@ class Cursor:
             caller = caller.up
         found = self.activations.after_call(caller, number) if caller is not None else None
         to = self.end if found is None else found
-        return self._arrive(self._run(number, False, stops, Reason.LOCATION, to))
+        return self._arrive(self._run(number, False, stops, MoveReason.LOCATION, to))
 
-    def _finish_inlined(self, outer: Level, backward: bool, stops: AbstractSet[int]) -> Stop:
+    def _finish_inlined(self, outer: StackLevel, backward: bool, stops: AbstractSet[int]) -> MoveEnd:
         # GDB steps over calls until it is in the outer frame.
         number = self.position.number
-        left = Range((outer.frame, outer.inlined_keys), None)
+        left = StepRange((outer.frame, outer.inlined_keys), None)
         return self.stepper.leave(left, number, Steps.LINE_OVER_CALLS, backward, stops)
 
-    def _back_to_call(self, frame: Frame, number: int, stops: AbstractSet[int]) -> Stop:
+    def _back_to_call(self, frame: Frame, number: int, stops: AbstractSet[int]) -> MoveEnd:
         to = frame.called_at
         if to is None:
             to = self._before_begun(frame)
         if to is None:
-            return self._run(number, True, stops, Reason.BREAKPOINT)
-        return self._run(number, True, stops, Reason.LOCATION, to)
+            return self._run(number, True, stops, MoveReason.BREAKPOINT)
+        return self._run(number, True, stops, MoveReason.LOCATION, to)
 
     def _before_begun(self, frame: Frame) -> Optional[int]:
         # The instruction that started a function without a call, as a handler does that begins a task.
@@ -173,19 +173,19 @@ class Cursor:
             return None
         return first - 1 if self.path.address(first) == frame.function.start else None
 
-    def last(self, addresses: AbstractSet[int]) -> Optional[Stop]:
+    def last(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
         """Go to the last time before here at one of ``addresses``; None when there is none."""
         found = self.path.last_at(addresses, 1, self.position.number - 1)
         return self.goto(found) if found is not None else None
 
-    def next_hit(self, addresses: AbstractSet[int]) -> Optional[Stop]:
+    def next_hit(self, addresses: AbstractSet[int]) -> Optional[MoveEnd]:
         """Go to the next time after here at one of ``addresses``; None when there is none."""
         found = self.path.next_at(addresses, self.position.number + 1, self.path.length)
         return self.goto(found) if found is not None else None
 
     def _run(
-        self, number: int, backward: bool, stops: AbstractSet[int], reason: Reason, to: Optional[int] = None
-    ) -> Stop:
+        self, number: int, backward: bool, stops: AbstractSet[int], reason: MoveReason, to: Optional[int] = None
+    ) -> MoveEnd:
         # Run to instruction ``to`` or as far as the history goes.
         path = self.path
         if backward:
@@ -200,16 +200,16 @@ class Cursor:
             if seam is not None:
                 target = seam.after + 1
         if hit is not None and hit != to:
-            return Stop(Position(hit), Reason.BREAKPOINT)
+            return MoveEnd(Position(hit), MoveReason.BREAKPOINT)
         if seam is not None and target:
-            return Stop(Position(target), Reason.GAP, seam.gap)
+            return MoveEnd(Position(target), MoveReason.GAP, seam.gap)
         if target is None:
             last = path.seam(path.length, self.end)
             gap = last.gap if last is not None and not backward else None
-            return Stop(Position(1 if backward else self.end), Reason.NO_HISTORY, gap)
+            return MoveEnd(Position(1 if backward else self.end), MoveReason.NO_HISTORY, gap)
         return self.stepper.arrived(target, reason)
 
-    def _arrive(self, stop: Stop) -> Stop:
+    def _arrive(self, stop: MoveEnd) -> MoveEnd:
         if stop.position != self.position:
             self._before.append(self.position)
         self.position = stop.position

@@ -7,15 +7,15 @@ from operator import add
 from typing import Optional
 
 from gdb_etm.capture import Core, MemoryImage, TraceSource
-from gdb_etm.history.build import DecoderCache, Part, Progress, SourceStream, decode_part
-from gdb_etm.history.columns import ColumnError, Reader, Writer
+from gdb_etm.history.build import DecoderCache, Progress, SourceStream, StreamPart, decode_part
+from gdb_etm.history.columns import ColumnError, ColumnReader, Writer
 from gdb_etm.history.recording import read_recording, write_recording
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.recorder import Recorder, RunTable
 from gdb_etm.protocols.registry import LANGUAGES
 
 
-def write_errand(part: Part) -> bytes:
+def write_errand(part: StreamPart) -> bytes:
     """Write what decoding a part takes."""
     out = Writer()
     source, core = part.stream.source, part.stream.source.core
@@ -41,7 +41,7 @@ def run_errand(errand: bytes, progress: Optional[Progress] = None) -> bytes:
     :returns: The recording, for :func:`read_result`.
     :raises ColumnError: It is malformed.
     """
-    data = Reader(errand)
+    data = ColumnReader(errand)
     texts = data.texts()
     registers = dict(zip(data.texts(), data.column("Q")))
     images = tuple(MemoryImage(address, data.blob(), "") for address in data.column("Q"))
@@ -54,11 +54,11 @@ def run_errand(errand: bytes, progress: Optional[Progress] = None) -> bytes:
     data.end()
     if source.protocol not in LANGUAGES:
         raise ColumnError("a part that cannot be decoded")
-    part = Part(stream, LANGUAGES[source.protocol].config(source), Program(images), *others[:1])
+    part = StreamPart(stream, LANGUAGES[source.protocol].config(source), Program(images), *others[:1])
     return write_recording(decode_part(part, DecoderCache(), progress))
 
 
-def read_result(part: Part, result: bytes) -> Recorder:
+def read_result(part: StreamPart, result: bytes) -> Recorder:
     """Read what became of a part.
 
     :param part: The part that was written.
@@ -82,7 +82,7 @@ def _data_base(stream: SourceStream) -> int:
     return len(stream.data) + 1
 
 
-def _offset_of(part: Part, position: int) -> int:
+def _offset_of(part: StreamPart, position: int) -> int:
     base = _data_base(part.stream)
     if part.transfers is None or position < base:
         return part.stream.offset_of(position)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.history.columns import ColumnError, Reader, Writer
+from gdb_etm.history.columns import ColumnError, ColumnReader, Writer
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -123,7 +123,7 @@ def write_events(out: Writer, events: Iterable[Event]) -> None:
     out.texts(texts)
 
 
-def read_events(data: Reader, offset_of: Callable[[int], int]) -> Iterator[Event]:
+def read_events(data: ColumnReader, offset_of: Callable[[int], int]) -> Iterator[Event]:
     """Read events.
 
     :param offset_of: Makes the offset of what was the offset.

@@ -137,7 +137,7 @@ def _unseen_caller(frame: Frame, function: Optional[Function], address: int) -> 
     return caller
 
 
-class Stretch:
+class HistorySegment:
     """History between two gaps, with levels of its own until it is stitched.
 
     :param first: The frame it begins in.
@@ -154,7 +154,7 @@ class Stretch:
         self.group = 0
 
 
-def stitch(stretches: List[Stretch]) -> None:
+def stitch(stretches: List[HistorySegment]) -> None:
     """Set every stretch's ``shift`` and ``group`` so that call levels go on across gaps where the callers match.
 
     As GDB's ftrace_bridge_gap: of all pairs of a frame live before the gap and one live after it,

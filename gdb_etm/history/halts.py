@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Optional, Tuple
 
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 
 # The upper byte of its encoding (Armv7-M ARM, A7.7.17).
 _BKPT = b"\xbe"
 
 
-def goes_on(history: History, number: int, halted_at: Optional[int], address: int) -> bool:
+def goes_on(history: ExecutionHistory, number: int, halted_at: Optional[int], address: int) -> bool:
     """Tell whether execution went on at an address after a halt as if there had been none.
 
     :param number: Of the instruction before the halt.
@@ -24,7 +24,7 @@ def goes_on(history: History, number: int, halted_at: Optional[int], address: in
     return number > 0 and address in successors(history, number)
 
 
-def successors(history: History, number: int) -> Tuple[int, ...]:
+def successors(history: ExecutionHistory, number: int) -> Tuple[int, ...]:
     """List where an instruction may lead, as far as it says so itself.
 
     :param number: Of the instruction.
@@ -34,6 +34,6 @@ def successors(history: History, number: int) -> Tuple[int, ...]:
     if one.isa is Isa.T32 and history.program.read(one.address, 2)[1:] == _BKPT:
         return ()
     insn = Blocks(history.program).instruction(one.address, one.isa)
-    if insn is None or insn.kind is Kind.INDIRECT:
+    if insn is None or insn.kind is InstructionKind.INDIRECT:
         return ()
-    return (insn.target, one.address + insn.size) if insn.kind is Kind.DIRECT else (one.address + insn.size,)
+    return (insn.target, one.address + insn.size) if insn.kind is InstructionKind.DIRECT else (one.address + insn.size,)

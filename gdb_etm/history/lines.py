@@ -9,7 +9,7 @@ from gdb_etm.history.frames import Function
 _ASSEMBLER = (".s", ".S", ".asm", ".sx")
 
 
-class Line(NamedTuple):
+class LineEntry(NamedTuple):
     """One entry of the line table, with the addresses up to the next entry."""
 
     # Names the source file; equal for equal files.
@@ -54,14 +54,14 @@ class Inlined(NamedTuple):
     begins_here: bool
 
 
-class Places(Protocol):
+class SymbolTables(Protocol):
     """The symbol tables, as far as stepping needs them."""
 
     @property
     def version(self) -> int:
         """The first number of the GDB's version whose rules are followed."""
 
-    def line_at(self, address: int) -> Optional[Line]:
+    def line_at(self, address: int) -> Optional[LineEntry]:
         """Find the line-table entry that an address belongs to; None without one."""
 
     def function_at(self, address: int) -> Optional[Function]:
@@ -71,7 +71,7 @@ class Places(Protocol):
         """List the functions inlined at an address, outermost first."""
 
 
-def line_start(places: Places, line: Line) -> int:
+def line_start(places: SymbolTables, line: LineEntry) -> int:
     """Find where the first begins of entries of one line that lie side by side.
 
     GDB's find_line_range_start.
@@ -85,7 +85,7 @@ def line_start(places: Places, line: Line) -> int:
     return start
 
 
-def after_prologue(places: Places, function: Function) -> int:
+def after_prologue(places: SymbolTables, function: Function) -> int:
     """Find the address at which stepping into a function stops.
 
     The end of the prologue as GDB finds it by line numbers (skip_prologue_using_sal), then to the beginning of
@@ -101,7 +101,7 @@ def after_prologue(places: Places, function: Function) -> int:
     return address
 
 
-def _body(places: Places, function: Function, line: Line) -> int:
+def _body(places: SymbolTables, function: Function, line: LineEntry) -> int:
     # Two entries at one address are a prologue without instructions; one entry for everything is a
     # function on one line.
     if line.is_doubled or line.end >= function.end:

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.reader import DEBUG_HALT
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason, Range
 from gdb_etm.protocols.recorder import Leg
 
@@ -28,7 +28,7 @@ class Path:
     :param history: The executed instructions.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: ExecutionHistory) -> None:
         self.history = history
         self.length = len(history)
         # Address of the instruction that would have been next, when the trace says it.

@@ -9,10 +9,10 @@ from enum import Enum
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 from gdb_etm.history.exits import Exit
-from gdb_etm.history.frames import Frame, Function, Stretch, exception_of, interrupted, returned_to
+from gdb_etm.history.frames import Frame, Function, HistorySegment, exception_of, interrupted, returned_to
 from gdb_etm.history.halts import goes_on
-from gdb_etm.history.store import History, Instruction, Span
-from gdb_etm.history.switches import Switches
+from gdb_etm.history.store import ExecutionHistory, Span, TracedInstruction
+from gdb_etm.history.switches import StackSwitches
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason, Range
 
@@ -37,7 +37,7 @@ class Entered(Enum):
     EXCEPTION_RETURN = "exception return"
 
 
-class Row(NamedTuple):
+class FrameEntry(NamedTuple):
     """An entry before levels are stitched; a segment has no event."""
 
     stretch: int
@@ -56,7 +56,7 @@ _SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
 _BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 
 
-class Reader:
+class RangeReader:
     """Goes from range to range and keeps the frame that execution is in.
 
     :param history: The executed instructions.
@@ -64,11 +64,11 @@ class Reader:
     :param exits: Tells how a range is left.
     """
 
-    def __init__(self, history: History, resolve: Resolver, exits: Callable[[Range], Exit]) -> None:
+    def __init__(self, history: ExecutionHistory, resolve: Resolver, exits: Callable[[Range], Exit]) -> None:
         # Entries so far.
-        self.rows: List[Row] = []
+        self.rows: List[FrameEntry] = []
         # Histories between gaps, to be stitched.
-        self.stretches: List[Stretch] = []
+        self.stretches: List[HistorySegment] = []
         # Calls so far, tail calls included.
         self.calls = 0
         self._history = history
@@ -82,7 +82,7 @@ class Reader:
         self._next = 1
         self._halt: Optional[int] = None
         self._held: Optional[_Held] = None
-        self._switches = Switches(history.program)
+        self._switches = StackSwitches(history.program)
         # Steps from one range to the next that stay in a function whatever the frames are; most steps do.
         self._quiet: Set[Tuple[int, bool, int, int]] = set()
 
@@ -267,7 +267,7 @@ class Reader:
 
     def _start(self, frame: Frame) -> None:
         self._frame = frame
-        self.stretches.append(Stretch(frame))
+        self.stretches.append(HistorySegment(frame))
 
     def _begin(self, move: _Move, address: int) -> None:
         self._move(move.frame)
@@ -286,11 +286,11 @@ class Reader:
         event: Union[Exception_, Gap, None],
     ) -> None:
         stretch = max(len(self.stretches) - 1, 0)
-        self.rows.append(Row(stretch, level, function, address, self._next, entered, event, self._frame))
+        self.rows.append(FrameEntry(stretch, level, function, address, self._next, entered, event, self._frame))
 
-    def _first_at(self, first: int, last: int, address: int) -> Optional[Instruction]:
+    def _first_at(self, first: int, last: int, address: int) -> Optional[TracedInstruction]:
         for item in self._history.walk(first, last):
-            if isinstance(item, Instruction) and item.address >= address and first <= item.number <= last:
+            if isinstance(item, TracedInstruction) and item.address >= address and first <= item.number <= last:
                 return item
         return None
 

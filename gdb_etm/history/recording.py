@@ -8,14 +8,14 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Callable, Dict, Iterable, Iterator, List, Sequence, Tuple, TypeVar
 
-from gdb_etm.history.columns import ColumnError, Reader, Writer
+from gdb_etm.history.columns import ColumnError, ColumnReader, Writer
 from gdb_etm.history.event_columns import read_events, write_events
 from gdb_etm.program.isa import Isa
-from gdb_etm.program.transfers import Role
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import Event, Range, Transfer
 from gdb_etm.protocols.recorder import Chain, DataCounts, Foreseen, Leg, Outcomes, Recorder, Run, RunTable
 
-_ROLES = tuple(Role)
+_ROLES = tuple(TransferRole)
 _STORES = (False, True, None)
 _UNSIZED = 0xFF
 _WORD = (1 << 64) - 1
@@ -50,7 +50,7 @@ def read_recording(data: bytes, recorder: Recorder, before: Sequence[Event], off
     :param offset_of: Makes offsets in the capture's buffer of the offsets in the recording.
     :raises ColumnError: It is malformed.
     """
-    found = Reader(data)
+    found = ColumnReader(data)
     _read_runs(found, recorder.table)
     recorder.order.extend(found.column(recorder.order.typecode, len(recorder.table.runs)))
     recorder.marks.extend(found.column(recorder.marks.typecode, len(recorder.order)))
@@ -102,7 +102,7 @@ def _write_runs(out: Writer, runs: Sequence[Run]) -> None:
     write_events(out, [one.event._replace(offset=0) for one in foreseen])
 
 
-def _read_runs(data: Reader, table: RunTable) -> None:
+def _read_runs(data: ColumnReader, table: RunTable) -> None:
     ranges = [_range(*row) for row in zip(*data.columns("QQQB"))]
     legs = [Leg(tuple(ranges[at] for at in members)) for members in _read_groups(data, len(ranges))]
     lengths = data.column("Q")
@@ -146,7 +146,7 @@ def _write_groups(out: Writer, groups: Iterable[Sequence[int]]) -> None:
     out.column("I", [member for group in kept for member in group])
 
 
-def _read_groups(data: Reader, below: int) -> Iterator[Sequence[int]]:
+def _read_groups(data: ColumnReader, below: int) -> Iterator[Sequence[int]]:
     counts = data.column("I")
     members = data.column("I", below)
     if sum(counts) != len(members):
@@ -178,7 +178,7 @@ def _transfer_row(transfer: Transfer) -> Tuple[int, ...]:
 
 
 def _read_transfers(
-    data: Reader, below: int, offset_of: Callable[[int], int]
+    data: ColumnReader, below: int, offset_of: Callable[[int], int]
 ) -> List[Tuple[int, Tuple[Transfer, ...]]]:
     keys, counts = data.column("Q", below), data.column("I")
     rows = [_transfer(offset_of, *row) for row in zip(*data.columns("QBBBQQQ"))]
@@ -209,7 +209,7 @@ def _write_outcomes(out: Writer, outcomes: Dict[int, Outcomes]) -> None:
     _write_groups(out, [[place << 1 | passed for place, passed in found] for found in outcomes.values()])
 
 
-def _read_outcomes(data: Reader, below: int) -> List[Tuple[int, Outcomes]]:
+def _read_outcomes(data: ColumnReader, below: int) -> List[Tuple[int, Outcomes]]:
     keys = data.column("Q", below)
     groups = list(_read_groups(data, 1 << 32))
     if len(keys) != len(groups):

@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.lines import Inlined, InlinedKey, Places
+from gdb_etm.history.lines import Inlined, InlinedKey, SymbolTables
 from gdb_etm.history.path import Path
 from gdb_etm.history.steps import Position
 from gdb_etm.protocols.elements import Exception_
@@ -15,7 +15,7 @@ from gdb_etm.protocols.elements import Exception_
 DEEPEST = 10000
 
 
-class Level(NamedTuple):
+class StackLevel(NamedTuple):
     """One frame of a stack."""
 
     frame: Frame
@@ -37,16 +37,16 @@ class Level(NamedTuple):
     called_before: bool = False
 
 
-def stack(path: Path, activations: Activations, places: Places, position: Position) -> List[Level]:
+def stack(path: Path, activations: Activations, places: SymbolTables, position: Position) -> List[StackLevel]:
     """List the frames at a position, innermost first."""
     frame: Optional[Frame] = activations.frame(position.number)
     address = path.address(position.number)
-    result: List[Level] = []
+    result: List[StackLevel] = []
     is_call = False
     hidden = position.hidden
     while frame is not None and len(result) < DEEPEST:
         if frame.is_exception:
-            result.append(Level(frame, None, None, None, False, None, (), frame.event))
+            result.append(StackLevel(frame, None, None, None, False, None, (), frame.event))
         else:
             result += _levels(places, frame, address, is_call, hidden)
         hidden = 0
@@ -66,19 +66,19 @@ def _is_inside(frame: Optional[Frame], address: Optional[int]) -> bool:
     return frame.function.start <= address < frame.function.end
 
 
-def innermost(path: Path, places: Places, position: Position) -> Level:
+def innermost(path: Path, places: SymbolTables, position: Position) -> StackLevel:
     """Give the innermost frame at a position of the history, without looking for its callers."""
     address = path.address(position.number)
     function = places.function_at(address) if address is not None else None
     return _levels(places, Frame(0, function, None, None), address, False, position.hidden)[0]
 
 
-def _levels(places: Places, frame: Frame, address: Optional[int], is_call: bool, hidden: int) -> List[Level]:
+def _levels(places: SymbolTables, frame: Frame, address: Optional[int], is_call: bool, hidden: int) -> List[StackLevel]:
     # One activation with the functions inlined where it is; a caller is looked up at its call.
     name = frame.function.name if frame.function is not None else None
     called_before = frame.called_at is None
     if address is None:
-        return [Level(frame, name, None, None, False, None, (), None, called_before)]
+        return [StackLevel(frame, name, None, None, False, None, (), None, called_before)]
     looked_up = address - 1 if is_call else address
     line = places.line_at(looked_up)
     place = line.place if line is not None else None
@@ -91,7 +91,7 @@ def _levels(places: Places, frame: Frame, address: Optional[int], is_call: bool,
     while inlined:
         keys = tuple(one.key for one in inlined)
         inner = inlined.pop()
-        result.append(Level(frame, inner.name, address, place, exact, inner, keys))
+        result.append(StackLevel(frame, inner.name, address, place, exact, inner, keys))
         place, exact = inner.call, True
-    result.append(Level(frame, name, address, place, exact, None, (), None, called_before))
+    result.append(StackLevel(frame, name, address, place, exact, None, (), None, called_before))
     return result

@@ -3,7 +3,7 @@
 The rules are those of GDB's infrun.c (process_event_stop_test and what it calls), which single-steps and looks
 after each instruction whether to stop.  Here whole calls, exceptions and ranges of a line are passed in one go,
 to the same effect.  Exceptions are what signals are to GDB: only stepping by instruction goes into a handler.
-Where GDB's versions differ, :attr:`~gdb_etm.history.lines.Places.version` decides.
+Where GDB's versions differ, :attr:`~gdb_etm.history.lines.SymbolTables.version` decides.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import AbstractSet, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.activations import Activations
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.lines import InlinedKey, Line, Places, after_prologue, line_start
+from gdb_etm.history.lines import InlinedKey, LineEntry, SymbolTables, after_prologue, line_start
 from gdb_etm.history.path import Path
 from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import Gap
@@ -28,7 +28,7 @@ class Position(NamedTuple):
     hidden: int = 0
 
 
-class Reason(Enum):
+class MoveReason(Enum):
     """Why a move ended where it ended."""
 
     STEPPED = "end stepping range"
@@ -38,11 +38,11 @@ class Reason(Enum):
     NO_HISTORY = "no history"
 
 
-class Stop(NamedTuple):
+class MoveEnd(NamedTuple):
     """Where a move ended, and why."""
 
     position: Position
-    reason: Reason
+    reason: MoveReason
     # The gap that was come to.
     gap: Optional[Gap] = None
 
@@ -64,7 +64,7 @@ _WHOLE_INLINED = 16
 FrameId = Tuple[Frame, Tuple[InlinedKey, ...]]
 
 
-class Range:
+class StepRange:
     """The addresses that a step does not stop in, and the frame it is made from.
 
     :param frame: The frame.
@@ -88,22 +88,22 @@ class Stepper:
     :param places: The symbol tables.
     """
 
-    def __init__(self, path: Path, activations: Activations, places: Places) -> None:
+    def __init__(self, path: Path, activations: Activations, places: SymbolTables) -> None:
         self._path = path
         self._activations = activations
         self._places = places
         self._end = path.length + 1
 
-    def step(self, position: Position, size: Steps, backward: bool, breakpoints: AbstractSet[int]) -> Stop:
+    def step(self, position: Position, size: Steps, backward: bool, breakpoints: AbstractSet[int]) -> MoveEnd:
         """Make one step."""
         if size is Steps.INSTRUCTION:
             number, stop = self._plain(position.number, backward)
             return stop or self._stopped(number, breakpoints)
         if size is Steps.LINE and position.hidden:
-            return Stop(position._replace(hidden=position.hidden - 1), Reason.STEPPED)
+            return MoveEnd(position._replace(hidden=position.hidden - 1), MoveReason.STEPPED)
         return self.leave(self.range_at(position, backward), position.number, size, backward, breakpoints)
 
-    def range_at(self, position: Position, backward: bool = False) -> Range:
+    def range_at(self, position: Position, backward: bool = False) -> StepRange:
         """Give the range that a step from ``position`` leaves: the line, or the function when it has no lines."""
         frame = self.frame_id(position)
         address = self._path.address(position.number)
@@ -111,11 +111,11 @@ class Stepper:
         if line is not None:
             # Newer GDBs leave the line from its middle too: the range begins before it, where no instruction does.
             before = backward and self._places.version >= _WHOLE_LINES
-            return Range(frame, self.place(position), line.start - before, line.end)
+            return StepRange(frame, self.place(position), line.start - before, line.end)
         function = frame[0].function
-        return Range(frame, None, function.start, function.end) if function is not None else Range(frame, None)
+        return StepRange(frame, None, function.start, function.end) if function is not None else StepRange(frame, None)
 
-    def past_loop(self, position: Position) -> Range:
+    def past_loop(self, position: Position) -> StepRange:
         """Give the range that GDB's ``until`` leaves: from the function's beginning to the end of the line."""
         left = self.range_at(position)
         function = left.frame[0].function
@@ -133,7 +133,9 @@ class Stepper:
         left.start = min(left.start, function.start)
         return left
 
-    def leave(self, left: Range, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]) -> Stop:
+    def leave(
+        self, left: StepRange, number: int, size: Steps, backward: bool, breakpoints: AbstractSet[int]
+    ) -> MoveEnd:
         """Go on from ``number`` until out of a range at the beginning of a line, or at the beginning of the range."""
         move = _Move(self._path, self._activations, self._places, left, size, backward, breakpoints)
         return move.run(number)
@@ -153,19 +155,19 @@ class Stepper:
         line = self._places.line_at(address)
         return line.place if line is not None else None
 
-    def arrived(self, number: int, reason: Reason, gap: Optional[Gap] = None) -> Stop:
+    def arrived(self, number: int, reason: MoveReason, gap: Optional[Gap] = None) -> MoveEnd:
         """Stop at an instruction, before the inlined functions that begin there."""
-        return Stop(Position(number, hidden_at(self._places, self._path.address(number))), reason, gap)
+        return MoveEnd(Position(number, hidden_at(self._places, self._path.address(number))), reason, gap)
 
-    def _stopped(self, number: int, breakpoints: AbstractSet[int]) -> Stop:
+    def _stopped(self, number: int, breakpoints: AbstractSet[int]) -> MoveEnd:
         hit = self._path.address(number) in breakpoints
-        return Stop(Position(number), Reason.BREAKPOINT if hit else Reason.STEPPED)
+        return MoveEnd(Position(number), MoveReason.BREAKPOINT if hit else MoveReason.STEPPED)
 
-    def _plain(self, number: int, backward: bool) -> Tuple[int, Optional[Stop]]:
+    def _plain(self, number: int, backward: bool) -> Tuple[int, Optional[MoveEnd]]:
         return plain_step(self._path, number, backward)
 
 
-def hidden_at(places: Places, address: Optional[int]) -> int:
+def hidden_at(places: SymbolTables, address: Optional[int]) -> int:
     """Count the inlined functions that begin at an address."""
     count = 0
     for inlined in reversed(places.inlined_at(address) if address is not None else ()):
@@ -175,7 +177,7 @@ def hidden_at(places: Places, address: Optional[int]) -> int:
     return count
 
 
-def visible(places: Places, address: Optional[int], hidden: int) -> Tuple[InlinedKey, ...]:
+def visible(places: SymbolTables, address: Optional[int], hidden: int) -> Tuple[InlinedKey, ...]:
     """Name the inlined functions at an address that were entered, outermost first."""
     if address is None:
         return ()
@@ -183,19 +185,19 @@ def visible(places: Places, address: Optional[int], hidden: int) -> Tuple[Inline
     return keys[: len(keys) - hidden]
 
 
-def plain_step(path: Path, number: int, backward: bool) -> Tuple[int, Optional[Stop]]:
+def plain_step(path: Path, number: int, backward: bool) -> Tuple[int, Optional[MoveEnd]]:
     """Go one instruction on or back.
 
     :returns: Where to, and the stop when it is the history's end or beyond a gap.
     """
     to = number - 1 if backward else number + 1
     if to < 1 or to > path.length + 1:
-        return number, Stop(Position(number), Reason.NO_HISTORY)
+        return number, MoveEnd(Position(number), MoveReason.NO_HISTORY)
     seam = path.seam_back(to, number) if backward else path.seam(number, to)
     if seam is not None and 1 <= to <= path.length:
-        return to, Stop(Position(to), Reason.GAP, seam.gap)
+        return to, MoveEnd(Position(to), MoveReason.GAP, seam.gap)
     if to > path.length:
-        return to, Stop(Position(to), Reason.NO_HISTORY, seam.gap if seam is not None else None)
+        return to, MoveEnd(Position(to), MoveReason.NO_HISTORY, seam.gap if seam is not None else None)
     return to, None
 
 
@@ -239,8 +241,8 @@ class _Move:
         self,
         path: Path,
         activations: Activations,
-        places: Places,
-        left: Range,
+        places: SymbolTables,
+        left: StepRange,
         size: Steps,
         backward: bool,
         breakpoints: AbstractSet[int],
@@ -253,9 +255,9 @@ class _Move:
         self._backward = backward
         self._breakpoints = breakpoints
         self._number = 0
-        self._stop: Optional[Stop] = None
+        self._stop: Optional[MoveEnd] = None
 
-    def run(self, number: int) -> Stop:
+    def run(self, number: int) -> MoveEnd:
         self._number = number
         while self._stop is None:
             self._pass_range()
@@ -264,11 +266,11 @@ class _Move:
                 pass
         return self._stop
 
-    def _at(self, number: int, reason: Reason, hidden: Optional[int] = None) -> None:
+    def _at(self, number: int, reason: MoveReason, hidden: Optional[int] = None) -> None:
         if hidden is None:
-            hidden = 0 if reason is Reason.BREAKPOINT else hidden_at(self._places, self._path.address(number))
+            hidden = 0 if reason is MoveReason.BREAKPOINT else hidden_at(self._places, self._path.address(number))
         self._number = number
-        self._stop = Stop(Position(number, hidden), reason)
+        self._stop = MoveEnd(Position(number, hidden), reason)
 
     def _pass_range(self) -> None:
         # Pass what lies wholly inside the range, as far as the segment goes.
@@ -285,13 +287,13 @@ class _Move:
         else:
             self._pass_on(left, self._activations.last(number))
 
-    def _has_inlined(self, left: Range) -> bool:
+    def _has_inlined(self, left: StepRange) -> bool:
         if left.has_inlined is None:
             addresses = range(left.start + left.start % 2, left.end, 2)
             left.has_inlined = any(self._places.inlined_at(address) for address in addresses)
         return left.has_inlined
 
-    def _pass_on(self, left: Range, limit: int) -> None:
+    def _pass_on(self, left: StepRange, limit: int) -> None:
         seam = self._path.seam(self._number, limit)
         if seam is not None:
             limit = seam.after
@@ -301,7 +303,7 @@ class _Move:
                 return
             self._number = last
 
-    def _pass_back(self, left: Range, limit: int) -> None:
+    def _pass_back(self, left: StepRange, limit: int) -> None:
         seam = self._path.seam_back(limit, self._number)
         if seam is not None:
             limit = seam.after + 1
@@ -318,14 +320,14 @@ class _Move:
             if beyond is not None:
                 self._go(max(beyond, 1))
                 if not beyond and self._stop is None:
-                    self._stop = Stop(Position(1), Reason.NO_HISTORY)
+                    self._stop = MoveEnd(Position(1), MoveReason.NO_HISTORY)
                 return
         if stop is not None:
             self._stop = stop
             return
         self._number = to
         if self._path.address(to) in self._breakpoints:
-            self._at(to, Reason.BREAKPOINT)
+            self._at(to, MoveReason.BREAKPOINT)
 
     def _go(self, number: int) -> None:
         # Run to an instruction, unless a breakpoint or a gap comes first.
@@ -339,11 +341,11 @@ class _Move:
             first = seam.after if seam is not None else number
             hit = path.next_at(self._breakpoints, self._number + 1, first)
         if hit is not None:
-            self._at(hit, Reason.BREAKPOINT)
+            self._at(hit, MoveReason.BREAKPOINT)
         elif seam is not None:
-            self._stop = Stop(Position(seam.after + (not self._backward)), Reason.GAP, seam.gap)
+            self._stop = MoveEnd(Position(seam.after + (not self._backward)), MoveReason.GAP, seam.gap)
         elif number > path.length:
-            self._stop = Stop(Position(number), Reason.NO_HISTORY)
+            self._stop = MoveEnd(Position(number), MoveReason.NO_HISTORY)
         else:
             self._number = number
 
@@ -359,13 +361,13 @@ class _Move:
         if is_inside and (not self._backward or here == left.frame):
             at_start = frame.function is not None and address == frame.function.start
             if self._backward and address == left.start and not at_start:
-                self._at(self._number, Reason.STEPPED)
+                self._at(self._number, MoveReason.STEPPED)
             return False
         if frame is not left.frame[0] and frame.caller() is left.frame[0]:
             return self._call(frame, address)
         line = self._places.line_at(address)
         if line is None:
-            self._at(self._number, Reason.STEPPED)
+            self._at(self._number, MoveReason.STEPPED)
             return False
         hidden = self._to_enter(frame, address, hidden)
         shown: FrameId = (frame, visible(self._places, address, hidden))
@@ -393,7 +395,7 @@ class _Move:
             if self._backward:
                 self._go(1 if frame.called_at is None else frame.called_at)
                 if frame.called_at is None and self._stop is None:
-                    self._stop = Stop(Position(1), Reason.NO_HISTORY)
+                    self._stop = MoveEnd(Position(1), MoveReason.NO_HISTORY)
             else:
                 found = self._activations.after_call(self._range.frame[0], self._number)
                 self._go(self._path.length + 1 if found is None else found)
@@ -401,14 +403,14 @@ class _Move:
         if self._backward:
             line = self._places.line_at(address)
             if line is None or line.start == address:
-                self._at(self._number, Reason.STEPPED)
+                self._at(self._number, MoveReason.STEPPED)
             return False
         body = after_prologue(self._places, function)
         if body != address:
             found = self._path.next_at({body}, self._number + 1, self._path.length)
             self._go(self._path.length + 1 if found is None else found)
         if self._stop is None:
-            self._at(self._number, Reason.STEPPED)
+            self._at(self._number, MoveReason.STEPPED)
         return False
 
     def _enters_inlined(self, here: FrameId, shown: FrameId, hidden: int, address: int) -> bool:
@@ -418,29 +420,29 @@ class _Move:
             call = self._places.inlined_at(address)[-hidden].call
             same = call == left.line
             if not self._over:
-                self._at(self._number, Reason.STEPPED, hidden - same)
+                self._at(self._number, MoveReason.STEPPED, hidden - same)
             elif not same:
-                self._at(self._number, Reason.STEPPED, hidden)
+                self._at(self._number, MoveReason.STEPPED, hidden)
             return True
         frame, inlined = shown
         outer = left.frame[1]
         is_within = frame is left.frame[0] and len(inlined) > len(outer) and inlined[: len(outer)] == outer
         if is_within and here != left.frame:
             if not self._over:
-                self._at(self._number, Reason.STEPPED, hidden)
+                self._at(self._number, MoveReason.STEPPED, hidden)
             return True
         return False
 
-    def _line(self, here: FrameId, shown: FrameId, line: Line, address: int, hidden: int) -> None:
+    def _line(self, here: FrameId, shown: FrameId, line: LineEntry, address: int, hidden: int) -> None:
         left = self._range
         whole = self._backward and self._places.version >= _WHOLE_LINES
         is_other = address == line.start and line.place != left.line
         if is_other and line.is_statement:
             start = line_start(self._places, line) if whole else address
             if start == address:
-                self._at(self._number, Reason.STEPPED, hidden)
+                self._at(self._number, MoveReason.STEPPED, hidden)
             else:
-                self._range = Range(shown, line.place, start, address)
+                self._range = StepRange(shown, line.place, start, address)
             return
         # An entry that is no statement is no place to stop, but one of the same line that is a statement is.
         frame, place = shown, None if is_other else line.place
@@ -448,7 +450,7 @@ class _Move:
         if is_recursive or is_other and here == left.frame:
             frame, place = left.frame, left.line
         start = line_start(self._places, line) if whole and address != line.start else line.start
-        self._range = Range(frame, place, start, line.end)
+        self._range = StepRange(frame, place, start, line.end)
 
 
 def _code(frame: FrameId) -> Optional[int]:

@@ -14,7 +14,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import DataGap, Event, Gap, Range, Transfer
 from gdb_etm.protocols.recorder import Recorder, Run
 from gdb_etm.protocols.registry import LANGUAGES
@@ -23,7 +23,7 @@ from gdb_etm.protocols.registry import LANGUAGES
 _SPACING = 64
 
 
-class Instruction(NamedTuple):
+class TracedInstruction(NamedTuple):
     """One executed instruction."""
 
     # Its number in the history, from 1.
@@ -41,7 +41,7 @@ class Span(NamedTuple):
     range: Range
 
 
-class Owned(NamedTuple):
+class OwnedTransfer(NamedTuple):
     """A load or store with what made it."""
 
     transfer: Transfer
@@ -51,7 +51,7 @@ class Owned(NamedTuple):
     event: Optional[Event]
 
 
-class Condition(NamedTuple):
+class ConditionResult(NamedTuple):
     """What a conditional instruction that is no branch did."""
 
     # The instruction's.
@@ -59,7 +59,7 @@ class Condition(NamedTuple):
     passed: bool
 
 
-class History:
+class ExecutionHistory:
     """What one trace stream says was executed.
 
     :param recorder: The decoder's recording.
@@ -137,7 +137,7 @@ class History:
         """List the addresses of the instructions in an executed range."""
         return self._blocks.addresses(executed.start, executed.end, executed.isa)
 
-    def instruction(self, number: int) -> Instruction:
+    def instruction(self, number: int) -> TracedInstruction:
         """Give one instruction.
 
         :param number: 1 for the oldest up to the length of the history.
@@ -146,7 +146,7 @@ class History:
         if not 1 <= number <= len(self):
             raise IndexError("no instruction %d" % number)
         for item in self.walk(number, number):
-            if isinstance(item, Instruction):
+            if isinstance(item, TracedInstruction):
                 return item
         raise IndexError("no instruction %d" % number)
 
@@ -163,20 +163,24 @@ class History:
         entry, first = self.entry(number)
         return dict(self._outcomes.get(entry, ())).get(number - first)
 
-    def conditions(self) -> Iterator[Tuple[int, Condition]]:
+    def conditions(self) -> Iterator[Tuple[int, ConditionResult]]:
         """Go through what conditional instructions did, as far as the trace tells, with offsets in the buffer."""
         for entry in sorted(self._outcomes):
             first = self.entry_first(entry)
             offset = self._recorder.offset_of(next(self._recorder.positions(entry)))
             for place, passed in self._outcomes[entry]:
-                yield offset, Condition(first + place, passed)
+                yield offset, ConditionResult(first + place, passed)
 
     def _failed(self, number: int) -> Optional[bool]:
         # An N atom of an instruction that is no branch.
         for item in self.spans(number, number):
             if isinstance(item, Span) and not item.range.taken:
                 insn = self._blocks.instruction(item.range.start, item.range.isa)
-                return False if insn is not None and insn.kind not in (Kind.DIRECT, Kind.INDIRECT) else None
+                return (
+                    False
+                    if insn is not None and insn.kind not in (InstructionKind.DIRECT, InstructionKind.INDIRECT)
+                    else None
+                )
         return None
 
     @property
@@ -198,19 +202,19 @@ class History:
         """List what an exception pushed or a return popped, where the trace tells; empty for every other event."""
         return self._event_transfers.get(event, ()) if self._event_transfers else ()
 
-    def data_elements(self) -> List[Tuple[int, Union[Owned, DataGap]]]:
+    def data_elements(self) -> List[Tuple[int, Union[OwnedTransfer, DataGap]]]:
         """List what the data stream told, in its order: loads, stores and gaps with their offsets in the buffer."""
-        found: List[Tuple[int, Union[Owned, DataGap]]] = []
+        found: List[Tuple[int, Union[OwnedTransfer, DataGap]]] = []
         for entry, made in self._transfers.items():
             number = self.entry_first(entry + 1) - 1
-            found += [(one.offset, Owned(one, number, None)) for one in made]
+            found += [(one.offset, OwnedTransfer(one, number, None)) for one in made]
         for event in self.events:
-            found += [(one.offset, Owned(one, None, event)) for one in self.event_transfers(event)]
+            found += [(one.offset, OwnedTransfer(one, None, event)) for one in self.event_transfers(event)]
             if isinstance(event, DataGap):
                 found.append((event.offset, event))
         return sorted(found, key=lambda item: item[0])
 
-    def walk(self, first: int, last: int) -> Iterator[Union[Instruction, Event]]:
+    def walk(self, first: int, last: int) -> Iterator[Union[TracedInstruction, Event]]:
         """Go through instructions ``first`` to ``last`` and the events directly before, between and after them."""
         for item in self.spans(first, last):
             if not isinstance(item, Span):
@@ -220,7 +224,7 @@ class History:
             addresses = self.addresses(executed) + [executed.end]
             for index in range(len(addresses) - 1):
                 address = addresses[index]
-                yield Instruction(item.number + index, address, addresses[index + 1] - address, executed.isa)
+                yield TracedInstruction(item.number + index, address, addresses[index + 1] - address, executed.isa)
 
     def spans(self, first: int, last: int) -> Iterator[Union[Span, Event]]:
         """Go through the executed ranges that hold instructions ``first`` to ``last``, cut to these.

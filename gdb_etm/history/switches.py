@@ -23,7 +23,7 @@ class _Waiting(NamedTuple):
     frame: Frame
 
 
-class Switches:
+class StackSwitches:
     """Remembers the stacks that execution left and finds the one it returns to.
 
     :param program: The program that ran.

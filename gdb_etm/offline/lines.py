@@ -8,14 +8,14 @@ from bisect import bisect_right
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.program.elf import open_elf
-from gdb_etm.program.loaded import Loaded, is_name_of
+from gdb_etm.program.loaded import LoadedElf, is_name_of
 from gdb_etm.session.debugger import SourceLine
 
 _SET_ADDRESS = 2
 _ASSEMBLER = 0x8001  # DW_LANG_Mips_Assembler
 
 
-class Entry(NamedTuple):
+class ElfLineEntry(NamedTuple):
     """One entry of a line table, with the addresses up to the next one."""
 
     line: SourceLine
@@ -51,7 +51,7 @@ class LineTable:
         index = bisect_right(self._starts, address) - 1
         return self._rows[index].line if index >= 0 else None
 
-    def entry(self, address: int) -> Optional[Entry]:
+    def entry(self, address: int) -> Optional[ElfLineEntry]:
         """Find the entry that holds an address."""
         index = bisect_right(self._starts, address) - 1
         row = self._rows[index] if index >= 0 else None
@@ -60,7 +60,7 @@ class LineTable:
         same = self._rows[bisect_right(self._starts, row.address - 1) : index + 1]
         doubled = sum(one.line is not None and one.line.file == row.line.file for one in same) > 1
         end = self._starts[index + 1] if index + 1 < len(self._rows) else row.address
-        return Entry(row.line, row.address, end, row.is_statement, doubled)
+        return ElfLineEntry(row.line, row.address, end, row.is_statement, doubled)
 
     def ranges(self, file: str, line: int) -> List[Tuple[int, int]]:
         """Find the code of a line, as first and last addresses; neighbours are one range.
@@ -98,7 +98,7 @@ def load_lines(paths: Iterable[str], below: Optional[int] = None) -> LineTable:
     filled: List[Tuple[int, int]] = []
     for path in paths:
         with open_elf(path, "has debug information that cannot be read") as elf:
-            loaded = Loaded(elf)
+            loaded = LoadedElf(elf)
             for sequence in _sequences(elf, loaded, below) if elf.has_dwarf_info() else ():
                 if not any(start <= sequence[0].address < end for start, end in filled):
                     rows += sequence
@@ -106,7 +106,7 @@ def load_lines(paths: Iterable[str], below: Optional[int] = None) -> LineTable:
     return LineTable(rows)
 
 
-def _sequences(elf: Any, loaded: Loaded, below: Optional[int]) -> Iterator[List[_Row]]:
+def _sequences(elf: Any, loaded: LoadedElf, below: Optional[int]) -> Iterator[List[_Row]]:
     dwarf = elf.get_dwarf_info()
     seen: Set[int] = set()
     for unit in dwarf.iter_CUs():
@@ -157,7 +157,7 @@ def _unit_sequences(program: Any, directory: str) -> Iterator[List[_Row]]:
         before = line
 
 
-def _has_code_at_zero(unit: Any, loaded: Loaded) -> bool:
+def _has_code_at_zero(unit: Any, loaded: LoadedElf) -> bool:
     # Of the units with lines at 0, that of the function which is there; in assembler functions need not be told of.
     if not loaded.has_code_at_zero:
         return False

@@ -8,7 +8,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.history.frames import Function
 from gdb_etm.program.elf import open_elf
-from gdb_etm.program.loaded import Loaded, is_mapping
+from gdb_etm.program.loaded import LoadedElf, is_mapping
 
 _FUNCTIONS = ("STT_FUNC", "STT_GNU_IFUNC", "STT_LOOS")
 _LABEL = "STT_NOTYPE"
@@ -110,7 +110,7 @@ class _Symbol(NamedTuple):
     position: int
 
 
-def _read(path: str) -> Tuple[List[_Symbol], Loaded, bool]:
+def _read(path: str) -> Tuple[List[_Symbol], LoadedElf, bool]:
     from elftools.elf.sections import SymbolTableSection
 
     found: List[_Symbol] = []
@@ -120,7 +120,7 @@ def _read(path: str) -> Tuple[List[_Symbol], Loaded, bool]:
             if isinstance(table, SymbolTableSection):
                 symbols = (_symbol(one, sections, elf["e_machine"] == "EM_ARM") for one in table.iter_symbols())
                 found += [symbol for symbol in symbols if symbol is not None]
-        return found, Loaded(elf), elf.get_section_by_name(".debug_info") is not None
+        return found, LoadedElf(elf), elf.get_section_by_name(".debug_info") is not None
 
 
 def _symbol(entry: Any, sections: List[Any], has_thumb: bool) -> Optional[_Symbol]:

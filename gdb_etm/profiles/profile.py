@@ -20,7 +20,7 @@ class ProfileError(EtmError):
     """A board profile cannot be read, or is not of the chip that is there."""
 
 
-class Identity(NamedTuple):
+class ChipId(NamedTuple):
     """A register that says which chip it is."""
 
     address: int
@@ -74,7 +74,7 @@ class Profile(NamedTuple):
     # The documents that say so.
     sources: Tuple[str, ...]
     part_id: Optional[PartId] = None
-    identity: Optional[Identity] = None
+    identity: Optional[ChipId] = None
     enables: Tuple[Enable, ...] = ()
     ports: Tuple[FunnelPort, ...] = ()
     # Numbers of the trace unit's external inputs by the names of what drives them.
@@ -193,8 +193,8 @@ def _part_id(reader: _Reader) -> PartId:
     return PartId(reader.number("designer", 0xF7F), reader.number("part", 0xFFF))
 
 
-def _identity(reader: _Reader) -> Identity:
-    return Identity(
+def _identity(reader: _Reader) -> ChipId:
+    return ChipId(
         reader.address(), reader.number("value"), reader.number("mask", default=_WORD), reader.text("name", "")
     )
 

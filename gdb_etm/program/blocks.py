@@ -11,8 +11,8 @@ from gdb_etm.program.futures import Future, decode_future
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import (
     Insn,
+    InstructionKind,
     Isa,
-    Kind,
     decode_a32,
     decode_a64,
     decode_t16,
@@ -28,13 +28,19 @@ from gdb_etm.program.untaken import always_taken
 _MAX_INSTRUCTIONS = 1 << 16
 _WORD = Struct("<I").unpack_from
 # A name of its own is faster to reach than an enumeration's member.
-_OTHER, _DIRECT, _INDIRECT, _WAIT, _FUTURE = Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT, Kind.FUTURE
+_OTHER, _DIRECT, _INDIRECT, _WAIT, _FUTURE = (
+    InstructionKind.OTHER,
+    InstructionKind.DIRECT,
+    InstructionKind.INDIRECT,
+    InstructionKind.WAIT,
+    InstructionKind.FUTURE,
+)
 _T32, _A64 = Isa.T32, Isa.A64
 # Makes a named tuple of a tuple, three times as fast as its class does.
 _new = tuple.__new__
 
 
-class Stop(Enum):
+class BlockEnd(Enum):
     """Why a block ends where it ends."""
 
     BRANCH = "branch"
@@ -42,7 +48,7 @@ class Stop(Enum):
     TOO_LONG = "no branch found"
 
 
-_BRANCH = Stop.BRANCH
+_BRANCH = BlockEnd.BRANCH
 
 
 class Block(NamedTuple):
@@ -54,7 +60,7 @@ class Block(NamedTuple):
     # Number of instructions walked.
     instructions: int
     isa: Isa
-    stop: Stop
+    stop: BlockEnd
     # The branch at the end, when ``stop`` is BRANCH.
     last: Optional[Insn]
     # Size in bytes of the instruction just past ``end`` that a branch future replaces by ``last``; 0 otherwise.
@@ -159,14 +165,14 @@ class Blocks:
         while at < stop and count < _MAX_INSTRUCTIONS:
             insn = self.instruction(at, isa)
             if insn is None:
-                return Block(address, at, count, isa, Stop.NO_CODE, None)
+                return Block(address, at, count, isa, BlockEnd.NO_CODE, None)
             # A load or store that was interrupted half-way is not traced until it is restarted (5.2.7).
             interrupted = insn.kind is _OTHER and at + insn.size > stop
             if not interrupted and self._is_traced(insn, at, isa):
-                return Block(address, at, count, isa, Stop.BRANCH, insn)
+                return Block(address, at, count, isa, BlockEnd.BRANCH, insn)
             at += insn.size
             count += 1
-        return Block(address, at, count, isa, Stop.TOO_LONG, None)
+        return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)
 
     def before(self, address: int, isa: Isa, future: Future) -> Block:
         """Give the block at ``address`` while a branch future is in effect: it may end at that one's branch point."""
@@ -178,7 +184,7 @@ class Blocks:
         if walked.end != future.end:
             return block
         branch = Insn(0, _INDIRECT if future.indirect else _DIRECT, future.target, isa, future.link)
-        return Block(address, future.end, walked.instructions, isa, Stop.BRANCH, branch, future.size)
+        return Block(address, future.end, walked.instructions, isa, BlockEnd.BRANCH, branch, future.size)
 
     def always_taken(self, block: Block) -> bool:
         """Tell whether the branch at a block's end is taken whenever it runs.
@@ -209,18 +215,18 @@ class Blocks:
         while walked < min(count, _MAX_INSTRUCTIONS):
             insn = self.instruction(at, isa)
             if insn is None:
-                return Block(address, at, walked, isa, Stop.NO_CODE, None)
+                return Block(address, at, walked, isa, BlockEnd.NO_CODE, None)
             # An ISB or a wait goes on with the next instruction, E or N (5.2.5).
             goes_on = insn.kind is _WAIT or insn.kind is _DIRECT and insn.target == at + insn.size
             if not goes_on and self._is_traced(insn, at, isa):
                 word = int.from_bytes(self.program.read(at, 4), "little")
                 # In T32 it may be in an IT block.
                 if insn.kind is not _DIRECT or isa is _T32 or not is_unconditional(word, isa):
-                    return Block(address, at, walked, isa, Stop.BRANCH, None)
-                return Block(address, at + insn.size, walked + 1, isa, Stop.BRANCH, insn)
+                    return Block(address, at, walked, isa, BlockEnd.BRANCH, None)
+                return Block(address, at + insn.size, walked + 1, isa, BlockEnd.BRANCH, insn)
             at += insn.size
             walked += 1
-        return Block(address, at, walked, isa, Stop.TOO_LONG, None)
+        return Block(address, at, walked, isa, BlockEnd.TOO_LONG, None)
 
     def addresses(self, start: int, end: int, isa: Isa) -> List[int]:
         """List the addresses of the instructions in an executed range."""
@@ -259,16 +265,16 @@ class Blocks:
             count += skipped
             insn = self.instruction(at, isa)
             if insn is None:
-                return Block(address, at, count, isa, Stop.NO_CODE, None)
+                return Block(address, at, count, isa, BlockEnd.NO_CODE, None)
             if (insn.kind is not _OTHER or self._transfers or self._others) and self._is_traced(insn, at, isa):
                 at += insn.size
                 if insn.kind is _WAIT or insn.kind is _OTHER:
                     # Waits, loads and stores go on with the next instruction (5.2.5).
                     insn = Insn(insn.size, _DIRECT, at, isa, False)
-                return Block(address, at, count + 1, isa, Stop.BRANCH, insn)
+                return Block(address, at, count + 1, isa, BlockEnd.BRANCH, insn)
             at += insn.size
             count += 1
-        return Block(address, at, count, isa, Stop.TOO_LONG, None)
+        return Block(address, at, count, isa, BlockEnd.TOO_LONG, None)
 
 
 class _Words(NamedTuple):

@@ -15,7 +15,7 @@ from gdb_etm.errors import ImageError
 from gdb_etm.program.elf import open_elf, readable
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.isa import is_wide
-from gdb_etm.program.loaded import Loaded
+from gdb_etm.program.loaded import LoadedElf
 
 # Registers that a function keeps, and that it has not touched where nothing is said of them (AAPCS32, 6.1.1).
 CALLEE_SAVED = (4, 5, 6, 7, 8, 9, 10, 11)
@@ -168,7 +168,7 @@ def load_frames(paths: Sequence[str]) -> CallFrames:
 def _load(path: str) -> List[_Function]:
     found: List[_Function] = []
     with open_elf(path, _UNREADABLE) as elf:
-        loaded = Loaded(elf)
+        loaded = LoadedElf(elf)
         for name, is_eh in _SECTIONS if elf["e_machine"] == "EM_ARM" else ():
             section = elf.get_section_by_name(name)
             if section is not None and section["sh_type"] != "SHT_NOBITS":

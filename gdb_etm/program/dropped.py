@@ -10,7 +10,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Tuple
 
 from gdb_etm.errors import ImageError
 from gdb_etm.program.elf import open_elf
-from gdb_etm.program.loaded import Loaded
+from gdb_etm.program.loaded import LoadedElf
 
 _SET_ADDRESS, _END_SEQUENCE = 2, 1
 _ADVANCE_PC, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 2, 8, 9
@@ -37,7 +37,7 @@ def dropped_end(elf: Any) -> int:
     :param elf: The file, as pyelftools has it.
     :returns: 0 when no memory of the file is at 0, or nothing was dropped.
     """
-    section, loaded = elf.get_section_by_name(".debug_line"), Loaded(elf)
+    section, loaded = elf.get_section_by_name(".debug_line"), LoadedElf(elf)
     if section is None or not elf.little_endian or not loaded.holds(0):
         return 0
     data, size = section.data(), elf.elfclass // 8
@@ -62,7 +62,7 @@ def without_dropped(path: str) -> Optional[bytes]:
     """
     try:
         with open_elf(path) as elf:
-            if not dropped_end(elf) or Loaded(elf).has_code_at_zero:
+            if not dropped_end(elf) or LoadedElf(elf).has_code_at_zero:
                 return None
             elf.stream.seek(0)
             return _from_later(elf, elf.stream.read())

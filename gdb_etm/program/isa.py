@@ -19,7 +19,7 @@ class Isa(IntEnum):
     A64 = 2
 
 
-class Kind(IntEnum):
+class InstructionKind(IntEnum):
     """What an instruction means to a trace decoder."""
 
     # Goes on with the next instruction and is not reported.
@@ -39,7 +39,7 @@ class Insn(NamedTuple):
 
     # 2 or 4 bytes.
     size: int
-    kind: Kind
+    kind: InstructionKind
     # Branch target of a DIRECT instruction, else 0.
     target: int
     # Instruction set at the target of a DIRECT instruction; otherwise that of the instruction.
@@ -48,22 +48,22 @@ class Insn(NamedTuple):
     link: bool
 
 
-_T16 = Insn(2, Kind.OTHER, 0, Isa.T32, False)
-_T32 = Insn(4, Kind.OTHER, 0, Isa.T32, False)
-_A32 = Insn(4, Kind.OTHER, 0, Isa.A32, False)
-_A64 = Insn(4, Kind.OTHER, 0, Isa.A64, False)
-_T16_INDIRECT = Insn(2, Kind.INDIRECT, 0, Isa.T32, False)
-_T16_INDIRECT_LINK = Insn(2, Kind.INDIRECT, 0, Isa.T32, True)
-_T32_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.T32, False)
-_A32_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.A32, False)
-_A32_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A32, True)
-_A64_INDIRECT = Insn(4, Kind.INDIRECT, 0, Isa.A64, False)
-_A64_INDIRECT_LINK = Insn(4, Kind.INDIRECT, 0, Isa.A64, True)
+_T16 = Insn(2, InstructionKind.OTHER, 0, Isa.T32, False)
+_T32 = Insn(4, InstructionKind.OTHER, 0, Isa.T32, False)
+_A32 = Insn(4, InstructionKind.OTHER, 0, Isa.A32, False)
+_A64 = Insn(4, InstructionKind.OTHER, 0, Isa.A64, False)
+_T16_INDIRECT = Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, False)
+_T16_INDIRECT_LINK = Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, True)
+_T32_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.T32, False)
+_A32_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, False)
+_A32_INDIRECT_LINK = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, True)
+_A64_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, False)
+_A64_INDIRECT_LINK = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, True)
 
 _new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
 # A name of its own is faster to reach than an enumeration's member.
-_DIRECT, _WAIT = Kind.DIRECT, Kind.WAIT
+_DIRECT, _WAIT = InstructionKind.DIRECT, InstructionKind.WAIT
 _A32_STATE, _T32_STATE, _A64_STATE = Isa.A32, Isa.T32, Isa.A64
 
 _MASK32 = 0xFFFFFFFF
@@ -175,7 +175,7 @@ def _t32_loop(address: int, first: int, second: int) -> Insn:
     # Low-overhead loops and branch futures (Armv8.1-M ARM, C2.4): bits 10:7 of the first halfword are
     # the distance to a branch point, 0 in the loop instructions.
     if first & 0xFF80 != 0xF000:
-        return Insn(4, Kind.FUTURE, 0, _T32_STATE, False)
+        return Insn(4, InstructionKind.FUTURE, 0, _T32_STATE, False)
     if second & 0x2000:
         return _T32  # DLS, DLSTP, LCTP
     offset = (second >> 1 & 0x3FF) << 2 | (second >> 11 & 1) << 1

@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Tuple
 _CODE = ("STT_FUNC", "STT_NOTYPE")
 
 
-class Loaded:
+class LoadedElf:
     """The memory that an ELF file fills.
 
     :param elf: The file, as pyelftools has it.

@@ -16,7 +16,7 @@ from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.isa import Isa, is_wide
 
 
-class Role(Enum):
+class TransferRole(Enum):
     """What a transfer's value is."""
 
     DATA = "data"
@@ -28,7 +28,7 @@ class Role(Enum):
     COPROCESSOR = "register of a coprocessor"
 
 
-class Part(NamedTuple):
+class TransferPart(NamedTuple):
     """One transfer of an instruction."""
 
     store: bool
@@ -36,11 +36,11 @@ class Part(NamedTuple):
     size: int
     # Distance of its address from that of transfer index 0; None when it has no address of its own.
     offset: Optional[int]
-    role: Role = Role.DATA
+    role: TransferRole = TransferRole.DATA
 
 
 # The transfers of an instruction by transfer index; empty when it makes none.
-Parts = Tuple[Part, ...]
+Parts = Tuple[TransferPart, ...]
 
 _COPROCESSOR_WORDS = 32
 _ZEROED_DOUBLEWORDS = 256  # at most 2 KiB (DCZID_EL0.BS)
@@ -69,37 +69,37 @@ def transfers(code: bytes, index: int, isa: Isa) -> Parts:
 
 
 def _one(store: bool, size: int) -> Parts:
-    return (Part(store, size, 0),)
+    return (TransferPart(store, size, 0),)
 
 
 def _several(store: bool, count: int, size: int = 4) -> Parts:
     # "Address order 32" and "Address order 64".
-    return tuple([Part(store, size, size * place) for place in range(count)])
+    return tuple([TransferPart(store, size, size * place) for place in range(count)])
 
 
 def _cut(store: bool, total: int, size: int) -> Parts:
     whole = _several(store, total // size, size)
     left = total % size
-    return whole + (Part(store, left, total - left),) if left else whole
+    return whole + (TransferPart(store, left, total - left),) if left else whole
 
 
 def _exclusive(count: int, size: int) -> Parts:
-    return _several(True, count, size) + (Part(True, size, None, Role.STATUS),)
+    return _several(True, count, size) + (TransferPart(True, size, None, TransferRole.STATUS),)
 
 
 def _swap(size: int) -> Parts:
-    return Part(False, size, 0), Part(True, size, 0)
+    return TransferPart(False, size, 0), TransferPart(True, size, 0)
 
 
 def _compare_and_swap(size: int, count: int) -> Parts:
     pairs: Parts = ()
     for place in range(count):
-        pairs += Part(False, size, size * place), Part(True, size, size * place)
-    return pairs + (Part(True, size, None, Role.STATUS),)
+        pairs += TransferPart(False, size, size * place), TransferPart(True, size, size * place)
+    return pairs + (TransferPart(True, size, None, TransferRole.STATUS),)
 
 
 def _atomic(size: int) -> Parts:
-    return Part(False, size, 0), Part(True, size, 0, Role.OPERAND), Part(True, size, 0)
+    return TransferPart(False, size, 0), TransferPart(True, size, 0, TransferRole.OPERAND), TransferPart(True, size, 0)
 
 
 def _ones(bits: int) -> int:
@@ -251,7 +251,7 @@ def _frame(store: bool) -> Parts:
     places = [4 * index for index in range(26)]
     places += [4 * (index - 36) for index in range(26, 36)]
     places += [4 * (index - 10) for index in range(36, 52)]
-    return tuple([Part(store, 4, place) for place in places])
+    return tuple([TransferPart(store, 4, place) for place in places])
 
 
 # What taking an exception pushes on M-profile.

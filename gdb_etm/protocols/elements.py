@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple, Optional, Union
 
 from gdb_etm.program.isa import Isa
-from gdb_etm.program.transfers import Role
+from gdb_etm.program.transfers import TransferRole
 
 
 class Range(NamedTuple):
@@ -146,7 +146,7 @@ class Transfer(NamedTuple):
     # Whether the trace leaves no doubt about the instruction it belongs to.
     certain: bool
     # What the value is: data, or something about the instruction's store.
-    role: Role = Role.DATA
+    role: TransferRole = TransferRole.DATA
 
 
 # Everything in an execution history that is not an instruction.

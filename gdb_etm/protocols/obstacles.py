@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gdb_etm.program.blocks import Block, Stop
+from gdb_etm.program.blocks import Block, BlockEnd
 from gdb_etm.program.isa import Isa, is_aligned
 from gdb_etm.protocols.elements import GapReason
 
@@ -32,7 +32,7 @@ def not_taken(address: int) -> Obstacle:
 
 def in_block(block: Block) -> Obstacle:
     """Tell why the branch at a block's end cannot be what the trace has."""
-    if block.stop is Stop.NO_CODE:
+    if block.stop is BlockEnd.NO_CODE:
         return no_code(block.end, block.isa)
     if block.last is not None:
         return not_taken(block.end - block.last.size)

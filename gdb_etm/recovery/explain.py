@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import List, Optional, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Kind, variables
-from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Fact
+from gdb_etm.recovery.constraints.constraints import ConstraintKind, variables
+from gdb_etm.recovery.constraints.graph import INPUT, OPEN, START, UNMODELLED, Premise
 from gdb_etm.recovery.functions.calls import ARGUMENT, BLOCK, CONSTANT, FRAME, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.lift.operations import MASK, SLOTS, SP
 from gdb_etm.recovery.segment import Solution
@@ -59,18 +59,18 @@ class Explanations:
         """Tell what a relation says of one of its variables."""
         constraint = self._ssa.constraints[cause]
         kind, number = constraint[0], self._ssa.numbers[cause]
-        if kind == Kind.FACT:
+        if kind == ConstraintKind.FACT:
             return self._fact(constraint[2], number)
-        if kind == Kind.KEPT:
+        if kind == ConstraintKind.KEPT:
             return self._kept(self._solution.flow.calls.assumptions[constraint[-1]], number)
-        if kind == Kind.ALIGNED:
+        if kind == ConstraintKind.ALIGNED:
             what = "the frame address" if constraint[2] == 7 else "what SP is set to"
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), constraint[2] + 1)
-        if kind in (Kind.LINK, Kind.GUESS, Kind.OWNED):
+        if kind in (ConstraintKind.LINK, ConstraintKind.GUESS, ConstraintKind.OWNED):
             return self._link(constraint)
-        if kind == Kind.LEFT:
+        if kind == ConstraintKind.LEFT:
             return self._left(constraint)
-        if kind == Kind.LIMIT:
+        if kind == ConstraintKind.LIMIT:
             low, _ = self._domain.interval(constraint[3])
             return "SP is at least {} {:#x} (#{:,})".format(self._solution.limits.name(constraint[3]), low, number)
         if self._ssa.made[variable] == cause:
@@ -109,28 +109,30 @@ class Explanations:
         return told.replace("read at the halt", "known " + when).replace("at the halt", when)
 
     def _told(self, why: int, number: int) -> str:
-        if why == Fact.HALT:
+        if why == Premise.HALT:
             return "read at the halt, not written since"
-        if why == Fact.BEGIN:
+        if why == Premise.BEGIN:
             return "read when the run began, not written until then"
-        if why in (Fact.TAKEN, Fact.NOT_TAKEN):
-            return "the branch at #{:,} was {}taken".format(number, "not " if why == Fact.NOT_TAKEN else "")
-        if why >= Fact.STORED:
-            verb = "stored" if why in (Fact.STORED, Fact.GUESSED_STORED, Fact.OWNED_STORED) else "loaded"
-            return "{} at #{:,}, {}".format(verb, number, Fact.TEXTS[why])
-        if why in (Fact.MEMORY, Fact.GUESSED):
-            return "loaded at #{:,}: {}".format(number, Fact.TEXTS[why])
-        if why == Fact.TARGET:
+        if why in (Premise.TAKEN, Premise.NOT_TAKEN):
+            return "the branch at #{:,} was {}taken".format(number, "not " if why == Premise.NOT_TAKEN else "")
+        if why >= Premise.STORED:
+            verb = "stored" if why in (Premise.STORED, Premise.GUESSED_STORED, Premise.OWNED_STORED) else "loaded"
+            return "{} at #{:,}, {}".format(verb, number, Premise.TEXTS[why])
+        if why in (Premise.MEMORY, Premise.GUESSED):
+            return "loaded at #{:,}: {}".format(number, Premise.TEXTS[why])
+        if why == Premise.TARGET:
             return "the branch at #{:,} went there".format(number)
-        return "{} (#{:,})".format(Fact.TEXTS[why], number) if number else Fact.TEXTS[why]
+        return "{} (#{:,})".format(Premise.TEXTS[why], number) if number else Premise.TEXTS[why]
 
     def _link(self, constraint: Tuple[int, ...]) -> str:
         # A load's bytes are those of another access.
         accesses = self._ssa.accesses
         older, later = accesses[constraint[6]], accesses[constraint[7]]
         verb = "stored" if older.store else "loaded"
-        guessed = ", if stores to unknown addresses in between missed it" if constraint[0] == Kind.GUESS else ""
-        if constraint[0] == Kind.OWNED:
+        guessed = (
+            ", if stores to unknown addresses in between missed it" if constraint[0] == ConstraintKind.GUESS else ""
+        )
+        if constraint[0] == ConstraintKind.OWNED:
             guessed = ", in a frame that only its function writes"
         return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
 

@@ -8,7 +8,7 @@ from typing import Dict, List, Optional, Tuple
 from gdb_etm.recovery.border import Border, Byte, Known, Reader, Unplaced
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.queries import Queries
-from gdb_etm.recovery.values import State, Tier
+from gdb_etm.recovery.values import CoreState, Tier
 
 _SLOTS = 64
 # Stores to unknown addresses that one byte is held against.
@@ -89,7 +89,7 @@ def _later(queries: Queries) -> Reader:
     return _at_rest(solution.trusted_end)
 
 
-def _at_rest(state: Optional[State]) -> Reader:
+def _at_rest(state: Optional[CoreState]) -> Reader:
     def byte(address: int) -> Byte:
         word = None if state is None else state.read(address & ~3, 4)
         return None if word is None or len(word) < 4 else (word[address & 3], Tier.EXACT)

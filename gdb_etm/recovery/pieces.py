@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.handover import border_of
 from gdb_etm.recovery.queries import Queries
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.ssa.segments import Stretch
+from gdb_etm.recovery.ssa.segments import SsaSegment
 from gdb_etm.recovery.values import Finding
 
 _KEPT = 4
@@ -47,7 +47,7 @@ class Pieces:
     :param work: Works a piece out.
     """
 
-    def __init__(self, history: History, stretch: Stretch, rules: Rules, work: Work) -> None:
+    def __init__(self, history: ExecutionHistory, stretch: SsaSegment, rules: Rules, work: Work) -> None:
         self._history = history
         self._work = work
         self._size = rules.window

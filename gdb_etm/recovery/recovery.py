@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Iterable, List, Optional, Tuple
 
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.pieces import Piece, Pieces
 from gdb_etm.recovery.queries import Queries
@@ -13,7 +13,7 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.solve.doubts import ROUNDS, Doubts
 from gdb_etm.recovery.ssa.segments import stretches
-from gdb_etm.recovery.values import Fact, Finding, State, Step, Tier, Touched, Value, Written
+from gdb_etm.recovery.values import CoreState, Fact, Finding, Step, Tier, Touched, Value, Written
 
 Progress = Callable[[float], None]
 
@@ -34,9 +34,9 @@ class Recovery:
 
     def __init__(
         self,
-        history: History,
-        end: Optional[State] = None,
-        begin: Optional[State] = None,
+        history: ExecutionHistory,
+        end: Optional[CoreState] = None,
+        begin: Optional[CoreState] = None,
         rules: Rules = Rules(),
         facts: Iterable[Fact] = (),
         progress: Optional[Progress] = None,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Callable, Dict, Iterable, List, Optional
 
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Range
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile
 from gdb_etm.recovery.border import Border
 from gdb_etm.recovery.constraints.domain import Contradiction
-from gdb_etm.recovery.constraints.graph import DEAD, Fact
+from gdb_etm.recovery.constraints.graph import DEAD, Premise
 from gdb_etm.recovery.distrust import Claims, Distrust
 from gdb_etm.recovery.execution.builder import SsaBuilder
 from gdb_etm.recovery.execution.stacking import failures
@@ -19,7 +19,7 @@ from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CONSTANT,
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
 from gdb_etm.recovery.functions.calls import PRIVATE, THREAD, WAITING
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SLOTS, SP, told
-from gdb_etm.recovery.memory.store_forwarding import Memory, Reader
+from gdb_etm.recovery.memory.store_forwarding import Reader, StoreForwarding
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve.assumptions import Assumptions
 from gdb_etm.recovery.solve.doubts import Doubts
@@ -31,9 +31,10 @@ from gdb_etm.recovery.ssa.runs import LOCKUP
 from gdb_etm.recovery.ssa.segments import breaks
 from gdb_etm.recovery.ssa.stack_limits import Limits
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.saved_contexts import Saved
+from gdb_etm.recovery.threads.saved_contexts import SavedContexts
+from gdb_etm.recovery.values import CoreState
 from gdb_etm.recovery.values import Fact as Given
-from gdb_etm.recovery.values import Finding, State, Tier
+from gdb_etm.recovery.values import Finding, Tier
 
 _IPSR = 0x1FF
 # CPSR.T
@@ -59,11 +60,11 @@ class Solution:
 
     def __init__(
         self,
-        history: History,
+        history: ExecutionHistory,
         first: int,
         last: int,
-        begin: Optional[State],
-        end: Optional[State],
+        begin: Optional[CoreState],
+        end: Optional[CoreState],
         rules: Rules,
         facts: Iterable[Given] = (),
         progress: Optional[Told] = None,
@@ -94,7 +95,7 @@ class Solution:
         self.distrust = border.distrust if border is not None else Distrust()
         self._readers: Dict[Tier, Reader] = {}
         # Of memory where the border is.
-        self._saved: Optional[Saved] = None
+        self._saved: Optional[SavedContexts] = None
         # Whether the core is of M-profile.
         self.is_m_profile = is_m_profile(core)
         self.limits = Limits(self.ssa, (begin, end), self.features.psp, self.is_m_profile)
@@ -112,7 +113,9 @@ class Solution:
 
     def _make_solver(self) -> Solver:
         border, flow = self.border, self.flow
-        memory = Memory(self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None)
+        memory = StoreForwarding(
+            self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None
+        )
         assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
         assumptions.by_block = flow.by_block
         solver = Solver(self.ssa, memory, assumptions, self._count)
@@ -125,7 +128,7 @@ class Solution:
         return solver
 
     @property
-    def trusted_end(self) -> Optional[State]:
+    def trusted_end(self) -> Optional[CoreState]:
         """The state after the last instruction, if it is that."""
         return self.end if self._end_fits else None
 
@@ -137,7 +140,7 @@ class Solution:
         try:
             self.flow.begin()
             if self.begin is not None:
-                self._anchor(self.begin, Fact.BEGIN)
+                self._anchor(self.begin, Premise.BEGIN)
             self._given(given)
             for number in self.flow.follow():
                 if self._progress is not None:
@@ -160,7 +163,7 @@ class Solution:
         for slot, meant, value in told(fact.name, fact.value):
             variable = self.variable(fact.number, slot)
             if variable is not None:
-                self.ssa.learn(variable, meant, value, Fact.GIVEN)
+                self.ssa.learn(variable, meant, value, Premise.GIVEN)
 
     def variable(self, number: int, slot: int) -> Optional[int]:
         """Give the variable that a slot held before an instruction; None for a flag that nobody reads."""
@@ -180,7 +183,7 @@ class Solution:
             return self.border.readable(word)
         return self._words is not None and self._words(word) is not None
 
-    def _further(self, memory: Memory, limit: Tier) -> None:
+    def _further(self, memory: StoreForwarding, limit: Tier) -> None:
         # What is known of the end by assumption.
         if self.border is not None:
             self.ssa.number = self.last
@@ -197,7 +200,7 @@ class Solution:
         # The registers at the end, up to a tier.
         for slot, known in border.slots.items():
             if known.tier <= limit:
-                self.ssa.learn(self.flow.current[slot], known.mask, known.bits, Fact.HALT)
+                self.ssa.learn(self.flow.current[slot], known.mask, known.bits, Premise.HALT)
 
     def _end(self) -> None:
         end = self.end
@@ -219,7 +222,7 @@ class Solution:
             self.flow.finish(pc, Isa.T32 if status & _THUMB else Isa.A32)
         elif self.is_m_profile:
             self.flow.finish(pc, Isa.T32)
-        self._anchor(end, Fact.HALT)
+        self._anchor(end, Premise.HALT)
         if self._words is not None:
             self._saved = self.flow.wait(self._words)
 
@@ -252,7 +255,7 @@ class Solution:
         is_lockup = is_m_profile(self.history.source.core) and pc in LOCKUP_ADDRESSES
         return is_lockup and status is not None and status & _IPSR == (self.flow.handler or 0)
 
-    def _anchor(self, state: State, why: int) -> None:
+    def _anchor(self, state: CoreState, why: int) -> None:
         # The registers of a state are those of the moment that the line has come to.
         ssa, current = self.ssa, self.flow.current
         registers = state.registers
@@ -370,7 +373,7 @@ def _hides_what_ran(event: Event) -> bool:
     return isinstance(event, Exception_) and event.name == LOCKUP and event.return_address == LOCKUP_ADDRESSES[1]
 
 
-def _words(state: Optional[State]) -> Optional[Reader]:
+def _words(state: Optional[CoreState]) -> Optional[Reader]:
     # Reads each aligned word of a state once.
     if state is None:
         return None

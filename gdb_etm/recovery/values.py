@@ -8,7 +8,7 @@ from typing import Callable, Mapping, NamedTuple, Optional, Tuple
 from gdb_etm.recovery.lift.operations import MASK
 
 
-class State(NamedTuple):
+class CoreState(NamedTuple):
     """Registers and memory of a core at rest: an anchor."""
 
     # Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr;
@@ -22,7 +22,7 @@ class State(NamedTuple):
 
 
 def no_memory(address: int, size: int) -> Optional[bytes]:
-    """Read nothing: the memory of a :class:`State` of which only the registers are known."""
+    """Read nothing: the memory of a :class:`CoreState` of which only the registers are known."""
     return None
 
 
@@ -32,9 +32,9 @@ class Tier(IntEnum):
     # It follows from the trace, the program and the anchors.
     EXACT = 0
     # It also takes that what compilers rely on is so: calls and handlers keep SP and r4 to r11, and interrupts all
-    # registers; call frame information holds; a function came to where it goes on from its entry; SP is aligned; a frame
-    # of which its function makes no address is written by that function alone, and by the scheduler alone the pointers
-    # from one thread's block to another's.
+    # registers; call frame information holds; a function came to where it goes on from its entry; SP is aligned; a
+    # frame of which its function makes no address is written by that function alone, and by the scheduler alone the
+    # pointers from one thread's block to another's.
     ASSUMED = 1
     # It also takes that stores to addresses of which nothing is known wrote somewhere else.
     LIKELY = 2

@@ -6,7 +6,7 @@ from typing import Iterator, List, Optional, Union
 
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.ends import Host, ServerLink
-from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.proxy import Proxy, Source
 from gdb_etm.replay.target import Reply, Target
 from gdb_etm.replay.wires import Wire, wait
@@ -17,9 +17,9 @@ def serve(wire: Wire, target: Target) -> None:
     """Answer one GDB from a history until it is gone."""
 
     def answer(item: Item) -> Iterator[Reply]:
-        if item.kind is Kind.PACKET:
+        if item.kind is InputKind.PACKET:
             return target.answer(item.data)
-        if item.kind is Kind.INTERRUPT:
+        if item.kind is InputKind.INTERRUPT:
             target.interrupt()
         return iter(())
 
@@ -79,6 +79,6 @@ class _Between:
 
     def _from_server(self) -> None:
         for item in self._server.receive(0):
-            data = self.proxy.from_server(item) if item.kind is Kind.PACKET else None
+            data = self.proxy.from_server(item) if item.kind is InputKind.PACKET else None
             if data is not None:
                 self._host.send(data)

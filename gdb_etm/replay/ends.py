@@ -7,7 +7,7 @@ from typing import Callable, Iterator, List
 
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.link import Link
-from gdb_etm.replay.packets import ACK, INTERRUPT, NO_ACKS, Item, Kind, expand
+from gdb_etm.replay.packets import ACK, INTERRUPT, NO_ACKS, InputKind, Item, expand
 from gdb_etm.replay.past import Impatient
 from gdb_etm.replay.target import Reply, console
 from gdb_etm.replay.wires import Wire
@@ -40,7 +40,7 @@ class ServerLink:
         deadline = time.monotonic() + _REPLY_SECONDS
         while True:
             for item in self.receive(max(0.0, deadline - time.monotonic())):
-                if item.kind is Kind.PACKET and (item.data[:1] != b"O" or item.data == b"OK"):
+                if item.kind is InputKind.PACKET and (item.data[:1] != b"O" or item.data == b"OK"):
                     try:
                         return expand(item.data, _MOST_PASSED)
                     except ValueError as error:
@@ -106,7 +106,7 @@ class Host:
         items = self._link.feed(self.wire.read())
         self._flush()
         for item in items:
-            if item.kind is Kind.PACKET and item.data == NO_ACKS:
+            if item.kind is InputKind.PACKET and item.data == NO_ACKS:
                 self.send(b"OK")
                 self._link.acknowledges = False
             else:
@@ -140,7 +140,7 @@ class Host:
                 return
 
     def _is_interrupted(self) -> bool:
-        return any(other.kind is Kind.INTERRUPT for other in self._link.feed(self.wire.read(0)))
+        return any(other.kind is InputKind.INTERRUPT for other in self._link.feed(self.wire.read(0)))
 
     def _flush(self) -> None:
         data = self._link.take()

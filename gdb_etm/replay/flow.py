@@ -16,10 +16,10 @@ from bisect import bisect_left, bisect_right
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.history.reader import DEBUG_HALT
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 from gdb_etm.replay.effects import LR, PC, SP, TRACKED, Effect, Effects
 from gdb_etm.replay.script import ARRIVAL, EFFECT, EVENT, Script
 
@@ -43,7 +43,7 @@ _FRAME_LR, _FRAME_PC, _FRAME_STATUS = 0x14, 0x18, 0x1C
 Symbol = Tuple[int, int]
 
 
-class Saved(NamedTuple):
+class SavedWord(NamedTuple):
     """A word on the stack."""
 
     # Distance from the root of the stack pointer it was pushed by.
@@ -53,7 +53,7 @@ class Saved(NamedTuple):
     number: int
 
 
-class Interrupted(NamedTuple):
+class InterruptedContext(NamedTuple):
     """A context that an exception interrupted."""
 
     # The handler's first instruction.
@@ -76,7 +76,10 @@ class _State:
     __slots__ = ("registers", "stacks", "interrupted")
 
     def __init__(
-        self, registers: Dict[int, Symbol], stacks: Dict[int, Dict[int, Saved]], interrupted: List[Interrupted]
+        self,
+        registers: Dict[int, Symbol],
+        stacks: Dict[int, Dict[int, SavedWord]],
+        interrupted: List[InterruptedContext],
     ) -> None:
         self.registers = registers
         # Words by the root of the stack pointer and their distance from it.
@@ -97,17 +100,19 @@ class Flow:
     :param thread_code: EXC_RETURN of Thread mode on the main stack without floating point; None on other profiles.
     """
 
-    def __init__(self, history: History, begin: State, end: State, thread_code: Optional[int] = None) -> None:
+    def __init__(
+        self, history: ExecutionHistory, begin: CoreState, end: CoreState, thread_code: Optional[int] = None
+    ) -> None:
         self.history = history
         self.effects = Effects(history.program)
         self._thread_code = thread_code
         self._values: Dict[int, int] = {0: 0}
         # Words that something else overwrote, each with its root.
-        self.spoiled: Set[Tuple[int, Saved]] = set()
+        self.spoiled: Set[Tuple[int, SavedWord]] = set()
         # Words that were popped and not pushed, by root and place, each with the instruction that popped it.
-        self.early: Dict[Tuple[int, int], Tuple[int, Saved]] = {}
+        self.early: Dict[Tuple[int, int], Tuple[int, SavedWord]] = {}
         # Every exception that was taken.
-        self.entries: List[Interrupted] = []
+        self.entries: List[InterruptedContext] = []
         # Whether a stack pointer, or the choice of one, was written.
         self.has_switched = False
         self._last: Optional[Tuple[int, _State]] = None
@@ -163,7 +168,7 @@ class Flow:
                 found.setdefault(base + _FRAME_STATUS, _THUMB | (before & 4) << 7)
         return {address: value for address, value in found.items() if value is not None}
 
-    def _unstack(self, state: _State, end: State) -> Optional[int]:
+    def _unstack(self, state: _State, end: CoreState) -> Optional[int]:
         # What the exceptions have pushed that are active at the end tells of the contexts that they interrupted
         # (Armv8-M ARM, B3.19 and B3.20).  Gives EXC_RETURN of Thread mode, if no other stack or frame was in use.
         frame_at: Optional[int] = None
@@ -190,7 +195,7 @@ class Flow:
         is_plain = code is not None and not code & _PROCESS_STACK and code & _BASIC_FRAME and not self.has_switched
         return code if is_plain else None
 
-    def _stack_frame(self, entry: Interrupted) -> None:
+    def _stack_frame(self, entry: InterruptedContext) -> None:
         # Where its handler begins, of an exception that interrupted the main stack.
         before = self._resolve(entry.registers[SP])
         if before is not None and self._return_code is not None:
@@ -212,7 +217,7 @@ class Flow:
             self._values[symbol[0]] = value - symbol[1] & _WORD
         return known is None or known == value
 
-    def _told(self, root: int, word: Saved) -> Optional[int]:
+    def _told(self, root: int, word: SavedWord) -> Optional[int]:
         return None if (root, word) in self.spoiled else self._resolve(word.value)
 
     def _resolve(self, symbol: Symbol) -> Optional[int]:
@@ -241,7 +246,7 @@ class _Walk:
         self._learns = learns
         self._marked = -_EVERY
         self._roots = 0
-        self._leaves: Optional[Tuple[Symbol, Optional[Tuple[int, Saved]]]] = None
+        self._leaves: Optional[Tuple[Symbol, Optional[Tuple[int, SavedWord]]]] = None
         # What a return goes to, with the word it was popped from.
         self._returning = False
         # Whether an exception return has just been.
@@ -322,7 +327,7 @@ class _Walk:
             registers[SP], registers[LR] = (before.stack, before.link) if before else (self._new(), self._new())
             return
         stack, link = self._new(), self._new()
-        entry = Interrupted(self._roots >> 8, event.return_address, dict(registers), stack, link, self.depth)
+        entry = InterruptedContext(self._roots >> 8, event.return_address, dict(registers), stack, link, self.depth)
         self.state.interrupted.append(entry)
         del self.state.interrupted[:-_PENDING]
         self.depth += 1
@@ -361,7 +366,7 @@ class _Walk:
         moved = [(target, registers[source], constant) for target, source, constant in effect.moves]
         link = registers[LR]
         for register, distance in effect.stores:
-            saved = Saved(place + distance, registers[register], number)
+            saved = SavedWord(place + distance, registers[register], number)
             self.state.stacks.setdefault(root, {})[saved.place] = saved
         for register, distance in effect.loads:
             word = self._load(root, place + distance, number)
@@ -385,11 +390,11 @@ class _Walk:
         if effect.moves and registers[SP][1] > place:
             self._drop()
 
-    def _load(self, root: int, place: int, number: int) -> Saved:
+    def _load(self, root: int, place: int, number: int) -> SavedWord:
         word = self.state.stacks.get(root, {}).get(place)
         if word is not None:
             return word
-        fresh = Saved(place, self._new(), 0)
+        fresh = SavedWord(place, self._new(), 0)
         # The first time it was pushed before the history began.
         popped, early = self._flow.early.setdefault((root, place), (number, fresh))
         return early if popped == number else fresh

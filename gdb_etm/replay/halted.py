@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Dict, List, Optional, Protocol
 
 from gdb_etm.errors import AccessError
-from gdb_etm.recovery.values import State
-from gdb_etm.replay.layout import Layout, described, included, old_layout
+from gdb_etm.recovery.values import CoreState
+from gdb_etm.replay.layout import RegisterLayout, described, included, old_layout
 from gdb_etm.replay.packets import unescape
 
 _BLOCK = 256
@@ -42,20 +42,20 @@ class Halt:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self._layout: Optional[Layout] = None
+        self._layout: Optional[RegisterLayout] = None
         self._registers: Optional[bytes] = None
         self._blocks: Dict[int, Optional[bytes]] = {}
         # Whether more of its memory was written than was kept.
         self._is_lost = False
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> RegisterLayout:
         """The registers that the server describes."""
         if self._layout is None:
             self._layout = layout_of(self.server)
         return self._layout
 
-    def state(self) -> State:
+    def state(self) -> CoreState:
         """Read the registers; memory is read when it is asked for.
 
         :raises AccessError: The server does not give the registers.
@@ -67,7 +67,7 @@ class Halt:
             raise AccessError("the server does not give the registers" + why)
         self.layout.measure(reply.decode("latin-1"))
         values = self.layout.values(reply.decode("latin-1"))
-        return State({name.lower(): value for name, value in values.items()}, self.read)
+        return CoreState({name.lower(): value for name, value in values.items()}, self.read)
 
     def before_write(self, data: bytes) -> None:
         """Keep what a packet is about to overwrite."""
@@ -115,7 +115,7 @@ def read_memory(server: Server, address: int, size: int) -> Optional[bytes]:
     return data if len(data) == size else None
 
 
-def layout_of(server: Server) -> Layout:
+def layout_of(server: Server) -> RegisterLayout:
     """Read a server's own description of its registers; what GDB takes for granted where there is none."""
     xml = _document(server, "target.xml")
     if xml is None:

@@ -23,7 +23,7 @@ _ATTRIBUTE = re.compile(r"""([a-z_]+)\s*=\s*["']([^"'<>]*)["']""")
 _INCLUDE = re.compile(r"""<xi:include\s+href\s*=\s*["']([A-Za-z0-9_./-]{1,100})["']""")
 
 
-class Register(NamedTuple):
+class GdbRegister(NamedTuple):
     """One register."""
 
     name: str
@@ -32,19 +32,19 @@ class Register(NamedTuple):
     number: int
 
 
-class Layout:
+class RegisterLayout:
     """The registers of a core in the order of a ``g`` packet, which is that of their numbers.
 
     :param registers: In any order.
     :param xml: The description that GDB reads.
     """
 
-    def __init__(self, registers: Sequence[Register], xml: str) -> None:
-        self.registers: List[Register] = sorted(registers, key=lambda register: register.number)
+    def __init__(self, registers: Sequence[GdbRegister], xml: str) -> None:
+        self.registers: List[GdbRegister] = sorted(registers, key=lambda register: register.number)
         # Those that a ``g`` packet holds: a server may leave later ones to ``p`` packets.
         self.together = self.registers
         self.xml = xml
-        self._by_number: Dict[int, Register] = {register.number: register for register in self.registers}
+        self._by_number: Dict[int, GdbRegister] = {register.number: register for register in self.registers}
 
     def measure(self, packet: str) -> None:
         """Take note of how many registers a server's reply to a ``g`` packet holds."""
@@ -55,7 +55,7 @@ class Layout:
                 self.together = self.registers[:count]
                 return
 
-    def at(self, number: int) -> Optional[Register]:
+    def at(self, number: int) -> Optional[GdbRegister]:
         """Give the register with a number in packets; None when there is none."""
         return self._by_number.get(number)
 
@@ -75,40 +75,40 @@ class Layout:
         return found
 
 
-def m_profile(has_system: bool = False, has_floats: bool = False) -> Layout:
+def m_profile(has_system: bool = False, has_floats: bool = False) -> RegisterLayout:
     """Describe a Cortex-M.
 
     :param has_system: With the stack pointers and masks of the system.
     :param has_floats: With the floating-point registers.
     """
-    registers = [Register(name, 32, number) for number, name in enumerate(_CORE)] + [Register("xpsr", 32, STATUS)]
+    registers = [GdbRegister(name, 32, number) for number, name in enumerate(_CORE)] + [GdbRegister("xpsr", 32, STATUS)]
     parts = [_feature("m-profile", registers)]
     if has_system:
-        more = [Register(name, 32, 26 + index) for index, name in enumerate(_SYSTEM)]
+        more = [GdbRegister(name, 32, 26 + index) for index, name in enumerate(_SYSTEM)]
         parts.append(_feature("m-system", more))
         registers += more
     if has_floats:
-        floats = [Register("d%d" % index, 64, 32 + index) for index in range(16)] + [Register("fpscr", 32, 48)]
+        floats = [GdbRegister("d%d" % index, 64, 32 + index) for index in range(16)] + [GdbRegister("fpscr", 32, 48)]
         parts.append(_feature("vfp", floats))
         registers += floats
-    return Layout(registers, _HEAD + "<architecture>arm</architecture>\n" + "".join(parts) + "</target>\n")
+    return RegisterLayout(registers, _HEAD + "<architecture>arm</architecture>\n" + "".join(parts) + "</target>\n")
 
 
-def a_profile() -> Layout:
+def a_profile() -> RegisterLayout:
     """Describe an Armv7-A or Armv7-R core, without its floating-point registers."""
-    registers = [Register(name, 32, number) for number, name in enumerate(_CORE)] + [Register("cpsr", 32, STATUS)]
+    registers = [GdbRegister(name, 32, number) for number, name in enumerate(_CORE)] + [GdbRegister("cpsr", 32, STATUS)]
     feature = _feature("core", registers)
-    return Layout(registers, _HEAD + "<architecture>arm</architecture>\n" + feature + "</target>\n")
+    return RegisterLayout(registers, _HEAD + "<architecture>arm</architecture>\n" + feature + "</target>\n")
 
 
-def old_layout() -> Layout:
+def old_layout() -> RegisterLayout:
     """Give what GDB takes an Arm core to have whose server describes none."""
-    registers = [Register(name, 32, number) for number, name in enumerate(_CORE)]
-    registers += [Register("f%d" % index, 96, 16 + index) for index in range(8)]
-    return Layout(registers + [Register("fps", 32, 24), Register("cpsr", 32, STATUS)], "")
+    registers = [GdbRegister(name, 32, number) for number, name in enumerate(_CORE)]
+    registers += [GdbRegister("f%d" % index, 96, 16 + index) for index in range(8)]
+    return RegisterLayout(registers + [GdbRegister("fps", 32, 24), GdbRegister("cpsr", 32, STATUS)], "")
 
 
-def _feature(name: str, registers: Sequence[Register]) -> str:
+def _feature(name: str, registers: Sequence[GdbRegister]) -> str:
     lines = ['<feature name="org.gnu.gdb.arm.%s">' % name]
     for register in registers:
         kind = "ieee_double" if register.bits == 64 else _TYPES.get(register.name, "int")
@@ -122,12 +122,12 @@ def included(xml: str) -> List[str]:
     return _INCLUDE.findall(xml)[:16]
 
 
-def described(xml: str) -> Optional[Layout]:
+def described(xml: str) -> Optional[RegisterLayout]:
     """Read the registers of a server's own description, whose included documents follow it.
 
     :returns: None when it describes none that can be numbered.
     """
-    registers: List[Register] = []
+    registers: List[GdbRegister] = []
     number = 0
     for tag in _TAG.finditer(xml):
         attributes = dict(_ATTRIBUTE.findall(tag.group(1)))
@@ -139,6 +139,6 @@ def described(xml: str) -> Optional[Layout]:
             return None
         if len(registers) == _MAX_REGISTERS or not 0 < bits <= _MAX_BITS or bits % 8 or number < 0:
             return None
-        registers.append(Register(attributes.get("name", ""), bits, number))
+        registers.append(GdbRegister(attributes.get("name", ""), bits, number))
         number += 1
-    return Layout(registers, xml) if registers else None
+    return RegisterLayout(registers, xml) if registers else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import List
 
-from gdb_etm.replay.packets import ACK, MAX_PACKET, NACK, Item, Kind, Reader, frame
+from gdb_etm.replay.packets import ACK, MAX_PACKET, NACK, InputKind, Item, PacketReader, frame
 
 # Times that one packet is sent again.
 _MOST_REPEATS = 8
@@ -25,7 +25,7 @@ class Link:
         self.acknowledges = True
         # What is to be sent.
         self.output = bytearray()
-        self._reader = Reader(limit)
+        self._reader = PacketReader(limit)
         self._last = b""
         self._is_client = is_client
         self._is_missed = False
@@ -38,15 +38,15 @@ class Link:
         """
         found = []
         for item in self._reader.feed(data):
-            if item.kind is Kind.NACK:
+            if item.kind is InputKind.NACK:
                 self._repeat()
-            elif item.kind is Kind.ACK:
+            elif item.kind is InputKind.ACK:
                 # A server that still acknowledges has missed that its reply to QStartNoAckMode was.
                 self._is_missed = self._is_client and not self.acknowledges
-            elif item.kind in (Kind.PACKET, Kind.BAD) and (self.acknowledges or self._is_missed):
-                self.output += ACK if item.kind is Kind.PACKET else NACK
+            elif item.kind in (InputKind.PACKET, InputKind.BAD) and (self.acknowledges or self._is_missed):
+                self.output += ACK if item.kind is InputKind.PACKET else NACK
                 self._is_missed = False
-            if item.kind in (Kind.PACKET, Kind.NOTIFICATION, Kind.INTERRUPT):
+            if item.kind in (InputKind.PACKET, InputKind.NOTIFICATION, InputKind.INTERRUPT):
                 found.append(item)
         return found
 

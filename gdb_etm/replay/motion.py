@@ -14,7 +14,7 @@ from gdb_etm.history.path import Path, Seam
 from gdb_etm.history.steps import beyond_exception
 from gdb_etm.protocols.elements import Gap
 from gdb_etm.replay.interruptions import Interruptions
-from gdb_etm.replay.watching import Memory, Missed, Watchpoint
+from gdb_etm.replay.watching import HistoryMemory, Missed, Watchpoint
 
 # Instructions that are searched before somebody may interrupt.
 _AT_ONCE = 1 << 18
@@ -56,7 +56,7 @@ class Motion:
     :param memory: What watchpoints are on.
     """
 
-    def __init__(self, path: Path, activations: Callable[[], Activations], memory: Memory) -> None:
+    def __init__(self, path: Path, activations: Callable[[], Activations], memory: HistoryMemory) -> None:
         self.path = path
         # The position after the last instruction.
         self.end = path.length + 1

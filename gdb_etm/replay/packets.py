@@ -26,7 +26,7 @@ _ESCAPED = re.compile(rb"(?s)\}(.)")
 _START = re.compile(rb"[$%+\x03-]")
 
 
-class Kind(Enum):
+class InputKind(Enum):
     """What came in."""
 
     PACKET = "packet"
@@ -41,16 +41,16 @@ class Kind(Enum):
 class Item(NamedTuple):
     """One thing that came in."""
 
-    kind: Kind
+    kind: InputKind
     # What stands between ``$`` and ``#``, as on the wire.
     data: bytes = b""
 
 
-_SIGNS = {0x2B: Item(Kind.ACK), 0x2D: Item(Kind.NACK), 0x03: Item(Kind.INTERRUPT)}
-_BAD = Item(Kind.BAD)
+_SIGNS = {0x2B: Item(InputKind.ACK), 0x2D: Item(InputKind.NACK), 0x03: Item(InputKind.INTERRUPT)}
+_BAD = Item(InputKind.BAD)
 
 
-class Reader:
+class PacketReader:
     """Takes a stream of the protocol apart.
 
     :param limit: Longest packet in bytes.
@@ -120,7 +120,7 @@ class Reader:
         del left[: end + 3]
         if told.lower() != b"%02x" % (sum(data) & 0xFF):
             return _BAD
-        return Item(Kind.PACKET if is_packet else Kind.NOTIFICATION, data)
+        return Item(InputKind.PACKET if is_packet else InputKind.NOTIFICATION, data)
 
 
 def frame(data: bytes) -> bytes:

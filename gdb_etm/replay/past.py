@@ -10,7 +10,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier, Touched, Value, no_memory
+from gdb_etm.recovery.values import CoreState, Tier, Touched, Value, no_memory
 from gdb_etm.replay.effects import SP
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.replay.reliance import Reliance
@@ -91,14 +91,14 @@ class FlowPast:
         self,
         path: Path,
         constants: Program,
-        begin: Optional[State] = None,
-        end: Optional[State] = None,
+        begin: Optional[CoreState] = None,
+        end: Optional[CoreState] = None,
         thread_code: Optional[int] = None,
     ) -> None:
         self._path = path
         self._constants = constants
-        self._begin = begin if begin is not None else State({}, no_memory)
-        self._end = end if end is not None else State({}, no_memory)
+        self._begin = begin if begin is not None else CoreState({}, no_memory)
+        self._end = end if end is not None else CoreState({}, no_memory)
         self._thread_code = thread_code
         self.patience: Optional[Patience] = None
         self._flow: Optional[Flow] = None
@@ -196,7 +196,7 @@ class RecoveredPast(FlowPast):
         self,
         path: Path,
         constants: Program,
-        ends: Tuple[Optional[State], Optional[State]],
+        ends: Tuple[Optional[CoreState], Optional[CoreState]],
         rules: Rules = Rules(),
         thread_code: Optional[int] = None,
     ) -> None:

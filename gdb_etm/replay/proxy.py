@@ -12,7 +12,7 @@ from typing import Dict, Iterator, Optional, Protocol, Tuple
 
 from gdb_etm.errors import EtmError
 from gdb_etm.replay.halted import Halt, Server
-from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.past import Patience
 from gdb_etm.replay.target import Replay, Reply, Target, console
 
@@ -106,7 +106,7 @@ class Proxy:
 
         :returns: Packets for GDB; None now and then while a long run through the past goes on.
         """
-        if item.kind is Kind.INTERRUPT:
+        if item.kind is InputKind.INTERRUPT:
             (self._server if self._target is None else self._target).interrupt()
             return
         data = item.data

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Tuple
 
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.recorder import Run
 from gdb_etm.replay.effects import PC, Effects
@@ -26,7 +26,7 @@ class Script:
     :param history: The executed instructions.
     """
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: ExecutionHistory) -> None:
         self._history = history
         self._known: Dict[int, List[Tuple[List[Step], int]]] = {}
         self._parts: Dict[int, Tuple[List[Step], int]] = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.replay.layout import Layout
+from gdb_etm.replay.layout import RegisterLayout
 from gdb_etm.replay.motion import Motion, Stopped, Why
 from gdb_etm.replay.packets import MAX_PACKET, escape
 from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past, Patience
@@ -36,7 +36,7 @@ class Replay(NamedTuple):
 
     motion: Motion
     past: Past
-    layout: Layout
+    layout: RegisterLayout
     # Why the oldest instruction is the oldest, as a line of text.
     begin: str
     # What comes after the newest, as a line of text.

@@ -10,7 +10,7 @@ from gdb_etm.recovery.values import Touched
 STORES, LOADS, BOTH = 2, 3, 4
 
 
-class Memory(Protocol):
+class HistoryMemory(Protocol):
     """The memory of a history."""
 
     def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
@@ -40,7 +40,7 @@ class Watchpoint:
     :param size: In bytes.
     """
 
-    def __init__(self, memory: Memory, kind: int, address: int, size: int) -> None:
+    def __init__(self, memory: HistoryMemory, kind: int, address: int, size: int) -> None:
         self.kind = kind
         self.address = address
         self._size = size

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from gdb_etm.capture import Capture, MemoryImage, TraceSource
+from gdb_etm.capture import MemoryImage, RawCapture, TraceSource
 from gdb_etm.errors import AccessError, CaptureError, CommandError
 from gdb_etm.history.build import DecoderCache, SourceStream, all_streams, data_trace_id
 from gdb_etm.history.calls import CallHistory, call_history
-from gdb_etm.history.clock import Clock
+from gdb_etm.history.clock import CycleClock
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.reader import Resolver
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.program.image import Program
 from gdb_etm.session.decoding import decode_capture, taking_apart
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.packet_listing import Packets
 from gdb_etm.session.progress import Meter
-from gdb_etm.session.ranges import Window
+from gdb_etm.session.ranges import NumberRange
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.walk import Walk
 from gdb_etm.views.text import plural
@@ -48,20 +48,20 @@ class Decoded:
     :param meter: Watches what takes long.
     """
 
-    def __init__(self, history: History, meter: Meter) -> None:
+    def __init__(self, history: ExecutionHistory, meter: Meter) -> None:
         self.history = history
         self._meter = meter
         self.doubt = NO_DOUBT
         # What ``etm history`` showed last.
-        self.instructions_shown: Optional[Window] = None
+        self.instructions_shown: Optional[NumberRange] = None
         # What ``etm functions`` showed last.
-        self.functions_shown: Optional[Window] = None
+        self.functions_shown: Optional[NumberRange] = None
         # The user's walk through it, see :mod:`gdb_etm.session.past`.
         self.walk: Optional[Walk] = None
         # Its registers and memory as they were asked for last, see :mod:`gdb_etm.session.past`.
         self.recovered: Optional[Recovered] = None
         self._calls: Optional[CallHistory] = None
-        self._clock: Optional[Clock] = None
+        self._clock: Optional[CycleClock] = None
         self._likened: Optional[Tuple[Tuple[Tuple[int, bytes], ...], bool]] = None
 
     @property
@@ -70,12 +70,12 @@ class Decoded:
         return self.history.program
 
     @property
-    def clock(self) -> Clock:
+    def clock(self) -> CycleClock:
         """What adds up its cycle counts, made at the first look."""
         if self._clock is None:
             size = len(self.history.order)
             with self._meter.task("adding up the cycle counts", size) as task:
-                self._clock = Clock(self.history, task.advance)
+                self._clock = CycleClock(self.history, task.advance)
         return self._clock
 
     def forget_symbols(self) -> None:
@@ -139,7 +139,7 @@ class Record:
     :param meter: Watches what takes long.
     """
 
-    def __init__(self, number: int, capture: Capture, origin: str, is_live: bool, meter: Meter) -> None:
+    def __init__(self, number: int, capture: RawCapture, origin: str, is_live: bool, meter: Meter) -> None:
         self._meter = meter
         self.number = number
         self.capture = capture
@@ -252,7 +252,7 @@ class Record:
         return "" if len(ids) < 2 else "trace ID %s of %s" % (ids[id(decoded)], ", ".join(ids.values()))
 
 
-def with_images(capture: Capture, images: Sequence[MemoryImage], first: bool = False) -> Capture:
+def with_images(capture: RawCapture, images: Sequence[MemoryImage], first: bool = False) -> RawCapture:
     """Add program memory to every source of a capture.
 
     :param first: Whether it wins over what the capture holds, or only fills in.
@@ -280,7 +280,7 @@ def no_such_id(trace_id: int, number: int, known: Iterable[int]) -> CommandError
     return CommandError("no trace ID 0x%02x in capture %d; it has: %s" % (trace_id, number, words))
 
 
-def _empty_reason(capture: Capture) -> str:
+def _empty_reason(capture: RawCapture) -> str:
     if not capture.buffer:
         return "the buffer was empty; did the program run since tracing started?"
     names = ", ".join(source.name for source in capture.sources)

@@ -14,7 +14,7 @@ from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.numbers import check_number
 from gdb_etm.session.programs import named_files
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
     from gdb_etm.coresight.topology import Choice
@@ -74,7 +74,7 @@ class ConnectRequest:
         check_number("etb_size", self.etb_size)
 
 
-def connect(session: Session, request: ConnectRequest) -> Iterator[str]:
+def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
     """Connect, find trace unit and buffer, and describe them.
 
     :raises CommandError: There is a connection already, or the request makes no sense.
@@ -124,7 +124,7 @@ def connect(session: Session, request: ConnectRequest) -> Iterator[str]:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
 
 
-def _find(session: Session, live: Live, choice: Choice, profile: Optional[Profile]) -> Iterator[str]:
+def _find(session: DebugSession, live: Live, choice: Choice, profile: Optional[Profile]) -> Iterator[str]:
     # Own profiles are told of all the more where one of them is what is missing.
     failure: Optional[EtmError] = None
     try:

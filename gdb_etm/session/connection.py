@@ -8,7 +8,7 @@ from typing import Callable, Collection, Dict, List, Mapping, NamedTuple, Option
 from gdb_etm.access.client import SERVER, Client, attach, start
 from gdb_etm.access.port import AccessPort
 from gdb_etm.access.wire import NO_CORE, Message, describe
-from gdb_etm.capture import Capture, Core, MemoryImage
+from gdb_etm.capture import Core, MemoryImage, RawCapture
 from gdb_etm.coresight.components import Component, product, read_identity
 from gdb_etm.coresight.romtable import Discovery, Space, discover
 from gdb_etm.coresight.sink import Progress
@@ -28,7 +28,7 @@ from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.messages import capture_messages
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
-from gdb_etm.traceunit.status import State
+from gdb_etm.traceunit.status import SessionState
 
 # What is told when a second connection would take GDB's own.
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
@@ -86,7 +86,7 @@ class Live:
         self.part_ids: List[PartId] = []
         self._vendor: Optional[Vendor] = None
         self._runs: Optional[int] = None
-        self._held: Optional[Capture] = None
+        self._held: Optional[RawCapture] = None
         # Drained, but an interruption came before tracing went on.
         # Whether the user wants halts to give captures; after an interruption the hardware may lag behind.
         self.is_tracing = False
@@ -172,7 +172,7 @@ class Live:
             self._client.debug_port(power_up=True)
 
     def hand_over(
-        self, capture: Capture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
+        self, capture: RawCapture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
     ) -> None:
         """Give a capture to what serves GDB reverse execution, if that is there.
 
@@ -285,7 +285,7 @@ class Live:
         self.is_tracing = False
         self._leave_restoration()
 
-    def drain(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> Capture:
+    def drain(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> RawCapture:
         """Read the buffer and trace on into an empty one.
 
         :param images: The program, as the capture will hold it.
@@ -293,11 +293,11 @@ class Live:
         """
         trace = self.session()
         if self._held is None:
-            if trace.state is State.READY:
+            if trace.state is SessionState.READY:
                 trace.resume()
                 raise CaptureError("the trace of this halt was lost by the interruption; tracing goes on")
             self._held = trace.drain(name, progress)
-        if trace.state is not State.TRACING:
+        if trace.state is not SessionState.TRACING:
             trace.resume()
         capture, self._held = self._held, None
         return with_images(capture, images)
@@ -306,7 +306,7 @@ class Live:
         """Take note that the target ran: what an interrupted drain left behind is of an older halt."""
         self._held = None
 
-    def stop(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> Capture:
+    def stop(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> RawCapture:
         """Read the buffer and trace no more."""
         capture = self.session().drain(name, progress)
         self.is_tracing = False

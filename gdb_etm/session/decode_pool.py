@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Dict, List, Optional, Sequence
 
-from gdb_etm.history.build import DecoderCache, Part, Progress, decode_part
+from gdb_etm.history.build import DecoderCache, Progress, StreamPart, decode_part
 from gdb_etm.history.columns import ColumnError
 from gdb_etm.history.errand import read_result, write_errand
 from gdb_etm.protocols.recorder import Recorder
@@ -38,7 +38,7 @@ def processors() -> int:
 
 
 def decode_together(
-    todo: Sequence[Part], cache: DecoderCache, python: str, most: int, progress: Optional[Progress] = None
+    todo: Sequence[StreamPart], cache: DecoderCache, python: str, most: int, progress: Optional[Progress] = None
 ) -> List[Recorder]:
     """Decode parts at the same time, here and in processes of their own.
 
@@ -61,7 +61,7 @@ def decode_together(
 class _Worker:
     # One process and what it has said so far.
 
-    def __init__(self, python: str, part: Part) -> None:
+    def __init__(self, python: str, part: StreamPart) -> None:
         self.recorder: Optional[Recorder] = None
         self._part = part
         self._left = part.size
@@ -123,7 +123,9 @@ class _Worker:
 class _Crew:
     # Who decodes what: the biggest part that is left, here or by a process, so that none is left over at the end.
 
-    def __init__(self, todo: Sequence[Part], cache: DecoderCache, python: str, most: int, progress: Progress) -> None:
+    def __init__(
+        self, todo: Sequence[StreamPart], cache: DecoderCache, python: str, most: int, progress: Progress
+    ) -> None:
         self._todo = todo
         self._cache = cache
         self._python = python

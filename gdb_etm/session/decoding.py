@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ContextManager, Dict, Optional
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.history.build import DecoderCache, decode_parts, histories, parts
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.session.decode_pool import decode_together, processors
 from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.progress import Meter, Task
@@ -17,8 +17,8 @@ _LARGE = 1 << 22
 
 
 def decode_capture(
-    capture: Capture, meter: Meter, cache: Optional[DecoderCache] = None, trace_id: Optional[int] = None
-) -> Dict[int, History]:
+    capture: RawCapture, meter: Meter, cache: Optional[DecoderCache] = None, trace_id: Optional[int] = None
+) -> Dict[int, ExecutionHistory]:
     """Decode a capture.
 
     :param cache: Decoders of earlier captures.
@@ -38,7 +38,7 @@ def decode_capture(
     return histories(capture, todo, recorders, decoders)
 
 
-def taking_apart(capture: Capture, meter: Meter) -> ContextManager[Task]:
+def taking_apart(capture: RawCapture, meter: Meter) -> ContextManager[Task]:
     """Watch a capture being taken apart by trace IDs; the bytes of its buffer count."""
     size = len(capture.buffer)
     return meter.task("taking %s of frames apart" % about_text(size), size)

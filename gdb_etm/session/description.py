@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Optional, Sequence
 
 from gdb_etm.coresight.romtable import Discovery
-from gdb_etm.traceunit.events import Start, Stop, Trace
+from gdb_etm.traceunit.events import StartTracing, StopTracing, Trace
 from gdb_etm.traceunit.features import features
-from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Exceptions, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionStatus
@@ -99,10 +99,10 @@ def _traced(options: TraceOptions) -> str:
         (bool(options.levels), "at exception level %s" % " or ".join(map(str, options.levels))),
         (not options.secure, "in Non-secure state"),
         (not options.nonsecure, "in Secure state"),
-        (options.exceptions is Exceptions.OFF, "outside handlers"),
-        (options.exceptions is Exceptions.ONLY, "in handlers"),
-        (options.exceptions is Exceptions.ON, "and every reset and system error"),
-        (any(isinstance(rule.do, (Start, Stop, Trace)) for rule in options.rules), "when events say so"),
+        (options.exceptions is ExceptionTrace.OFF, "outside handlers"),
+        (options.exceptions is ExceptionTrace.ONLY, "in handlers"),
+        (options.exceptions is ExceptionTrace.ON, "and every reset and system error"),
+        (any(isinstance(rule.do, (StartTracing, StopTracing, Trace)) for rule in options.rules), "when events say so"),
     )
     return " ".join([what, *(words for chosen, words in states if chosen)])
 

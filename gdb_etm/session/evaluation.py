@@ -12,7 +12,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier
-from gdb_etm.replay.layout import Layout, a_profile, m_profile
+from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.target import Replay
 from gdb_etm.replay.view import Sight, View
@@ -20,7 +20,7 @@ from gdb_etm.session.captures import Decoded, Record
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import THIS_GDB, Recovered
 from gdb_etm.session.second_gdb import Answer, Shadow
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 from gdb_etm.views.values import mark
 
@@ -44,7 +44,7 @@ class Marked(NamedTuple):
 class Moment(NamedTuple):
     """A moment of a history: the state before an instruction."""
 
-    session: Session
+    session: DebugSession
     record: Record
     decoded: Decoded
     known: Recovered
@@ -64,7 +64,9 @@ class Moment(NamedTuple):
         return self.known.news(self.session.debugger)
 
 
-def moment(session: Session, at: Optional[int], trace_id: Optional[int] = None, needs_position: bool = True) -> Moment:
+def moment(
+    session: DebugSession, at: Optional[int], trace_id: Optional[int] = None, needs_position: bool = True
+) -> Moment:
     """Give a moment of the newest capture, with what leads to it solved.
 
     :param at: The number of an instruction, the moment before it; None: where the cursor is.
@@ -87,7 +89,7 @@ def moment(session: Session, at: Optional[int], trace_id: Optional[int] = None, 
     return found
 
 
-def _at_cursor(session: Session, record: Record, decoded: Decoded, known: Recovered) -> Optional[Moment]:
+def _at_cursor(session: DebugSession, record: Record, decoded: Decoded, known: Recovered) -> Optional[Moment]:
     if decoded.walk is None:
         return None
     cursor = decoded.walk.cursor
@@ -174,7 +176,7 @@ class _Viewer:
 _SPARE = 4
 
 
-def _layout(at: Moment) -> Layout:
+def _layout(at: Moment) -> RegisterLayout:
     if not is_m_profile(at.decoded.history.source.core):
         return a_profile()
     anchored = at.record.anchored
@@ -183,7 +185,7 @@ def _layout(at: Moment) -> Layout:
     return m_profile(has_both, any("fpscr" in registers for registers in ends))
 
 
-def _shadow(session: Session, replay: Replay, sight: Sight) -> Shadow:
+def _shadow(session: DebugSession, replay: Replay, sight: Sight) -> Shadow:
     shadow = session.shadow
     if shadow is not None and shadow.is_alive and shadow.view.replay.layout.xml == replay.layout.xml:
         shadow.view.turn(replay, sight)

@@ -13,8 +13,8 @@ from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
-    Access,
     Accessed,
+    AccessType,
     Action,
     AtZero,
     Committed,
@@ -32,8 +32,8 @@ from gdb_etm.traceunit.events import (
     NextState,
     Output,
     Reload,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Timestamp,
     Trace,
     Trigger,
@@ -107,8 +107,8 @@ def action_of(text: str) -> Action:
         raise CommandError("%s takes %s" % (name, wanted or "nothing more"))
     plain: Dict[str, Action] = {
         "trigger": Trigger(),
-        "start": Start(),
-        "stop": Stop(),
+        "start": StartTracing(),
+        "stop": StopTracing(),
         "trace": Trace(),
         "timestamp": Timestamp(),
         "first-state": FirstState(),
@@ -183,7 +183,7 @@ class _Parser:
         if word in CODE:
             return self._executed(word, text)
         if word in DATA:
-            return self._accessed(Access(word), text)
+            return self._accessed(AccessType(word), text)
         if word == "input":
             return Input(self._inputs[text] if text in self._inputs else self._input(text))
         kinds: Dict[str, Callable[[int], Event]] = {
@@ -214,7 +214,7 @@ class _Parser:
                 found.append(Executed(first) if first == last else ExecutedIn(AddressRange(first, last)))
         return any_of(found)
 
-    def _accessed(self, access: Access, text: str) -> Event:
+    def _accessed(self, access: AccessType, text: str) -> Event:
         numbers = range_of(text)
         ranges: Sequence[Range] = [numbers] if numbers is not None else self._data(text)
         if not self.rest or self.rest[0] not in ("==", "!="):

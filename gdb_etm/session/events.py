@@ -27,7 +27,7 @@ class Reaction(NamedTuple):
         return "on %s do %s" % (self.event, self.action)
 
 
-class Events(NamedTuple):
+class EventSettings(NamedTuple):
     """All that belongs together, so that it can be changed and put back at once."""
 
     reactions: Sequence[Reaction] = ()
@@ -42,7 +42,7 @@ class EventSet:
     """Rules, numbered like breakpoints, with counters and the rest."""
 
     def __init__(self) -> None:
-        self.now = Events()
+        self.now = EventSettings()
         # Names of external inputs.
         self.inputs: Mapping[str, int] = {}
         self._stale = False
@@ -91,11 +91,11 @@ class EventSet:
         self._stale = False
 
 
-def rules_of(events: Events) -> Tuple[Rule, ...]:
+def rules_of(events: EventSettings) -> Tuple[Rule, ...]:
     """Put reactions in the terms of :class:`~gdb_etm.traceunit.options.TraceOptions`."""
     return tuple(Rule(each.when, each.do, each.event) for each in events.reactions)
 
 
-def asks_for_time(events: Events) -> bool:
+def asks_for_time(events: EventSettings) -> bool:
     """Tell whether a rule needs timestamps to be on."""
     return any(isinstance(each.do, Timestamp) for each in events.reactions)

@@ -138,7 +138,7 @@ class FilterSet:
         self._stale = False
 
 
-class Wanted(NamedTuple):
+class FilterRequest(NamedTuple):
     """What filters ask of a trace unit."""
 
     include: List[Range]
@@ -150,13 +150,13 @@ class Wanted(NamedTuple):
     # Exception levels, each with whether it is Non-secure.
     levels: Tuple[Tuple[int, bool], ...]
     contexts: Tuple[int, ...]
-    # A value of :class:`~gdb_etm.traceunit.options.Exceptions`.
+    # A value of :class:`~gdb_etm.traceunit.options.ExceptionTrace`.
     exceptions: str
     secure: bool
     nonsecure: bool
 
 
-def wanted_of(filters: Sequence[Filter], is_padding: Callable[[int, int], bool]) -> Wanted:
+def wanted_of(filters: Sequence[Filter], is_padding: Callable[[int, int], bool]) -> FilterRequest:
     """Put filters together, by what they ask of a trace unit.
 
     :param is_padding: Tells whether nothing runs from one address up to, without it, another.
@@ -171,7 +171,7 @@ def wanted_of(filters: Sequence[Filter], is_padding: Callable[[int, int], bool])
     def word(kind: str, default: str) -> str:
         return next((each.text for each in of(kind)), default)
 
-    return Wanted(
+    return FilterRequest(
         _bridged(ranges("include"), is_padding),
         _bridged(ranges("exclude"), is_padding),
         [address for each in of("start") for address in each.points],

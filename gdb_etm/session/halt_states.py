@@ -17,15 +17,15 @@ from typing import (
     Tuple,
 )
 
-from gdb_etm.capture import Beginning, BufferEnd, Capture, MemoryImage
+from gdb_etm.capture import Beginning, BufferEnd, MemoryImage, RawCapture
 from gdb_etm.errors import AccessError, ConnectError
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.isa import InstructionKind
 from gdb_etm.program.ram import Piece, in_use, load_writable
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason
 from gdb_etm.protocols.profile import is_m_profile
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.traceunit.options import TraceOptions
 
@@ -65,7 +65,7 @@ _FILTERS = (
 Special = Callable[[Collection[str]], Mapping[str, int]]
 
 
-class Memory(Protocol):
+class TargetMemory(Protocol):
     """Reads the target's memory."""
 
     def read_memory(self, address: int, size: int) -> bytes:
@@ -86,7 +86,7 @@ class Anchor:
     """
 
     def __init__(
-        self, registers: Mapping[str, int], memory: Optional[Memory] = None, images: Sequence[MemoryImage] = ()
+        self, registers: Mapping[str, int], memory: Optional[TargetMemory] = None, images: Sequence[MemoryImage] = ()
     ) -> None:
         self.registers = registers
         self._memory = memory
@@ -100,9 +100,9 @@ class Anchor:
         pc = self.registers.get("pc")
         return None if pc is None else pc & ~1
 
-    def state(self) -> State:
+    def state(self) -> CoreState:
         """Give it as a recovery wants it."""
-        return State({name: value for name, value in self.registers.items() if value <= _WORD}, self.read)
+        return CoreState({name: value for name, value in self.registers.items() if value <= _WORD}, self.read)
 
     def read(self, address: int, size: int) -> Optional[bytes]:
         """Read memory as it was; None where it was not read in time, or cannot be."""
@@ -167,7 +167,7 @@ class Anchor:
         """Take note that the core runs again."""
         self._memory = None
 
-    def stay(self, memory: Memory) -> None:
+    def stay(self, memory: TargetMemory) -> None:
         """Take note that the core did not run after all, and how it is read now."""
         self._memory = memory
 
@@ -286,7 +286,7 @@ class Anchored(NamedTuple):
     # Whether the debugger changed nothing while the core was halted in between.
     is_untouched: bool = False
 
-    def before(self, history: History) -> Optional[State]:
+    def before(self, history: ExecutionHistory) -> Optional[CoreState]:
         """Give the state before a history's first instruction, if the history reaches back to when the run began."""
         anchor = self.begin
         if anchor is None or not self.is_whole or not len(history) or history.end_reason is not BufferEnd.STARTED:
@@ -298,7 +298,7 @@ class Anchored(NamedTuple):
                 return None
         return anchor.state() if history.instruction(1).address == anchor.pc else None
 
-    def after(self, history: History) -> Optional[State]:
+    def after(self, history: ExecutionHistory) -> Optional[CoreState]:
         """Give the state after a history's last instruction, if the core was halted directly behind it.
 
         Behind a filter, or where the trace ends before the halt, the core's state says nothing of what was traced.
@@ -329,7 +329,7 @@ def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:
     return all(getattr(options, name) == getattr(_ALL, name) for name in _FILTERS)
 
 
-def _handlers(history: History, taken: Exception_) -> Tuple[int, ...]:
+def _handlers(history: ExecutionHistory, taken: Exception_) -> Tuple[int, ...]:
     # Where an exception may lead on M-profile: by what is at its place if a piece of the program is a vector table.
     if taken.vector is None or not is_m_profile(history.source.core):
         return ()
@@ -338,16 +338,18 @@ def _handlers(history: History, taken: Exception_) -> Tuple[int, ...]:
     return tuple(word & ~1 for word in words if word & 1)
 
 
-def _successors(history: History) -> Tuple[int, ...]:
+def _successors(history: ExecutionHistory) -> Tuple[int, ...]:
     # Where the last instruction may lead, as far as it says so itself.
     last = history.instruction(len(history))
     insn = Blocks(history.program).instruction(last.address, last.isa)
-    if insn is None or insn.kind is Kind.INDIRECT:
+    if insn is None or insn.kind is InstructionKind.INDIRECT:
         return ()
-    return (insn.target, last.address + insn.size) if insn.kind is Kind.DIRECT else (last.address + insn.size,)
+    return (
+        (insn.target, last.address + insn.size) if insn.kind is InstructionKind.DIRECT else (last.address + insn.size,)
+    )
 
 
-def anchored_of(capture: Capture) -> Anchored:
+def anchored_of(capture: RawCapture) -> Anchored:
     """Give what a capture holds of the ends of its trace."""
     cores = [source.core for source in capture.sources if source.core is not None]
     ends = [Anchor(core.registers, images=core.memory) for core in cores if core.registers]
@@ -356,7 +358,7 @@ def anchored_of(capture: Capture) -> Anchored:
     return Anchored(begin, ends[0] if ends else None, capture.is_whole, capture.is_untouched)
 
 
-def with_anchored(capture: Capture, anchored: Anchored) -> Capture:
+def with_anchored(capture: RawCapture, anchored: Anchored) -> RawCapture:
     """Put what is known of the ends of its trace into a capture, as far as it was read."""
     begin, end = anchored.begin, anchored.end
     sources = []

@@ -6,7 +6,7 @@ import base64
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, TypeVar
 
 from gdb_etm.access.wire import Message
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.replay.reliance import Reliance, reliance_of
 from gdb_etm.session.halt_states import Anchor, Anchored
 
@@ -21,7 +21,7 @@ _Read = TypeVar("_Read")
 
 
 def capture_messages(
-    capture: Capture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
+    capture: RawCapture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
 ) -> List[Message]:
     """Write a capture, without the program, as requests to the process.
 
@@ -93,7 +93,7 @@ def files_from(message: Message) -> List[str]:
     return [text_of(name) for name in _list(message.get("files"), _MOST_FILES)]
 
 
-def capture_of(buffer: bytes, message: Message) -> Capture:
+def capture_of(buffer: bytes, message: Message) -> RawCapture:
     """Read a capture again.
 
     :param buffer: What all messages hold of it, put together.
@@ -104,7 +104,9 @@ def capture_of(buffer: bytes, message: Message) -> Capture:
     end = text_of(message.get("end"))
     if end not in BufferEnd.__members__:
         raise ValueError("the buffer ends in no known way: %r" % end)
-    return Capture(buffer, BufferFormat(message.get("format")), sources, BufferEnd[end], text_of(message.get("name")))
+    return RawCapture(
+        buffer, BufferFormat(message.get("format")), sources, BufferEnd[end], text_of(message.get("name"))
+    )
 
 
 def number_of(found: Any) -> int:

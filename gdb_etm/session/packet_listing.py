@@ -10,7 +10,7 @@ from typing import ContextManager, Deque, Iterator, List, Optional, Sequence, Tu
 from gdb_etm.history.build import SourceStream
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.session.progress import Meter, Task
-from gdb_etm.session.ranges import Window
+from gdb_etm.session.ranges import NumberRange
 from gdb_etm.views.text import about_text, plural
 
 # Packets at either end that are kept once they were listed: a big buffer has more than fit in memory.
@@ -48,7 +48,7 @@ class Packets:
 
     def __init__(self, chosen: Sequence[SourceStream], meter: Meter) -> None:
         # What ``etm packets`` showed last.
-        self.shown: Optional[Window] = None
+        self.shown: Optional[NumberRange] = None
         # Whether there are several trace IDs to tell apart.
         self.are_several = len(chosen) > 1
         self._chosen = chosen
@@ -66,7 +66,7 @@ class Packets:
     def __len__(self) -> int:
         return self._count
 
-    def rows(self, shown: Window) -> Iterator[Row]:
+    def rows(self, shown: NumberRange) -> Iterator[Row]:
         """Give the packets of a window."""
         skipped = self._count - len(self._last)
         if shown.last <= len(self._first):

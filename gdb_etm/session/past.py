@@ -12,7 +12,7 @@ from gdb_etm.session.captures import Decoded, Record
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import recovery_of
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Walk
 
 # Histories whose values are kept.
@@ -22,7 +22,7 @@ _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "xpsr"]
 VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 
 
-def walk(session: Session) -> Walk:
+def walk(session: DebugSession) -> Walk:
     """Give the walk through the current capture, begun at its end.
 
     :raises CommandError: There is no capture, or nothing in it.
@@ -41,7 +41,7 @@ def walk(session: Session) -> Walk:
     return decoded.walk
 
 
-def recovered(session: Session, record: Record, decoded: Decoded) -> Recovered:
+def recovered(session: DebugSession, record: Record, decoded: Decoded) -> Recovered:
     """Give the recovery of a history; it works when it is asked.
 
     :raises CommandError: It is off, or there is nothing in the history.
@@ -78,7 +78,7 @@ class RecoveredVariables:
     :param decoded: The history of the walk.
     """
 
-    def __init__(self, session: Session, record: Record, decoded: Decoded) -> None:
+    def __init__(self, session: DebugSession, record: Record, decoded: Decoded) -> None:
         self._session = session
         self._record = record
         self._decoded = decoded

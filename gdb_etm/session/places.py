@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
-from gdb_etm.history.lines import Places
+from gdb_etm.history.lines import SymbolTables
 
 
 class Locations(Protocol):
@@ -43,7 +43,7 @@ class SymbolFile(NamedTuple):
     is_main: bool
 
 
-class ReplayPlaces(Places, Locations, Protocol):
+class ReplayPlaces(SymbolTables, Locations, Protocol):
     """Line tables, locations, breakpoints and source text."""
 
     def locate(self, text: str) -> Sequence[int]:
@@ -56,7 +56,7 @@ class ReplayPlaces(Places, Locations, Protocol):
         """Give the numbers of the enabled breakpoints by their addresses."""
 
     def shown(self, file: str) -> str:
-        """Name a file of a :class:`~gdb_etm.history.lines.Line` for the user."""
+        """Name a file of a :class:`~gdb_etm.history.lines.LineEntry` for the user."""
 
     def text(self, file: str, line: int) -> Optional[str]:
         """Read a line of source with its leading blanks; None when it is not there."""

@@ -8,20 +8,20 @@ from gdb_etm.errors import CaptureError, CommandError
 from gdb_etm.session.events import asks_for_time, rules_of
 from gdb_etm.session.filters import wanted_of
 from gdb_etm.session.request import Range, TraceRequest
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.session.trace_settings import trace_settings
 from gdb_etm.traceunit.options import (
     AddressRange,
     Conditionals,
     DataTrace,
-    Exceptions,
-    Level,
+    ExceptionLevel,
+    ExceptionTrace,
     QElements,
     TraceOptions,
 )
 
 
-def options_of(session: Session, request: TraceRequest) -> TraceOptions:
+def options_of(session: DebugSession, request: TraceRequest) -> TraceOptions:
     """Put a request, the session's filters and events, and its settings in the trace unit's terms.
 
     :raises EtmError: It makes no sense, whatever the unit.
@@ -51,10 +51,10 @@ def options_of(session: Session, request: TraceRequest) -> TraceOptions:
             exclude=_pairs([*request.exclude, *filters.exclude]),
             start_at=(*request.start_at, *filters.start_at),
             stop_at=(*request.stop_at, *filters.stop_at),
-            exceptions=Exceptions(filters.exceptions),
+            exceptions=ExceptionTrace(filters.exceptions),
             secure=filters.secure,
             nonsecure=filters.nonsecure,
-            levels=tuple(Level(*each) for each in filters.levels),
+            levels=tuple(ExceptionLevel(*each) for each in filters.levels),
             contexts=filters.contexts,
             stall=stalls or settings.stall,
             stall_level=request.stall_level if stalls else settings.stall_level,
@@ -74,7 +74,7 @@ def options_of(session: Session, request: TraceRequest) -> TraceOptions:
         raise CaptureError(str(error))
 
 
-def start(session: Session, request: TraceRequest) -> List[str]:
+def start(session: DebugSession, request: TraceRequest) -> List[str]:
     """Program the trace unit and trace into an empty buffer.
 
     :returns: Lines that say what is traced.
@@ -102,5 +102,5 @@ def _pairs(ranges: Sequence[Range]) -> Tuple[AddressRange, ...]:
     return tuple(AddressRange(*pair) for pair in ranges)
 
 
-def _is_padding(session: Session, first: int, end: int) -> bool:
+def _is_padding(session: DebugSession, first: int, end: int) -> bool:
     return all(session.debugger.function_at(address) is None for address in range(first, end))

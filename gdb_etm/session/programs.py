@@ -6,7 +6,7 @@ import os
 from itertools import chain
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from gdb_etm.capture import Capture, MemoryImage
+from gdb_etm.capture import MemoryImage, RawCapture
 from gdb_etm.errors import CommandError, ImageError
 from gdb_etm.program.image import Program, load_constants, load_elf
 from gdb_etm.session.captures import with_images
@@ -29,7 +29,7 @@ def named_files(paths: Iterable[str]) -> List[str]:
     return found
 
 
-def with_programs(captures: Sequence[Capture], paths: Sequence[str]) -> List[Capture]:
+def with_programs(captures: Sequence[RawCapture], paths: Sequence[str]) -> List[RawCapture]:
     """Put programs into captures, compared with the code that each holds already.
 
     Where nothing differs the programs' bytes come first, else the capture's own.
@@ -50,7 +50,7 @@ def with_programs(captures: Sequence[Capture], paths: Sequence[str]) -> List[Cap
     return found
 
 
-class Difference(NamedTuple):
+class CodeDifference(NamedTuple):
     """How a program's code differs from what a snapshot holds."""
 
     path: str
@@ -88,7 +88,7 @@ class Difference(NamedTuple):
         )
 
 
-def differences_of(capture: Capture, paths: Iterable[str]) -> List[Difference]:
+def differences_of(capture: RawCapture, paths: Iterable[str]) -> List[CodeDifference]:
     """Compare programs with the code that a capture holds.
 
     What the program changes while it runs is not compared.
@@ -108,7 +108,7 @@ def differences_of(capture: Capture, paths: Iterable[str]) -> List[Difference]:
     return [one for one in found if one is not None]
 
 
-def _difference(path: str, own: Program, images: Sequence[MemoryImage]) -> Optional[Difference]:
+def _difference(path: str, own: Program, images: Sequence[MemoryImage]) -> Optional[CodeDifference]:
     first: Optional[Tuple[int, bytes, bytes]] = None
     equal = compared = 0
     for address, code, data in chain.from_iterable(_common(image, own) for image in load_constants(path, code=True)):
@@ -121,7 +121,7 @@ def _difference(path: str, own: Program, images: Sequence[MemoryImage]) -> Optio
     if first is None:
         return None
     name = next(one.name for one in images if one.address <= first[0] < one.address + len(one.data))
-    return Difference(path, name, *first, equal, compared)
+    return CodeDifference(path, name, *first, equal, compared)
 
 
 def _common(image: MemoryImage, own: Program) -> Iterable[Tuple[int, bytes, bytes]]:

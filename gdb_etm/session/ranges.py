@@ -12,7 +12,7 @@ _ENDLESS = 1 << 64
 _END = re.compile(r"([+-]?)(0[xX][0-9a-fA-F]+|[0-9]+)\Z")
 
 
-class Window(NamedTuple):
+class NumberRange(NamedTuple):
     """Numbers ``first`` to ``last``, both included."""
 
     first: int
@@ -28,7 +28,7 @@ def check(text: str, what: str) -> None:
     window(text, _ENDLESS, None, None, what)
 
 
-def window(text: str, length: int, size: Optional[int], before: Optional[Window], what: str) -> Window:
+def window(text: str, length: int, size: Optional[int], before: Optional[NumberRange], what: str) -> NumberRange:
     """Find which numbers a range means.
 
     :param text: ``""`` or ``"+"`` for the next ones, ``"-"`` for those before, ``N``, ``N,M``, ``N,+M``, ``N,-M``;
@@ -52,41 +52,41 @@ def window(text: str, length: int, size: Optional[int], before: Optional[Window]
     number = int(found.group(2), 0)
     if found.group(1):
         if not comma:
-            return Window(max(1, length - number + 1), length) if number else _outside(0, length, what)
+            return NumberRange(max(1, length - number + 1), length) if number else _outside(0, length, what)
         number = length - number + 1
     if not 1 <= number <= length:
         return _outside(number, length, what)
     if not comma:
-        return Window(number, min(length, number + limit - 1))
+        return NumberRange(number, min(length, number + limit - 1))
     return _to(number, end, length, what)
 
 
-def _onwards(text: str, length: int, limit: int, before: Optional[Window], what: str) -> Window:
+def _onwards(text: str, length: int, limit: int, before: Optional[NumberRange], what: str) -> NumberRange:
     if before is None:
-        return Window(max(1, length - limit + 1), length)
+        return NumberRange(max(1, length - limit + 1), length)
     if text == "-":
         if before.first <= 1:
             raise CommandError("at the start of the history: there are no %s before the first" % what)
-        return Window(max(1, before.first - limit), before.first - 1)
+        return NumberRange(max(1, before.first - limit), before.first - 1)
     if before.last >= length:
         raise CommandError('at the end of the history; "-" goes back, -%d shows the last %s' % (min(limit, 10), what))
-    return Window(before.last + 1, min(length, before.last + limit))
+    return NumberRange(before.last + 1, min(length, before.last + limit))
 
 
-def _to(number: int, end: str, length: int, what: str) -> Window:
+def _to(number: int, end: str, length: int, what: str) -> NumberRange:
     found = _END.match(end)
     assert found is not None
     other = int(found.group(2), 0)
     if found.group(1) and not other:
         raise CommandError("%s is empty" % end)
     if found.group(1) == "+":
-        return Window(number, min(length, number + other - 1))
+        return NumberRange(number, min(length, number + other - 1))
     if found.group(1) == "-":
-        return Window(max(1, number - other + 1), number)
+        return NumberRange(max(1, number - other + 1), number)
     if other < number:
         raise CommandError("the range %d,%d ends before it begins" % (number, other))
-    return Window(number, min(length, other))
+    return NumberRange(number, min(length, other))
 
 
-def _outside(number: int, length: int, what: str) -> Window:
+def _outside(number: int, length: int, what: str) -> NumberRange:
     raise CommandError("there is no %d: the %s are numbered 1 to %d" % (number, what, length))

@@ -6,8 +6,8 @@ from typing import Iterator, List, Sequence
 
 from gdb_etm.coresight.steps import RegisterChange, RegisterPoll, Step
 from gdb_etm.registers.page import Register, Version
-from gdb_etm.traceunit.bench import Bench, Written
-from gdb_etm.traceunit.parts import Comparison, Part, PlannedPart
+from gdb_etm.traceunit.bench import Bench, WriteResult
+from gdb_etm.traceunit.parts import Comparison, PathPart, PlannedPart
 from gdb_etm.views.registers import access_text, field_lines, fields_text, value_text, word_fields
 from gdb_etm.views.text import align, plural
 
@@ -29,7 +29,7 @@ def plan_lines(planned: Sequence[PlannedPart], version: Version, in_full: bool =
                     yield "       " + field_line
 
 
-def _step_cells(part: Part, step: Step) -> List[str]:
+def _step_cells(part: PathPart, step: Step) -> List[str]:
     register, shift = part.page.at(step.offset)
     cells = ["  0x%03x" % step.offset, step.name]
     if isinstance(step, RegisterPoll):
@@ -67,7 +67,7 @@ def comparison_lines(comparison: Comparison) -> Iterator[str]:
         yield "As planned: %s compared." % total
 
 
-def part_lines(bench: Bench, part: Part, registers: Sequence[Register]) -> Iterator[str]:
+def part_lines(bench: Bench, part: PathPart, registers: Sequence[Register]) -> Iterator[str]:
     """List registers of a part with what they hold."""
     values = bench.values(part, registers)
     yield str(part)
@@ -92,7 +92,7 @@ def part_lines(bench: Bench, part: Part, registers: Sequence[Register]) -> Itera
     yield from align(rows)
 
 
-def register_lines(bench: Bench, part: Part, register: Register, version: Version) -> Iterator[str]:
+def register_lines(bench: Bench, part: PathPart, register: Register, version: Version) -> Iterator[str]:
     """Read a register and describe it."""
     where = access_text(register, str(part))
     if register.access == "WO":
@@ -104,7 +104,7 @@ def register_lines(bench: Bench, part: Part, register: Register, version: Versio
     yield from field_lines(register, value, version)
 
 
-def written_lines(register: Register, written: Written) -> Iterator[str]:
+def written_lines(register: Register, written: WriteResult) -> Iterator[str]:
     """Say what became of a write."""
     if written.after is None:
         yield "%s: 0x%x was written; it cannot be read" % (register.name, written.value)

@@ -19,7 +19,7 @@ from typing import IO, Iterator, List, NamedTuple, Optional, Sequence
 from gdb_etm.errors import CommandError, ConnectError
 from gdb_etm.program.dropped import without_dropped
 from gdb_etm.replay.ends import Host
-from gdb_etm.replay.packets import Item, Kind
+from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.target import Reply
 from gdb_etm.replay.view import View
 from gdb_etm.replay.wires import Wire, over_socket, wait
@@ -176,7 +176,7 @@ class Shadow:
         raise EOFError
 
     def _reply(self, item: Item) -> Iterator[Reply]:
-        return self.view.answer(item.data) if item.kind is Kind.PACKET else iter(())
+        return self.view.answer(item.data) if item.kind is InputKind.PACKET else iter(())
 
     def _ask(self, command: str) -> Answer:
         try:

@@ -6,10 +6,10 @@ import gc
 from collections import deque
 from typing import TYPE_CHECKING, Callable, Collection, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from gdb_etm.capture import Capture, MemoryImage
+from gdb_etm.capture import MemoryImage, RawCapture
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.history.build import DecoderCache
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.session.captures import Decoded, Record
@@ -40,7 +40,7 @@ _LEFT_PROGRAMMED = (
 )
 
 
-class Session:
+class DebugSession:
     """One user's work: connect, trace, look.
 
     :param debugger: Symbols and target.
@@ -118,7 +118,7 @@ class Session:
         """What watches over work that takes long."""
         return self._meter
 
-    def add(self, capture: Capture, origin: str, is_live: bool) -> Record:
+    def add(self, capture: RawCapture, origin: str, is_live: bool) -> Record:
         """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
         self._taken += 1
         self.current = Record(self._taken, capture, origin, is_live, self._meter)
@@ -168,7 +168,7 @@ class Session:
         live.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
         return record
 
-    def _add_anchored(self, live: Live, capture: Capture, origin: str, begun: Optional[Anchor]) -> Record:
+    def _add_anchored(self, live: Live, capture: RawCapture, origin: str, begun: Optional[Anchor]) -> Record:
         record = self.add(capture, origin, is_live=True)
         record.anchored = Anchored(
             begun, self._anchors.halt, leaves_nothing_out(live.trace), live.has_core and self._anchors.is_untouched
@@ -309,7 +309,7 @@ class Session:
         counts = counts_text(record.capture, len(decoded.history), span, calls.calls, calls.exceptions)
         return counts + ("; the program and the target's memory differ" if decoded.doubt.addresses else "")
 
-    def _function_of(self, history: History, number: int) -> str:
+    def _function_of(self, history: ExecutionHistory, number: int) -> str:
         function = self.debugger.function_at(history.instruction(number).address) if len(history) else None
         return function.name if function is not None else ""
 

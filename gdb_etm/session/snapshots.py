@@ -9,10 +9,10 @@ from gdb_etm.errors import CommandError
 from gdb_etm.session.captures import Record, with_images
 from gdb_etm.session.halt_states import ram_in_use, with_anchored
 from gdb_etm.session.programs import differences_of, named_files, with_programs
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 
 
-class Loaded(NamedTuple):
+class LoadedSnapshot(NamedTuple):
     """What came of a snapshot folder."""
 
     records: List[Record]
@@ -22,7 +22,7 @@ class Loaded(NamedTuple):
     notes: List[str]
 
 
-def save(session: Session, record: Record, path: str, replace: bool) -> List[str]:
+def save(session: DebugSession, record: Record, path: str, replace: bool) -> List[str]:
     """Write a capture, with the program and the states of the core, as a snapshot folder.
 
     :param replace: Whether a snapshot that is there gives way, once this one is written.
@@ -44,7 +44,7 @@ def save(session: Session, record: Record, path: str, replace: bool) -> List[str
     return list(write_snapshot(capture, path, replace=replace))
 
 
-def load(session: Session, path: str, elf: Sequence[str], buffer: Optional[str] = None) -> Loaded:
+def load(session: DebugSession, path: str, elf: Sequence[str], buffer: Optional[str] = None) -> LoadedSnapshot:
     """Read a snapshot folder as new captures; the first becomes the one that is shown.
 
     :param elf: ELF files with the program.
@@ -64,4 +64,4 @@ def load(session: Session, path: str, elf: Sequence[str], buffer: Optional[str] 
     doubts = [difference for difference in differences_of(captures[0], left) if difference.path in left]
     records = [session.add(capture, "loaded from " + path, is_live=False) for capture in filled]
     session.current = records[0]
-    return Loaded(records, lines, [*filled[0].notes, *map(str, doubts)])
+    return LoadedSnapshot(records, lines, [*filled[0].notes, *map(str, doubts)])

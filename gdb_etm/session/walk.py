@@ -7,11 +7,11 @@ from typing import Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Option
 from gdb_etm.errors import CommandError
 from gdb_etm.history.calls import CallHistory
 from gdb_etm.history.cursor import Cursor
-from gdb_etm.history.stack import Level
-from gdb_etm.history.steps import FrameId, Reason, Stop
-from gdb_etm.history.store import History
+from gdb_etm.history.stack import StackLevel
+from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.session.places import ReplayPlaces
-from gdb_etm.views.stops import NO_MORE, FrameRow, frame_text, level_text, source_text
+from gdb_etm.views.stops import NO_MORE, BacktraceRow, frame_text, level_text, source_text
 from gdb_etm.views.text import end_text, gap_text
 
 LIVE_END = "[the live end: here the target is halted]"
@@ -50,7 +50,7 @@ class Walk:
 
     def __init__(
         self,
-        history: History,
+        history: ExecutionHistory,
         calls: Callable[[], CallHistory],
         places: ReplayPlaces,
         is_live: bool,
@@ -119,7 +119,7 @@ class Walk:
         self.listed = None
         yield from self._frame(self.row(level), level)
 
-    def stop(self, stop: Stop, before: Optional[FrameId], level: Optional[int] = None) -> Iterator[str]:
+    def stop(self, stop: MoveEnd, before: Optional[FrameId], level: Optional[int] = None) -> Iterator[str]:
         """Print a stop as GDB does: the frame when it is another one, then the source line.
 
         :param before: The frame before the move; None has the frame printed in any case.
@@ -130,15 +130,15 @@ class Walk:
         yield from self._variables.news()
         yield from self._reason(stop)
         if cursor.address is None and cursor.position.number == cursor.end:
-            if stop.reason is not Reason.NO_HISTORY:
+            if stop.reason is not MoveReason.NO_HISTORY:
                 yield self._end()
             return
         row = self.row(0)
         same = before is not None and cursor.stepper.frame_id(cursor.position) == before
-        if same and row.path and stop.reason is Reason.STEPPED:
+        if same and row.path and stop.reason is MoveReason.STEPPED:
             yield source_text(row, self._text(0), not row.is_exact)
             return
-        number = self.places.breakpoints().get(cursor.address or 0) if stop.reason is Reason.BREAKPOINT else None
+        number = self.places.breakpoints().get(cursor.address or 0) if stop.reason is MoveReason.BREAKPOINT else None
         prefix = "Breakpoint %d, " % number if number is not None else ""
         if prefix:
             yield ""
@@ -162,20 +162,20 @@ class Walk:
         values = {"etm_pc": cursor.address, "etm_index": cursor.position.number, "etm_count": cursor.end - 1}
         self.places.publish({**values, **self._variables.at(cursor.position.number)})
 
-    def row(self, level: int) -> FrameRow:
+    def row(self, level: int) -> BacktraceRow:
         """Describe a frame; the innermost needs no call history unless a callee is about to be entered."""
         return self._row(self.cursor.stack()[level] if level else self.cursor.innermost())
 
-    def _row(self, level: Level) -> FrameRow:
+    def _row(self, level: StackLevel) -> BacktraceRow:
         name = level.name
         asked = level.address is not None and name is not None
         arguments = asked and self.places.has_arguments(level.address or 0, name or "")
         path, line = level.place if level.place is not None else ("", 0)
         shown = self.places.shown(path) if path else ""
         before = level.called_before and level.exception is None
-        return FrameRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, before)
+        return BacktraceRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, before)
 
-    def _frame(self, row: FrameRow, level: Optional[int]) -> Iterator[str]:
+    def _frame(self, row: BacktraceRow, level: Optional[int]) -> Iterator[str]:
         yield ("#%-2d " % level if level is not None else "") + frame_text(row)
         if row.path:
             yield source_text(row, self._text(level or 0))
@@ -184,10 +184,10 @@ class Walk:
         place = (self.cursor.stack()[level] if level else self.cursor.innermost()).place
         return self.places.text(*place) if place is not None else None
 
-    def _reason(self, stop: Stop) -> Iterator[str]:
-        if stop.reason is Reason.GAP and stop.gap is not None:
+    def _reason(self, stop: MoveEnd) -> Iterator[str]:
+        if stop.reason is MoveReason.GAP and stop.gap is not None:
             yield gap_text(stop.gap)
-        if stop.reason is not Reason.NO_HISTORY:
+        if stop.reason is not MoveReason.NO_HISTORY:
             return
         yield ""
         yield NO_MORE

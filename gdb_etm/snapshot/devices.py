@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 from gdb_etm.capture import Beginning, MemoryImage
 from gdb_etm.files import plain
-from gdb_etm.snapshot.folder import Folder, Missing
-from gdb_etm.snapshot.ini import Entry, IniFile, Section
+from gdb_etm.snapshot.folder import Folder, MissingFile
+from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
 
 # Section, and key in it, that names the dumps that hold what the program had changed by the time of the capture.
 #
@@ -49,7 +49,7 @@ class Device(NamedTuple):
     begin: Optional[Beginning]
 
 
-def read_device(folder: Folder, origin: Entry) -> Device:
+def read_device(folder: Folder, origin: IniEntry) -> Device:
     """Read a device's file.
 
     :param origin: Where the device list names it.
@@ -94,12 +94,12 @@ def _read_begin(folder: Folder, ini: IniFile, kind: str) -> Tuple[Optional[Begin
     for section in ini.select(lambda name: name.startswith(BEGIN_DUMP)):
         try:
             memory.append(_read_dump(folder, section))
-        except Missing as error:
+        except MissingFile as error:
             notes.append(str(error))
     return Beginning(registers, tuple(memory)), tuple(notes)
 
 
-def _register_name(entry: Entry, kind: str) -> str:
+def _register_name(entry: IniEntry, kind: str) -> str:
     # "TRCIDR0(0x078)", "TRCIDR0(id:0x78)", "PC(size:64)": what is in parentheses is no part of the name.
     name = entry.key.partition("(")[0].strip()
     if not name:
@@ -122,7 +122,7 @@ def _read_dumps(
     for section in ini.select(lambda name: name.startswith("dump")):
         try:
             images.append(_read_dump(folder, section))
-        except Missing as error:
+        except MissingFile as error:
             notes.append(str(error))
             continue
         if section.name.lower() in changed:

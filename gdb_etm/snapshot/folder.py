@@ -12,7 +12,7 @@ from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.errors import SnapshotError
 from gdb_etm.files import RegularFile, open_regular, size_of
-from gdb_etm.snapshot.ini import Entry, IniFile, parse_ini
+from gdb_etm.snapshot.ini import IniEntry, IniFile, parse_ini
 
 ROOT_FILE = "snapshot.ini"
 
@@ -34,7 +34,7 @@ _MAGIC = (
 _RAW = "it is a file of %d bytes, and no snapshot folder; a trace buffer alone does not say which unit wrote it"
 
 
-class Missing(SnapshotError):
+class MissingFile(SnapshotError):
     """A file that the snapshot names is not there."""
 
 
@@ -60,7 +60,7 @@ class Folder:
         self._lines_left = _MAX_LINES
         self._parts: Dict[Tuple[str, int, int], bytes] = {}
 
-    def ini(self, name: str, origin: Optional[Entry] = None) -> IniFile:
+    def ini(self, name: str, origin: Optional[IniEntry] = None) -> IniFile:
         """Read an ini file.
 
         :param origin: Where it is named.
@@ -75,7 +75,7 @@ class Folder:
         # Editors of Windows begin a file with a mark of its encoding.
         return parse_ini(data.decode("utf-8-sig", "replace"), path)
 
-    def binary(self, origin: Entry, offset: int = 0, length: int = 0) -> Tuple[str, bytes]:
+    def binary(self, origin: IniEntry, offset: int = 0, length: int = 0) -> Tuple[str, bytes]:
         """Read a piece of a dump, once for all that name it.
 
         :param origin: The entry that names the file.
@@ -102,12 +102,12 @@ class Folder:
                 self._parts[key] = file.read(length)
         return path, self._parts[key]
 
-    def _open(self, name: str, origin: Optional[Entry], most: int = 1 << 62) -> RegularFile:
+    def _open(self, name: str, origin: Optional[IniEntry], most: int = 1 << 62) -> RegularFile:
         path = self._inside(name, origin)
         try:
             file = open_regular(path, most)
         except FileNotFoundError:
-            raise _error(Missing, "no such file", name, origin, self.path) from None
+            raise _error(MissingFile, "no such file", name, origin, self.path) from None
         except (OSError, ValueError) as error:  # a name that no file can have
             message = getattr(error, "strerror", None) or str(error)
             raise _error(SnapshotError, message, name, origin, self.path) from None
@@ -121,7 +121,7 @@ class Folder:
             self.names.append(name)
         return file
 
-    def _inside(self, name: str, origin: Optional[Entry]) -> str:
+    def _inside(self, name: str, origin: Optional[IniEntry]) -> str:
         # Where a file really is, links followed.
         is_inside = not os.path.isabs(name) and os.pardir not in name.replace("\\", "/").split("/")
         path = os.path.realpath(os.path.join(self._root, name)) if is_inside else ""
@@ -131,7 +131,7 @@ class Folder:
         return path
 
 
-def _error(kind: type, message: str, name: str, origin: Optional[Entry], folder: str) -> SnapshotError:
+def _error(kind: type, message: str, name: str, origin: Optional[IniEntry], folder: str) -> SnapshotError:
     # Of a file: with the line that names it, where there is one.
     if origin is None:
         made: SnapshotError = kind(message, os.path.join(folder, name))

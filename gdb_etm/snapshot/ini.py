@@ -20,7 +20,7 @@ _NUMBER = re.compile("0[xX][0-9a-fA-F]{1,600}|[0-9]{1,600}")
 _MAX_SECTIONS = 1 << 13
 
 
-class Entry(NamedTuple):
+class IniEntry(NamedTuple):
     """One ``key=value`` line."""
 
     key: str
@@ -56,9 +56,9 @@ class Section(NamedTuple):
     name: str
     path: str
     line: int
-    entries: Tuple[Entry, ...]
+    entries: Tuple[IniEntry, ...]
 
-    def get(self, key: str) -> Optional[Entry]:
+    def get(self, key: str) -> Optional[IniEntry]:
         """Return the entry of a key, in whatever case it is written; None when there is none.
 
         :raises SnapshotError: When the key is there twice.
@@ -71,7 +71,7 @@ class Section(NamedTuple):
                 found = entry
         return found
 
-    def require(self, key: str) -> Entry:
+    def require(self, key: str) -> IniEntry:
         """Return the entry of a key.
 
         :raises SnapshotError: When it is missing, empty, or there twice.
@@ -117,7 +117,7 @@ def parse_ini(text: str, path: str) -> IniFile:
     :raises SnapshotError: At a line that is neither section, entry, comment nor blank, or there are too many sections.
     """
     headers: List[Tuple[str, int]] = []
-    bodies: List[List[Entry]] = []
+    bodies: List[List[IniEntry]] = []
     for number, raw in enumerate(text.split("\n"), 1):
         # These words reach a terminal.
         line = plain(_COMMENT.sub("", raw).replace("\t", " ").strip())
@@ -137,6 +137,6 @@ def parse_ini(text: str, path: str) -> IniFile:
         if not bodies:
             raise SnapshotError("key %r stands before any section" % key.strip(), path, number)
         # Values may be quoted, as file names with blanks are.
-        bodies[-1].append(Entry(key.strip(), value.strip().strip("\"'"), path, number))
+        bodies[-1].append(IniEntry(key.strip(), value.strip().strip("\"'"), path, number))
     sections = (Section(name, path, line, tuple(body)) for (name, line), body in zip(headers, bodies))
     return IniFile(path, tuple(sections))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.snapshot.devices import Device, read_device
 from gdb_etm.snapshot.folder import ROOT_FILE, Folder
 from gdb_etm.snapshot.ini import IniFile
@@ -28,7 +28,7 @@ SIZES = "sizes"
 _MAX_DEVICES = 1 << 10
 
 
-def read_snapshot(path: str, buffer: Optional[str] = None) -> List[Capture]:
+def read_snapshot(path: str, buffer: Optional[str] = None) -> List[RawCapture]:
     """Read a snapshot folder: one capture for each of its trace buffers, the default buffer first.
 
     :param path: The folder, or the ``snapshot.ini`` in it.
@@ -38,7 +38,7 @@ def read_snapshot(path: str, buffer: Optional[str] = None) -> List[Capture]:
     return read_folder(Folder(path), buffer)
 
 
-def read_folder(folder: Folder, buffer: Optional[str] = None) -> List[Capture]:
+def read_folder(folder: Folder, buffer: Optional[str] = None) -> List[RawCapture]:
     """Read a snapshot folder that was opened, as :func:`read_snapshot` does."""
     snapshot = folder.ini(ROOT_FILE)
     _check_version(snapshot)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.devices import Device
 from gdb_etm.snapshot.folder import Folder
-from gdb_etm.snapshot.ini import Entry, IniFile, Section
+from gdb_etm.snapshot.ini import IniEntry, IniFile, Section
 
 # Keys in a buffer's section, and their value, that say that the trace unit was told to leave nothing out, and that the
 # debugger changed nothing while cores were halted in between.
@@ -29,7 +29,7 @@ def read_sources(trace: IniFile, devices: Dict[str, Device]) -> Tuple[Dict[str, 
     :raises SnapshotError: A device is none of the class that it should be.
     """
     cores: Dict[str, Device] = {}
-    unknown: Dict[str, Entry] = {}
+    unknown: Dict[str, IniEntry] = {}
     for section in trace.select("core_trace_sources".__eq__):
         for entry in section.entries:
             core = _listed(devices, entry.key, "core", entry, unknown)
@@ -54,7 +54,7 @@ def read_sources(trace: IniFile, devices: Dict[str, Device]) -> Tuple[Dict[str, 
 
 
 def _listed(
-    devices: Dict[str, Device], name: str, kind: str, origin: Entry, unknown: Dict[str, Entry]
+    devices: Dict[str, Device], name: str, kind: str, origin: IniEntry, unknown: Dict[str, IniEntry]
 ) -> Optional[Device]:
     # The makers' own tools name every core of a chip, whichever of them the snapshot is of.
     device = devices.get(name)
@@ -65,7 +65,7 @@ def _listed(
     return device
 
 
-def _unknown_devices(unknown: Dict[str, Entry]) -> Tuple[str, ...]:
+def _unknown_devices(unknown: Dict[str, IniEntry]) -> Tuple[str, ...]:
     if not unknown:
         return ()
     names, first = list(unknown), next(iter(unknown.values()))
@@ -83,7 +83,7 @@ def _protocol(device_type: str) -> str:
 
 def read_buffers(
     folder: Folder, trace: IniFile, sources: Dict[str, TraceSource], wanted: Optional[str] = None
-) -> List[Capture]:
+) -> List[RawCapture]:
     """Read the trace buffers; one that cannot be read leaves the others, and a note.
 
     :param sources: All trace sources by name.
@@ -97,7 +97,7 @@ def read_buffers(
     if len(words) > _MAX_BUFFERS:
         raise entry.error("%d buffers; at most %d are read" % (len(words), _MAX_BUFFERS))
     held = _sources_in(trace, sources)
-    captures: List[Capture] = []
+    captures: List[RawCapture] = []
     failures: List[SnapshotError] = []
     for name, section in _sections(trace, entry, words, wanted, failures):
         inside = tuple(sources.values() if held is None else held.get(name, {}).values())
@@ -115,7 +115,7 @@ def read_buffers(
 
 
 def _sections(
-    trace: IniFile, entry: Entry, words: List[str], wanted: Optional[str], failures: List[SnapshotError]
+    trace: IniFile, entry: IniEntry, words: List[str], wanted: Optional[str], failures: List[SnapshotError]
 ) -> List[Tuple[str, Section]]:
     # Of the buffers that are wanted, with their names.
     found: List[Tuple[str, Section]] = []
@@ -135,7 +135,7 @@ def _sections(
     return [(name, section) for name, section in found if name == wanted]
 
 
-def _read_buffer(folder: Folder, section: Section, sources: Tuple[TraceSource, ...]) -> Capture:
+def _read_buffer(folder: Folder, section: Section, sources: Tuple[TraceSource, ...]) -> RawCapture:
     format_entry = section.require("format")
     try:
         buffer_format = BufferFormat(format_entry.value.lower())
@@ -143,7 +143,7 @@ def _read_buffer(folder: Folder, section: Section, sources: Tuple[TraceSource, .
         known = ", ".join(sorted(known.value for known in BufferFormat))
         raise format_entry.error("buffer format %r is not known (%s are)" % (format_entry.value, known)) from None
     _, data = folder.binary(section.require("file"))
-    return Capture(
+    return RawCapture(
         data,
         buffer_format,
         sources,

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Dict, Iterable, List, Mapping, Tuple
 from urllib.parse import quote
 
-from gdb_etm.capture import BufferEnd, Capture, Core, MemoryImage, TraceSource, disjoint
+from gdb_etm.capture import BufferEnd, Core, MemoryImage, RawCapture, TraceSource, disjoint
 from gdb_etm.errors import SnapshotError
 from gdb_etm.registers import etmv3_page, etmv4_page, ptm
 from gdb_etm.snapshot.devices import BEGIN, BEGIN_DUMP, EVENTS, STATE_KEY
@@ -28,7 +28,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f;#=,()\[\]\"']|^$|^\s|\s$")
 _PLAIN = " !$&()*+,/:<=>?@[]^{|}"
 
 
-def write_snapshot(capture: Capture, path: str, replace: bool = False) -> List[str]:
+def write_snapshot(capture: RawCapture, path: str, replace: bool = False) -> List[str]:
     """Write a capture as a snapshot folder, all of it or nothing; the folder is made where there is none.
 
     :param replace: Whether a snapshot that is there already gives way, once the new one is written.
@@ -44,7 +44,9 @@ def write_snapshot(capture: Capture, path: str, replace: bool = False) -> List[s
     return put_files(path, files, replace)
 
 
-def _files(capture: Capture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], mark: str) -> Dict[str, bytes]:
+def _files(
+    capture: RawCapture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, ...]]], mark: str
+) -> Dict[str, bytes]:
     # All files by name; each name holds the mark, but the one that names the others, which is the last.
     buffer, trace = "trace%s.bin" % mark, "trace%s.ini" % mark
     files: Dict[str, bytes] = {buffer: capture.buffer}
@@ -61,7 +63,7 @@ def _files(capture: Capture, cores: Mapping[str, Tuple[Core, Tuple[MemoryImage, 
     return files
 
 
-def _cores(capture: Capture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryImage, ...]]]:
+def _cores(capture: RawCapture, path: str) -> Dict[str, Tuple[Core, Tuple[MemoryImage, ...]]]:
     # The format keeps memory with cores and names everything, so a capture must be sayable in these words.
     cores: Dict[str, Tuple[Core, Tuple[MemoryImage, ...]]] = {}
     taken = set()
@@ -176,7 +178,7 @@ def _snapshot_lines(devices: Iterable[str], trace: str, sizes: Mapping[str, int]
     return lines + ["", "[trace]", "metadata=%s" % trace]
 
 
-def _trace_lines(capture: Capture, buffer: str) -> List[str]:
+def _trace_lines(capture: RawCapture, buffer: str) -> List[str]:
     lines = ["[trace_buffers]", "buffers=buffer0", "", "[buffer0]", "name=%s" % _BUFFER, "file=%s" % buffer]
     lines.append("format=%s" % capture.format.value)
     if capture.end is not BufferEnd.UNKNOWN:

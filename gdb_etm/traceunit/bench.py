@@ -12,14 +12,14 @@ from gdb_etm.registers import cortex_m, dwt, dwt_v8, funnel
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.by_hand import Kept, changed, checked, is_newer, words_of
 from gdb_etm.traceunit.options import TraceOptions
-from gdb_etm.traceunit.parts import Part, PlannedPart, Role, read_words
+from gdb_etm.traceunit.parts import PartRole, PathPart, PlannedPart, read_words
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 
 _NOT_KEPT = ("TRCPRGCTLR", "TRCITCTRL", "ETMITCTRL", "ETMSR")
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """What became of a write by hand."""
 
     before: int
@@ -39,13 +39,13 @@ class Bench:
     def __init__(self, session: TraceSession) -> None:
         self._session = session
         # From the processor to the buffer.
-        self.parts: Tuple[Part, ...] = tuple(_parts(session))
+        self.parts: Tuple[PathPart, ...] = tuple(_parts(session))
         self._present: Optional[FrozenSet[str]] = None
 
     @property
-    def unit(self) -> Part:
+    def unit(self) -> PathPart:
         """The trace unit."""
-        return next(part for part in self.parts if part.role is Role.UNIT)
+        return next(part for part in self.parts if part.role is PartRole.UNIT)
 
     def plan(self, options: TraceOptions) -> Tuple[Plan, List[PlannedPart]]:
         """Plan the whole path for a start, without touching anything.
@@ -64,11 +64,11 @@ class Bench:
         planned = []
         for part in self.parts:
             steps: Tuple[Step, ...] = ()
-            if part.role is Role.PROCESSOR:
+            if part.role is PartRole.PROCESSOR:
                 steps = _tracing_enabled() if part.name == "SCS" else plan.dwt
-            elif part.role is Role.UNIT:
+            elif part.role is PartRole.UNIT:
                 steps = plan.steps
-            elif part.role is Role.LINK:
+            elif part.role is PartRole.LINK:
                 steps = links[part.registers.base].steps()
             else:
                 steps = session.sink.steps(setup)
@@ -76,11 +76,11 @@ class Bench:
                 planned.append(PlannedPart(part, steps))
         return plan, planned + [PlannedPart(self.unit, session.unit.plan_enable().steps)]
 
-    def has(self, part: Part, register: Register) -> bool:
+    def has(self, part: PathPart, register: Register) -> bool:
         """Tell whether a register of a part's page is there."""
         if part.page in (dwt.PAGE, dwt_v8.PAGE):
             return register.name.strip("_ABCDEFGHIJKLMNOPQRSTUVWXYZ") in self._watchpoints(part)
-        if part.role is not Role.UNIT:
+        if part.role is not PartRole.UNIT:
             return True
         unit = self._session.unit
         if self._present is None:
@@ -91,17 +91,17 @@ class Bench:
             return False
         return register.access != "RW" or register.name in self._present
 
-    def _watchpoints(self, part: Part) -> List[str]:
+    def _watchpoints(self, part: PathPart) -> List[str]:
         # The numbers in the names of a DWT's registers.
         number = dwt.DWT_CTRL.get(part.registers.read(dwt.DWT_CTRL), "NUMCOMP")
         return ["", *(str(n) for n in range(number))]
 
-    def registers(self, part: Part) -> List[Register]:
+    def registers(self, part: PathPart) -> List[Register]:
         """List the registers that a part has, in the order of their offsets, but for a product's own."""
         found = (each for each in part.page if self.has(part, each) and not each.remarks.is_own)
         return sorted(found, key=lambda each: each.offset)
 
-    def values(self, part: Part, registers: Iterable[Register]) -> Dict[str, int]:
+    def values(self, part: PathPart, registers: Iterable[Register]) -> Dict[str, int]:
         """Read registers, but for those that cannot be read or that change by being read.
 
         :returns: Values by name.
@@ -111,7 +111,7 @@ class Bench:
         words = read_words(part, offsets)
         return {each.name: sum(words[each.offset + 4 * n] << 32 * n for n in range(each.width // 32)) for each in quiet}
 
-    def read(self, part: Part, register: Register) -> int:
+    def read(self, part: PathPart, register: Register) -> int:
         """Read one register, whatever that does to the component.
 
         :raises CaptureError: It is not there, or can only be written.
@@ -119,11 +119,11 @@ class Bench:
         self._check_there(part, register)
         if register.access == "WO":
             raise CaptureError("%s can only be written" % register.name)
-        if part.role is Role.UNIT:
+        if part.role is PartRole.UNIT:
             return self._session.unit.look(register)
         return part.registers.read(register)
 
-    def write(self, part: Part, register: Register, value: Optional[int], fields: Mapping[str, int]) -> Written:
+    def write(self, part: PathPart, register: Register, value: Optional[int], fields: Mapping[str, int]) -> WriteResult:
         """Write one register; what it held is put back when the session ends.
 
         :param value: The whole value; None where ``fields`` say what changes.
@@ -132,7 +132,7 @@ class Bench:
         self._check_there(part, register)
         if register.access == "RO":
             raise CaptureError("%s can only be read" % register.name)
-        if part.role is Role.PROCESSOR:
+        if part.role is PartRole.PROCESSOR:
             raise CaptureError(
                 "%s.%s is the debugger's own: watchpoints and halts need it; only reading is for us"
                 % (part.name, register.name)
@@ -140,18 +140,20 @@ class Bench:
         before = 0 if register.access == "WO" else self.read(part, register)
         wanted = checked(register, value) if value is not None else before
         wanted = changed(register, wanted, fields, self._session.unit.version)
-        if part.role is Role.UNIT:
+        if part.role is PartRole.UNIT:
             self._session.unit.write_by_hand(register, wanted)
         else:
             self._write_beside(part, register, wanted)
         if register.access == "WO":
-            return Written(before, wanted, None, False)
+            return WriteResult(before, wanted, None, False)
         after = self.read(part, register)
         mask = sum(register.fields[name].mask for name in fields) if value is None else register.mask
-        return Written(before, wanted, after, part.role is Role.UNIT and self._keep(register, mask, wanted, after))
+        return WriteResult(
+            before, wanted, after, part.role is PartRole.UNIT and self._keep(register, mask, wanted, after)
+        )
 
-    def _write_beside(self, part: Part, register: Register, value: int) -> None:
-        if part.role is Role.SINK and register.name != "CTL" and self._session.sink.status().capturing:
+    def _write_beside(self, part: PathPart, register: Register, value: int) -> None:
+        if part.role is PartRole.SINK and register.name != "CTL" and self._session.sink.status().capturing:
             raise CaptureError(
                 '%s.%s: the trace buffer is capturing (CTL.TraceCaptEn is 1); "etm stop" first'
                 % (part.name, register.name)
@@ -170,7 +172,7 @@ class Bench:
             self._session.by_hand.keep(Kept(register, shift, word, bits, gone))
         return True
 
-    def _check_there(self, part: Part, register: Register) -> None:
+    def _check_there(self, part: PathPart, register: Register) -> None:
         if self.has(part, register):
             return
         unit = self._session.unit
@@ -183,19 +185,19 @@ class Bench:
         )
 
 
-def _parts(session: TraceSession) -> Iterable[Part]:
+def _parts(session: TraceSession) -> Iterable[PathPart]:
     path, unit = session.path, session.unit
     # An Armv8-M processor's DWT, which has an architecture number, has other registers.
     watch = dwt_v8.PAGE if path.dwt is not None and path.dwt.identity.archid else dwt.PAGE
     for component, page in ((path.scs, cortex_m.PAGE), (path.dwt, watch)):
         if component is not None:
-            yield Part(component.name, component.name, Role.PROCESSOR, page, _borrowed(component))
-    yield Part("PTM" if unit.protocol == "ptm" else "ETM", unit.title, Role.UNIT, unit.page, unit.registers)
+            yield PathPart(component.name, component.name, PartRole.PROCESSOR, page, _borrowed(component))
+    yield PathPart("PTM" if unit.protocol == "ptm" else "ETM", unit.title, PartRole.UNIT, unit.page, unit.registers)
     for number, link in enumerate(session.links):
         name = "FUNNEL" if len(session.links) == 1 else "FUNNEL%d" % number
-        yield Part(name, "funnel", Role.LINK, funnel.PAGE, link.registers)
+        yield PathPart(name, "funnel", PartRole.LINK, funnel.PAGE, link.registers)
     sink = session.sink
-    yield Part(path.sink.name, path.sink.name, Role.SINK, sink.page, sink.registers)
+    yield PathPart(path.sink.name, path.sink.name, PartRole.SINK, sink.page, sink.registers)
 
 
 def _borrowed(component: Component) -> Borrowed:

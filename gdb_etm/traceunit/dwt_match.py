@@ -10,25 +10,33 @@ from typing import Iterator, Mapping, NamedTuple, Tuple
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import dwt, dwt_v8
 from gdb_etm.registers.page import Register
-from gdb_etm.traceunit.events import Access, Accessed, Event, Executed, ExecutedIn
+from gdb_etm.traceunit.events import Accessed, AccessType, Event, Executed, ExecutedIn
 from gdb_etm.traceunit.options import AddressRange
 from gdb_etm.traceunit.plan import RegisterWrite
 from gdb_etm.traceunit.ranges import blocks
 
-_FUNCTIONS = {Access.LOAD: dwt.FUNCTION_LOAD, Access.STORE: dwt.FUNCTION_STORE, Access.EITHER: dwt.FUNCTION_ACCESS}
-_MATCHES = {Access.LOAD: dwt_v8.MATCH_LOAD, Access.STORE: dwt_v8.MATCH_STORE, Access.EITHER: dwt_v8.MATCH_ACCESS}
+_FUNCTIONS = {
+    AccessType.LOAD: dwt.FUNCTION_LOAD,
+    AccessType.STORE: dwt.FUNCTION_STORE,
+    AccessType.EITHER: dwt.FUNCTION_ACCESS,
+}
+_MATCHES = {
+    AccessType.LOAD: dwt_v8.MATCH_LOAD,
+    AccessType.STORE: dwt_v8.MATCH_STORE,
+    AccessType.EITHER: dwt_v8.MATCH_ACCESS,
+}
 _MOST_BLOCKS = 16  # comparators; no DWT has more
 _LARGEST_V8 = 4  # bytes of data; an instruction's address is one
 
 
-class Block(NamedTuple):
+class MatchTarget(NamedTuple):
     """What a comparator is to match."""
 
     first: int
     # In bytes: a power of two, of which the address is a multiple.
     size: int
     why: str
-    access: Access = Access.EITHER
+    access: AccessType = AccessType.EITHER
     is_data: bool = False
 
     @property
@@ -37,7 +45,7 @@ class Block(NamedTuple):
         return AddressRange(self.first, self.first + self.size - 1)
 
 
-class Comparators(NamedTuple):
+class DwtComparators(NamedTuple):
     """The comparators of a DWT that are free for a trace unit."""
 
     # Their numbers, in the order in which they are taken: a debugger takes the first ones.
@@ -51,14 +59,14 @@ class Comparators(NamedTuple):
         """What they match."""
         return "single addresses" if self.is_v8 else "aligned powers of two of at most %d bytes" % self.largest
 
-    def blocks_of(self, event: Event, field: str) -> Tuple[Block, ...]:
+    def blocks_of(self, event: Event, field: str) -> Tuple[MatchTarget, ...]:
         """Find what has to be matched for an event.
 
         :param field: The identification field that says that there is nothing better, for the message.
         :raises UnsupportedError: The DWT cannot.
         """
         if isinstance(event, Executed):
-            return (Block(event.address, 1, str(event)),)
+            return (MatchTarget(event.address, 1, str(event)),)
         assert isinstance(event, (ExecutedIn, Accessed))
         if isinstance(event, Accessed) and event.value is not None:
             raise UnsupportedError(
@@ -75,13 +83,13 @@ class Comparators(NamedTuple):
                 " %s alone would need %d" % (field, self.words, len(self.free), event, number),
                 field,
             )
-        access = event.access if isinstance(event, Accessed) else Access.EITHER
+        access = event.access if isinstance(event, Accessed) else AccessType.EITHER
         return tuple(
-            Block(each.first, each.last - each.first + 1, str(event), access, is_data)
+            MatchTarget(each.first, each.last - each.first + 1, str(event), access, is_data)
             for each in blocks(event.where.first, end, largest)
         )
 
-    def writes(self, number: int, block: Block) -> Iterator[RegisterWrite]:
+    def writes(self, number: int, block: MatchTarget) -> Iterator[RegisterWrite]:
         """Write one comparator.
 
         :param number: Which one.
@@ -107,7 +115,7 @@ class Comparators(NamedTuple):
         yield RegisterWrite(function.name, function.offset, action, mask, told)
 
 
-def comparators_of(registers: Mapping[str, int], inputs: int) -> Comparators:
+def comparators_of(registers: Mapping[str, int], inputs: int) -> DwtComparators:
     """Find out which comparators of a DWT are free and drive an input of the trace unit.
 
     :param registers: DWT_CTRL, DWT_FUNCTIONn, and of an Armv7-M DWT_MASKn with the most it takes; empty without a DWT.
@@ -123,7 +131,7 @@ def comparators_of(registers: Mapping[str, int], inputs: int) -> Comparators:
         if not dwt.DWT_FUNCTION[n].get(value, "FUNCTION") and (not is_v8 or identities[n] & dwt_v8.ID_INSTRUCTION)
     ]
     largest = min((1 << registers.get("DWT_MASK%d" % n, 0) for n in free), default=0)
-    return Comparators(tuple(reversed(free)), is_v8, 1 if is_v8 else largest)
+    return DwtComparators(tuple(reversed(free)), is_v8, 1 if is_v8 else largest)
 
 
 def past(pair: AddressRange) -> int:

@@ -31,7 +31,7 @@ class Event:
         return self.of if isinstance(self, Not) else Not(self)
 
 
-class Access(Enum):
+class AccessType(Enum):
     """Which transfers of data an event is about."""
 
     LOAD = "load"
@@ -82,7 +82,7 @@ class Accessed(Event):
 
     # Of a single address both ends are that.
     where: AddressRange
-    access: Access = Access.EITHER
+    access: AccessType = AccessType.EITHER
     value: Optional[DataValue] = None
 
     def __str__(self) -> str:
@@ -221,7 +221,7 @@ class Trigger:
 
 
 @dataclass(frozen=True)
-class Start:
+class StartTracing:
     """Trace from here on."""
 
     def __str__(self) -> str:
@@ -229,8 +229,8 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Stop:
-    """Trace no more from here on, until the next :class:`Start`."""
+class StopTracing:
+    """Trace no more from here on, until the next :class:`StartTracing`."""
 
     def __str__(self) -> str:
         return "stop"
@@ -315,7 +315,7 @@ class FirstState:
         return "first-state"
 
 
-Action = Union[Trigger, Start, Stop, Trace, Mark, Output, Timestamp, Count, Reload, NextState, FirstState]
+Action = Union[Trigger, StartTracing, StopTracing, Trace, Mark, Output, Timestamp, Count, Reload, NextState, FirstState]
 
 
 class Rule(NamedTuple):

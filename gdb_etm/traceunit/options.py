@@ -20,8 +20,8 @@ from gdb_etm.traceunit.events import (
     NextState,
     Reload,
     Rule,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Timestamp,
     Trigger,
     Watched,
@@ -29,10 +29,10 @@ from gdb_etm.traceunit.events import (
     members,
 )
 
-__all__ = ["AddressRange", "Conditionals", "DataTrace", "Exceptions", "Level", "QElements", "TraceOptions"]
+__all__ = ["AddressRange", "Conditionals", "DataTrace", "ExceptionTrace", "ExceptionLevel", "QElements", "TraceOptions"]
 
 
-class Exceptions(Enum):
+class ExceptionTrace(Enum):
     """What of exceptions is traced, beside what addresses, start and stop points choose."""
 
     # Handlers are code like any other; an exception is told if what ran just before it was traced.
@@ -94,7 +94,7 @@ class QElements(Enum):
         return self is not QElements.OFF
 
 
-class Level(NamedTuple):
+class ExceptionLevel(NamedTuple):
     """An exception level in one security state."""
 
     # 0 to 3; of a Cortex-M 0 is Thread mode and 3 Handler mode.
@@ -137,13 +137,13 @@ class TraceOptions:
     # Trace no more from the instruction at one of these addresses on, until the next of ``start_at``.
     stop_at: Tuple[int, ...] = ()
     # Whether exception handlers are traced, where the unit tells them from other code.
-    exceptions: Exceptions = Exceptions.AS_OTHERS
+    exceptions: ExceptionTrace = ExceptionTrace.AS_OTHERS
     # Trace Secure code.
     secure: bool = True
     # Trace Non-secure code.
     nonsecure: bool = True
     # Trace only what runs at one of these exception levels; empty: any.
-    levels: Tuple[Level, ...] = ()
+    levels: Tuple[ExceptionLevel, ...] = ()
     # Trace only what runs with one of these Context IDs; empty: any.
     contexts: Tuple[int, ...] = ()
     # Stall the processor when the unit's FIFO is nearly full, rather than lose trace.
@@ -236,7 +236,7 @@ def _check_rules(options: TraceOptions) -> None:
             for each in alternatives(rule.when)
             if isinstance(each, (Executed, Watched))
         }
-        for action in (Start(), Stop())
+        for action in (StartTracing(), StopTracing())
     )
     starts, stops = starts | {*map(Executed, options.start_at)}, stops | {*map(Executed, options.stop_at)}
     for each in starts & stops:

@@ -13,7 +13,7 @@ from gdb_etm.coresight.steps import RegisterPoll, RegisterWrite, Step
 from gdb_etm.registers.page import Page, Register
 
 
-class Role(Enum):
+class PartRole(Enum):
     """What a part is on the path."""
 
     # Belongs to the processor, and to its debugger.
@@ -23,14 +23,14 @@ class Role(Enum):
     SINK = "trace buffer"
 
 
-class Part(NamedTuple):
+class PathPart(NamedTuple):
     """One component on the path."""
 
     # What stands before the dot in ``ETF.STS``.
     name: str
     # Kind and version, such as ``"ETMv4.2"``.
     title: str
-    role: Role
+    role: PartRole
     page: Page
     registers: Borrowed
 
@@ -41,14 +41,14 @@ class Part(NamedTuple):
 class PlannedPart(NamedTuple):
     """What is to be done to a part, in order."""
 
-    part: Part
+    part: PathPart
     steps: Tuple[Step, ...]
 
 
-class Difference(NamedTuple):
+class RegisterDifference(NamedTuple):
     """A word that does not hold what is planned."""
 
-    part: Part
+    part: PathPart
     register: Register
     # The lowest of the register's bits that the word holds: 0 or 32.
     shift: int
@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
 
     # Number of words compared.
     compared: int
-    differences: Tuple[Difference, ...]
+    differences: Tuple[RegisterDifference, ...]
 
 
 def compare(planned: Sequence[PlannedPart]) -> Comparison:
@@ -72,7 +72,7 @@ def compare(planned: Sequence[PlannedPart]) -> Comparison:
     :raises AccessError: A component does not answer.
     """
     wanted: Dict[str, Dict[int, Tuple[int, int]]] = {}
-    parts: Dict[str, Part] = {}
+    parts: Dict[str, PathPart] = {}
     for part, steps in planned:
         parts[part.name] = part
         words = wanted.setdefault(part.name, {})
@@ -87,11 +87,11 @@ def compare(planned: Sequence[PlannedPart]) -> Comparison:
             mask = words[offset][1] & ~(register.moving >> shift)
             compared += bool(mask)
             if (value ^ words[offset][0]) & mask:
-                differences.append(Difference(parts[name], register, shift, words[offset][0], value, mask))
+                differences.append(RegisterDifference(parts[name], register, shift, words[offset][0], value, mask))
     return Comparison(compared, tuple(differences))
 
 
-def read_words(part: Part, offsets: Sequence[int]) -> Dict[int, int]:
+def read_words(part: PathPart, offsets: Sequence[int]) -> Dict[int, int]:
     """Read words of a part, neighbours in one access.
 
     :returns: Offset to value, lowest offset first.

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Callable, List, Optional, Tuple
 
-from gdb_etm.capture import BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.coresight.borrowed import Borrowed, Restoration
-from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.components import Component, ComponentKind
 from gdb_etm.coresight.etb import EmbeddedTraceBuffer
 from gdb_etm.coresight.funnel import Funnel
 from gdb_etm.coresight.poll import Deadline
@@ -22,7 +22,7 @@ from gdb_etm.registers import cortex_m
 from gdb_etm.traceunit.by_hand import ByHand
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import Plan, suitable_sync_bytes
-from gdb_etm.traceunit.status import SessionStatus, State
+from gdb_etm.traceunit.status import SessionState, SessionStatus
 from gdb_etm.traceunit.unit import TraceUnit
 from gdb_etm.traceunit.units import make_unit
 
@@ -50,7 +50,7 @@ class TraceSession:
         self.core = core
         self.unit: TraceUnit = make_unit(path.source, deadline, path.dwt)
         self.sink: Sink = _make_sink(path.sink, deadline)
-        self.state = State.READY
+        self.state = SessionState.READY
         # How the unit is programmed; None before the first start.
         self.plan: Optional[Plan] = None
         # What was asked for at the last start; None before the first.
@@ -97,7 +97,7 @@ class TraceSession:
         wanted = suitable_sync_bytes(self.sink.size)
         too_rare = options.sync_bytes is None and (plan.sync_bytes > wanted or not plan.sync_bytes)
         sync = wanted if too_rare and self.sink.requests_sync else 0
-        if options.triggers and self.unit.protocol == "etmv4" and self.path.sink.kind is Kind.ETB:
+        if options.triggers and self.unit.protocol == "etmv4" and self.path.sink.kind is ComponentKind.ETB:
             plan = plan._replace(notes=(*plan.notes, _DEAF))
         return plan, SinkSetup(sync, self.sink.size * options.trigger_position // 100 if options.triggers else None)
 
@@ -121,10 +121,10 @@ class TraceSession:
         """
         self._check_open()
         plan, setup = self.plan_start(options)
-        if self.state is State.TRACING or self.unit.enabled:
+        if self.state is SessionState.TRACING or self.unit.enabled:
             self._start_sink()
             self.unit.disable()
-        self.state = State.READY
+        self.state = SessionState.READY
         self._enable_trace()
         self.unit.program(plan)
         self.plan, self.options = plan, options
@@ -139,7 +139,7 @@ class TraceSession:
         self._check_open()
         if self.plan is None:
             raise CaptureError('nothing to resume: tracing was never started; try "etm start"')
-        if self.state is State.TRACING:
+        if self.state is SessionState.TRACING:
             self.stop()
         self._enable_trace()
         self.unit.ensure(self.plan)
@@ -171,7 +171,7 @@ class TraceSession:
             link.attach()
         self.sink.attach()
         self._silence()
-        self.state = State.READY
+        self.state = SessionState.READY
         if self.plan is None:
             self.start()
         else:
@@ -200,14 +200,14 @@ class TraceSession:
         :raises CaptureError: The hardware does not come to rest; try again, or start anew.
         """
         self._check_open()
-        if self.state is not State.TRACING:
+        if self.state is not SessionState.TRACING:
             return
         self._lost_power = self.unit.regain() or self._lost_power
         self.unit.disable()
         self.sink.stop()
-        self.state = State.STOPPED
+        self.state = SessionState.STOPPED
 
-    def drain(self, name: str = "capture", progress: Optional[Progress] = None) -> Capture:
+    def drain(self, name: str = "capture", progress: Optional[Progress] = None) -> RawCapture:
         """Read the buffer, after stopping if need be.
 
         :param name: What the capture is called.
@@ -215,7 +215,7 @@ class TraceSession:
         :raises CaptureError: There is nothing to read, or the hardware does not come to rest.
         """
         self.stop()
-        if self.state is not State.STOPPED:
+        if self.state is not SessionState.STOPPED:
             raise CaptureError('the trace buffer was drained before, or nothing was traced; try "etm start"')
         registers = self.unit.capture_registers()
         if self._lost_power and self.plan is not None:
@@ -223,11 +223,11 @@ class TraceSession:
             known = {write.name: write.value for write in self.plan.writes}
             registers = {name: known.get(name, value) for name, value in registers.items()}
         drained = self.sink.drain(progress)
-        self.state = State.READY
+        self.state = SessionState.READY
         unit = "PTM_0" if self.unit.protocol == "ptm" else "ETM_0"
         marks = () if self.plan is None else self.plan.marks
         source = TraceSource(unit, self.unit.protocol, registers, self.core, (), marks)
-        return Capture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name, self._drained_notes(drained))
+        return RawCapture(drained.data, BufferFormat.FRAMES, (source,), drained.end, name, self._drained_notes(drained))
 
     def _drained_notes(self, drained: Drained) -> Tuple[str, ...]:
         if not self._lost_power:
@@ -279,9 +279,9 @@ class TraceSession:
 
         :raises EtmError: The first thing that went wrong; the rest was put back all the same.
         """
-        if self.state is State.CLOSED:
+        if self.state is SessionState.CLOSED:
             return
-        self.state = State.CLOSED
+        self.state = SessionState.CLOSED
         error = self._give_back()
         if error is not None:
             raise error
@@ -293,7 +293,7 @@ class TraceSession:
         except (EtmError, KeyboardInterrupt):
             self._silence()
             raise
-        self.state = State.TRACING
+        self.state = SessionState.TRACING
         self._lost_power = False
 
     def _start_sink(self) -> None:
@@ -345,11 +345,11 @@ class TraceSession:
             self._enabled_trace = False
 
     def _check_open(self) -> None:
-        if self.state is State.CLOSED:
+        if self.state is SessionState.CLOSED:
             raise CaptureError('the trace session is closed; try "etm connect"')
 
 
 def _make_sink(component: Component, deadline: Deadline) -> Sink:
-    if component.kind is Kind.ETB:
+    if component.kind is ComponentKind.ETB:
         return EmbeddedTraceBuffer(component.port, component.address, deadline)
     return TraceMemoryController(component.port, component.address, deadline)

@@ -22,7 +22,7 @@ class UnitStatus(NamedTuple):
     claimed: bool
 
 
-class State(Enum):
+class SessionState(Enum):
     """Where a session is between attaching and closing."""
 
     READY = "not tracing"
@@ -34,7 +34,7 @@ class State(Enum):
 class SessionStatus(NamedTuple):
     """A session at a moment."""
 
-    state: State
+    state: SessionState
     unit: UnitStatus
     sink: SinkStatus
     # Of the buffer, in bytes.

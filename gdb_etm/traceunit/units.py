@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.components import Component, ComponentKind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.traceunit.armv7.kinds import EtmV3Unit, PtmUnit
@@ -18,13 +18,13 @@ def make_unit(component: Component, deadline: Deadline, dwt: Optional[Component]
     :param dwt: The processor's DWT, if that is a Cortex-M.
     :raises UnsupportedError: There is none.
     """
-    if component.kind is Kind.ETMV4:
+    if component.kind is ComponentKind.ETMV4:
         return EtmV4Unit(component.port, component.address, deadline, dwt)
-    if component.kind is Kind.ETMV3:
+    if component.kind is ComponentKind.ETMV3:
         return EtmV3Unit(component, deadline, dwt)
-    if component.kind is Kind.PTM:
+    if component.kind is ComponentKind.PTM:
         return PtmUnit(component, deadline, dwt)
-    if component.kind is Kind.ETM:
+    if component.kind is ComponentKind.ETM:
         raise UnsupportedError(
             "%s: which architecture it is cannot be read (ETMIDR.Major); is it powered?" % (component,), "ETMIDR.Major"
         )

@@ -25,8 +25,8 @@ from gdb_etm.traceunit.events import (
     Not,
     Reload,
     Rule,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Trace,
     Watched,
     alternatives,
@@ -35,7 +35,7 @@ from gdb_etm.traceunit.events import (
 from gdb_etm.traceunit.options import TraceOptions
 
 
-class Wanted(NamedTuple):
+class WindowRules(NamedTuple):
     """Rules, without those that start and stop the trace: these are told as :attr:`view`."""
 
     rules: Tuple[Rule, ...] = ()
@@ -49,7 +49,7 @@ class Window(NamedTuple):
     """When the trace is on."""
 
     # All rules but those that the start/stop block carries out.
-    wanted: Wanted
+    wanted: WindowRules
     start_at: Tuple[int, ...]
     stop_at: Tuple[int, ...]
     # Comparators of the processor that start the trace.
@@ -67,7 +67,7 @@ class Window(NamedTuple):
         return self.waits or bool(self.stop_at or self.watched_stop)
 
 
-class Memory(NamedTuple):
+class WindowMemory(NamedTuple):
     """What a unit has that can remember whether the trace is on."""
 
     sequencer: bool
@@ -77,7 +77,7 @@ class Memory(NamedTuple):
     missing: str
 
 
-def plan_window(options: TraceOptions, memory: Memory) -> Window:
+def plan_window(options: TraceOptions, memory: WindowMemory) -> Window:
     """Find out what starts and stops the trace.
 
     :raises UnsupportedError: Nothing is left that can remember whether it is on.
@@ -86,9 +86,9 @@ def plan_window(options: TraceOptions, memory: Memory) -> Window:
     def when(action: object) -> List[Event]:
         return [rule.when for rule in options.rules if rule.do == action]
 
-    starts, stops, traces = when(Start()), when(Stop()), when(Trace())
-    rules = tuple(rule for rule in options.rules if rule.do not in (Start(), Stop(), Trace()))
-    wanted = Wanted(rules, options.counters, options.first_state, any_of(traces) if traces else ALWAYS)
+    starts, stops, traces = when(StartTracing()), when(StopTracing()), when(Trace())
+    rules = tuple(rule for rule in options.rules if rule.do not in (StartTracing(), StopTracing(), Trace()))
+    wanted = WindowRules(rules, options.counters, options.first_state, any_of(traces) if traces else ALWAYS)
     points = [leaf for event in starts for leaf in alternatives(event)]
     ends = [leaf for event in stops for leaf in alternatives(event)]
     if all(isinstance(leaf, (Executed, Watched)) for leaf in points + ends):
@@ -98,7 +98,7 @@ def plan_window(options: TraceOptions, memory: Memory) -> Window:
     return Window(_remembered(wanted, starts, stops, memory), (), ())
 
 
-def _precise(options: TraceOptions, wanted: Wanted, points: Sequence[Event], ends: Sequence[Event]) -> Window:
+def _precise(options: TraceOptions, wanted: WindowRules, points: Sequence[Event], ends: Sequence[Event]) -> Window:
     def addresses(events: Sequence[Event]) -> Tuple[int, ...]:
         return tuple(each.address for each in events if isinstance(each, Executed))
 
@@ -110,7 +110,9 @@ def _precise(options: TraceOptions, wanted: Wanted, points: Sequence[Event], end
     )
 
 
-def _remembered(wanted: Wanted, starts: Sequence[Event], stops: Sequence[Event], memory: Memory) -> Wanted:
+def _remembered(
+    wanted: WindowRules, starts: Sequence[Event], stops: Sequence[Event], memory: WindowMemory
+) -> WindowRules:
     uses_sequencer = any(isinstance(rule.do, (NextState, FirstState)) for rule in wanted.rules)
     if memory.sequencer and not uses_sequencer:
         # Without a start the trace is on from the beginning: in state 0.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Tuple
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.views.text import align, plural
 
 
@@ -13,20 +13,20 @@ class CaptureRow(NamedTuple):
 
     number: int
     is_current: bool
-    capture: Capture
+    capture: RawCapture
     # Executed instructions in it; negative while nobody has looked.
     instructions: int
     origin: str
 
 
-def size_text(capture: Capture) -> str:
+def size_text(capture: RawCapture) -> str:
     """Say how many bytes a capture has and what its oldest byte is."""
     if not capture.buffer:
         return "the trace buffer is empty"
     return "%s; %s" % (plural(len(capture.buffer), "byte"), capture.end.value)
 
 
-def counts_text(capture: Capture, instructions: int, span: Tuple[str, str], calls: int, exceptions: int) -> str:
+def counts_text(capture: RawCapture, instructions: int, span: Tuple[str, str], calls: int, exceptions: int) -> str:
     """Say what a decoded capture holds.
 
     :param span: Names of the functions of the oldest and of the newest instruction; empty where unknown.

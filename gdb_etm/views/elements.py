@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, Optional, Tuple, Union
 
-from gdb_etm.history.store import Condition, Instruction, Owned
+from gdb_etm.history.store import ConditionResult, OwnedTransfer, TracedInstruction
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -21,7 +21,7 @@ from gdb_etm.protocols.packet import Packet
 
 Value = Union[str, int, bool, None]
 # What a line can tell of: of the instruction stream, or a load or store of the data stream.
-Element = Union[Range, Event, Condition, Owned]
+Element = Union[Range, Event, ConditionResult, OwnedTransfer]
 
 
 def element_object(trace_id: int, offset: int, element: Element) -> Dict[str, Value]:
@@ -53,7 +53,7 @@ def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
 
 
 def instruction_object(
-    trace_id: int, instruction: Instruction, function: Optional[str], passed: Optional[bool]
+    trace_id: int, instruction: TracedInstruction, function: Optional[str], passed: Optional[bool]
 ) -> Dict[str, Value]:
     """Make the JSON object of an executed instruction.
 
@@ -82,7 +82,7 @@ def element_text(trace_id: int, offset: int, element: Element) -> str:
 
 
 def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
-    if isinstance(element, Owned):
+    if isinstance(element, OwnedTransfer):
         return "transfer", _transfer_fields(element)
     if isinstance(element, Range):
         return "range", {
@@ -92,7 +92,7 @@ def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
             "instructions": element.instructions,
             "taken": element.taken,
         }
-    if isinstance(element, Condition):
+    if isinstance(element, ConditionResult):
         return "condition", {"instruction": element.number, "passed": element.passed}
     if isinstance(element, Gap):
         return _gap_fields(element)
@@ -112,7 +112,7 @@ def _fields(element: Element) -> Tuple[str, Dict[str, Value]]:
     return "event", {"number": element.number}
 
 
-def _transfer_fields(owned: Owned) -> Dict[str, Value]:
+def _transfer_fields(owned: OwnedTransfer) -> Dict[str, Value]:
     transfer = owned.transfer
     return {
         "store": transfer.store,

@@ -6,15 +6,15 @@ from itertools import groupby
 from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd
-from gdb_etm.history.clock import Time
-from gdb_etm.program.transfers import Role
+from gdb_etm.history.clock import TraceTime
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, ExceptionReturn, Gap, TraceEvent, Transfer
 from gdb_etm.views.text import align, end_text, exception_text, gap_lines, gap_text
 
 NOT_CERTAIN = "[may belong to another instruction]"
 
 
-class DataTrace(NamedTuple):
+class TracedData(NamedTuple):
     """What a trace unit was told to trace of loads and stores."""
 
     addresses: bool
@@ -27,7 +27,7 @@ class TransferRow(NamedTuple):
     transfer: Transfer
     # Such as ``"station+80"``; empty when unknown or unwanted.
     symbol: str
-    traced: DataTrace = DataTrace(True, True)
+    traced: TracedData = TracedData(True, True)
 
 
 class InstructionRow(NamedTuple):
@@ -43,7 +43,7 @@ class InstructionRow(NamedTuple):
     text: str
     # Whether the target holds other code at this address now.
     doubtful: bool
-    time: Optional[Time] = None
+    time: Optional[TraceTime] = None
     transfers: Tuple[TransferRow, ...] = ()
     # More about it, such as that its condition failed; may be empty.
     note: str = ""
@@ -62,7 +62,7 @@ class EventRow(NamedTuple):
     """An event, or a time that belongs to nothing in the history."""
 
     event: Optional[Event]
-    time: Optional[Time] = None
+    time: Optional[TraceTime] = None
     transfers: Tuple[TransferRow, ...] = ()
     # What an event of the trace unit's means.
     words: str = ""
@@ -133,7 +133,7 @@ class _Columns:
         padded = [[kind.ljust(self._kind), size.ljust(self._size), *more] for kind, size, *more in cells]
         return [margin + line for line in align(padded)]
 
-    def _left(self, number: str, mark: str, time: Optional[Time]) -> str:
+    def _left(self, number: str, mark: str, time: Optional[TraceTime]) -> str:
         line = number.ljust(self._number) + mark
         cycles, stamp = time_cells(time)
         for cell, width in ((cycles, self._cycles), (stamp, self._time)):
@@ -141,7 +141,7 @@ class _Columns:
         return line
 
 
-def time_cells(time: Optional[Time]) -> Tuple[str, str]:
+def time_cells(time: Optional[TraceTime]) -> Tuple[str, str]:
     """Write a time as two cells: ``"cycle 1204 (+18)"`` and ``"time 77215 (+6 cycles)"``; either may be empty."""
     if time is None:
         return "", ""
@@ -160,10 +160,10 @@ def transfer_cells(row: TransferRow) -> List[str]:
     """Write a load or store as cells: ``store``, ``4 bytes``, ``at 0x20000050 <station>``, ``= 0x0000001b``, doubt."""
     transfer = row.transfer
     doubt = [] if transfer.certain else [NOT_CERTAIN]
-    if transfer.role is Role.STATUS:
+    if transfer.role is TransferRole.STATUS:
         did = {0: "took place", 1: "did not take place", None: "took place or not: unknown"}
         return ["store", did.get(transfer.value, "took place or not: 0x%x" % (transfer.value or 0))] + doubt
-    if transfer.role is Role.COPROCESSOR:
+    if transfer.role is TransferRole.COPROCESSOR:
         return ["write" if transfer.store else "read", *_register_cells(transfer)] + doubt
     word = {False: "load", True: "store", None: "transfer"}[transfer.store]
     size = "" if transfer.size is None else "%d byte%s" % (transfer.size, "" if transfer.size == 1 else "s")
@@ -176,7 +176,7 @@ def transfer_cells(row: TransferRow) -> List[str]:
         told.append("= 0x%0*x" % (2 * (transfer.size or 0), transfer.value))
     elif row.traced.values:
         told.append("value unknown")
-    if transfer.role is Role.OPERAND:
+    if transfer.role is TransferRole.OPERAND:
         told[-1:] = [", ".join([*told[-1:], "the operand"])]
     return [word, size, *told] + doubt
 

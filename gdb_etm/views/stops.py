@@ -11,7 +11,7 @@ from gdb_etm.views.text import exception_text
 NO_MORE = "No more reverse-execution history."
 
 
-class FrameRow(NamedTuple):
+class BacktraceRow(NamedTuple):
     """A frame with what the debugger knows of it."""
 
     # Of the function; None when unknown.
@@ -32,7 +32,7 @@ class FrameRow(NamedTuple):
     mark: str = ""
 
 
-def frame_text(row: FrameRow) -> str:
+def frame_text(row: BacktraceRow) -> str:
     """Write a frame: ``dispatch (...) at rx.c:121``.  Dots stand for arguments that were not worked out."""
     if row.exception is not None:
         return "<%s>" % exception_text(row.exception)
@@ -44,13 +44,13 @@ def frame_text(row: FrameRow) -> str:
     return ("%s%s %s" % (words, place, row.mark)).rstrip()
 
 
-def level_text(level: int, row: FrameRow) -> str:
+def level_text(level: int, row: BacktraceRow) -> str:
     """Write a frame with its level, as a line of a backtrace."""
     note = "   [called before the history begins]" if row.called_before else ""
     return "#%-2d %s%s" % (level, frame_text(row), note)
 
 
-def source_text(row: FrameRow, text: Optional[str], mid_line: bool = False) -> str:
+def source_text(row: BacktraceRow, text: Optional[str], mid_line: bool = False) -> str:
     """Write a source line with its number; without its text name the file.
 
     :param mid_line: Whether to write the address before it.

@@ -9,12 +9,12 @@ import os
 import sys
 
 from gdb_etm.board import uart
-from gdb_etm.board.etm import TraceUnit
+from gdb_etm.board.etm import Etmv4Device
 from gdb_etm.board.formatter import Formatter
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.units import ETM_M33
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.program.image import load_elf
 from gdb_etm.protocols.etmv4.packets import ASYNC
 from gdb_etm.snapshot.writer import write_snapshot
@@ -50,7 +50,7 @@ def run(elf, size):
         memory, offset = machine.bus.memory(address, 2)
         return bytes(memory[offset : offset + 4])
 
-    unit = TraceUnit(ETM_M33, _BASE, code, machine.dwt, lambda trace_id, data: trace.extend(data))
+    unit = Etmv4Device(ETM_M33, _BASE, code, machine.dwt, lambda trace_id, data: trace.extend(data))
     unit.handler_mode = lambda: machine.core.engine.xpsr & 0x1FF != 0
     machine.trace = unit
     machine.core.reset()
@@ -101,7 +101,7 @@ def make(folder, elf, size, really):
             break
     core = Core("cpu_0", "Cortex-M33", {})
     source = TraceSource("ETM_0", "etmv4", registers, core, tuple(load_elf(elf)))
-    capture = Capture(bytes(frames[:size]), BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
+    capture = RawCapture(bytes(frames[:size]), BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
     write_snapshot(capture, folder)
     with open(os.path.join(folder, "note.txt"), "w", encoding="utf-8") as file:
         file.write(note + "\n")

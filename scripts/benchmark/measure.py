@@ -61,14 +61,14 @@ def peak():
 def ask(found, caches, recorders):
     """Look at the histories; return how large they are and how long that took."""
     from gdb_etm.capture import BufferEnd
-    from gdb_etm.history.store import History
+    from gdb_etm.history.store import ExecutionHistory
     from gdb_etm.program.blocks import Blocks
 
     instructions = ranges = size = 0
     counting = finding = 0.0
     for part, recorder in zip(found, recorders):
         begun = clock()
-        made = History(recorder, part.stream.source, Blocks(part.program), BufferEnd.UNKNOWN)
+        made = ExecutionHistory(recorder, part.stream.source, Blocks(part.program), BufferEnd.UNKNOWN)
         length = len(made)
         counting += clock() - begun
         instructions += length

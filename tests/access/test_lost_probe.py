@@ -19,7 +19,7 @@ from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.access.watched_probe import WatchedProbe
 from gdb_etm.access.wire import Message, decode_line, encode_line
 from gdb_etm.board.faults import Faults
-from gdb_etm.board.wire import Wire
+from gdb_etm.board.wire import ProbeWire
 from gdb_etm.errors import AccessError, ConnectError
 from tests.access.processes import (
     CPUID,
@@ -45,9 +45,9 @@ def session() -> Iterator[PyocdSession]:
     opened.close()
 
 
-def wire_of(session: PyocdSession) -> Wire:
+def wire_of(session: PyocdSession) -> ProbeWire:
     wire = session.probe.etm_wire
-    assert isinstance(wire, Wire)
+    assert isinstance(wire, ProbeWire)
     return wire
 
 

@@ -10,9 +10,9 @@ from typing import Any, Iterator
 import pytest
 
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
-from gdb_etm.beside.process import Front
+from gdb_etm.beside.process import HistoryFront
 from gdb_etm.board.faults import Faults
-from gdb_etm.board.wire import Wire
+from gdb_etm.board.wire import ProbeWire
 from tests.access.processes import DEMO
 
 SECONDS = 60
@@ -46,7 +46,7 @@ class FailingAnew:
         self.conversations = 0
         self._fault, self._step = fault, step
         self._watched = session.probe
-        self._wire: Wire = session.probe.etm_wire
+        self._wire: ProbeWire = session.probe.etm_wire
         server: Any = session._server.pyocds
         self._halt = server._halt_target
         server._halt_target = self.begin
@@ -68,7 +68,7 @@ class FailingAnew:
 def session() -> Iterator[PyocdSession]:
     """A session on the board, with reverse execution."""
     options = SessionOptions(probe="board:m33", options=("board.elf=%s" % DEMO,), connect_mode="halt")
-    opened = PyocdSession(options, Front().between)
+    opened = PyocdSession(options, HistoryFront().between)
     yield opened
     opened.close()
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.access.recording import Recorder, Replayer
+from gdb_etm.access.recording import RecordingPort, Replayer
 from gdb_etm.errors import AccessError
 
 _WORDS = st.integers(0, 0x3FFFFFFF).map(lambda word: word * 4)
@@ -56,7 +56,7 @@ def _do(port: AccessPort, access: Tuple[str, ...]) -> _Outcome:
 @given(_ACCESSES)
 def test_what_is_recorded_replays_the_same(accesses: List[Tuple[str, ...]]) -> None:
     file = io.StringIO()
-    recorder = Recorder(_Memory(), file)
+    recorder = RecordingPort(_Memory(), file)
     seen = [_do(recorder, access) for access in accesses]
     replayer = Replayer(file.getvalue().splitlines())
     assert replayer.name == "AHB-AP 0"

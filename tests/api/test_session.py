@@ -14,9 +14,9 @@ import pytest
 import gdb_etm
 from gdb_etm import CallKind, Session
 from gdb_etm.access.client import attach
-from gdb_etm.coresight.components import Kind
+from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, UnsupportedError
-from gdb_etm.history.store import Owned
+from gdb_etm.history.store import OwnedTransfer
 from gdb_etm.protocols.elements import Exception_
 from tests.access.processes import DEMO, FOREVER_TICK, ROOT, serve_by_hand, wait_until, write_forever
 
@@ -45,7 +45,10 @@ def forever(tmp_path: Path) -> Iterator[Session]:
 def test_from_connecting_to_the_history(board: str, cycles: int, tmp_path: Path) -> None:
     with gdb_etm.connect("board:" + board, elf=DEMO, truth=tmp_path / "truth", etb_size=65536) as session:
         kinds = {component.kind for component in session.discover()}
-        assert {Kind.SCS, Kind.ETMV4, Kind.TMC} & kinds >= {Kind.SCS, Kind.ETMV4}
+        assert {ComponentKind.SCS, ComponentKind.ETMV4, ComponentKind.TMC} & kinds >= {
+            ComponentKind.SCS,
+            ComponentKind.ETMV4,
+        }
         assert any("ETMv4" in line for line in session.info())
         session.configure(cycles=cycles, timestamps=True)
         plan = session.plan()
@@ -88,7 +91,7 @@ def test_a_history_in_all_its_views(tmp_path: Path) -> None:
     assert history.function_at(0x60000000) == history.line_at(0x60000000) == ""
     exceptions = [event for _, event in history.events() if isinstance(event, Exception_)]
     assert any(event.vector == 16 for event in exceptions)
-    owned = [one for one in history.transfers() if isinstance(one, Owned) and one.number == newest.number]
+    owned = [one for one in history.transfers() if isinstance(one, OwnedTransfer) and one.number == newest.number]
     assert [(one.transfer.store, one.transfer.size) for one in owned] == [(True, 4)]
     for calls in (history.functions(2, 3), history.functions(-2, -1)):
         assert len([call for call in calls if call.kind is not CallKind.GAP]) == 2

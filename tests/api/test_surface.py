@@ -72,11 +72,11 @@ VALUES = ("Call", "Finding", "Instruction", "Step", "Stop", "TracePlan", "Value"
 
 @pytest.mark.parametrize("name", VALUES)
 def test_every_field_of_a_value_is_explained(name: str) -> None:
-    source = ast.parse(inspect.getsource(getattr(api, name)))
-    (body,) = [node.body for node in source.body if isinstance(node, ast.ClassDef)]
-    for field, after in zip(body, [*body[1:], None]):
-        if isinstance(field, ast.AnnAssign):
-            assert isinstance(after, ast.Expr), "%s, line %d" % (name, field.lineno)
+    text = inspect.getsource(getattr(api, name))
+    (body,) = [node.body for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]
+    fields = [node for node in body if isinstance(node, ast.AnnAssign)]
+    above = [text.splitlines()[field.lineno - 2].strip() for field in fields]
+    assert fields and all(line.startswith("# ") for line in above), above
 
 
 # Commands of their own: etm on, counter, sequencer, trigger.

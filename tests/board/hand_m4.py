@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Tuple
 
 from pyocd.core.target import Target
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.program.image import load_elf
 from tests.board import hand
 from tests.board.hand import KEY, LAR, TRACE_ID, poll
@@ -29,7 +29,7 @@ _REGISTERS = {"ETMCR": CR, "ETMCCR": 0x004, "ETMIDR": 0x1E4, "ETMCCER": 0x1E8, "
 class Traced(NamedTuple):
     """A traced run of a program to its end."""
 
-    capture: Capture
+    capture: RawCapture
     wrapped: bool
     # The truth's, from the start of the program on.
     lines: List[str]
@@ -68,7 +68,7 @@ def trace(
         lines = hand.read_truth(truth)[skip + 1 :]
     source = TraceSource("ETM_0", "etmv3", registers, Core("cpu_0", "Cortex-M4", {}), tuple(load_elf(path)))
     end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
-    return Traced(Capture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, lines, status)
+    return Traced(RawCapture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, lines, status)
 
 
 def start(target: Target, control: int, sync: int, more: Tuple[Tuple[int, int], ...]) -> None:

@@ -15,10 +15,10 @@ from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
 from capstone.arm import ARM_CC_AL, ARM_CC_INVALID, ARM_GRP_CALL, ARM_GRP_JUMP, ARM_REG_PC
 from elftools.elf.elffile import ELFFile
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
+from gdb_etm.history.store import TracedInstruction
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
@@ -80,13 +80,13 @@ def expected(lines: List[str], program: str, selection: int) -> List[Tuple[int, 
     ]
 
 
-def outcomes(capture: Capture) -> List[Tuple[int, Optional[bool]]]:
+def outcomes(capture: RawCapture) -> List[Tuple[int, Optional[bool]]]:
     """Decode; each instruction's address, and whether its condition held if that is known."""
     (history,) = build(capture).values()
     return [
         (item.address, history.outcome(item.number))
         for item in history.walk(1, len(history))
-        if isinstance(item, Instruction)
+        if isinstance(item, TracedInstruction)
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from capstone import CS_ARCH_ARM, CS_GRP_JUMP, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs, CsInsn
 from capstone.arm import ARM_OP_IMM, ARM_REG_PC
 
-from gdb_etm.board.path import Block, Path, WrongPath
+from gdb_etm.board.path import CortexMBlock, CortexMPath, WrongPath
 from gdb_etm.board.t32 import condition_passes, decode, ways
 from gdb_etm.program.accesses import Access, accesses
 from gdb_etm.program.isa import Isa
@@ -98,7 +98,7 @@ def test_conditions() -> None:
 def test_path_follows_the_instruction_set() -> None:
     # 0: CMP; 2: BNE 0; 4: NOP; 6: B 0
     memory = bytes.fromhex("0028 fdd1 00bf fbe7".replace(" ", ""))
-    path = Path(lambda address, size: memory[address : address + size])
+    path = CortexMPath(lambda address, size: memory[address : address + size])
     first, second = path.block(0, 4), path.block(4, 4)
     assert path.walk([first, first, second, first], None, False) == [0, 2, 0, 2, 4, 6, 0, 2]
     assert path.walk([first, second], 6, False) == [0, 2, 4]
@@ -109,10 +109,10 @@ def test_path_follows_the_instruction_set() -> None:
 
 def test_blocks_know_what_is_conditional() -> None:
     # ITE EQ; MOVEQ; MOVNE; BX LR
-    block = Block(0, bytes.fromhex("0cbf 0020 0120 7047".replace(" ", "")))
+    block = CortexMBlock(0, bytes.fromhex("0cbf 0020 0120 7047".replace(" ", "")))
     assert block.conditional == {2, 4}
     assert block.ways == (False, None, True)
-    assert Block(0, bytes.fromhex("08bf7047")).ways == (True, None, True)
+    assert CortexMBlock(0, bytes.fromhex("08bf7047")).ways == (True, None, True)
 
 
 def test_loads_and_stores_as_the_decoders_masks_tell_them() -> None:

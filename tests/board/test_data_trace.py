@@ -7,11 +7,11 @@ from typing import Any, Callable, Collection, List, NamedTuple, Optional, Sequen
 
 import pytest
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
-from gdb_etm.program.transfers import Role
+from gdb_etm.history.store import TracedInstruction
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import GapReason, Transfer
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -51,13 +51,13 @@ def truth_of(lines: Sequence[str]) -> List[Step]:
     return [(what, tuple(moved)) for what, moved in steps]
 
 
-def told(capture: Capture, passed_over: Collection[GapReason] = (GapReason.TRACE_ON,)) -> List[Step]:
+def told(capture: RawCapture, passed_over: Collection[GapReason] = (GapReason.TRACE_ON,)) -> List[Step]:
     """Decode a capture of one core."""
     (history,) = build(capture).values()
     found: List[Step] = []
     number = 0
     for item in history.walk(1, len(history)):
-        if isinstance(item, Instruction):
+        if isinstance(item, TracedInstruction):
             number += 1
             found.append((item.address, moved(history.transfers(number))))
         elif isinstance(item, elements.Exception_):
@@ -75,7 +75,7 @@ def moved(transfers: Sequence[Transfer]) -> Tuple[Moved, ...]:
     """Return transfers as the truth tells them: the success of a store-exclusive has the address of the store."""
     found: List[Moved] = []
     for each in transfers:
-        address = found[0].address if each.role is Role.STATUS and found else each.address
+        address = found[0].address if each.role is TransferRole.STATUS and found else each.address
         found.append(Moved(each.store, address, each.size, each.value))
     return tuple(found)
 

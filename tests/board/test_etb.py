@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gdb_etm.board.etb import EmbeddedTraceBuffer
+from gdb_etm.board.etb import EtbDevice
 
 KEY = 0xC5ACCE55
 RDP, STS, RRD, RRP, RWP, TRG, CTL, RWD = 0x004, 0x00C, 0x010, 0x014, 0x018, 0x01C, 0x020, 0x024
@@ -13,18 +13,18 @@ FULL, ACQUIRED, EMPTY = 1, 4, 8
 BASE = 0xE0042000
 
 
-def buffer(size: int = 2048) -> EmbeddedTraceBuffer:
-    etb = EmbeddedTraceBuffer(BASE, size)
+def buffer(size: int = 2048) -> EtbDevice:
+    etb = EtbDevice(BASE, size)
     etb.write32(0xFB0, KEY)
     return etb
 
 
-def start(etb: EmbeddedTraceBuffer, formatter: int = 3) -> None:
+def start(etb: EtbDevice, formatter: int = 3) -> None:
     for offset, value in ((CTL, 0), (RWP, 0), (RRP, 0), (FFCR, formatter), (CTL, 1)):
         etb.write32(offset, value)
 
 
-def stop(etb: EmbeddedTraceBuffer, formatter: int = 3) -> None:
+def stop(etb: EtbDevice, formatter: int = 3) -> None:
     etb.write32(FFCR, 0x1000 | formatter)
     etb.write32(FFCR, 0x1040 | formatter)
     assert etb.read32(FFCR) & 0x40
@@ -34,7 +34,7 @@ def stop(etb: EmbeddedTraceBuffer, formatter: int = 3) -> None:
     etb.write32(CTL, 0)
 
 
-def words(etb: EmbeddedTraceBuffer, count: int) -> bytes:
+def words(etb: EtbDevice, count: int) -> bytes:
     return b"".join(etb.read32(RRD).to_bytes(4, "little") for _ in range(count))
 
 
@@ -45,7 +45,7 @@ def test_identification() -> None:
 
 
 def test_locked_at_power_up() -> None:
-    etb = EmbeddedTraceBuffer(BASE, 512)
+    etb = EtbDevice(BASE, 512)
     assert etb.read32(0xFB4) == 3
     etb.write32(CTL, 1)
     assert etb.read32(CTL) == 0
@@ -146,4 +146,4 @@ def test_the_trigger_input() -> None:
 @pytest.mark.parametrize("size", [0, 100, 500, 1 << 25])
 def test_impossible_sizes(size: int) -> None:
     with pytest.raises(ValueError, match="a trace buffer of %d bytes" % size):
-        EmbeddedTraceBuffer(BASE, size)
+        EtbDevice(BASE, size)

@@ -11,7 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from pyocd.core.target import Target
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
 from gdb_etm.program.image import load_elf
@@ -34,7 +34,7 @@ PLAIN, STACKED, FULL = 0, hand.RETURN_STACK, hand.RETURN_STACK | hand.TIMESTAMPS
 class Run(NamedTuple):
     """A traced run of a program to its end."""
 
-    capture: Capture
+    capture: RawCapture
     wrapped: bool
     truth: List[Event]
 
@@ -72,10 +72,10 @@ def run_with_truth(
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", CORES[board], {}), tuple(load_elf(elf)))
     end = BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED
     flow = [event(line) for line in lines if line.split()[0] not in ("load", "store")]
-    return Run(Capture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, flow), lines
+    return Run(RawCapture(buffer, BufferFormat.FRAMES, (source,), end), wrapped, flow), lines
 
 
-def write_for_opencsd(capture: Capture, folder: Path) -> None:
+def write_for_opencsd(capture: RawCapture, folder: Path) -> None:
     """Write a snapshot; to OpenCSD a Cortex-M7, whose name it does not know, is any core with the same exceptions."""
     (source,) = capture.sources
     assert source.core is not None
@@ -102,7 +102,7 @@ def event(line: str) -> Event:
     return words[0]
 
 
-def told(capture: Capture) -> List[Event]:
+def told(capture: RawCapture) -> List[Event]:
     """Decode; a wrapped buffer begins before its first synchronisation point."""
     return decoded(capture, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED))
 
@@ -208,7 +208,7 @@ def test_a_lockup(tmp_path: Path) -> None:
         real = [event(line) for line in hand.read_truth(truth)[skip:] if not line.startswith("resume")]
     image = MemoryImage(0x100, code + bytes(4), "code")
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), (image,))
-    capture = Capture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
+    capture = RawCapture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
     assert [number for kind, number, _ in filter(is_exception, real)] == [3, LOCKUP, DEBUG_HALT]
     assert told(capture) == real
     write_snapshot(capture, str(tmp_path / "snapshot"))

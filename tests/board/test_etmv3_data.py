@@ -11,7 +11,7 @@ from gdb_etm.board.t32 import decode
 from gdb_etm.capture import BufferFormat
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
+from gdb_etm.history.store import TracedInstruction
 from gdb_etm.program.image import Program
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.elements import DataGap, GapReason, Transfer
@@ -72,7 +72,7 @@ def told(result: Traced, passed_over: Sequence[GapReason] = (GapReason.TRACE_ON,
     found: List[Step] = []
     number = 0
     for item in history.walk(1, len(history)):
-        if isinstance(item, Instruction):
+        if isinstance(item, TracedInstruction):
             number += 1
             found.append((item.address, moved_by(history.transfers(number))))
         elif isinstance(item, elements.Exception_):

@@ -6,10 +6,10 @@ from typing import List, Tuple
 
 import pytest
 
-from gdb_etm.board.accesses import Access
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.accesses import BusAccess
+from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dwt import Dwt
-from gdb_etm.board.etmv3 import Etmv3Unit
+from gdb_etm.board.etmv3 import Etmv3Device
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.fpb import Fpb
 from gdb_etm.board.units_etmv3 import ETM_DATA, ETM_M4, Etmv3Model
@@ -43,7 +43,7 @@ class Traced:
     def __init__(self, model: Etmv3Model = ETM_M4, unlocked: bool = True, **faults: int) -> None:
         self.sent: List[Tuple[int, bytes]] = []
         self.watched: List[bool] = []
-        self.unit = Etmv3Unit(model, 0xE0041000, self._code, (), self._take, Faults(**faults))
+        self.unit = Etmv3Device(model, 0xE0041000, self._code, (), self._take, Faults(**faults))
         self.unit.watch_conditions = self.watched.append
         if unlocked:
             self.unit.write32(LAR, KEY)
@@ -173,14 +173,14 @@ def test_start_and_stop_state_can_be_written() -> None:
 
 @pytest.mark.parametrize("function, halts", [(0, ""), (5, "load"), (6, "store"), (7, "load store"), (8, "")])
 def test_comparators_of_the_dwt(function: int, halts: str) -> None:
-    dwt = Dwt(Clock(), lambda: True, {}, 4)
+    dwt = Dwt(InstructionClock(), lambda: True, {}, 4)
     assert dwt.read32(0) >> 28 == 4
     for offset, value in ((0x30, 0x20000104), (0x34, 2), (0x38, function)):
         dwt.write32(offset, value)
-    load, store = Access(0x20000107, 1, 0, False, 0), Access(0x20000102, 4, 0, True, 0)
+    load, store = BusAccess(0x20000107, 1, 0, False, 0), BusAccess(0x20000102, 4, 0, True, 0)
     assert dwt.watches is bool(halts)
     assert (dwt.halts([load]), dwt.halts([store])) == ("load" in halts, "store" in halts)
-    assert not dwt.halts([Access(0x20000108, 4, 0, True, 0), Access(0x20000100, 4, 0, False, 0)])
+    assert not dwt.halts([BusAccess(0x20000108, 4, 0, True, 0), BusAccess(0x20000100, 4, 0, False, 0)])
     # MATCHED is cleared by reading.
     assert [dwt.read32(0x38) >> 24 & 1, dwt.read32(0x38) >> 24 & 1] == [int(bool(halts)), 0]
     assert [each.traces(0x20000106) for each in dwt.comparators] == [False, function == 8, False, False]

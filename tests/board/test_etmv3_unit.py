@@ -7,11 +7,11 @@ from typing import Any, List, Sequence
 
 import pytest
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.history.build import build
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import Cycles, Gap, GapReason, Range, TraceEvent
 from gdb_etm.protocols.etmv3.encode.encoder import NO_EXECUTION, exception_type
 from gdb_etm.snapshot.writer import write_snapshot
@@ -43,12 +43,12 @@ def truth(lines: Sequence[str]) -> List[Event]:
     return found
 
 
-def told(capture: Capture) -> List[Event]:
+def told(capture: RawCapture) -> List[Event]:
     """Decode; a wrapped buffer begins before its first synchronisation point."""
     return decoded(capture, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED))
 
 
-def failed(capture: Capture) -> List[int]:
+def failed(capture: RawCapture) -> List[int]:
     """Return the addresses of the instructions of which the trace says that their condition failed."""
     (history,) = build(capture).values()
     blocks = Blocks(Program(capture.sources[0].images))
@@ -58,11 +58,11 @@ def failed(capture: Capture) -> List[int]:
             last = blocks.addresses(element.start, element.end, element.isa)[-1]
             insn = blocks.instruction(last, element.isa)
             assert insn is not None
-            found += [last] if insn.kind is Kind.OTHER else []
+            found += [last] if insn.kind is InstructionKind.OTHER else []
     return found
 
 
-def listed(capture: Capture, folder: Path) -> List[Event]:
+def listed(capture: RawCapture, folder: Path) -> List[Event]:
     """Return what OpenCSD tells; it does not say where exceptions return to."""
     write_snapshot(capture, str(folder))
     found: List[Event] = []
@@ -93,7 +93,9 @@ def test_failed_conditions_are_told(program: str, tmp_path: Path) -> None:
     blocks = Blocks(Program(result.capture.sources[0].images))
     real = [int(line.split()[0], 16) for line in result.lines if line.endswith("failed")]
     found = [blocks.instruction(address, Isa.T32) for address in real]
-    expected = [address for address, insn in zip(real, found) if insn is not None and insn.kind is Kind.OTHER]
+    expected = [
+        address for address, insn in zip(real, found) if insn is not None and insn.kind is InstructionKind.OTHER
+    ]
     assert failed(result.capture) == expected
     assert len(expected) > 5
 
@@ -155,9 +157,13 @@ def _cost(blocks: Blocks, address: int, following: Sequence[str]) -> int:
     insn = blocks.instruction(address, Isa.T32)
     assert insn is not None
     after = address + insn.size
-    if insn.kind not in (Kind.DIRECT, Kind.INDIRECT):
+    if insn.kind not in (InstructionKind.DIRECT, InstructionKind.INDIRECT):
         return insn.size // 2
-    passed_by = insn.kind is Kind.DIRECT and insn.target != after and "0x%08x" % after in (following[0], following[-1])
+    passed_by = (
+        insn.kind is InstructionKind.DIRECT
+        and insn.target != after
+        and "0x%08x" % after in (following[0], following[-1])
+    )
     return 0 if passed_by else 3
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from gdb_etm.board.cortex_a_board import CORE_DEBUG, ETB, PTM
 from gdb_etm.board.trace_enable import ACVR1, TECR1, TSSCR
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.framing.formatter import deframe
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
+from gdb_etm.history.store import TracedInstruction
 from gdb_etm.program.image import load_elf
 from gdb_etm.protocols.elements import Context, Cycles, Gap, GapReason, Timestamp
 from gdb_etm.protocols.ptm.encode.encoder import DEBUG_HALT
@@ -42,7 +42,7 @@ CONFIGURATIONS = {
 class Run(NamedTuple):
     """A traced run of a program to its end."""
 
-    capture: Capture
+    capture: RawCapture
     wrapped: bool
     truth: List[Event]
 
@@ -67,10 +67,10 @@ def run(
     return Run(captured(program, registers, buffer, wrapped), wrapped, [event(line) for line in lines if known(line)])
 
 
-def captured(program: str, registers: Dict[str, int], buffer: bytes, wrapped: bool) -> Capture:
+def captured(program: str, registers: Dict[str, int], buffer: bytes, wrapped: bool) -> RawCapture:
     """Make a capture of what was read from the board."""
     source = TraceSource("PTM_0", "ptm", registers, Core("cpu_0", "Cortex-A9", {}), tuple(load_elf(elf(program))))
-    return Capture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED)
+    return RawCapture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.WRAPPED if wrapped else BufferEnd.STARTED)
 
 
 def known(line: str) -> bool:
@@ -88,7 +88,7 @@ def event(line: str) -> Event:
     return int(words[0], 16)
 
 
-def told(capture: Capture) -> List[Event]:
+def told(capture: RawCapture) -> List[Event]:
     """Decode; a wrapped buffer begins before its first synchronisation point."""
     return decoded(capture, (GapReason.TRACE_ON, GapReason.NOT_SYNCHRONISED))
 
@@ -152,7 +152,7 @@ def test_timestamps_are_in_their_places(tmp_path: Path) -> None:
         if isinstance(item, Timestamp):
             assert item.value == ran
             stamps += 1
-        ran += isinstance(item, Instruction)
+        ran += isinstance(item, TracedInstruction)
     assert stamps > 20
 
 
@@ -256,12 +256,12 @@ def test_a_locked_unit_takes_no_writes() -> None:
         assert script.read(PTM + hand_a9.TRACEIDR) == 0x22
 
 
-def events(capture: Capture) -> Sequence[object]:
+def events(capture: RawCapture) -> Sequence[object]:
     """Return the events of the one core's history."""
     (history,) = build(capture).values()
     return history.events
 
 
-def stream_length(capture: Capture) -> int:
+def stream_length(capture: RawCapture) -> int:
     """Return how many bytes the trace unit wrote."""
     return len(deframe(capture.buffer).streams[hand_a9.TRACE_ID].data)

@@ -8,12 +8,12 @@ from typing import Dict, List, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.board.accesses import Access
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.accesses import BusAccess
+from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dwt import Armv7Comparator, Armv8Comparator, Dwt
-from gdb_etm.board.etm import TraceUnit
+from gdb_etm.board.etm import Etmv4Device
 from gdb_etm.board.options import BoardOptions
-from gdb_etm.board.resources import Counts, Resources
+from gdb_etm.board.resources import Counts, ResourceLogic
 from gdb_etm.board.units import ETM_M7, ETM_M33, UnitModel
 
 BASE = 0x1000
@@ -41,9 +41,9 @@ class Unit:
         self.outputs: List[int] = []
         self.told = 0
         kind = Armv8Comparator if model is ETM_M33 else Armv7Comparator
-        self.dwt = Dwt(Clock(), lambda: True, {}, 4, kind)
+        self.dwt = Dwt(InstructionClock(), lambda: True, {}, 4, kind)
         options = BoardOptions(resources=resources, speculation=0)
-        self.unit = TraceUnit(model, 0xE0041000, self._code, self.dwt, self._take, options)
+        self.unit = Etmv4Device(model, 0xE0041000, self._code, self.dwt, self._take, options)
         self.unit.outputs = self.outputs.append
 
     def _code(self, address: int) -> bytes:
@@ -286,7 +286,7 @@ def test_the_sequencer(state: int) -> None:
         registers = {SEQSTR: state, SEQRSTEVR: int(reset)}
         registers.update({SEQEVR + 4 * n: b << 8 | f for n, (f, b) in enumerate(((f0, b0), (f1, b1), (f2, b2)))})
         counts = Counts(0, 16, 0, 0, False, 4, 0, 1)
-        resources = Resources(defaultdict(int, registers).__getitem__, counts)
+        resources = ResourceLogic(defaultdict(int, registers).__getitem__, counts)
         resources.step(0)
         assert resources.state == expected, registers
 
@@ -353,7 +353,7 @@ def test_the_dwt_tells_of_stores(model: UnitModel, function: int) -> None:
     unit.dwt.write32(0x28, function)
     assert unit.dwt.tells_data and not unit.dwt.watches
     for store, address in ((False, 0x20000010), (True, 0x20000010), (True, 0x20000020)):
-        unit.unit.executed([ELSE], {0: (Access(address, 4, 0, store, 0),)})
+        unit.unit.executed([ELSE], {0: (BusAccess(address, 4, 0, store, 0),)})
         assert len(unit.run(ELSE)) == (store and address == 0x20000010)
 
 
@@ -365,21 +365,21 @@ WORD, HALF = 2 << 18, 1 << 18
 @pytest.mark.parametrize(
     "kind, access, matches",
     [
-        (1, Access(0x20000010, 4, 0, False, 0), True),
-        (1, Access(0x20000010, 4, 0, True, 0), False),
-        (2, Access(0x20000010, 4, 0, True, 0), True),
-        (3, Access(0x20000013, 1, 0, True, 0), False),
-        (3, Access(0x2000000E, 4, 0, False, 0), True),
-        (3, Access(0x20000014, 4, 0, False, 0), False),
-        (0x10001 | WORD, Access(0x20000010, 4, 0xDEADBEEF, False, 0), True),
-        (0x10001 | WORD, Access(0x20000010, 4, 0xDEADBEEE, False, 0), False),
-        (0x30001 | WORD, Access(0x20000010, 4, 0xDEADBEEE, False, 0), True),
-        (0x10001 | WORD, Access(0x20000010, 2, 0xBEEF, False, 0), False),
-        (0x10001 | HALF, Access(0x20000010, 4, 0xFFFFBEEF, False, 0), True),
-        (0x10001 | HALF, Access(0x2000000F, 4, 0xBEEFBEEF, False, 0), False),
+        (1, BusAccess(0x20000010, 4, 0, False, 0), True),
+        (1, BusAccess(0x20000010, 4, 0, True, 0), False),
+        (2, BusAccess(0x20000010, 4, 0, True, 0), True),
+        (3, BusAccess(0x20000013, 1, 0, True, 0), False),
+        (3, BusAccess(0x2000000E, 4, 0, False, 0), True),
+        (3, BusAccess(0x20000014, 4, 0, False, 0), False),
+        (0x10001 | WORD, BusAccess(0x20000010, 4, 0xDEADBEEF, False, 0), True),
+        (0x10001 | WORD, BusAccess(0x20000010, 4, 0xDEADBEEE, False, 0), False),
+        (0x30001 | WORD, BusAccess(0x20000010, 4, 0xDEADBEEE, False, 0), True),
+        (0x10001 | WORD, BusAccess(0x20000010, 2, 0xBEEF, False, 0), False),
+        (0x10001 | HALF, BusAccess(0x20000010, 4, 0xFFFFBEEF, False, 0), True),
+        (0x10001 | HALF, BusAccess(0x2000000F, 4, 0xBEEFBEEF, False, 0), False),
     ],
 )
-def test_data_comparators(kind: int, access: Access, matches: bool) -> None:
+def test_data_comparators(kind: int, access: BusAccess, matches: bool) -> None:
     """4.2.5, 7.3.2, table 4-10: touched bytes, what kind of access, and the value of as many bytes as are compared."""
     unit = Unit(ETM_M7)
     value = 0xDEADBEEF if kind & WORD else 0xBEEFBEEF
@@ -395,7 +395,7 @@ def test_a_byte_some_of_whose_bits_are_not_compared() -> None:
     comparator = {ACVR: 0x20000010, ACATR: 0x00010002, DVCVR: 0x58585858, DVCMR: 0x07070707}
     unit.start({**comparator, RSCTLR + 8: 0x00040001, EVENTCTL0R: 0x02, EVENTCTL1R: 1})
     for value, matches in ((0x5A, True), (0x5F, True), (0x60, False)):
-        unit.unit.executed([ELSE], {0: (Access(0x20000010, 1, value, True, 0),)})
+        unit.unit.executed([ELSE], {0: (BusAccess(0x20000010, 1, value, True, 0),)})
         assert len(unit.run(ELSE)) == matches
 
 
@@ -406,7 +406,7 @@ def test_the_loads_of_a_range() -> None:
     comparator = {ACVR: 0x20001000, ACVR + 8: 0x2000100F, ACATR: kind, ACATR + 8: kind, DVCVR: 7}
     unit.start({**comparator, RSCTLR + 8: 0x00050001, EVENTCTL0R: 0x02, EVENTCTL1R: 1})
     for address, size, matches in ((0x20001008, 4, True), (0x20001008, 1, False), (0x20001010, 4, False)):
-        unit.unit.executed([ELSE], {0: (Access(address, size, 7, False, 0),)})
+        unit.unit.executed([ELSE], {0: (BusAccess(address, size, 7, False, 0),)})
         assert len(unit.run(ELSE)) == matches
 
 

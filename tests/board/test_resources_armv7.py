@@ -6,12 +6,12 @@ from typing import Dict, List
 
 import pytest
 
-from gdb_etm.board.accesses import Access
-from gdb_etm.board.armv7_unit import Armv7Unit
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.accesses import BusAccess
+from gdb_etm.board.armv7_unit import Armv7Device
+from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dwt import Dwt
-from gdb_etm.board.etmv3 import Etmv3Unit
-from gdb_etm.board.ptm import PTM_A9, PtmUnit
+from gdb_etm.board.etmv3 import Etmv3Device
+from gdb_etm.board.ptm import PTM_A9, PtmDevice
 from gdb_etm.board.units_etmv3 import ETM_DATA, ETM_M4, Etmv3Model
 
 CR, TRIGGER, SR, TEEVR, TECR1, ACVR, ACTR = 0x000, 0x008, 0x010, 0x020, 0x024, 0x040, 0x080
@@ -39,19 +39,19 @@ class Unit:
         self.sent = bytearray()
         self.triggers = 0
         self.outputs: List[int] = []
-        self.dwt = Dwt(Clock(), lambda: True, {}, 4)
+        self.dwt = Dwt(InstructionClock(), lambda: True, {}, 4)
         self.unit = self._make(kind)
         self.unit.trigger_out = self._trigger
         self.unit.outputs = self.outputs.append
         self.unit.write32(0xFB0, 0xC5ACCE55)
 
-    def _make(self, kind: object) -> Armv7Unit:
+    def _make(self, kind: object) -> Armv7Device:
         if isinstance(kind, Etmv3Model):
             inputs = [each.traces for each in self.dwt.comparators]
-            unit = Etmv3Unit(kind, 0xE0041000, lambda address: b"\x00\xbf\x00\xbf", inputs, self._take)
+            unit = Etmv3Device(kind, 0xE0041000, lambda address: b"\x00\xbf\x00\xbf", inputs, self._take)
             unit.data_inputs = self.dwt.data_inputs
             return unit
-        return PtmUnit(PTM_A9, 0x8009C000, lambda address: b"\x00\xbf\x00\xbf", self._take)
+        return PtmDevice(PTM_A9, 0x8009C000, lambda address: b"\x00\xbf\x00\xbf", self._take)
 
     def _take(self, trace_id: int, data: bytes) -> None:
         self.sent += data
@@ -66,9 +66,9 @@ class Unit:
         self.unit.write32(CR, ETMEN | control)
 
     def run(self, *addresses: int) -> "Unit":
-        assert isinstance(self.unit, (Etmv3Unit, PtmUnit))
+        assert isinstance(self.unit, (Etmv3Device, PtmDevice))
         for address in addresses:
-            self.unit.executed([address] if isinstance(self.unit, Etmv3Unit) else [address | 1])
+            self.unit.executed([address] if isinstance(self.unit, Etmv3Device) else [address | 1])
         return self
 
 
@@ -206,20 +206,20 @@ def test_the_dwt_tells_of_loads_and_stores(function: int, store: bool) -> None:
     unit = unit_with({TRIGGER: WATCH + 1}, ETM_M4)
     unit.dwt.write32(0x30, 0x20000010)
     unit.dwt.write32(0x38, function)
-    assert isinstance(unit.unit, Etmv3Unit)
+    assert isinstance(unit.unit, Etmv3Device)
     others = [(0x20000020, store)] + ([] if function == 11 else [(0x20000010, not store)])
     for address, kind in others:
-        unit.unit.executed([ELSE], {0: (Access(address, 4, 0, kind, 0),)})
+        unit.unit.executed([ELSE], {0: (BusAccess(address, 4, 0, kind, 0),)})
     assert unit.triggers == 0
-    unit.unit.executed([ELSE], {0: (Access(0x20000010, 4, 0, store, 0),)})
+    unit.unit.executed([ELSE], {0: (BusAccess(0x20000010, 4, 0, store, 0),)})
     assert unit.triggers == 1
 
 
 def test_a_comparator_of_stores_as_a_resource() -> None:
     """3.5, ETMACTR: type 6 compares the addresses of stores."""
     unit = unit_with({ACVR: 0x20000010, ACTR: 6, TRIGGER: 0x00})
-    assert isinstance(unit.unit, Etmv3Unit)
-    unit.unit.executed([ELSE], {0: (Access(0x20000010, 4, 0, False, 0),)})
+    assert isinstance(unit.unit, Etmv3Device)
+    unit.unit.executed([ELSE], {0: (BusAccess(0x20000010, 4, 0, False, 0),)})
     assert unit.triggers == 0
-    unit.unit.executed([ELSE], {0: (Access(0x20000012, 1, 0, True, 0), Access(0x20000010, 1, 0, True, 1))})
+    unit.unit.executed([ELSE], {0: (BusAccess(0x20000012, 1, 0, True, 0), BusAccess(0x20000010, 1, 0, True, 1))})
     assert unit.triggers == 1

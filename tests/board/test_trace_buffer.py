@@ -6,7 +6,7 @@ from typing import List
 
 import pytest
 
-from gdb_etm.board.funnel import Funnel
+from gdb_etm.board.funnel import FunnelDevice
 from gdb_etm.board.tmc import TraceBuffer
 from gdb_etm.framing.formatter import deframe
 
@@ -150,7 +150,7 @@ def test_impossible_sizes(size: int) -> None:
 
 def test_a_funnel_passes_what_its_open_ports_take() -> None:
     passed: List[bytes] = []
-    funnel = Funnel(0xE0042000, lambda trace_id, data: passed.append(data))
+    funnel = FunnelDevice(0xE0042000, lambda trace_id, data: passed.append(data))
     funnel.take(0, 0x10, b"closed")
     funnel.write32(0, 0x301)
     funnel.take(0, 0x10, b"locked")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
-from gdb_etm.board.clock import Clock
+from gdb_etm.board.clock import InstructionClock
 from gdb_etm.board.dwt import Armv8Comparator, Dwt
-from gdb_etm.board.etm import TraceUnit
+from gdb_etm.board.etm import Etmv4Device
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.units import ETM_M33
@@ -24,11 +24,11 @@ class Traced:
 
     def __init__(self, comparators: int = 0, watched: Optional[int] = None, overflow: int = 0, loss: int = 0) -> None:
         self.sent: List[Tuple[int, bytes]] = []
-        self.dwt = Dwt(Clock(), lambda: True, {}, 4, Armv8Comparator)
+        self.dwt = Dwt(InstructionClock(), lambda: True, {}, 4, Armv8Comparator)
         if watched is not None:
             self.dwt.write32(0x20, watched)
             self.dwt.write32(0x28, 2)
-        self.unit = TraceUnit(
+        self.unit = Etmv4Device(
             ETM_M33,
             0xE0041000,
             lambda address: CODE[address - 0x1000 : address - 0xFFC],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Collection, List, Optional, Sequence, Tuple
 
-from gdb_etm.board.accesses import NO_ACCESSES, Access, Accesses
+from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
 from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 
@@ -18,7 +18,7 @@ class Recorder:
         self.addresses: List[int] = []
         self.events: List[Event] = []
         self.stream: List[object] = []
-        self.accesses: List[Tuple[int, Access]] = []
+        self.accesses: List[Tuple[int, BusAccess]] = []
         self.failed: List[int] = []
 
     def executed(
@@ -29,10 +29,10 @@ class Recorder:
         self.addresses += addresses
         self.stream += addresses
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess] = ()) -> None:
         self._event("exception", number, return_address)
 
-    def exception_return(self, popped: Sequence[Access] = ()) -> None:
+    def exception_return(self, popped: Sequence[BusAccess] = ()) -> None:
         self._event("return", 0, 0)
 
     def lockup(self, address: int) -> None:

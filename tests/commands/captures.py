@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Dict
 
 from gdb_etm.board.formatter import Formatter
-from gdb_etm.capture import BufferFormat, Capture
+from gdb_etm.capture import BufferFormat, RawCapture
 from gdb_etm.history.build import parts
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
@@ -22,7 +22,7 @@ def repeated(name: str, times: int, path: Path) -> str:
     return str(path)
 
 
-def shared_by(name: str, ids: int, size: int) -> Capture:
+def shared_by(name: str, ids: int, size: int) -> RawCapture:
     """Make a capture of several units that all traced what one unit did, and share a buffer.
 
     :param ids: How many units; their trace IDs count from 0x20.
@@ -43,4 +43,4 @@ def shared_by(name: str, ids: int, size: int) -> Capture:
         core = part.stream.source.core
         named = core._replace(name="cpu_%d" % number) if core is not None else None
         sources.append(part.stream.source._replace(name="ETM_%d" % number, registers=registers, core=named))
-    return Capture(bytes(buffer), BufferFormat.FRAMES, tuple(sources), capture.end)
+    return RawCapture(bytes(buffer), BufferFormat.FRAMES, tuple(sources), capture.end)

@@ -6,9 +6,9 @@ from typing import Dict, List, Mapping, Optional, Tuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.errors import AccessError
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.halt_states import Anchor, Anchored, Anchors, anchored_of, ram_in_use, with_anchored
@@ -166,9 +166,9 @@ def test_the_ram_in_use_is_data_and_stack() -> None:
     assert pieces == [(0x20000000, 0x20080000)]
 
 
-def capture_with(core: Optional[Core]) -> Capture:
+def capture_with(core: Optional[Core]) -> RawCapture:
     source = TraceSource("ETM_0", "etmv4", {}, core, ())
-    return Capture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
+    return RawCapture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED)
 
 
 def test_captures_hold_the_states_at_both_ends(debugger: Debugger) -> None:
@@ -185,7 +185,7 @@ def test_captures_hold_the_states_at_both_ends(debugger: Debugger) -> None:
     assert with_anchored(capture_with(None), Anchored(begin, end)) == capture_with(None)
 
 
-def history(count: int, halted_at: Optional[int] = None, begin: BufferEnd = BufferEnd.STARTED) -> History:
+def history(count: int, halted_at: Optional[int] = None, begin: BufferEnd = BufferEnd.STARTED) -> ExecutionHistory:
     """Return the first instructions of the program as a history."""
     start = symbol(PROGRAM, "Reset_Handler")
     found = history_of(PROGRAM, [start, start + 2, start + 4][:count], halted_at)

@@ -15,13 +15,13 @@ from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.session.numbers import count, hertz, size
-from gdb_etm.session.ranges import Window, check, window
-from gdb_etm.session.session import Session
+from gdb_etm.session.ranges import NumberRange, check, window
+from gdb_etm.session.session import DebugSession
 
-SESSION = Session(OfflineDebugger())
+SESSION = DebugSession(OfflineDebugger())
 
 
-def nothing(session: Session, values: Values) -> Iterable[str]:
+def nothing(session: DebugSession, values: Values) -> Iterable[str]:
     return ()
 
 
@@ -137,21 +137,21 @@ def test_ranges(text: str, expected: tuple) -> None:
 @pytest.mark.parametrize(
     "text, before, expected",
     [
-        ("", Window(10, 19), (20, 29)),
-        ("-", Window(10, 19), (1, 9)),
-        ("-", Window(30, 39), (20, 29)),
-        ("", Window(88, 97), (98, 100)),
+        ("", NumberRange(10, 19), (20, 29)),
+        ("-", NumberRange(10, 19), (1, 9)),
+        ("-", NumberRange(30, 39), (20, 29)),
+        ("", NumberRange(88, 97), (98, 100)),
     ],
 )
-def test_ranges_go_on(text: str, before: Window, expected: tuple) -> None:
+def test_ranges_go_on(text: str, before: NumberRange, expected: tuple) -> None:
     assert window(text, 100, 10, before, "instructions") == expected
 
 
 @pytest.mark.parametrize(
     "text, before, message",
     [
-        ("", Window(91, 100), "at the end of the history"),
-        ("-", Window(1, 10), "at the start of the history"),
+        ("", NumberRange(91, 100), "at the end of the history"),
+        ("-", NumberRange(1, 10), "at the start of the history"),
         ("0", None, "there is no 0: the instructions are numbered 1 to 100"),
         ("101", None, "there is no 101"),
         ("-0", None, "there is no 0"),
@@ -163,7 +163,7 @@ def test_ranges_go_on(text: str, before: Window, expected: tuple) -> None:
         ("1 2", None, '"1 2" is no range'),
     ],
 )
-def test_ranges_outside(text: str, before: Optional[Window], message: str) -> None:
+def test_ranges_outside(text: str, before: Optional[NumberRange], message: str) -> None:
     with pytest.raises(CommandError, match=message):
         window(text, 100, 10, before, "instructions")
 

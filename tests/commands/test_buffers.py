@@ -11,7 +11,7 @@ from gdb_etm.commands.captures import LOAD
 from gdb_etm.commands.parse import parse
 from gdb_etm.errors import SnapshotError
 from gdb_etm.offline.debugger import OfflineDebugger
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from tests.gdb_session import run_gdb
 from tests.shared import capture_folder
 from tests.test_main import refused, run, well
@@ -56,7 +56,7 @@ def test_what_asks_for_numbers_wants_one(folder: str) -> None:
 
 
 def test_loaded_all_or_one(folder: str) -> None:
-    session = Session(OfflineDebugger())
+    session = DebugSession(OfflineDebugger())
     list(LOAD.run(session, parse(LOAD, [folder])))
     assert [len(record.capture.buffer) for record in session.records] == [43, CUT]
     list(LOAD.run(session, parse(LOAD, [folder, "--buffer", "SECOND"])))

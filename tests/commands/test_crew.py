@@ -11,7 +11,7 @@ from typing import Any, List
 
 import pytest
 
-from gdb_etm.history.build import DecoderCache, Part, decode_parts, parts
+from gdb_etm.history.build import DecoderCache, StreamPart, decode_parts, parts
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.session import decode_pool as crew
 from gdb_etm.session.decode_pool import decode_together
@@ -45,12 +45,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     return found
 
 
-def juno() -> List[Part]:
+def juno() -> List[StreamPart]:
     """Five units that share a buffer."""
     return parts(read_snapshot(capture_folder("juno_r1_1"))[0])
 
 
-def same(found: List[Recorder], todo: List[Part]) -> bool:
+def same(found: List[Recorder], todo: List[StreamPart]) -> bool:
     """Compare with what decoding here gives."""
     return [content(one) for one in found] == [content(one) for one in decode_parts(todo, DecoderCache())]
 

@@ -16,8 +16,8 @@ from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
-    Access,
     Accessed,
+    AccessType,
     And,
     AtZero,
     Committed,
@@ -37,8 +37,8 @@ from gdb_etm.traceunit.events import (
     Or,
     Output,
     Reload,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Timestamp,
     Trace,
     Trigger,
@@ -56,7 +56,7 @@ _values = st.builds(DataValue, st.integers(0, 255), st.sampled_from((1, 2, 4, 8)
 _comparable = st.one_of(
     _numbers.map(Executed),
     _ranges.map(ExecutedIn),
-    st.builds(Accessed, _ranges | _points, st.sampled_from(Access), st.none() | _values),
+    st.builds(Accessed, _ranges | _points, st.sampled_from(AccessType), st.none() | _values),
 )
 _leaves = st.one_of(
     _comparable,
@@ -108,7 +108,7 @@ def test_what_is_printed_is_read_as_the_same(event: Event) -> None:
 @settings(deadline=None)
 @given(
     st.one_of(
-        st.sampled_from((Trigger(), Start(), Stop(), Trace(), Timestamp(), FirstState(), Mark())),
+        st.sampled_from((Trigger(), StartTracing(), StopTracing(), Trace(), Timestamp(), FirstState(), Mark())),
         st.integers(0, 3).flatmap(lambda n: st.sampled_from((Mark(n), Output(n), Count(n), Reload(n)))),
         st.builds(NextState, st.integers(0, 3), st.integers(0, 3)),
     )
@@ -129,7 +129,7 @@ def test_locations() -> None:
     # "not" binds before "and", "and" before "or".
     assert event_of("not dwt 0 and dwt 1 or dwt 2", None, {}) == Or(And(Not(Watched(0)), Watched(1)), Watched(2))
     assert event_of("load *0x20000000 == 5", PLACES, {}) == Accessed(
-        AddressRange(0x20000000, 0x20000000), Access.LOAD, DataValue(5)
+        AddressRange(0x20000000, 0x20000000), AccessType.LOAD, DataValue(5)
     )
 
 

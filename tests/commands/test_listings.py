@@ -9,7 +9,7 @@ from typing import Dict, List
 import pytest
 
 from gdb_etm.__main__ import main
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.snapshot.writer import write_snapshot
 
 # 1000 cmp r0, #0 | moveq r0, #1 | strne r1, [r2] | addgt r1, r1, #1 | b 1000
@@ -41,7 +41,9 @@ class Listing:
         core = Core("cpu_0", "Cortex-A9", {})
         source = TraceSource("ETM_0", "etmv4", dict(UNIT, **registers), core, (MemoryImage(0x1000, CODE, "code"),))
         buffer = bytes.fromhex(ASYNC + packets)
-        write_snapshot(Capture(buffer, BufferFormat.RAW, (source,), BufferEnd.UNKNOWN), str(self._path), replace=True)
+        write_snapshot(
+            RawCapture(buffer, BufferFormat.RAW, (source,), BufferEnd.UNKNOWN), str(self._path), replace=True
+        )
         command, *rest = words
         assert main([command, str(self._path), *rest]) == 0
         return self._capsys.readouterr().out.splitlines()

@@ -16,15 +16,15 @@ from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
 from gdb_etm.session.planning import options_of
 from gdb_etm.session.request import TraceRequest
-from gdb_etm.session.session import Session
-from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Level, QElements, TraceOptions
+from gdb_etm.session.session import DebugSession
+from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, ExceptionLevel, QElements, TraceOptions
 
 RANGE = (AddressRange(0x100, 0x1FF),)
 
 
 def asked(*lines: str) -> TraceOptions:
     debugger = OfflineDebugger()
-    session = Session(debugger)
+    session = DebugSession(debugger)
     session.locations = ElfLocations(debugger)
     start: Sequence[str] = ()
     for line in lines:
@@ -70,8 +70,8 @@ def asked(*lines: str) -> TraceOptions:
         ("start --conditional loads", dict(conditional=Conditionals.LOADS)),
         ("set q-elements counts", dict(q_elements=QElements.COUNTS)),
         ("start --q-elements on", dict(q_elements=QElements.ON)),
-        ("filter level ns1,s3", dict(levels=(Level(1, True), Level(3)))),
-        ("filter level thread", dict(levels=(Level(0),))),
+        ("filter level ns1,s3", dict(levels=(ExceptionLevel(1, True), ExceptionLevel(3)))),
+        ("filter level thread", dict(levels=(ExceptionLevel(0),))),
     ],
 )
 def test_each(line: str, expected: Any) -> None:

@@ -8,7 +8,7 @@ from typing import List, Tuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.errors import ImageError
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.programs import differences_of, with_programs
@@ -19,14 +19,14 @@ from tests.test_main import refused, run, well
 PROGRAM, OTHER = elf("sort"), elf("faults")
 
 
-def holding(*images: MemoryImage, changed: Tuple[MemoryImage, ...] = ()) -> Capture:
+def holding(*images: MemoryImage, changed: Tuple[MemoryImage, ...] = ()) -> RawCapture:
     """Make a capture that holds some memory."""
     core = Core("cpu_0", "Cortex-M33", {}, changed)
     source = TraceSource("ETM_0", "etmv4", {}, core, changed + images)
-    return Capture(b"", BufferFormat.FRAMES, (source,), BufferEnd.WRAPPED, notes=("noted",))
+    return RawCapture(b"", BufferFormat.FRAMES, (source,), BufferEnd.WRAPPED, notes=("noted",))
 
 
-def images_of(capture: Capture) -> List[str]:
+def images_of(capture: RawCapture) -> List[str]:
     return [image.name for image in capture.sources[0].images]
 
 

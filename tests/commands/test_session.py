@@ -14,12 +14,12 @@ from gdb_etm.commands.parse import parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CaptureError, CommandError, EtmError, SnapshotError
 from gdb_etm.offline.debugger import OfflineDebugger
-from gdb_etm.session.session import KEPT, Session
+from gdb_etm.session.session import KEPT, DebugSession
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.shared import capture_folder
 
 
-def run(session: Session, line: str) -> List[str]:
+def run(session: DebugSession, line: str) -> List[str]:
     """Run a command line after ``etm``."""
     name, _, rest = line.partition(" ")
     command = next(command for command in COMMANDS if command.name == name)
@@ -27,11 +27,11 @@ def run(session: Session, line: str) -> List[str]:
 
 
 @pytest.fixture
-def session() -> Session:
-    return Session(OfflineDebugger())
+def session() -> DebugSession:
+    return DebugSession(OfflineDebugger())
 
 
-def test_the_last_captures_stay(session: Session) -> None:
+def test_the_last_captures_stay(session: DebugSession) -> None:
     folder = capture_folder("armv8_1m_branches")
     for _ in range(KEPT + 2):
         run(session, "load " + folder)
@@ -44,7 +44,7 @@ def test_the_last_captures_stay(session: Session) -> None:
         run(session, "captures 2")
 
 
-def test_pages_go_on_and_back(session: Session) -> None:
+def test_pages_go_on_and_back(session: DebugSession) -> None:
     run(session, "load " + capture_folder("juno_r1_1"))
     run(session, "captures 1")
 
@@ -63,7 +63,7 @@ def test_pages_go_on_and_back(session: Session) -> None:
     assert len(numbers("history 100")) == 18878 - 99
 
 
-def test_other_trace_ids(session: Session) -> None:
+def test_other_trace_ids(session: DebugSession) -> None:
     run(session, "load " + capture_folder("juno_r1_1"))
     run(session, "captures 1")
     assert run(session, "history --id 0x11 -1")[0].startswith("164   ")
@@ -74,18 +74,18 @@ def test_other_trace_ids(session: Session) -> None:
         run(session, "history")
 
 
-def test_save_writes_what_load_reads(session: Session, tmp_path: Path) -> None:
+def test_save_writes_what_load_reads(session: DebugSession, tmp_path: Path) -> None:
     run(session, "load " + capture_folder("juno_r1_1"))
     run(session, "captures 1")
     before = run(session, "history 1,200")
     (line,) = run(session, "save %s" % (tmp_path / "new folder").as_posix().replace(" ", "\\ "))
     assert line.startswith("capture 1 saved in %s/new folder: " % tmp_path)
-    other = Session(OfflineDebugger())
+    other = DebugSession(OfflineDebugger())
     run(other, "load '%s/new folder'" % tmp_path)
     assert run(other, "history 1,200") == before
 
 
-def test_save_replaces_only_when_that_is_asked_for(session: Session, tmp_path: Path) -> None:
+def test_save_replaces_only_when_that_is_asked_for(session: DebugSession, tmp_path: Path) -> None:
     run(session, "load " + capture_folder("juno_r1_1"))
     run(session, "save %s/new" % tmp_path)
     with pytest.raises(SnapshotError, match="new: there is a snapshot already; only -f replaces it"):
@@ -93,11 +93,11 @@ def test_save_replaces_only_when_that_is_asked_for(session: Session, tmp_path: P
     run(session, "load " + capture_folder("v7m-svc"))
     for line in ("save -f %s/new", "save %s/new -f"):
         assert run(session, line % tmp_path)[0].startswith("capture 3 saved in ")
-    (told,) = run(Session(OfflineDebugger()), "load %s/new" % tmp_path)
+    (told,) = run(DebugSession(OfflineDebugger()), "load %s/new" % tmp_path)
     assert told.startswith("capture 1: 43 bytes of ")
 
 
-def test_load_tells_what_a_snapshot_lacks(session: Session, tmp_path: Path) -> None:
+def test_load_tells_what_a_snapshot_lacks(session: DebugSession, tmp_path: Path) -> None:
     shutil.copytree(capture_folder("armv8_1m_branches"), str(tmp_path / "copy"))
     (tmp_path / "copy" / "range1.bin").unlink()
     assert run(session, "load %s/copy" % tmp_path) == [
@@ -106,7 +106,7 @@ def test_load_tells_what_a_snapshot_lacks(session: Session, tmp_path: Path) -> N
     ]
 
 
-def test_save_does_not_litter(session: Session, tmp_path: Path) -> None:
+def test_save_does_not_litter(session: DebugSession, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("x")
     run(session, "load " + capture_folder("juno_r1_1"))
     with pytest.raises(CommandError, match="is not empty and no snapshot"):
@@ -115,13 +115,13 @@ def test_save_does_not_litter(session: Session, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["history", "functions", "packets", "save /nowhere/else"])
-def test_nothing_captured(session: Session, line: str) -> None:
+def test_nothing_captured(session: DebugSession, line: str) -> None:
     with pytest.raises(CommandError, match='nothing captured: not connected. Try "etm connect", or "etm load DIR"'):
         run(session, line)
 
 
 @pytest.mark.parametrize("line", ["start", "stop", "info", "disconnect"])
-def test_not_connected(session: Session, line: str) -> None:
+def test_not_connected(session: DebugSession, line: str) -> None:
     with pytest.raises(CommandError, match='not connected to a trace unit. Try "etm connect"'):
         run(session, line)
 
@@ -145,13 +145,13 @@ def test_not_connected(session: Session, line: str) -> None:
         ("load /nowhere/else", "/nowhere/else/snapshot.ini: no such file"),
     ],
 )
-def test_wrong_connections(session: Session, line: str, message: str) -> None:
+def test_wrong_connections(session: DebugSession, line: str, message: str) -> None:
     with pytest.raises(EtmError, match=message) as caught:
         run(session, line)
     assert "\n" not in str(caught.value)
 
 
-def test_status_and_overview(session: Session) -> None:
+def test_status_and_overview(session: DebugSession) -> None:
     assert run(session, "status") == ["Not connected; no captures."]
     lines = list(overview(session, COMMANDS))
     assert lines[0] == "Not connected; no captures." and len(lines) == len(COMMANDS) + 4
@@ -172,7 +172,7 @@ def test_settings_are_those_that_commands_read() -> None:
     }
 
 
-def test_one_trace_id_is_decoded_alone(session: Session) -> None:
+def test_one_trace_id_is_decoded_alone(session: DebugSession) -> None:
     record = session.add(read_snapshot(capture_folder("juno_r1_1"))[0], "loaded", is_live=False)
     one = session.decode(record, 0x15)
     assert len(one.history) > 0 and not record.is_decoded

@@ -7,7 +7,7 @@ from typing import List, Optional
 
 import pytest
 
-from gdb_etm.coresight.components import Identity, Kind, classify, product
+from gdb_etm.coresight.components import ComponentKind, Identity, classify, product
 from gdb_etm.coresight.romtable import Space, discover
 from gdb_etm.errors import AccessError
 
@@ -51,19 +51,19 @@ def test_cortex_m4_has_generic_components() -> None:
         "TPIU e0040000",
         "ETM e0041000",
     ]
-    assert discover(Space(rom, 0xE00FF003)).components[-1].kind is Kind.ETMV3
+    assert discover(Space(rom, 0xE00FF003)).components[-1].kind is ComponentKind.ETMV3
 
 
 @pytest.mark.parametrize(
     "identity, kind, name",
     [
-        (0x4104F230, Kind.ETMV3, "ETM"),
-        (0x411CF312, Kind.PTM, "PTM"),  # ETMIDR bits 11:8: 2 is ETMv3, 3 is PFT
-        (0x41001100, Kind.ETM, "older ETM or PTM"),
-        (None, Kind.ETM, "older ETM or PTM"),
+        (0x4104F230, ComponentKind.ETMV3, "ETM"),
+        (0x411CF312, ComponentKind.PTM, "PTM"),  # ETMIDR bits 11:8: 2 is ETMv3, 3 is PFT
+        (0x41001100, ComponentKind.ETM, "older ETM or PTM"),
+        (None, ComponentKind.ETM, "older ETM or PTM"),
     ],
 )
-def test_older_units_tell_what_they_are(identity: Optional[int], kind: Kind, name: str) -> None:
+def test_older_units_tell_what_they_are(identity: Optional[int], kind: ComponentKind, name: str) -> None:
     """A part not known, of DEVTYPE 0x13 without DEVARCH (programming map 6.0); without power it tells nothing."""
     rom = Rom()
     rom.add_table(0x80000000, 0x80001000, 0x80002000)
@@ -86,7 +86,12 @@ def test_zynq_debug_apb() -> None:
     for address in (0x8009C000, 0x8009D000):
         rom.add(address, Ids(0x950, devtype=0x13))
     found = discover(Space(rom, 0x80000000)).components
-    assert [component.kind for component in found] == [Kind.ETB, Kind.FUNNEL, Kind.PTM, Kind.PTM]
+    assert [component.kind for component in found] == [
+        ComponentKind.ETB,
+        ComponentKind.FUNNEL,
+        ComponentKind.PTM,
+        ComponentKind.PTM,
+    ]
     assert found[2].identity.designer == 0x43B and product(found[2]) == "Cortex-A9"
 
 
@@ -165,18 +170,18 @@ def test_walk_is_bounded() -> None:
 @pytest.mark.parametrize(
     "identity, kind, name",
     [
-        (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x00), Kind.TMC, "ETB"),
-        (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x40), Kind.TMC, "ETR"),
-        (Identity(9, 0x43B, 0x9EA, 0, 0x32, 0, 0x80), Kind.TMC, "ETF"),
-        (Identity(9, 0x43B, 0x909, 0, 0x22, 0, 0), Kind.REPLICATOR, "replicator"),
-        (Identity(9, 0x43B, 0x950, 0, 0x13, 0, 0), Kind.PTM, "PTM"),
-        (Identity(9, 0x43B, 0xD22, 0, 0x13, 0x4A13, 0), Kind.ETMV4, "ETMv4"),
-        (Identity(9, 0xA75, 0x132, 0, 0x13, 0x4A13, 0), Kind.ETMV4, "ETMv4"),  # Arm China's STAR-MC1
-        (Identity(9, 0x020, 0x123, 0, 0x12, 0, 0), Kind.FUNNEL, "funnel"),  # somebody else's
-        (Identity(9, 0x020, 0x123, 0, 0x00, 0, 0), Kind.OTHER, "part 0x123"),
-        (Identity(0xF, 0x020, 0x450, 0, 0, 0, 0), Kind.OTHER, "part 0x450"),
-        (Identity(0xE, 0x020, 0x000, 0, 0, 0, 0), Kind.OTHER, "part 0x000"),
+        (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x00), ComponentKind.TMC, "ETB"),
+        (Identity(9, 0x43B, 0x961, 0, 0x21, 0, 0x40), ComponentKind.TMC, "ETR"),
+        (Identity(9, 0x43B, 0x9EA, 0, 0x32, 0, 0x80), ComponentKind.TMC, "ETF"),
+        (Identity(9, 0x43B, 0x909, 0, 0x22, 0, 0), ComponentKind.REPLICATOR, "replicator"),
+        (Identity(9, 0x43B, 0x950, 0, 0x13, 0, 0), ComponentKind.PTM, "PTM"),
+        (Identity(9, 0x43B, 0xD22, 0, 0x13, 0x4A13, 0), ComponentKind.ETMV4, "ETMv4"),
+        (Identity(9, 0xA75, 0x132, 0, 0x13, 0x4A13, 0), ComponentKind.ETMV4, "ETMv4"),  # Arm China's STAR-MC1
+        (Identity(9, 0x020, 0x123, 0, 0x12, 0, 0), ComponentKind.FUNNEL, "funnel"),  # somebody else's
+        (Identity(9, 0x020, 0x123, 0, 0x00, 0, 0), ComponentKind.OTHER, "part 0x123"),
+        (Identity(0xF, 0x020, 0x450, 0, 0, 0, 0), ComponentKind.OTHER, "part 0x450"),
+        (Identity(0xE, 0x020, 0x000, 0, 0, 0, 0), ComponentKind.OTHER, "part 0x000"),
     ],
 )
-def test_classify(identity: Identity, kind: Kind, name: str) -> None:
+def test_classify(identity: Identity, kind: ComponentKind, name: str) -> None:
     assert classify(identity) == (kind, name)

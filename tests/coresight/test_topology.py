@@ -7,7 +7,7 @@ from typing import Sequence, Tuple
 
 import pytest
 
-from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.components import Component, ComponentKind
 from gdb_etm.coresight.romtable import Space, discover
 from gdb_etm.coresight.topology import Choice, CoreLocation, find_path, trace_buffers, trace_units
 from gdb_etm.errors import TopologyError
@@ -68,7 +68,7 @@ def test_private_peripherals_of_the_same_processor() -> None:
     components = discover(Space(first, 0xE00FF000), Space(second, 0xE00FF000)).components
     path = find_path(components, CoreLocation(port=second))
     assert path.scs is not None and path.dwt is not None
-    assert (path.dwt.kind, path.dwt.port.name, path.scs.port.name) == (Kind.DWT, "AHB-AP 1", "AHB-AP 1")
+    assert (path.dwt.kind, path.dwt.port.name, path.scs.port.name) == (ComponentKind.DWT, "AHB-AP 1", "AHB-AP 1")
 
 
 def test_a_choice_must_be_made() -> None:
@@ -106,7 +106,12 @@ def test_unit_in_the_core_s_own_table() -> None:
     rom.add(0x80030000, Ids(0x907, devtype=0x21))
     components = discover(Space(rom, 0x80000000)).components
     path = find_path(components, CoreLocation(debug_base=0x80021000))
-    assert path.source.address == 0x80022000 and path.sink.kind is Kind.ETB and path.links == () and path.scs is None
+    assert (
+        path.source.address == 0x80022000
+        and path.sink.kind is ComponentKind.ETB
+        and path.links == ()
+        and path.scs is None
+    )
 
 
 def test_nothing_to_trace_with() -> None:

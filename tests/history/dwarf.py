@@ -13,7 +13,7 @@ from elftools.dwarf.ranges import BaseAddressEntry
 from elftools.elf.elffile import ELFFile
 
 from gdb_etm.history.frames import Function
-from gdb_etm.history.lines import Inlined, InlinedKey, Line
+from gdb_etm.history.lines import Inlined, InlinedKey, LineEntry
 
 
 class Row(NamedTuple):
@@ -70,14 +70,14 @@ class DwarfPlaces:
         self._addresses = [row.address for row in self.rows]
         self.functions.sort(key=lambda function: function.start)
         self._starts = [function.start for function in self.functions]
-        self._known: Dict[int, Optional[Line]] = {}
+        self._known: Dict[int, Optional[LineEntry]] = {}
 
-    def line_at(self, address: int) -> Optional[Line]:
+    def line_at(self, address: int) -> Optional[LineEntry]:
         if address not in self._known:
             self._known[address] = self._line(address)
         return self._known[address]
 
-    def _line(self, address: int) -> Optional[Line]:
+    def _line(self, address: int) -> Optional[LineEntry]:
         at = bisect_right(self._addresses, address) - 1
         if at < 0:
             return None
@@ -88,7 +88,7 @@ class DwarfPlaces:
         best = next((row for row in reversed(same) if row.is_statement), same[-1])
         following = [self._following(at)] + [end for end in self.ends if end > start]
         doubled = sum(row.file == best.file for row in same) > 1
-        return Line(best.file, best.line, start, min(following), best.is_statement, doubled)
+        return LineEntry(best.file, best.line, start, min(following), best.is_statement, doubled)
 
     def _following(self, at: int) -> int:
         # Where the next entry begins: since GDB 15 the next that is a statement, or of another line.

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
-from gdb_etm.board.accesses import Access
+from gdb_etm.board.accesses import BusAccess
 from gdb_etm.board.frame import PSP
 from gdb_etm.board.machine import Machine
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.calls import call_history
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.exits import Exits
-from gdb_etm.history.lines import Places
+from gdb_etm.history.lines import SymbolTables
 from gdb_etm.history.reader import DEBUG_HALT
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program, load_elf
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.recorder import Leg, Recorder, RunTable
 from tests.board import witness
@@ -47,10 +47,10 @@ class _StackRecorder(witness.Recorder):
 
     machine: Optional[Machine] = None
 
-    def exception(self, number: int, return_address: int, pushed: Sequence[Access] = ()) -> None:
+    def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess] = ()) -> None:
         self.stream.append(Taken(number, return_address, self._stack()))
 
-    def exception_return(self, popped: Sequence[Access] = ()) -> None:
+    def exception_return(self, popped: Sequence[BusAccess] = ()) -> None:
         self.stream.append(Returned(self._stack()))
 
     def _stack(self) -> int:
@@ -74,7 +74,9 @@ def run_on_board(path: str, limit: int = 2_000_000) -> List[Item]:
     return items
 
 
-def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None, isa: Isa = Isa.T32) -> History:
+def history_of(
+    path: str, items: Sequence[Item], halted_at: Optional[int] = None, isa: Isa = Isa.T32
+) -> ExecutionHistory:
     """Make the history that a trace of ``items`` decodes to."""
     images = load_elf(path)
     program = Program(images)
@@ -97,30 +99,30 @@ def history_of(path: str, items: Sequence[Item], halted_at: Optional[int] = None
         count += 1
         after = item + insn.size
         following = items[at + 1] if at + 1 < len(items) else None
-        if insn.kind in (Kind.OTHER, Kind.WAIT) and isinstance(following, int) and count < 50:
+        if insn.kind in (InstructionKind.OTHER, InstructionKind.WAIT) and isinstance(following, int) and count < 50:
             assert following == after, (hex(item), hex(following))
             continue
         if isinstance(following, int):
-            to_next = insn.kind is Kind.DIRECT and insn.target == after
-            taken = to_next or insn.kind is not Kind.OTHER and following != after
+            to_next = insn.kind is InstructionKind.DIRECT and insn.target == after
+            taken = to_next or insn.kind is not InstructionKind.OTHER and following != after
         else:
             target = following.return_address if isinstance(following, Taken) else after
             if following is None and halted_at is not None:
                 target = halted_at
-            taken = insn.kind not in (Kind.OTHER, Kind.WAIT) and target != after
+            taken = insn.kind not in (InstructionKind.OTHER, InstructionKind.WAIT) and target != after
             if isinstance(following, Returned):
                 taken = True
-        executed = Range(start, after, count, isa, taken or insn.kind is Kind.OTHER)
+        executed = Range(start, after, count, isa, taken or insn.kind is InstructionKind.OTHER)
         ranges = [executed]
         recorder.add(legs.setdefault(executed, Leg(tuple(ranges))), 0)
         count = 0
     if halted_at is not None:
         recorder.event(Exception_(0, 0x18, DEBUG_HALT, None, halted_at))
     source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
-    return History(recorder, source, blocks, BufferEnd.STARTED)
+    return ExecutionHistory(recorder, source, blocks, BufferEnd.STARTED)
 
 
-def cursor_of(history: History, places: Places) -> Cursor:
+def cursor_of(history: ExecutionHistory, places: SymbolTables) -> Cursor:
     """Make a cursor."""
     exits = Exits(history.program)
     return Cursor(history, lambda: call_history(history, places.function_at, exits), places)

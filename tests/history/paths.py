@@ -8,7 +8,7 @@ from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
 from gdb_etm.history.calls import Entry, Segment, call_history
 from gdb_etm.history.exits import Exits
 from gdb_etm.history.frames import Function
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
@@ -53,12 +53,12 @@ class Path:
         """Take an exception."""
         return self.event(Exception_(0, vector or 0x18, name, vector, return_address))
 
-    def history(self) -> Tuple[History, Program]:
+    def history(self) -> Tuple[ExecutionHistory, Program]:
         """Give the history and the program."""
         images = [MemoryImage(address, code, "path") for address, code in sorted(self._code.items())]
         program = Program(images)
         source = TraceSource("ETM_0", "etmv4", {}, None, tuple(images))
-        return History(self._recorder, source, Blocks(program), BufferEnd.STARTED), program
+        return ExecutionHistory(self._recorder, source, Blocks(program), BufferEnd.STARTED), program
 
     def resolve(self, address: int) -> Optional[Function]:
         """Find a function."""

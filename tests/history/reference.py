@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from capstone import CS_ARCH_ARM, CS_MODE_MCLASS, CS_MODE_THUMB, CS_MODE_V8, Cs
 
-from gdb_etm.history.lines import Places
+from gdb_etm.history.lines import SymbolTables
 from gdb_etm.program.image import load_elf
 from tests.history.dwarf import DwarfPlaces
 from tests.history.executed import Item, Returned, Taken
@@ -56,7 +56,7 @@ class Truth:
     :param code: Reads the program.
     """
 
-    def __init__(self, items: Sequence[Item], places: Places, code: Dict[int, int]) -> None:
+    def __init__(self, items: Sequence[Item], places: SymbolTables, code: Dict[int, int]) -> None:
         self.places = places
         self.addresses: List[int] = []
         self.acts: List[Act] = []

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.clock import Clock, Count
-from gdb_etm.history.store import History, Instruction
+from gdb_etm.history.clock import CycleClock, CycleCount
+from gdb_etm.history.store import ExecutionHistory, TracedInstruction
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import (
@@ -32,10 +32,10 @@ LONG = program(Code(0x1000, "00bf" * 1024))
 SOURCE = TraceSource("ETM_0", "etmv4", {}, None, ())
 FAULT = Exception_(90, 3, "HardFault", 3, 0x1004)
 
-Told = Tuple[object, Optional[Count], Optional[int]]
+Told = Tuple[object, Optional[CycleCount], Optional[int]]
 
 
-def history(*items: Union[int, Event]) -> History:
+def history(*items: Union[int, Event]) -> ExecutionHistory:
     """Make a history of events and of numbers of instructions that ran one after the other from 0x1000 on."""
     recorder = Recorder(RunTable(), lambda position: position)
     at = 0x1000
@@ -45,19 +45,19 @@ def history(*items: Union[int, Event]) -> History:
             at += 2 * item
         else:
             recorder.event(item)
-    return History(recorder, SOURCE, Blocks(LONG), BufferEnd.UNKNOWN)
+    return ExecutionHistory(recorder, SOURCE, Blocks(LONG), BufferEnd.UNKNOWN)
 
 
-def told(made: History, first: int = 1, last: Optional[int] = None) -> List[Told]:
+def told(made: ExecutionHistory, first: int = 1, last: Optional[int] = None) -> List[Told]:
     """Give what a listing shows that has a time, or is no instruction: its number or kind, the count, the timestamp."""
     found: List[Told] = []
     walk = made.walk(first, len(made) if last is None else last)
-    for item, time in Clock(made).timed(walk, first):
-        name = item.number if isinstance(item, Instruction) else type(item).__name__ if item is not None else None
+    for item, time in CycleClock(made).timed(walk, first):
+        name = item.number if isinstance(item, TracedInstruction) else type(item).__name__ if item is not None else None
         if time is not None:
             stamp = time.timestamp.value if time.timestamp is not None else None
             found.append((name, time.cycles, stamp))
-        elif not isinstance(item, Instruction):
+        elif not isinstance(item, TracedInstruction):
             found.append((name, None, None))
     return found
 
@@ -66,9 +66,9 @@ def test_table_a_8() -> None:
     # Three branches: at 0x1000; the fourth instruction after it, not taken; the second after that.
     example = history(1, Cycles(1, None), 4, Timestamp(2, 600, 6), 2, Cycles(3, 18), Timestamp(4, 1600, 16))
     assert told(example) == [
-        (1, Count(None, None), None),
+        (1, CycleCount(None, None), None),
         (5, None, 600),
-        (7, Count(18, 18), 1600),
+        (7, CycleCount(18, 18), 1600),
     ]
 
 
@@ -91,24 +91,24 @@ def test_what_times_belong_to() -> None:
     # To an exception, over a change of context; a timestamp also to an event, a count not.
     context = Context(80, 0, False, False, None, None)
     made = history(2, FAULT, context, Cycles(91, 7), Timestamp(92, 5, None), 1)
-    assert told(made) == [("Exception_", Count(7, None), 5), ("Context", None, None)]
+    assert told(made) == [("Exception_", CycleCount(7, None), 5), ("Context", None, None)]
     made = history(2, TraceEvent(90, 1), Cycles(91, 7), Timestamp(92, 5, None))
-    assert told(made) == [(2, Count(7, None), None), ("TraceEvent", None, 5)]
+    assert told(made) == [(2, CycleCount(7, None), None), ("TraceEvent", None, 5)]
     # The second of two for the same instruction has a line of its own.
     made = history(2, Timestamp(91, 5, None), Timestamp(92, 6, None))
     assert told(made) == [(2, None, 5), (None, None, 6)]
     # Neither reaches over a gap, nor to before the history.
     made = history(Timestamp(1, 4, None), 1, Gap(2, GapReason.TRACE_ON, ""), Timestamp(3, 5, None), Cycles(4, 7), 1)
-    assert told(made) == [(None, None, 4), ("Gap", None, None), (None, None, 5), (None, Count(7, None), None)]
+    assert told(made) == [(None, None, 4), ("Gap", None, None), (None, None, 5), (None, CycleCount(7, None), None)]
 
 
 def test_a_listing_from_the_middle_leaves_out_what_belongs_to_the_instruction_before_it() -> None:
     made = history(2, Cycles(1, 5), Timestamp(2, 7, None), TraceEvent(3, 0), 3, Cycles(4, 6))
-    assert told(made, 3) == [("TraceEvent", None, None), (5, Count(6, 6), None)]
-    assert told(made, 2, 2) == [(2, Count(5, None), 7), ("TraceEvent", None, None)]
+    assert told(made, 3) == [("TraceEvent", None, None), (5, CycleCount(6, 6), None)]
+    assert told(made, 2, 2) == [(2, CycleCount(5, None), 7), ("TraceEvent", None, None)]
 
 
-def in_runs(items: Sequence[Union[int, Event]], sizes: Sequence[int], chained: bool) -> History:
+def in_runs(items: Sequence[Union[int, Event]], sizes: Sequence[int], chained: bool) -> ExecutionHistory:
     """Make the same history of runs that hold the events between their instructions."""
     recorder = Recorder(RunTable(), lambda position: position)
     at, done = 0x1000, 0
@@ -127,7 +127,7 @@ def in_runs(items: Sequence[Union[int, Event]], sizes: Sequence[int], chained: b
     if chained:
         numbers = [recorder.table.add(Chain(numbers, recorder.table.runs))]
     recorder.extend(numbers, 0, len(sizes))
-    return History(recorder, SOURCE, Blocks(LONG), BufferEnd.UNKNOWN)
+    return ExecutionHistory(recorder, SOURCE, Blocks(LONG), BufferEnd.UNKNOWN)
 
 
 LOST = Gap(0, GapReason.OVERFLOW, "")
@@ -157,5 +157,5 @@ def test_from_anywhere_it_is_the_same(items: List[Union[int, Event]], sizes: Lis
 
 
 def test_a_history_without_times() -> None:
-    assert not Clock(history(3, FAULT, 1)).has_times
-    assert Clock(history(3, Cycles(1, None))).has_times
+    assert not CycleClock(history(3, FAULT, 1)).has_times
+    assert CycleClock(history(3, Cycles(1, None))).has_times

@@ -10,7 +10,7 @@ import pytest
 
 from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.frames import Frame
-from gdb_etm.history.steps import Position, Reason, Steps, Stop
+from gdb_etm.history.steps import MoveEnd, MoveReason, Position, Steps
 from gdb_etm.protocols.elements import Gap, GapReason
 from tests.firmware.build import elf, symbol
 from tests.history.dwarf import DwarfPlaces
@@ -41,9 +41,9 @@ def test_every_instruction_has_its_activation(name: str) -> None:
         assert frames.setdefault(frame, act) is act and acts.setdefault(act, frame) is frame, number
 
 
-def agree(cursor: Cursor, stop: Stop, expected: Optional[Place], backward: bool) -> None:
+def agree(cursor: Cursor, stop: MoveEnd, expected: Optional[Place], backward: bool) -> None:
     if expected is None:
-        assert stop.reason is Reason.NO_HISTORY
+        assert stop.reason is MoveReason.NO_HISTORY
         assert stop.position.number == (1 if backward else cursor.end)
     else:
         assert (stop.position.number, stop.position.hidden) == (expected.at + 1, expected.hidden)
@@ -101,7 +101,7 @@ def test_next_in_one_task_does_not_stop_in_the_other() -> None:
     for number in tasks[::7]:
         cursor.goto(number)
         stop = cursor.step(Steps.LINE_OVER_CALLS)
-        if stop.reason is Reason.STEPPED:
+        if stop.reason is MoveReason.STEPPED:
             assert truth.acts[stop.position.number - 1] is truth.acts[number - 1]
 
 
@@ -111,7 +111,7 @@ def test_back_out_of_the_first_frame_of_a_task_is_to_what_began_it() -> None:
     for number in (begun + 1, begun + 9):
         cursor.goto(number)
         stop = cursor.finish(True)
-        assert stop.reason is Reason.LOCATION and stop.position.number == begun - 1
+        assert stop.reason is MoveReason.LOCATION and stop.position.number == begun - 1
     assert truth.acts[begun - 2].function == "PendSV_Handler"
 
 
@@ -119,7 +119,7 @@ def test_a_frame_from_before_the_history_has_no_call_to_go_back_to() -> None:
     path = elf("sort")
     cursor = cursor_of(history_of(path, run_on_board(path)[1001:3000]), DwarfPlaces(path))
     cursor.goto(2)
-    assert cursor.finish(True).reason is Reason.NO_HISTORY
+    assert cursor.finish(True).reason is MoveReason.NO_HISTORY
 
 
 def test_a_gap_is_come_to_from_both_sides() -> None:
@@ -129,12 +129,12 @@ def test_a_gap_is_come_to_from_both_sides() -> None:
     cursor = cursor_of(history_of(path, [*items[:500], gap, *items[900:]]), DwarfPlaces(path))
     cursor.goto(480)
     stop = cursor.proceed()
-    assert stop == Stop(Position(501, stop.position.hidden), Reason.GAP, gap)
-    assert cursor.proceed().reason is Reason.NO_HISTORY
+    assert stop == MoveEnd(Position(501, stop.position.hidden), MoveReason.GAP, gap)
+    assert cursor.proceed().reason is MoveReason.NO_HISTORY
     for move in (cursor.step, cursor.proceed):
         cursor.goto(501)
         stop = cursor.step(Steps.LINE, 1, True) if move == cursor.step else cursor.proceed(True)
-        assert stop == Stop(Position(500), Reason.GAP, gap)
+        assert stop == MoveEnd(Position(500), MoveReason.GAP, gap)
 
 
 def test_undo_and_marks() -> None:

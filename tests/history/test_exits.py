@@ -6,7 +6,7 @@ import capstone
 import pytest
 
 from gdb_etm.history.exits import Exit, exit_of
-from gdb_etm.program.isa import Isa, Kind, decode_t16, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, decode_t16, is_wide
 
 T32 = [
     ("7047", Exit.RETURN),  # bx lr
@@ -75,7 +75,7 @@ def test_sixteen_bit_calls_agree_with_the_decoders_masks_and_capstone() -> None:
         code = half.to_bytes(2, "little")
         found = exit_of(code, Isa.T32)
         classified = decode_t16(0, half)
-        assert (found is Exit.CALL) == (classified.kind is not Kind.OTHER and classified.link), hex(half)
+        assert (found is Exit.CALL) == (classified.kind is not InstructionKind.OTHER and classified.link), hex(half)
         for instruction in engine.disasm(code, 0, 1):
             if found in (Exit.RETURN, Exit.INDIRECT, Exit.TABLE):
                 assert "pc" in instruction.op_str or instruction.mnemonic.startswith("bx"), instruction

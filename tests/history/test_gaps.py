@@ -7,7 +7,7 @@ from typing import Iterator, Tuple
 import pytest
 
 from gdb_etm.history.build import streams
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Event, Gap, Range
 from gdb_etm.snapshot.reader import read_snapshot
@@ -15,7 +15,7 @@ from tests.protocols.etmv4.streams import same
 from tests.shared import capture_folder
 
 
-def repeated(name: str, trace_id: int) -> History:
+def repeated(name: str, trace_id: int) -> ExecutionHistory:
     """Decode a stream ten times in a row."""
     (capture,) = read_snapshot(capture_folder(name))
     (stream,) = [one for one in streams(capture) if one.trace_id == trace_id]
@@ -23,10 +23,10 @@ def repeated(name: str, trace_id: int) -> History:
     decoder = stream.language.decoder(stream.language.config(stream.source), Program(stream.source.images))
     recorder = decoder.decode(bytes(stream.data) * 10, same)
     assert recorder.table.has_gaps
-    return History(recorder, stream.source, decoder.automaton.blocks, capture.end)
+    return ExecutionHistory(recorder, stream.source, decoder.automaton.blocks, capture.end)
 
 
-def gaps(history: History) -> Iterator[Tuple[int, Event]]:
+def gaps(history: ExecutionHistory) -> Iterator[Tuple[int, Event]]:
     """Find gaps by going through everything."""
     before = 0
     for _, element in history.elements():

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdb_etm.history.build import DecoderCache, Part, decode_part, parts
+from gdb_etm.history.build import DecoderCache, StreamPart, decode_part, parts
 from gdb_etm.history.columns import ColumnError
 from gdb_etm.history.errand import read_result, run_errand, write_errand
 from gdb_etm.history.recording import read_recording, write_recording
 from gdb_etm.program.isa import Isa
-from gdb_etm.program.transfers import Role
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import (
     Context,
     Cycles,
@@ -57,7 +57,7 @@ TRANSFERS = st.lists(
         MAYBE,
         VALUES,
         st.booleans(),
-        st.sampled_from(Role),
+        st.sampled_from(TransferRole),
     ),
     min_size=1,
     max_size=3,
@@ -170,7 +170,7 @@ def test_what_is_too_big_is_not_written() -> None:
         write_recording(recorder)
 
 
-def both(part: Part) -> Tuple[Recorder, Recorder]:
+def both(part: StreamPart) -> Tuple[Recorder, Recorder]:
     """Decode a part here, and by way of an errand."""
     told: List[int] = []
     result = run_errand(write_errand(part), told.append)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.build import build
-from gdb_etm.history.store import History, Instruction, Span
+from gdb_etm.history.store import ExecutionHistory, Span, TracedInstruction
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Event, Gap, Range, TraceEvent
@@ -28,12 +28,12 @@ ADDRESSES = [0x1000 + sum(SIZES[:index]) for index in range(40)]
 class Entry(NamedTuple):
     """An executed instruction in the plain list, or an event."""
 
-    what: Union[Instruction, Event]
+    what: Union[TracedInstruction, Event]
     # How many instructions were executed before it.
     before: int
 
 
-def plain_list(history: History) -> List[Entry]:
+def plain_list(history: ExecutionHistory) -> List[Entry]:
     """Expand a history from its elements."""
     found: List[Entry] = []
     number = 0
@@ -47,26 +47,26 @@ def plain_list(history: History) -> List[Entry]:
             if element.isa is Isa.T32:
                 size = SIZES[ADDRESSES.index(address)]
             number += 1
-            found.append(Entry(Instruction(number, address, size, element.isa), number - 1))
+            found.append(Entry(TracedInstruction(number, address, size, element.isa), number - 1))
             address += size
         assert address == element.end
     return found
 
 
-def part(entries: List[Entry], first: int, last: int) -> List[Union[Instruction, Event]]:
+def part(entries: List[Entry], first: int, last: int) -> List[Union[TracedInstruction, Event]]:
     """Return instructions first to last, and the events directly before, between and after them."""
     return [
         entry.what
         for entry in entries
         if (
             first <= entry.what.number <= last
-            if isinstance(entry.what, Instruction)
+            if isinstance(entry.what, TracedInstruction)
             else first - 1 <= entry.before <= last
         )
     ]
 
 
-def make(items: List[Union[int, List[List[Tuple[int, int]]]]]) -> History:
+def make(items: List[Union[int, List[List[Tuple[int, int]]]]]) -> ExecutionHistory:
     """Make a history: a number is an event, a list is a run of legs, each of ranges (index of instruction, count)."""
     recorder = Recorder(RunTable(), same)
     position = 0
@@ -79,7 +79,7 @@ def make(items: List[Union[int, List[List[Tuple[int, int]]]]]) -> History:
         number = recorder.table.add(Run(8, range(len(legs)), legs))
         recorder.extend([number], position, position + 8)
     source = TraceSource("ETM_0", "etmv4", {}, None, ())
-    return History(recorder, source, Blocks(MEMORY), BufferEnd.STARTED)
+    return ExecutionHistory(recorder, source, Blocks(MEMORY), BufferEnd.STARTED)
 
 
 def executed(start: int, count: int) -> Range:
@@ -93,8 +93,8 @@ runs = st.lists(st.lists(ranges, min_size=1, max_size=3), min_size=1, max_size=3
 histories = st.lists(st.one_of(st.integers(0, 3), runs), max_size=10).map(make)
 
 
-def spans_expanded(items: Iterator[Union[Span, Event]]) -> List[Union[Instruction, Event]]:
-    found: List[Union[Instruction, Event]] = []
+def spans_expanded(items: Iterator[Union[Span, Event]]) -> List[Union[TracedInstruction, Event]]:
+    found: List[Union[TracedInstruction, Event]] = []
     for item in items:
         if not isinstance(item, Span):
             found.append(item)
@@ -102,15 +102,15 @@ def spans_expanded(items: Iterator[Union[Span, Event]]) -> List[Union[Instructio
         number, whole = item
         at = ADDRESSES.index(whole.start)
         for index in range(at, at + whole.instructions):
-            found.append(Instruction(number + index - at, ADDRESSES[index], SIZES[index], Isa.T32))
+            found.append(TracedInstruction(number + index - at, ADDRESSES[index], SIZES[index], Isa.T32))
         assert found[-1].address + found[-1].size == whole.end  # type of the last is Instruction
     return found
 
 
 @given(histories, st.data())
-def test_any_part_agrees_with_the_plain_list(history: History, data: st.DataObject) -> None:
+def test_any_part_agrees_with_the_plain_list(history: ExecutionHistory, data: st.DataObject) -> None:
     entries = plain_list(history)
-    total = sum(isinstance(entry.what, Instruction) for entry in entries)
+    total = sum(isinstance(entry.what, TracedInstruction) for entry in entries)
     assert len(history) == total
     first = data.draw(st.integers(1, total + 1))
     last = data.draw(st.integers(first - 1, total))
@@ -120,10 +120,10 @@ def test_any_part_agrees_with_the_plain_list(history: History, data: st.DataObje
 
 
 @given(histories)
-def test_the_whole_and_every_instruction(history: History) -> None:
+def test_the_whole_and_every_instruction(history: ExecutionHistory) -> None:
     entries = plain_list(history)
     assert list(history.walk(1, len(history))) == [entry.what for entry in entries]
-    instructions = [entry.what for entry in entries if isinstance(entry.what, Instruction)]
+    instructions = [entry.what for entry in entries if isinstance(entry.what, TracedInstruction)]
     assert [history.instruction(number) for number in range(1, len(history) + 1)] == instructions
     for number in (0, -1, len(history) + 1):
         with pytest.raises(IndexError):
@@ -131,8 +131,8 @@ def test_the_whole_and_every_instruction(history: History) -> None:
 
 
 @given(histories)
-def test_events_know_their_place(history: History) -> None:
-    before = [entry.before for entry in plain_list(history) if not isinstance(entry.what, Instruction)]
+def test_events_know_their_place(history: ExecutionHistory) -> None:
+    before = [entry.before for entry in plain_list(history) if not isinstance(entry.what, TracedInstruction)]
     assert [history.number_at(index) for index in range(len(history.events))] == before
 
 

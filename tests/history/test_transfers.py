@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gdb_etm.__main__ import main
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.history.build import DecoderCache, build, decode_part, parts, streams
 from gdb_etm.history.errand import read_result, run_errand, write_errand
-from gdb_etm.history.store import History
-from gdb_etm.program.transfers import Role
+from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import DataGap, Exception_, ExceptionReturn, Gap, GapReason, Transfer
 from gdb_etm.session.packet_listing import packets_of
 from gdb_etm.snapshot.writer import write_snapshot
@@ -51,14 +51,14 @@ BEGIN = A_SYNC + "01 03 30 00 04 81 00 9b 00 10 00 00 02 0a "
 DATA_BEGIN = A_SYNC + "00 01 00 "
 
 
-def capture(instructions: str, data: str, registers: Dict[str, int] = REGISTERS) -> Capture:
+def capture(instructions: str, data: str, registers: Dict[str, int] = REGISTERS) -> RawCapture:
     images = (MemoryImage(0x1000, CODE, "code"), MemoryImage(0x1100, HANDLER, "handler"))
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M7", {}), images)
     buffer = frames([(0x10, bytes.fromhex(instructions)), (0x11, bytes.fromhex(data))])
-    return Capture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED, "made by hand")
+    return RawCapture(buffer, BufferFormat.FRAMES, (source,), BufferEnd.STARTED, "made by hand")
 
 
-def decode(instructions: str, data: str, registers: Dict[str, int] = REGISTERS) -> History:
+def decode(instructions: str, data: str, registers: Dict[str, int] = REGISTERS) -> ExecutionHistory:
     (history,) = build(capture(BEGIN + instructions, DATA_BEGIN + data, registers)).values()
     return history
 
@@ -68,12 +68,12 @@ Plain = Tuple[Union[int, bool, None, str], ...]
 
 def plain(transfer: Transfer) -> Plain:
     way = {True: "store", False: "load", None: "?"}[transfer.store]
-    if transfer.role is not Role.DATA:
+    if transfer.role is not TransferRole.DATA:
         way = transfer.role.name.lower()
     return way, transfer.size, transfer.address, transfer.value
 
 
-def story(history: History) -> List[Tuple[int, List[Plain]]]:
+def story(history: ExecutionHistory) -> List[Tuple[int, List[Plain]]]:
     """List the instructions' addresses, each with its transfers."""
     found = []
     for number in range(1, len(history) + 1):
@@ -82,7 +82,7 @@ def story(history: History) -> List[Tuple[int, List[Plain]]]:
     return found
 
 
-def gaps(history: History) -> List[Tuple[GapReason, str, int]]:
+def gaps(history: ExecutionHistory) -> List[Tuple[GapReason, str, int]]:
     """List the gaps of the data stream, each with the number of instructions before it."""
     return [
         (event.reason, event.detail, history.number_at(at))

@@ -10,14 +10,14 @@ from typing import NamedTuple, Set
 import capstone
 from capstone import arm, arm64
 
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.isa import InstructionKind
 
 
 class Verdict(NamedTuple):
     """What Capstone and the tables of appendix F make of an instruction."""
 
     size: int
-    kind: Kind
+    kind: InstructionKind
     target: int = 0
     link: bool = False
 
@@ -38,45 +38,48 @@ def judge_arm(found: capstone.CsInsn, thumb: bool) -> Verdict:
     """Return the verdict on an A32 or T32 instruction."""
     size, number, operands, name = found.size, found.id, found.operands, found.mnemonic
     if number in ids("B", "BL") or number == arm.ARM_INS_BLX and operands[0].type == arm.ARM_OP_IMM:
-        return Verdict(size, Kind.DIRECT, operands[0].imm & 0xFFFFFFFF, number != arm.ARM_INS_B)
+        return Verdict(size, InstructionKind.DIRECT, operands[0].imm & 0xFFFFFFFF, number != arm.ARM_INS_B)
     if number in ids("CBZ", "CBNZ"):
-        return Verdict(size, Kind.DIRECT, operands[1].imm & 0xFFFFFFFF)
+        return Verdict(size, InstructionKind.DIRECT, operands[1].imm & 0xFFFFFFFF)
     if number == arm.ARM_INS_ISB:
-        return Verdict(size, Kind.DIRECT, found.address + size)
+        return Verdict(size, InstructionKind.DIRECT, found.address + size)
     if number == arm.ARM_INS_BLX or name == "blxns":
-        return Verdict(size, Kind.INDIRECT, link=True)
+        return Verdict(size, InstructionKind.INDIRECT, link=True)
     if number in INDIRECT or name == "bxns":
-        return Verdict(size, Kind.INDIRECT)
+        return Verdict(size, InstructionKind.INDIRECT)
     if name[:3] in ("wfi", "wfe"):
-        return Verdict(size, Kind.WAIT)
+        return Verdict(size, InstructionKind.WAIT)
     if number in LISTS:
         loaded = operands if number == arm.ARM_INS_POP else operands[1:]
-        return Verdict(size, Kind.INDIRECT if any(one.reg == arm.ARM_REG_PC for one in loaded) else Kind.OTHER)
+        return Verdict(
+            size,
+            InstructionKind.INDIRECT if any(one.reg == arm.ARM_REG_PC for one in loaded) else InstructionKind.OTHER,
+        )
     text = found.op_str
     if number == arm.ARM_INS_MCR and text.startswith("p15, #0,") and text.endswith("c7, c5, #4"):
-        return Verdict(size, Kind.DIRECT, found.address + size)  # ISB in its CP15 form
+        return Verdict(size, InstructionKind.DIRECT, found.address + size)  # ISB in its CP15 form
     if name == "subs" and text.startswith("pc, lr,") and thumb:
-        return Verdict(size, Kind.INDIRECT)
+        return Verdict(size, InstructionKind.INDIRECT)
     writes_pc = bool(operands) and operands[0].type == arm.ARM_OP_REG and operands[0].reg == arm.ARM_REG_PC
     writes_pc = writes_pc and not name.startswith("movw")
     writers = A32_WRITERS
     if thumb:
         writers = T16_WRITERS if size == 2 else T32_WRITERS
-    return Verdict(size, Kind.INDIRECT if writes_pc and number in writers else Kind.OTHER)
+    return Verdict(size, InstructionKind.INDIRECT if writes_pc and number in writers else InstructionKind.OTHER)
 
 
 def judge_a64(found: capstone.CsInsn) -> Verdict:
     """Return the verdict on an A64 instruction."""
     name = found.mnemonic
     if name in ("b", "bl", "cbz", "cbnz", "tbz", "tbnz") or name.startswith(("b.", "bc.")):
-        return Verdict(4, Kind.DIRECT, found.operands[-1].imm & 0xFFFFFFFFFFFFFFFF, name == "bl")
+        return Verdict(4, InstructionKind.DIRECT, found.operands[-1].imm & 0xFFFFFFFFFFFFFFFF, name == "bl")
     if name == "isb":
-        return Verdict(4, Kind.DIRECT, found.address + 4)
+        return Verdict(4, InstructionKind.DIRECT, found.address + 4)
     if name in ("blr", "blraa", "blrab", "blraaz", "blrabz"):
-        return Verdict(4, Kind.INDIRECT, link=True)
+        return Verdict(4, InstructionKind.INDIRECT, link=True)
     if name in "br braa brab braaz brabz ret retaa retab eret eretaa eretab".split():
-        return Verdict(4, Kind.INDIRECT)
-    return Verdict(4, Kind.WAIT if name in ("wfi", "wfe") else Kind.OTHER)
+        return Verdict(4, InstructionKind.INDIRECT)
+    return Verdict(4, InstructionKind.WAIT if name in ("wfi", "wfe") else InstructionKind.OTHER)
 
 
 def is_conditional(found: capstone.CsInsn) -> bool:

@@ -6,10 +6,10 @@ from typing import Optional, Tuple
 
 import pytest
 
-from gdb_etm.program.blocks import Block, Blocks, Stop
+from gdb_etm.program.blocks import Block, BlockEnd, Blocks
 from gdb_etm.program.futures import Future
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from tests.protocols.etmv4.streams import Code, program
 
 
@@ -28,13 +28,13 @@ CODE = Code(0x1000, "0120 4ff00100 0868 00f00af8 bff36f8f 7047")
 def test_a_block_ends_after_its_branch() -> None:
     found = blocks(CODE).at(0x1000, Isa.T32)
     assert short(found) == (0x1000, 0x100C, 4, "branch")
-    assert found.last == Insn(4, Kind.DIRECT, 0x1020, Isa.T32, True)
+    assert found.last == Insn(4, InstructionKind.DIRECT, 0x1020, Isa.T32, True)
 
 
 def test_a_block_may_be_one_instruction() -> None:
     known = blocks(CODE)
     assert short(known.at(0x100C, Isa.T32)) == (0x100C, 0x1010, 1, "branch")
-    assert known.at(0x100C, Isa.T32).last == Insn(4, Kind.DIRECT, 0x1010, Isa.T32, False)
+    assert known.at(0x100C, Isa.T32).last == Insn(4, InstructionKind.DIRECT, 0x1010, Isa.T32, False)
     assert short(known.at(0x1010, Isa.T32)) == (0x1010, 0x1012, 1, "branch")
 
 
@@ -79,9 +79,9 @@ def test_waits() -> None:
     first = traced.at(0x1000, Isa.T32)
     assert short(first) == (0x1000, 0x1004, 2, "branch")
     # Execution goes on with the next instruction (L6881).
-    assert first.last == Insn(2, Kind.DIRECT, 0x1004, Isa.T32, False)
-    assert traced.at(0x1004, Isa.T32).last == Insn(4, Kind.DIRECT, 0x100A, Isa.T32, False)
-    assert traced.until(0x1000, Isa.T32, 0x1006).stop is Stop.BRANCH
+    assert first.last == Insn(2, InstructionKind.DIRECT, 0x1004, Isa.T32, False)
+    assert traced.at(0x1004, Isa.T32).last == Insn(4, InstructionKind.DIRECT, 0x100A, Isa.T32, False)
+    assert traced.until(0x1000, Isa.T32, 0x1006).stop is BlockEnd.BRANCH
 
 
 @pytest.mark.parametrize("isa, text", [(Isa.A32, "03f020e3 feffffea"), (Isa.A64, "7f2003d5 00000014")])
@@ -90,7 +90,7 @@ def test_waits_in_other_instruction_sets(isa: Isa, text: str) -> None:
     assert blocks(Code(0x1000, text)).at(0x1000, isa).instructions == 2
     found = blocks(Code(0x1000, text), waits=True).at(0x1000, isa)
     assert found.instructions == 1
-    assert found.last == Insn(4, Kind.DIRECT, 0x1004, isa, False)
+    assert found.last == Insn(4, InstructionKind.DIRECT, 0x1004, isa, False)
 
 
 def test_branch_futures() -> None:
@@ -121,7 +121,7 @@ def test_until() -> None:
 
 def test_instruction() -> None:
     known = blocks(CODE)
-    assert known.instruction(0x1002, Isa.T32) == Insn(4, Kind.OTHER, 0, Isa.T32, False)
+    assert known.instruction(0x1002, Isa.T32) == Insn(4, InstructionKind.OTHER, 0, Isa.T32, False)
     none: Optional[Insn] = known.instruction(0x1012, Isa.T32)
     assert none is None
 
@@ -142,4 +142,4 @@ def test_the_same_address_in_two_instruction_sets() -> None:
 
 def test_code_without_branches() -> None:
     found = blocks(Code(0, "00bf" * 80000)).at(0, Isa.T32)
-    assert found.stop is Stop.TOO_LONG and found.last is None
+    assert found.stop is BlockEnd.TOO_LONG and found.last is None

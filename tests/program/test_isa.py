@@ -14,8 +14,8 @@ import pytest
 
 from gdb_etm.program.isa import (
     Insn,
+    InstructionKind,
     Isa,
-    Kind,
     decode_a32,
     decode_a64,
     decode_t16,
@@ -66,11 +66,11 @@ def test_every_t16_encoding() -> None:
         if expected is None:
             unknown.add(found.kind)
             # BX with bits that should be zero is all that is taken for a branch and unknown to Capstone.
-            assert found.kind is Kind.OTHER or half & 0xFF03 in (0x4701, 0x4702, 0x4703)
+            assert found.kind is InstructionKind.OTHER or half & 0xFF03 in (0x4701, 0x4702, 0x4703)
         else:
             assert verdict(found) == expected, "0x%04x" % half
         assert found.isa is Isa.T32
-    assert Kind.DIRECT not in unknown
+    assert InstructionKind.DIRECT not in unknown
 
 
 def t32_samples() -> Iterator[Tuple[int, int]]:
@@ -101,7 +101,7 @@ def neon_mistaken(found: capstone.CsInsn, first: int) -> bool:
 @pytest.mark.parametrize("profile", [0, capstone.CS_MODE_MCLASS], ids=["A", "M"])
 def test_t32_samples(profile: int) -> None:
     judge = disassembler(THUMB | profile)
-    judged = {kind: 0 for kind in Kind}
+    judged = {kind: 0 for kind in InstructionKind}
     for first, second in t32_samples():
         assert is_wide(first)
         code = first.to_bytes(2, "little") + second.to_bytes(2, "little")
@@ -113,13 +113,16 @@ def test_t32_samples(profile: int) -> None:
         found = decode_t32(ADDRESS, first, second)
         assert verdict(found) == expected, code.hex()
         judged[found.kind] += 1
-    assert all(judged[kind] > 10 for kind in (Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT)), judged
+    assert all(
+        judged[kind] > 10
+        for kind in (InstructionKind.OTHER, InstructionKind.DIRECT, InstructionKind.INDIRECT, InstructionKind.WAIT)
+    ), judged
 
 
 def test_clearing_registers_is_no_branch() -> None:
     # CLRM {r0, APSR} has bit 15 set as LDM with PC has (Armv8-M ARM, C2.4).
-    assert decode_t32(ADDRESS, 0xE89F, 0x8001).kind is Kind.OTHER
-    assert decode_t32(ADDRESS, 0xE89D, 0x8001).kind is Kind.INDIRECT
+    assert decode_t32(ADDRESS, 0xE89F, 0x8001).kind is InstructionKind.OTHER
+    assert decode_t32(ADDRESS, 0xE89D, 0x8001).kind is InstructionKind.INDIRECT
 
 
 def a32_samples() -> Iterator[int]:
@@ -139,14 +142,17 @@ def a32_samples() -> Iterator[int]:
 
 def test_a32_samples() -> None:
     judge = disassembler(capstone.CS_MODE_ARM | capstone.CS_MODE_V8)
-    judged = {kind: 0 for kind in Kind}
+    judged = {kind: 0 for kind in InstructionKind}
     for word in a32_samples():
         expected = known_arm(judge, word.to_bytes(4, "little"))
         if expected is not None:
             found = decode_a32(ADDRESS, word)
             assert verdict(found) == expected, "%08x" % word
             judged[found.kind] += 1
-    assert all(judged[kind] > 10 for kind in (Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT)), judged
+    assert all(
+        judged[kind] > 10
+        for kind in (InstructionKind.OTHER, InstructionKind.DIRECT, InstructionKind.INDIRECT, InstructionKind.WAIT)
+    ), judged
 
 
 def a64_samples() -> Iterator[int]:
@@ -168,47 +174,52 @@ def a64_samples() -> Iterator[int]:
 
 def test_a64_samples() -> None:
     judge = disassembler(capstone.CS_MODE_ARM, capstone.CS_ARCH_ARM64)
-    judged = {kind: 0 for kind in Kind}
+    judged = {kind: 0 for kind in InstructionKind}
     for word in a64_samples():
         expected = known_a64(judge, word.to_bytes(4, "little"))
         if expected is not None:
             found = decode_a64(ADDRESS, word)
             assert verdict(found) == expected, "%08x" % word
             judged[found.kind] += 1
-    assert all(judged[kind] > 10 for kind in (Kind.OTHER, Kind.DIRECT, Kind.INDIRECT, Kind.WAIT)), judged
+    assert all(
+        judged[kind] > 10
+        for kind in (InstructionKind.OTHER, InstructionKind.DIRECT, InstructionKind.INDIRECT, InstructionKind.WAIT)
+    ), judged
 
 
 # Address, halfwords and what they are; the text is the GNU assembler's.  Targets are worked by hand from the fields
 # (Armv8.1-M ARM, C2.4): immh is bit 11, imml bits 10:1 of the second halfword, the distance is imml:immh:0.
 LOOPS = [
-    (0x100, 0xF043, 0xE001, Kind.OTHER, 0, "dls lr, r3"),
-    (0x104, 0xF043, 0xC811, Kind.DIRECT, 0x104 + 4 + (8 << 2 | 2), "wls lr, r3, 12a"),
-    (0x108, 0xF000, 0xC80F, Kind.DIRECT, 0x108 + 4 + (7 << 2 | 2), "wlstp.8 lr, r0, 12a"),
-    (0x10C, 0xF030, 0xC80D, Kind.DIRECT, 0x10C + 4 + (6 << 2 | 2), "wlstp.64 lr, r0, 12a"),
-    (0x110, 0xF021, 0xE001, Kind.OTHER, 0, "dlstp.32 lr, r1"),
-    (0x114, 0xF00F, 0xE001, Kind.OTHER, 0, "lctp"),
-    (0x11A, 0xF00F, 0xC803, Kind.DIRECT, 0x11A + 4 - (1 << 2 | 2), "le lr, 118"),
-    (0x11E, 0xF02F, 0xC805, Kind.DIRECT, 0x11E + 4 - (2 << 2 | 2), "le 118"),
-    (0x122, 0xF01F, 0xC807, Kind.DIRECT, 0x122 + 4 - (3 << 2 | 2), "letp lr, 118"),
-    (0x126, 0xF00F, 0xC815, Kind.DIRECT, 0x126 + 4 - (10 << 2 | 2), "le lr, 100"),
-    (0x12A, 0xF4DF, 0xE7FF, Kind.FUTURE, 0, "bf 140, 12a"),
-    (0x12E, 0xF3FF, 0xCFE7, Kind.FUTURE, 0, "bfl 140, 100"),
-    (0x132, 0xF2E2, 0xE001, Kind.FUTURE, 0, "bfx 140, r2"),
-    (0x136, 0xF1F2, 0xE001, Kind.FUTURE, 0, "bflx 140, r2"),
-    (0x13A, 0xF083, 0xE7F7, Kind.FUTURE, 0, "bfcsel 140, 12a, 144, eq"),
+    (0x100, 0xF043, 0xE001, InstructionKind.OTHER, 0, "dls lr, r3"),
+    (0x104, 0xF043, 0xC811, InstructionKind.DIRECT, 0x104 + 4 + (8 << 2 | 2), "wls lr, r3, 12a"),
+    (0x108, 0xF000, 0xC80F, InstructionKind.DIRECT, 0x108 + 4 + (7 << 2 | 2), "wlstp.8 lr, r0, 12a"),
+    (0x10C, 0xF030, 0xC80D, InstructionKind.DIRECT, 0x10C + 4 + (6 << 2 | 2), "wlstp.64 lr, r0, 12a"),
+    (0x110, 0xF021, 0xE001, InstructionKind.OTHER, 0, "dlstp.32 lr, r1"),
+    (0x114, 0xF00F, 0xE001, InstructionKind.OTHER, 0, "lctp"),
+    (0x11A, 0xF00F, 0xC803, InstructionKind.DIRECT, 0x11A + 4 - (1 << 2 | 2), "le lr, 118"),
+    (0x11E, 0xF02F, 0xC805, InstructionKind.DIRECT, 0x11E + 4 - (2 << 2 | 2), "le 118"),
+    (0x122, 0xF01F, 0xC807, InstructionKind.DIRECT, 0x122 + 4 - (3 << 2 | 2), "letp lr, 118"),
+    (0x126, 0xF00F, 0xC815, InstructionKind.DIRECT, 0x126 + 4 - (10 << 2 | 2), "le lr, 100"),
+    (0x12A, 0xF4DF, 0xE7FF, InstructionKind.FUTURE, 0, "bf 140, 12a"),
+    (0x12E, 0xF3FF, 0xCFE7, InstructionKind.FUTURE, 0, "bfl 140, 100"),
+    (0x132, 0xF2E2, 0xE001, InstructionKind.FUTURE, 0, "bfx 140, r2"),
+    (0x136, 0xF1F2, 0xE001, InstructionKind.FUTURE, 0, "bflx 140, r2"),
+    (0x13A, 0xF083, 0xE7F7, InstructionKind.FUTURE, 0, "bfcsel 140, 12a, 144, eq"),
 ]
 
 
 @pytest.mark.parametrize("address, first, second, kind, target, text", LOOPS, ids=[loop[-1] for loop in LOOPS])
-def test_loops_and_branch_futures(address: int, first: int, second: int, kind: Kind, target: int, text: str) -> None:
+def test_loops_and_branch_futures(
+    address: int, first: int, second: int, kind: InstructionKind, target: int, text: str
+) -> None:
     # Table of 32-bit T32 P0 instructions, L20289: WLS, WLSTP, LE, LETP are direct; DLS and LCTP are not listed.
     assert decode_t32(address, first, second) == Insn(4, kind, target, Isa.T32, False)
 
 
 def test_non_secure_branches() -> None:
     # Armv8-M: bit 2 of BX and BLX; BLXNS is a link branch, BXNS is not (L20289).
-    assert decode_t16(0, 0x471C) == Insn(2, Kind.INDIRECT, 0, Isa.T32, False)
-    assert decode_t16(0, 0x47A4) == Insn(2, Kind.INDIRECT, 0, Isa.T32, True)
+    assert decode_t16(0, 0x471C) == Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, False)
+    assert decode_t16(0, 0x47A4) == Insn(2, InstructionKind.INDIRECT, 0, Isa.T32, True)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +234,7 @@ def test_non_secure_branches() -> None:
     ],
 )
 def test_blx_changes_the_instruction_set(found: Insn, target: int, isa: Isa) -> None:
-    assert found == Insn(4, Kind.DIRECT, target, isa, True)
+    assert found == Insn(4, InstructionKind.DIRECT, target, isa, True)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +269,7 @@ def test_targets_wrap() -> None:
     ],
 )
 def test_isb_goes_on_with_the_next_instruction(found: Insn) -> None:
-    assert (found.kind, found.target, found.link) == (Kind.DIRECT, 0x1004, False)
+    assert (found.kind, found.target, found.link) == (InstructionKind.DIRECT, 0x1004, False)
 
 
 def words(isa: Isa, index: int) -> Iterator[Tuple[bytes, Insn]]:
@@ -284,7 +295,7 @@ def test_only_plain_instructions_are_skipped(isa: Isa) -> None:
     for code, insn in words(isa, 1):
         index, count = skip_plain(code[: insn.size] + bytes(4), 0, isa)
         if count:
-            assert insn.kind is Kind.OTHER, code.hex()
+            assert insn.kind is InstructionKind.OTHER, code.hex()
             assert index >= insn.size
             skipped += 1
     assert skipped > 1000

@@ -16,20 +16,22 @@ from gdb_etm.program.transfers import (
     EXCEPTION_RETURN,
     FUNCTION_RETURN,
     LAZY_PUSH,
-    Part,
-    Role,
+    TransferPart,
+    TransferRole,
     transfers,
 )
 
 Shape = List[Tuple[str, int, Optional[int]]]
 
 
-def shape(parts: Tuple[Part, ...]) -> Shape:
-    letters = {Role.DATA: "", Role.STATUS: "?", Role.OPERAND: "*"}
-    return [("st" if part.store else "ld", part.size, part.offset) for part in parts if part.role is Role.DATA] + [
+def shape(parts: Tuple[TransferPart, ...]) -> Shape:
+    letters = {TransferRole.DATA: "", TransferRole.STATUS: "?", TransferRole.OPERAND: "*"}
+    return [
+        ("st" if part.store else "ld", part.size, part.offset) for part in parts if part.role is TransferRole.DATA
+    ] + [
         (letters[part.role] + str(index), part.size, part.offset)
         for index, part in enumerate(parts)
-        if part.role is not Role.DATA
+        if part.role is not TransferRole.DATA
     ]
 
 

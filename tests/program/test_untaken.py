@@ -11,7 +11,7 @@ from typing import Iterator
 import capstone
 import pytest
 
-from gdb_etm.program.isa import Isa, Kind, decode_t32, is_unconditional
+from gdb_etm.program.isa import InstructionKind, Isa, decode_t32, is_unconditional
 from gdb_etm.program.untaken import always_taken
 from tests.program.judge import is_conditional, judge_a64, judge_arm
 from tests.protocols.etmv4.streams import Code, program
@@ -54,7 +54,7 @@ def test_capstone_says_the_same(isa: Isa) -> None:
             continue
         verdict = judge_a64(found) if isa is Isa.A64 else judge_arm(found, isa is Isa.T32)
         # ISB and its CP15 form lead to the next instruction in any case.
-        if verdict.kind in (Kind.DIRECT, Kind.INDIRECT) and verdict.target != ADDRESS + 4:
+        if verdict.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT) and verdict.target != ADDRESS + 4:
             assert is_unconditional(word, isa) is not is_conditional(found), "0x%08x %s" % (word, found.mnemonic)
             seen[is_conditional(found)] += 1
     assert min(seen.values()) > 500
@@ -63,7 +63,7 @@ def test_capstone_says_the_same(isa: Isa) -> None:
 def test_loops_end() -> None:
     # LE, LE with a counter, WLS (Armv8.1-M ARM, C2.4): Capstone does not know them.
     for first, second in ((0xF00F, 0xC001), (0xF02F, 0xC001), (0xF040, 0xC001)):
-        assert decode_t32(ADDRESS, first, second).kind is Kind.DIRECT
+        assert decode_t32(ADDRESS, first, second).kind is InstructionKind.DIRECT
         assert not is_unconditional(first | second << 16, Isa.T32)
 
 

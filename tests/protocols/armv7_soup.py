@@ -6,7 +6,7 @@ import random
 from typing import List, NamedTuple, Sequence, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Cycles, DataGap, Event, Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
@@ -84,7 +84,7 @@ class Unit:
             decoding.feed(piece)
         recorder: Recorder = decoding.finish()
         source = TraceSource("ETM_0", self._protocol, {}, None, ())
-        history = History(recorder, source, self._decoder.automaton.blocks, BufferEnd.STARTED)
+        history = ExecutionHistory(recorder, source, self._decoder.automaton.blocks, BufferEnd.STARTED)
         return Found(list(history.elements()), history.data_elements())
 
 

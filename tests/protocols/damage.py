@@ -7,10 +7,10 @@ import re
 from functools import lru_cache
 from typing import Callable, Dict, List, NamedTuple
 
-from gdb_etm.capture import BufferEnd, Capture
+from gdb_etm.capture import BufferEnd, RawCapture
 from gdb_etm.framing.formatter import FRAME
 from gdb_etm.history.build import SourceStream, streams
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.encode.data import DataConfig
@@ -38,7 +38,7 @@ REAL = (
     "v8m-svc",
 )
 # Random executions, traced by the boards' encoders.
-WALKS: Dict[str, Callable[[], Capture]] = {
+WALKS: Dict[str, Callable[[], RawCapture]] = {
     "walk, ETMv3": lambda: record_etmv3(1)[1],
     "walk, ETMv3 with data": lambda: record_etmv3(3, data=DataConfig(True, True, None, late=True), cancels=True)[1],
     "walk, ETMv4": lambda: record_etmv4(1, True)[1],
@@ -117,7 +117,7 @@ def _check_stream(case: Case, stream: SourceStream, data: bytes) -> int:
     config = language.config(stream.source)
     program = _program(case.capture, stream.source.name)
     decoder = language.decoder(config, program)
-    history = History(decoder.decode(data, same), stream.source, decoder.automaton.blocks, BufferEnd.STARTED)
+    history = ExecutionHistory(decoder.decode(data, same), stream.source, decoder.automaton.blocks, BufferEnd.STARTED)
     packets = list(language.packets(config, data, same))
     assert b"".join(packet.raw for packet in packets) == data
     elements = list(history.elements())
@@ -129,7 +129,7 @@ def _check_stream(case: Case, stream: SourceStream, data: bytes) -> int:
 
 
 @lru_cache(maxsize=None)
-def _capture(name: str) -> Capture:
+def _capture(name: str) -> RawCapture:
     return WALKS[name]() if name in WALKS else read_capture(name)
 
 

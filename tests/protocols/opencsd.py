@@ -10,7 +10,7 @@ from typing import List, NamedTuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture, TraceSource
 from gdb_etm.snapshot.writer import write_snapshot
 
 _LINE = re.compile(r"Idx:(\d+); ID:[0-9a-f]+;\t(.*)")
@@ -29,7 +29,7 @@ def opencsd_packets(folder: Path, source: TraceSource, data: bytes) -> List[List
     program = shutil.which("trc_pkt_lister")
     if program is None:
         pytest.skip("no trc_pkt_lister (Debian: libopencsd-bin)")
-    capture = Capture(data, BufferFormat.RAW, (source,), BufferEnd.STARTED)
+    capture = RawCapture(data, BufferFormat.RAW, (source,), BufferEnd.STARTED)
     write_snapshot(capture, str(folder / "snapshot"))
     log = folder / "log.ppl"
     command = [program, "-ss_dir", str(folder / "snapshot"), "-logfilename", str(log)]

@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 import capstone
 
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import Context, Event, Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.packet import Packet
 from tests.program.judge import is_conditional, judge_a64, judge_arm
@@ -31,7 +31,7 @@ _IT_BLOCK = 14
 class Last(NamedTuple):
     """The instruction that a range ends with."""
 
-    kind: Kind
+    kind: InstructionKind
     target: int
     conditional: bool
     # Whether it is BLX, whose target is code of the other instruction set.
@@ -83,7 +83,12 @@ class Judge:
         if key not in self._known:
             self._known[key] = self._look(executed)
         wrong, last = self._known[key]
-        if not wrong and not executed.taken and last is not None and last.kind in (Kind.DIRECT, Kind.INDIRECT):
+        if (
+            not wrong
+            and not executed.taken
+            and last is not None
+            and last.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT)
+        ):
             onward = last.target == executed.end
             if not onward and not last.conditional and not self._is_conditional_in(executed):
                 wrong = "passes over a branch that is always taken"
@@ -100,7 +105,11 @@ class Judge:
         count, known = 0, {one.address: one for one in self._engines[isa].disasm(code, at)}
         last: Optional[Last] = None
         while at < executed.end:
-            if last is not None and last.kind in (Kind.DIRECT, Kind.INDIRECT) and last.target != at:
+            if (
+                last is not None
+                and last.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT)
+                and last.target != at
+            ):
                 return "a branch inside", None
             rest = code[at - executed.start :]
             if at not in known:
@@ -137,9 +146,9 @@ def _leads_to(executed: Range, last: Optional[Last]) -> Optional[Set[Spot]]:
     following = (executed.end, executed.isa)
     if last is None:
         return None
-    if last.kind not in (Kind.DIRECT, Kind.INDIRECT) or not executed.taken:
+    if last.kind not in (InstructionKind.DIRECT, InstructionKind.INDIRECT) or not executed.taken:
         return {following}
-    if last.kind is Kind.INDIRECT:
+    if last.kind is InstructionKind.INDIRECT:
         return None
     other = Isa.T32 if executed.isa is Isa.A32 else Isa.A32
     return {(last.target, other if last.changes_state else executed.isa)}

@@ -21,7 +21,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Union
 import pytest
 
 from gdb_etm.history.build import build, streams
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.armv7.fields import from_gray
 from gdb_etm.protocols.elements import (
@@ -40,7 +40,7 @@ from tests.shared import read_capture, shared
 CAPTURES = ["TC2", "Snowball", "lpc1769-m3", "trace_cov_a15"]
 
 
-def histories(name: str) -> Dict[int, History]:
+def histories(name: str) -> Dict[int, ExecutionHistory]:
     return build(read_capture(name))
 
 
@@ -71,7 +71,7 @@ def instructions(addresses: List[int], isa: str, taken: bool) -> Iterator[Fact]:
         yield "ran", hex(address), isa, taken or address != addresses[-1]
 
 
-def ours(history: History) -> Iterator[Fact]:
+def ours(history: ExecutionHistory) -> Iterator[Fact]:
     """Give what OpenCSD tells too."""
     for _, element in history.elements():
         if isinstance(element, Range):
@@ -99,7 +99,7 @@ def event_fact(element: Union[Range, Event]) -> Optional[Fact]:
     return None
 
 
-def theirs(elements: List[Json], history: History, gray: bool, before: Sequence[str]) -> Iterator[Fact]:
+def theirs(elements: List[Json], history: ExecutionHistory, gray: bool, before: Sequence[str]) -> Iterator[Fact]:
     """Give the same of OpenCSD's elements.
 
     :param gray: Whether timestamps are Gray-coded.
@@ -120,7 +120,7 @@ def theirs(elements: List[Json], history: History, gray: bool, before: Sequence[
             yield from cycles
 
 
-def element_facts(element: Json, history: History, gray: bool) -> Iterator[Fact]:
+def element_facts(element: Json, history: ExecutionHistory, gray: bool) -> Iterator[Fact]:
     kind = element["kind"]
     if kind == "range":
         isa = Isa[element["isa"]]

@@ -16,13 +16,13 @@ from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.special import SpecialRegisters
 from gdb_etm.coresight.topology import find_path
 from gdb_etm.history.build import build
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.program.ram import load_writable, regions
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier
+from gdb_etm.recovery.values import CoreState, Tier
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from tests.firmware.build import symbol
@@ -62,7 +62,7 @@ class Halt(NamedTuple):
     """A crash that was traced."""
 
     crash: Crash
-    history: History
+    history: ExecutionHistory
     registers: Dict[str, int]
     ram: bytes
     # The instructions that ran: their addresses, and the registers before each; of the halt, 0 and the registers.
@@ -89,7 +89,7 @@ class Halt(NamedTuple):
             stacks=tuple(writable),
             bit_band=self.crash.board == "m4",
         )
-        return Recovery(self.history, State(self.registers, self.read), rules=rules)
+        return Recovery(self.history, CoreState(self.registers, self.read), rules=rules)
 
     def read(self, address: int, size: int) -> Optional[bytes]:
         """Read RAM as it was at the halt."""
@@ -142,7 +142,7 @@ def halt_of(crash: Crash, folder: Path) -> Halt:
     return Halt(crash, history, registers, ram, tuple(told), _hidden(told, history), locked_up)
 
 
-def _hidden(truth: List[Tuple[int, Dict[str, int]]], history: History) -> int:
+def _hidden(truth: List[Tuple[int, Dict[str, int]]], history: ExecutionHistory) -> int:
     # How many instructions ran behind the last one of the history: as few as may be.
     last = history.instruction(len(history)).address
     return next(number for number in range(len(truth) - 1) if truth[-2 - number][0] == last)

@@ -12,11 +12,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.isa import is_wide
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 from tests.history.executed import history_of
 
 unicorn = pytest.importorskip("unicorn")
@@ -46,9 +46,9 @@ def built(source: str, cpu: str = "cortex-m33") -> str:
 class Ran(NamedTuple):
     """What a program did."""
 
-    history: History
-    end: State
-    begin: State
+    history: ExecutionHistory
+    end: CoreState
+    begin: CoreState
     # Registers before each instruction, and at the end.
     before: List[Dict[str, int]]
     # RAM before each instruction, and at the end.
@@ -64,12 +64,12 @@ class Ran(NamedTuple):
         return found[time - 1]
 
 
-def _state(registers: Mapping[str, int], ram: bytes) -> State:
+def _state(registers: Mapping[str, int], ram: bytes) -> CoreState:
     def read(address: int, size: int) -> Optional[bytes]:
         found = ram[address - RAM : address - RAM + size] if address >= RAM else b""
         return found if len(found) == size else None
 
-    return State(dict(registers), read)
+    return CoreState(dict(registers), read)
 
 
 def run(source: str, registers: Mapping[str, int] = {}, ram: Mapping[int, int] = {}, seed: int = 1) -> Ran:

@@ -10,16 +10,16 @@ from typing import Dict, List, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.capture import Core
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.lift.template import Templates
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.exception_frames import Word
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, Part, Switch, Switches
+from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Period, Pointers, decide
-from gdb_etm.recovery.values import State, Tier
+from gdb_etm.recovery.values import CoreState, Tier
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.score import in_mid_run
 from tests.recovery.small import CODE, RAM, built
@@ -81,7 +81,7 @@ def recovered(held: Mapping[int, int], chooses: str = ROUND, does: str = "nop", 
     history = history_of(built(SOURCE % (does, chooses)), ITEMS, AT)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     pointers = {"sp": TOPS[FIRST], "psp": TOPS[FIRST], "msp": RAM + 0x800, "control": 2, "xpsr": 0x21000000}
-    state = State({"r4": 12, "r5": 3, **pointers, **registers}, read)
+    state = CoreState({"r4": 12, "r5": 3, **pointers, **registers}, read)
     return Recovery(history, state, rules=Rules(stacks=((RAM, RAM + 0x800),)))
 
 
@@ -176,13 +176,13 @@ pointer:
 BEGINNING, CHOICE, REST = (0x02, 0x1C), (0x2C, 0x3A), (0x1C, 0x2C)
 
 
-def _handled(*ranges: Tuple[int, int]) -> Tuple[Switches, List[Part]]:
+def _handled(*ranges: Tuple[int, int]) -> Tuple[ContextSwitches, List[Part]]:
     # What a scheduler of a usual form does, and what works it out.
-    history: History = history_of(built(RTOS), [CODE])
+    history: ExecutionHistory = history_of(built(RTOS), [CODE])
     line = TraceSsa(Rules(), history.program)
     templates = Templates(history.program, line.constant, True)
     parts: List[Part] = [templates.of_range(CODE + start, CODE + end, Isa.T32, 0)[0] for start, end in ranges]
-    return Switches(line.domain.bits.__getitem__, lambda address: line.read_constant(address, 4)), parts
+    return ContextSwitches(line.domain.bits.__getitem__, lambda address: line.read_constant(address, 4)), parts
 
 
 def _is_whole(switch: Optional[Switch]) -> bool:

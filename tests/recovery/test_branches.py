@@ -10,7 +10,7 @@ from gdb_etm.capture import MemoryImage
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.functions.branches import Branches
+from gdb_etm.recovery.functions.branches import FunctionCode
 from gdb_etm.recovery.lift.template import Templates
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -40,7 +40,7 @@ def after(halves: Tuple[int, ...], index: int = 0, empty: int = END) -> Optional
     templates = Templates(program, line.constant, True)
     size = 4 if halves[index] >= 0xE800 else 2
     template = templates.of_range(address, address + size, Isa.T32, 0)[0][0]
-    return Branches(One(empty), program).after(template, (START, END))
+    return FunctionCode(One(empty), program).after(template, (START, END))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gdb_etm.capture import Core
 from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.image import Program
 from gdb_etm.program.ram import load_writable
-from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
 from gdb_etm.recovery.constraints.graph import INPUT
 from gdb_etm.recovery.recovery import Recovery
@@ -20,7 +20,7 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve.doubts import Doubts
 from gdb_etm.recovery.solve.solver import PROPAGATORS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.values import Fact, State, Tier
+from gdb_etm.recovery.values import CoreState, Fact, Tier
 from tests.firmware.recovery.build import board_of
 from tests.history.executed import history_of
 from tests.recovery.score import Score, Uses, score
@@ -48,14 +48,14 @@ def findings(recovery: Recovery) -> List[str]:
     return [one.text for one in recovery.findings if one.tier is Tier.EXACT]
 
 
-def disturbed(ran: Ran, words: Optional[Dict[int, int]] = None, **registers: int) -> State:
+def disturbed(ran: Ran, words: Optional[Dict[int, int]] = None, **registers: int) -> CoreState:
     """The state at the end with something false in it."""
 
     def read(address: int, size: int) -> Optional[bytes]:
         word = (words or {}).get(address)
         return ran.end.read(address, size) if word is None else word.to_bytes(4, "little")[:size]
 
-    return State({**ran.end.registers, **registers}, read)
+    return CoreState({**ran.end.registers, **registers}, read)
 
 
 def test_a_word_that_nobody_has_left_there() -> None:
@@ -102,12 +102,12 @@ def test_a_frame_that_leads_elsewhere_than_the_program_went() -> None:
     history = history_of(built(SOURCE), interrupted(LEAVE), CODE + 6)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     registers = dict(REGISTERS, r0=6, r1=1, r2=2, r3=3, r12=12)
-    recovery = Recovery(history, State(registers, read))
+    recovery = Recovery(history, CoreState(registers, read))
     (text,) = findings(recovery)
     assert "the word at %#x as it was read at the halt" % (frame + 24) in text
     assert recovery.register(2, "r3")[:2] == (3, Tier.EXACT)
     assert recovery.register(5, "r0")[:2] == (9, Tier.EXACT)
-    recovery = Recovery(history, State(dict(registers, sp=TOP + 64, msp=TOP + 64), read))
+    recovery = Recovery(history, CoreState(dict(registers, sp=TOP + 64, msp=TOP + 64), read))
     assert not findings(recovery)
 
 
@@ -118,7 +118,7 @@ def doubts_of(doubts: Doubts) -> Doubts:
     line.number = 3
     variable = line.new(INPUT)
     for value in (1, 2):
-        line.relate((Kind.EQUAL, line.constant(value), variable))
+        line.relate((ConstraintKind.EQUAL, line.constant(value), variable))
     try:
         for line.domain.cause, relation in enumerate(line.constraints):
             PROPAGATORS[relation[0]](line.domain, relation)
@@ -138,7 +138,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
-def false(end: State, what: Union[str, int], bit: int) -> State:
+def false(end: CoreState, what: Union[str, int], bit: int) -> CoreState:
     """A state with a bit changed of a register, or of the word at an address."""
     if isinstance(what, str):
         return end._replace(registers={**end.registers, what: end.registers[what] ^ bit})
@@ -153,7 +153,7 @@ def false(end: State, what: Union[str, int], bit: int) -> State:
     return end._replace(read=read)
 
 
-def solved(ran: Run, end: State) -> Recovery:
+def solved(ran: Run, end: CoreState) -> Recovery:
     """Recover the last instructions of a run from an end."""
     stacks = tuple(load_writable(ran.elf))
     rules = Rules(window=WINDOW + 4, frames=load_frames([ran.elf]), stacks=stacks)

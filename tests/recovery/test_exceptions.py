@@ -10,7 +10,7 @@ from gdb_etm.capture import Core
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier, no_memory
+from gdb_etm.recovery.values import CoreState, Tier, no_memory
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.small import CODE, RAM, built
 
@@ -43,7 +43,7 @@ def recovered(items: List[Item], core: str = "Cortex-M4", **registers: int) -> R
     halted = CODE + 6 if items[-1] == CODE + 4 else HANDLER + 4
     history = history_of(built(SOURCE), items, halted)
     history.source = history.source._replace(core=Core("cpu_0", core, {}))
-    return Recovery(history, State({**REGISTERS, **registers}, no_memory), rules=Rules(limit=Tier.EXACT))
+    return Recovery(history, CoreState({**REGISTERS, **registers}, no_memory), rules=Rules(limit=Tier.EXACT))
 
 
 def run(handler: List[int], number: int = 16) -> List[Item]:
@@ -136,7 +136,7 @@ def test_floating_point_that_ran_counts_more_than_the_name_of_the_core() -> None
     history = history_of(built(".fpu fpv5-sp-d16\nvmov s0, r4\nnop\nb end\nleaf:\nbx lr\n"), FLOATING, CODE + 6)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M3", {}))
     rules = Rules(limit=Tier.EXACT, fpu=False)
-    recovery = Recovery(history, State({**REGISTERS, "control": 4}, no_memory), rules=rules)
+    recovery = Recovery(history, CoreState({**REGISTERS, "control": 4}, no_memory), rules=rules)
     assert recovery.register(2, "sp").value == TOP - 0x68
     assert recovery.register(2, "lr").value == 0xFFFFFFE9
 
@@ -148,7 +148,7 @@ def test_a_handler_that_another_one_follows_leaves_no_floating_point_context() -
     items: List[Item] = [CODE, Taken(16, CODE + 2), first, first + 4, Returned(), Taken(17, 0xFFFFFFFE)]
     history = history_of(built(source), [*items, second, second + 4, Returned(), CODE + 2], CODE + 4)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    state = State({**REGISTERS, "fpscr": 0x00C00010}, no_memory)
+    state = CoreState({**REGISTERS, "fpscr": 0x00C00010}, no_memory)
     recovery = Recovery(history, state, rules=Rules(limit=Tier.EXACT))
     assert recovery.register(3, "control")[:2] == (4, Tier.EXACT)
     assert recovery.register(4, "control")[:2] == (0, Tier.EXACT)
@@ -162,7 +162,7 @@ def test_a_frame_without_floating_point_keeps_none(control: int, before: Optiona
     items: List[Item] = [CODE, Taken(16, CODE + 2), CODE + 6, CODE + 10, Returned(), CODE + 2]
     history = history_of(built(source), items, CODE + 4)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    recovery = Recovery(history, State({**REGISTERS, "control": control, "s0": 5}, no_memory))
+    recovery = Recovery(history, CoreState({**REGISTERS, "control": control, "s0": 5}, no_memory))
     assert recovery.register(4, "s0")[:2] == (5, Tier.EXACT)
     assert recovery.register(1, "s0").value == before
     assert recovery.register(2, "control").value == 0
@@ -172,7 +172,7 @@ def test_of_fpscr_flags_and_modes_are_told_alone() -> None:
     # Bits 7 and 4:0 add up (DDI 0553, D1.2.102), so those at the end are not those before the addition.
     history = history_of(built(".fpu fpv5-sp-d16\nvadd.f32 s0, s0, s1\nnop\nb end\n"), [CODE, CODE + 4], CODE + 6)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    state = State({**REGISTERS, "control": 4, "fpscr": 0x20C00010}, no_memory)
+    state = CoreState({**REGISTERS, "control": 4, "fpscr": 0x20C00010}, no_memory)
     found = Recovery(history, state, rules=Rules(limit=Tier.EXACT)).register(2, "fpscr")
     assert (found.value, found.known, found.bits) == (None, 0xF7C00000, 0x20C00000)
     assert found.low <= 0x20C00000 <= 0x20C00010 <= found.high
@@ -190,7 +190,7 @@ def test_loads_that_were_interrupted_may_be_done_in_part() -> None:
         history = history_of(built(program), [CODE, Taken(16, CODE + 2), CODE + 8], CODE + 10)
         history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
         registers = {**REGISTERS, "sp": TOP - 32, "msp": TOP - 32, "xpsr": 0x01000010, "lr": 0xFFFFFFF9}
-        return Recovery(history, State(registers, read), rules=Rules(limit=Tier.EXACT)).register(1, name).value
+        return Recovery(history, CoreState(registers, read), rules=Rules(limit=Tier.EXACT)).register(1, name).value
 
     assert (found(source, "r0"), found(source, "r2"), found(source, "r3")) == (None, RAM, 3)
     assert found(source.replace("ldm r2, {r0, r1}", "ldr.w r0, [r2]"), "r0") == 7
@@ -209,7 +209,7 @@ def jumped(items: List[Item], memory: Dict[int, int], **registers: int) -> Recov
     halted = JUMP_HANDLER if isinstance(items[-1], Taken) else JUMPS_TO + 2
     history = history_of(built(JUMP), items, halted)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
-    state = State({**REGISTERS, "pc": halted, **registers}, read)
+    state = CoreState({**REGISTERS, "pc": halted, **registers}, read)
     return Recovery(history, state, rules=Rules(limit=Tier.EXACT))
 
 
@@ -257,7 +257,7 @@ def test_a_lockup_enters_no_handler() -> None:
     items: List[Item] = [CODE, Exception_(0, 0x1A, "Lockup", None, JUMPS_TO)]
     history = history_of(built(JUMP), items, 0xEFFFFFFE)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M33", {}))
-    recovery = Recovery(history, State({**REGISTERS, "pc": 0xEFFFFFFE, "r4": JUMPS_TO}, no_memory))
+    recovery = Recovery(history, CoreState({**REGISTERS, "pc": 0xEFFFFFFE, "r4": JUMPS_TO}, no_memory))
     assert not recovery.findings
     assert (recovery.register(1, "sp").value, recovery.register(1, "r4").value) == (TOP, JUMPS_TO)
 
@@ -286,7 +286,7 @@ def answered(number: int, handler: int = CODE + 8, resumed: int = CODE + 4) -> R
     history = history_of(built(EDITING), items, CODE + 6 if resumed == CODE + 4 else CODE + 20)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     registers = {**REGISTERS, "r2": 6, "r6": 0x40000000, "r7": RAM}
-    return Recovery(history, State(registers, no_memory))
+    return Recovery(history, CoreState(registers, no_memory))
 
 
 @pytest.mark.parametrize("number", [11, 14])

@@ -10,7 +10,7 @@ from gdb_etm.capture import Core, MemoryImage
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.ssa.features import changes_security_state, features_of, has_no_security, uses_floats
-from gdb_etm.recovery.values import State, no_memory
+from gdb_etm.recovery.values import CoreState, no_memory
 
 START = 0x100
 
@@ -63,8 +63,8 @@ def test_whether_a_program_changes_the_security_state(halves: Tuple[int, ...], e
     assert changes_security_state(program(*halves)) is expected
 
 
-def state(**registers: int) -> State:
-    return State(registers, no_memory)
+def state(**registers: int) -> CoreState:
+    return CoreState(registers, no_memory)
 
 
 @pytest.mark.parametrize(

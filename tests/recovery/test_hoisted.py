@@ -9,12 +9,12 @@ import pytest
 
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.functions.calls import CONSTANT, Calls
+from gdb_etm.recovery.functions.calls import CONSTANT, CallMatcher
 from gdb_etm.recovery.functions.origins import Origin
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.values import State, Tier, no_memory
+from gdb_etm.recovery.values import CoreState, Tier, no_memory
 from tests.history.executed import history_of
 from tests.recovery.small import CODE, STACK, Ran, built, run
 
@@ -70,7 +70,7 @@ def late(ran: Ran, source: str, start: int, told: Told, limit: Tier = Tier.ASSUM
     addresses = [one["pc"] for one in ran.before[ran.number(start) - 1 : -1]]
     history = history_of(built(source), addresses, ran.before[-1]["pc"])
     history.source = ran.history.source
-    end = State({name: ran.before[-1][name] for name in ("r12", "sp", "control", "xpsr")}, no_memory)
+    end = CoreState({name: ran.before[-1][name] for name in ("r12", "sp", "control", "xpsr")}, no_memory)
     return Recovery(history, end, rules=Rules(frames=told, limit=limit))
 
 
@@ -122,7 +122,7 @@ def test_words_of_a_frame() -> None:
     addresses = [one["pc"] for one in ran.before[ran.number(CODE + 14) - 1 : -1]]
     history = history_of(built(SPILLED), addresses, ran.before[-1]["pc"])
     history.source = ran.history.source
-    recovery = Recovery(history, State({"sp": STACK - 16}, no_memory), rules=Rules(frames=told))
+    recovery = Recovery(history, CoreState({"sp": STACK - 16}, no_memory), rules=Rules(frames=told))
     found = recovery.register(3, "r2")
     assert found[:2] == (40, Tier.ASSUMED)
     why = "whichever way the function came to %#x, it has set a word of its frame so" % (CODE + 14)
@@ -136,7 +136,7 @@ def test_what_is_known_of_an_entry_is_forgotten_when_it_returns() -> None:
     line = TraceSsa(Rules(), Program([]))
     current = [line.new(-1) for _ in range(64)]
     for returned, expected in ((False, 1), (True, 0)):
-        calls = Calls(line)
+        calls = CallMatcher(line)
         if returned:
             calls.call(1, 0x200, current)
         calls.believe(CONSTANT, 4, current[4], Origin(0, 8))
@@ -178,7 +178,7 @@ def walked(first: str) -> Recovery:
     addresses = [one["pc"] for one in ran.before[ran.number(start, 3) - 1 : -1]]
     history = history_of(built(source.replace("pop {r4, pc}", "b end")), addresses, ran.before[-1]["pc"])
     history.source = ran.history.source
-    end = State({"r12": ran.before[-1]["r12"], "sp": STACK - 8}, no_memory)
+    end = CoreState({"r12": ran.before[-1]["r12"], "sp": STACK - 8}, no_memory)
     return Recovery(history, end, rules=Rules(frames=told))
 
 
@@ -214,7 +214,7 @@ def test_a_word_below_the_stack_pointer_is_nobodys() -> None:
         addresses = [one["pc"] for one in ran.before[ran.number(start) - 1 : -1]]
         history = history_of(built(DEAD), addresses, ran.before[-1]["pc"])
         history.source = ran.history.source
-        recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
+        recovery = Recovery(history, CoreState({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
         assert recovery.memory(1, STACK - 12, 1)[0].value == expected
 
 
@@ -238,7 +238,7 @@ def test_what_code_asks_for_may_change_registers(between: str, known: Optional[i
     at = CODE + 10 + wide
     history = history_of(built(source), [at, at + 2], at + 4)
     told = Told([CODE, CODE + 16 + wide], {CODE: 0, CODE + 2: 8})
-    recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
+    recovery = Recovery(history, CoreState({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
     assert recovery.register(1, "r4").value == known
 
 
@@ -262,5 +262,5 @@ def test_a_store_that_may_have_run_leaves_nothing_known(between: str, known: Opt
     at = CODE + 12
     history = history_of(built(source), [at, at + 2, at + 4, at + 6], at + 8)
     told = Told([CODE, CODE + 22], {CODE: 0, CODE + 2: 8})
-    recovery = Recovery(history, State({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
+    recovery = Recovery(history, CoreState({"sp": STACK - 8}, no_memory), rules=Rules(frames=told))
     assert recovery.register(4, "r3").value == known

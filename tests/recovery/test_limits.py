@@ -13,7 +13,7 @@ from gdb_etm.recovery.lift.template import CHECKED, MAIN_LIMIT, PROCESS_LIMIT, T
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.stack_limits import limits_of
-from gdb_etm.recovery.values import State, Tier, no_memory
+from gdb_etm.recovery.values import CoreState, Tier, no_memory
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.small import CODE, RAM, built
 
@@ -38,7 +38,7 @@ def recovered(source: str, items: List[Item], halted: int, **registers: int) -> 
     """Recover a run from its end."""
     history = history_of(built(source), items, halted)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M33", {}))
-    recovery = Recovery(history, State({**END, **registers}, no_memory), rules=Rules(limit=Tier.EXACT))
+    recovery = Recovery(history, CoreState({**END, **registers}, no_memory), rules=Rules(limit=Tier.EXACT))
     recovery.solve()
     assert recovery.findings == ()
     return recovery

@@ -9,7 +9,7 @@ from typing import List, Tuple
 import pytest
 
 from gdb_etm.recovery.constraints.choice import moved
-from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.overlaps import wide
@@ -160,7 +160,7 @@ def left(chance: random.Random, domain: Domain) -> List[Tuple[int, int]]:
     single = int(len({number for number, _, _ in parts}) == 1)
     numbers = tuple([variables[number] for number, _, _ in newest])
     where = tuple([one for number, part, distance in newest for one in (part, distance, number)])
-    relation = (int(Kind.LEFT), len(newest), found, first, *numbers, wanted, shift, *where, single, 0, 1)
+    relation = (int(ConstraintKind.LEFT), len(newest), found, first, *numbers, wanted, shift, *where, single, 0, 1)
     settle(domain, relation)
     return truth
 

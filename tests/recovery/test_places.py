@@ -9,7 +9,7 @@ from typing import Callable, Dict, Mapping, Optional, Tuple
 import pytest
 
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier
+from gdb_etm.recovery.values import CoreState, Tier
 from tests.recovery.small import DEVICE, RAM, STACK, Ran, run, wrong
 from tests.recovery.test_recovery import texts, value
 
@@ -27,7 +27,7 @@ SAID = "the only place where memory later held what was stored there (#1)"
 
 def limited(ran: Ran, limit: int = LIMIT, read: Optional[Callable[[int, int], Optional[bytes]]] = None) -> Ran:
     """Say that MSPLIM was set all the time."""
-    return ran._replace(end=State({**ran.end.registers, "msplim": limit}, read or ran.end.read))
+    return ran._replace(end=CoreState({**ran.end.registers, "msplim": limit}, read or ran.end.read))
 
 
 def pushed(middle: str = "", ram: Mapping[int, int] = {}, registers: Mapping[str, int] = {}) -> Ran:

@@ -8,8 +8,8 @@ import pytest
 
 from gdb_etm.program.cfi import FrameRow
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.functions.calls import Calls
-from gdb_etm.recovery.functions.escape import Owned, Owner
+from gdb_etm.recovery.functions.calls import CallMatcher
+from gdb_etm.recovery.functions.escape import Owner, PrivateAccesses
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -99,8 +99,8 @@ def test_somebody_writes_the_frame_after_all() -> None:
 
 def test_frames_of_a_thread_fall_with_it() -> None:
     line = TraceSsa(Rules(), Program([]))
-    calls = Calls(line)
-    owned = Owned(line, calls)
+    calls = CallMatcher(line)
+    owned = PrivateAccesses(line, calls)
     frame = line.constant(STACK)
     owner = Owner(calls.activation, FUNCTION, frame)
     for number in (4, 9):
@@ -127,7 +127,7 @@ def test_frames_of_a_thread_fall_with_it() -> None:
 
 def test_what_is_not_below_the_frame_address_is_the_callers() -> None:
     line = TraceSsa(Rules(), Program([]))
-    owned = Owned(line)
+    owned = PrivateAccesses(line)
     for distance in (-4, -4, 0, 0):
         line.store(line.constant(STACK + distance), line.new(-1), 4, line.one)
     owned.note(0, Owner(1, FUNCTION, line.constant(STACK)))

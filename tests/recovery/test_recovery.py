@@ -10,7 +10,7 @@ from gdb_etm.program.cfi import FrameRow
 from gdb_etm.protocols.elements import Gap, GapReason
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import Fact, State, Tier, Value, no_memory
+from gdb_etm.recovery.values import CoreState, Fact, Tier, Value, no_memory
 from tests.history.executed import history_of
 from tests.recovery.small import CODE, DEVICE, RAM, Ran, built, run, wrong
 
@@ -114,7 +114,7 @@ def test_memory_that_is_not_the_programs_is_no_device() -> None:
     path = built(" movs r1, #1\n lsls r1, r1, #18\n ldr r2, [r1]\n nop\n movs r2, #0\n")
     history = history_of(path, list(range(CODE, CODE + 10, 2)), CODE + 10)
     history.source = run(" nop\n").history.source
-    told = Recovery(history, State({"r2": 0}, no_memory)).register(4, "r2")
+    told = Recovery(history, CoreState({"r2": 0}, no_memory)).register(4, "r2")
     assert told.value is None and told.reason == "memory at 0x40000 that is neither RAM nor in the program"
 
 
@@ -142,7 +142,7 @@ def test_others_write_volatile_memory() -> None:
 def test_a_store_to_an_alias_changes_its_byte() -> None:
     source = " ldr r1, =0x%x\n str r0, [r1]\n ldr r2, =0x22000200\n str r3, [r2]\n" % X
     history = history_of(built(source + FORGET), [CODE + 2 * step for step in range(8)], CODE + 16)
-    end = State({"r4": 0}, lambda address, size: bytes([1, 2, 3, 4]))
+    end = CoreState({"r4": 0}, lambda address, size: bytes([1, 2, 3, 4]))
     banded = Recovery(history, end, rules=Rules(bit_band=True)).register(1, "r0")
     assert (banded.known, banded.bits) == (0xFFFFFF00, 0x04030200)
     assert Recovery(history, end).register(1, "r0").value == 0x04030201
@@ -190,7 +190,7 @@ def test_a_call_that_does_not_keep_a_register_is_a_finding() -> None:
 def test_a_fact_that_contradicts_the_others_is_not_used() -> None:
     ran = run(" movs r0, #1\n adds r0, #1\n movs r2, #0\n")
     registers = dict(ran.end.registers, r0=3)
-    recovery = Recovery(ran.history, State(registers, ran.end.read))
+    recovery = Recovery(ran.history, CoreState(registers, ran.end.read))
     assert recovery.register(3, "r0")[:2] == (2, Tier.EXACT)
     (finding,) = recovery.findings
     text = "r0 as it was read at the halt contradicts what else is known and is not used"
@@ -200,7 +200,7 @@ def test_a_fact_that_contradicts_the_others_is_not_used() -> None:
 def test_a_halt_elsewhere_is_no_anchor() -> None:
     ran = run(" movs r0, #1\n adds r5, #1\n movs r2, #0\n")
     registers = dict(ran.end.registers, pc=0x400)
-    recovery = Recovery(ran.history, State(registers, ran.end.read))
+    recovery = Recovery(ran.history, CoreState(registers, ran.end.read))
     assert recovery.register(2, "r0").value == 1
     assert recovery.register(2, "r6").value is None
     assert "the core halted" in recovery.findings[0].text
@@ -285,7 +285,7 @@ def test_what_a_gap_hides() -> None:
     path = built(" movs r0, #1\n movs r1, #2\n movs r2, #3\n")
     gap = Gap(0, GapReason.OVERFLOW, "")
     history = history_of(path, [CODE, gap, CODE + 2, CODE + 4], CODE + 6)
-    recovery = Recovery(history, State({"r0": 7, "r4": 4}, no_memory))
+    recovery = Recovery(history, CoreState({"r0": 7, "r4": 4}, no_memory))
     assert recovery.register(4, "r4").value == recovery.register(2, "r4").value == 4
     assert recovery.register(2, "r0").value == 7
     assert recovery.register(1, "r4").value is None
@@ -326,7 +326,7 @@ def test_recovery_can_be_off() -> None:
 
 
 def test_no_instructions() -> None:
-    recovery = Recovery(history_of(built(" nop\n"), []), State({"r0": 1}, no_memory))
+    recovery = Recovery(history_of(built(" nop\n"), []), CoreState({"r0": 1}, no_memory))
     assert recovery.register(1, "r0").value is None
 
 
@@ -366,7 +366,7 @@ def test_constants_that_a_function_keeps_in_registers() -> None:
     addresses = [one["pc"] for one in ran.before[late - 1 : -3]]
     history = history_of(built(HOISTED), addresses, ran.before[-3]["pc"])
     history.source = ran.history.source
-    end = State({"r6": 4, "r4": 0x20000010}, no_memory)
+    end = CoreState({"r6": 4, "r4": 0x20000010}, no_memory)
     whole = Recovery(history, end, rules=Rules(frames=Bounds(CODE, CODE + 0x20)))
     found = whole.register(1, "r5")
     assert found[:3] == (0x20000040, Tier.ASSUMED, "whichever way the function came to 0x112, it has set r5 so")
@@ -378,14 +378,14 @@ def test_constants_that_a_function_keeps_in_registers() -> None:
 def test_pushed_and_popped_wherever_the_stack_is() -> None:
     ran = run(" push {r4, r5}\n ldr r4, [r0]\n movs r5, #1\n pop {r4, r5}\n str r4, [r1]\n", {"r0": DEVICE, "r1": P})
     known = {name: one for name, one in ran.end.registers.items() if name not in ("sp", "msp", "r0", "r1")}
-    recovery = Recovery(ran.history, State(known, no_memory))
+    recovery = Recovery(ran.history, CoreState(known, no_memory))
     assert recovery.register(2, "sp").value is None
     found = recovery.register(1, "r4")
     assert found[:3] == (ran.before[0]["r4"], Tier.EXACT, "stored at #1, loaded at #4")
     crossed = run(" push {r4, r5}\n str r5, [r6]\n movs r4, #1\n pop {r4, r5}\n movs r6, #0\n", {"r6": P})
     known = {name: one for name, one in crossed.end.registers.items() if name not in ("sp", "msp")}
-    assert Recovery(crossed.history, State(known, no_memory)).register(1, "r4").value is None
-    likely = Recovery(crossed.history, State(known, no_memory), rules=Rules(limit=Tier.LIKELY)).register(1, "r4")
+    assert Recovery(crossed.history, CoreState(known, no_memory)).register(1, "r4").value is None
+    likely = Recovery(crossed.history, CoreState(known, no_memory), rules=Rules(limit=Tier.LIKELY)).register(1, "r4")
     assert (likely.value, likely.tier) == (crossed.before[0]["r4"], Tier.LIKELY)
 
 
@@ -408,7 +408,7 @@ def test_the_stack_pointer_of_a_function_with_a_frame_pointer() -> None:
     rows = [(13, 0), (13, 8), (13, 16), (7, 16), (7, 16), (7, 16), (7, 8), (13, 8)]
     history = history_of(built(source), [CODE + 8, CODE + 10, CODE + 12, CODE + 14], CODE + 16)
     history.source = ran.history.source
-    end = State({name: ran.end.registers[name] for name in ("sp", "r0")}, no_memory)
+    end = CoreState({name: ran.end.registers[name] for name in ("sp", "r0")}, no_memory)
     found = Recovery(history, end, rules=Rules(frames=Rows(CODE, rows)))
     assert found.register(1, "sp")[:2] == (ran.before[4]["sp"], Tier.ASSUMED)
     assert found.register(1, "r7")[:2] == (ran.before[4]["r7"], Tier.ASSUMED)

@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction, Domain
 from gdb_etm.recovery.lift.evaluate import apply
 from gdb_etm.recovery.lift.operations import MASK, Op
@@ -19,7 +19,7 @@ Part = Tuple[int, int]
 NOTHING: Part = (0, 0)
 
 
-def refined(kind: Kind, parts: Sequence[Part], *rest: int) -> List[Part]:
+def refined(kind: ConstraintKind, parts: Sequence[Part], *rest: int) -> List[Part]:
     """Refine a relation until nothing more follows; give what is known of its variables."""
     domain = Domain()
     numbers = [domain.new(*part) for part in parts]
@@ -42,52 +42,82 @@ def known(value: int) -> Part:
 
 MAYBE: Part = (MASK & ~1, 0)
 
-BY_HAND: Dict[str, Tuple[Kind, List[Part], Tuple[int, ...], int, Part]] = {
-    "a sum forwards": (Kind.SUM, [NOTHING, known(5), known(MASK)], (1,), 0, known(5)),
-    "a sum backwards": (Kind.SUM, [known(3), NOTHING, known(5)], (0,), 1, known(MASK - 1)),
-    "the other summand": (Kind.SUM, [known(3), known(5), NOTHING], (1,), 2, known(MASK - 2)),
-    "low bits of a sum": (Kind.SUM, [NOTHING, (0xFF, 0xF0), (0xFF, 0x18)], (0,), 0, (0xFF, 0x08)),
-    "low bits of a summand": (Kind.SUM, [(0xFF, 8), (0xFF, 0xF0), NOTHING], (0,), 2, (0xFF, 0x18)),
-    "a carry that cannot come": (Kind.SUM, [NOTHING, (~0xF & MASK, 0x10), known(0x20)], (0,), 0, (~0xF & MASK, 0x30)),
-    "the bit that was carried in": (Kind.SUM_CARRY, [known(8), known(4), known(3), MAYBE], (), 3, known(1)),
-    "a mask": (Kind.AND, [NOTHING, NOTHING, known(0xFF)], (), 0, (~0xFF & MASK, 0)),
-    "ones of a conjunction": (Kind.AND, [(0x11, 0x11), NOTHING, NOTHING], (), 1, (0x11, 0x11)),
-    "a zero of a conjunction": (Kind.AND, [(3, 0), NOTHING, (3, 2)], (), 1, (2, 0)),
-    "ones of a disjunction": (Kind.OR, [NOTHING, NOTHING, (0xF0, 0x30)], (), 0, (0x30, 0x30)),
-    "zeros of a disjunction": (Kind.OR, [(6, 0), NOTHING, NOTHING], (), 2, (6, 0)),
-    "a one of a disjunction": (Kind.OR, [(4, 4), NOTHING, (6, 2)], (), 1, (4, 4)),
-    "an exclusive or": (Kind.XOR, [(0xFF, 0x0F), NOTHING, (0xF3, 0xF1)], (), 1, (0xF3, 0xF2)),
-    "a field forwards": (Kind.FIELD, [NOTHING, (0xF0, 0x50)], (8, 4, 4), 0, (0xF00, 0x500)),
-    "a field backwards": (Kind.FIELD, [(0xF00, 0x300), NOTHING], (8, 4, 4), 1, (0xF0, 0x30)),
-    "a shift to the left": (Kind.BITS, [NOTHING, known(0), (0xF, 9)], (4, 0, 28), 0, (0xFF, 0x90)),
-    "a shift to the left, backwards": (Kind.BITS, [(0xFF0, 0x350), known(0), NOTHING], (4, 0, 28), 2, (0xFF, 0x35)),
-    "an insertion": (Kind.BITS, [NOTHING, (0xFFFF, 0x1234), (0xF, 0xA)], (4, 0, 4), 0, (0xFFFF, 0x12A4)),
-    "a sign": (Kind.SIGN, [NOTHING, (0x80, 0x80)], (8,), 0, (~0x7F & MASK, ~0x7F & MASK)),
-    "a sign, backwards": (Kind.SIGN, [(TOP | 3, 1), NOTHING], (8,), 1, (0x83, 1)),
-    "it is zero": (Kind.ZERO, [known(1), NOTHING], (), 1, known(0)),
-    "it is not zero and one bit is free": (Kind.ZERO, [known(0), (MASK & ~4, 0)], (), 1, known(4)),
-    "a bit tells that it is not zero": (Kind.ZERO, [MAYBE, (4, 4)], (), 0, known(0)),
-    "the first is selected": (Kind.SELECT, [NOTHING, known(1), known(7), known(8)], (), 0, known(7)),
-    "the second, backwards": (Kind.SELECT, [known(7), known(0), NOTHING, NOTHING], (), 3, known(7)),
-    "what both agree on": (Kind.SELECT, [NOTHING, MAYBE, known(0x71), known(0x81)], (), 0, (~0xF0 & MASK, 1)),
-    "which one it was": (Kind.SELECT, [known(7), MAYBE, known(7), known(8)], (), 1, known(1)),
-    "a >= b": (Kind.COMPARE, [MAYBE, known(5), known(5)], (0,), 0, known(1)),
-    "a < b with signs": (Kind.COMPARE, [MAYBE, known(MASK), known(5)], (TOP,), 0, known(0)),
-    "nothing is below it": (Kind.COMPARE, [known(1), known(0), NOTHING], (0,), 2, known(0)),
-    "a shift whose amount is known": (Kind.SHIFT, [NOTHING, (0xF, 5), known(4)], (int(Op.LSL),), 0, (0xFF, 0x50)),
-    "a shift by 32": (Kind.SHIFT, [NOTHING, NOTHING, (0xFF, 32)], (int(Op.LSR),), 0, known(0)),
-    "a rotation, backwards": (Kind.SHIFT, [known(0x10000000), NOTHING, known(4)], (int(Op.ROR),), 1, known(1)),
-    "the carry of a shift": (Kind.SHIFT_CARRY, [MAYBE, (8, 8), known(4), MAYBE], (int(Op.LSR),), 0, known(1)),
-    "the carry that stays": (Kind.SHIFT_CARRY, [known(1), NOTHING, (0xFF, 0), MAYBE], (int(Op.LSL),), 3, known(1)),
-    "a product": (Kind.MULTIPLY, [NOTHING, known(7), known(6)], (), 0, known(42)),
-    "an odd factor": (Kind.MULTIPLY, [known(42), known(7), NOTHING], (), 2, known(6)),
-    "an even factor": (Kind.MULTIPLY, [known(48), NOTHING, known(8)], (), 1, (MASK >> 3, 6)),
-    "low bits of a product": (Kind.MULTIPLY, [NOTHING, (0xF, 3), (0xF, 5)], (), 0, (0xF, 15)),
-    "a quotient": (Kind.DIVIDE, [NOTHING, known(42), known(5)], (), 0, known(8)),
-    "by zero": (Kind.DIVIDE, [NOTHING, NOTHING, known(0)], (), 0, known(0)),
-    "a remainder": (Kind.REMAINDER, [NOTHING, known(42)], (5,), 0, known(2)),
-    "a remainder is small": (Kind.REMAINDER, [NOTHING, NOTHING], (8,), 0, (MASK & ~7, 0)),
-    "reversed": (Kind.REVERSE, [(TOP, TOP), NOTHING], (), 1, (1, 1)),
+BY_HAND: Dict[str, Tuple[ConstraintKind, List[Part], Tuple[int, ...], int, Part]] = {
+    "a sum forwards": (ConstraintKind.SUM, [NOTHING, known(5), known(MASK)], (1,), 0, known(5)),
+    "a sum backwards": (ConstraintKind.SUM, [known(3), NOTHING, known(5)], (0,), 1, known(MASK - 1)),
+    "the other summand": (ConstraintKind.SUM, [known(3), known(5), NOTHING], (1,), 2, known(MASK - 2)),
+    "low bits of a sum": (ConstraintKind.SUM, [NOTHING, (0xFF, 0xF0), (0xFF, 0x18)], (0,), 0, (0xFF, 0x08)),
+    "low bits of a summand": (ConstraintKind.SUM, [(0xFF, 8), (0xFF, 0xF0), NOTHING], (0,), 2, (0xFF, 0x18)),
+    "a carry that cannot come": (
+        ConstraintKind.SUM,
+        [NOTHING, (~0xF & MASK, 0x10), known(0x20)],
+        (0,),
+        0,
+        (~0xF & MASK, 0x30),
+    ),
+    "the bit that was carried in": (ConstraintKind.SUM_CARRY, [known(8), known(4), known(3), MAYBE], (), 3, known(1)),
+    "a mask": (ConstraintKind.AND, [NOTHING, NOTHING, known(0xFF)], (), 0, (~0xFF & MASK, 0)),
+    "ones of a conjunction": (ConstraintKind.AND, [(0x11, 0x11), NOTHING, NOTHING], (), 1, (0x11, 0x11)),
+    "a zero of a conjunction": (ConstraintKind.AND, [(3, 0), NOTHING, (3, 2)], (), 1, (2, 0)),
+    "ones of a disjunction": (ConstraintKind.OR, [NOTHING, NOTHING, (0xF0, 0x30)], (), 0, (0x30, 0x30)),
+    "zeros of a disjunction": (ConstraintKind.OR, [(6, 0), NOTHING, NOTHING], (), 2, (6, 0)),
+    "a one of a disjunction": (ConstraintKind.OR, [(4, 4), NOTHING, (6, 2)], (), 1, (4, 4)),
+    "an exclusive or": (ConstraintKind.XOR, [(0xFF, 0x0F), NOTHING, (0xF3, 0xF1)], (), 1, (0xF3, 0xF2)),
+    "a field forwards": (ConstraintKind.FIELD, [NOTHING, (0xF0, 0x50)], (8, 4, 4), 0, (0xF00, 0x500)),
+    "a field backwards": (ConstraintKind.FIELD, [(0xF00, 0x300), NOTHING], (8, 4, 4), 1, (0xF0, 0x30)),
+    "a shift to the left": (ConstraintKind.BITS, [NOTHING, known(0), (0xF, 9)], (4, 0, 28), 0, (0xFF, 0x90)),
+    "a shift to the left, backwards": (
+        ConstraintKind.BITS,
+        [(0xFF0, 0x350), known(0), NOTHING],
+        (4, 0, 28),
+        2,
+        (0xFF, 0x35),
+    ),
+    "an insertion": (ConstraintKind.BITS, [NOTHING, (0xFFFF, 0x1234), (0xF, 0xA)], (4, 0, 4), 0, (0xFFFF, 0x12A4)),
+    "a sign": (ConstraintKind.SIGN, [NOTHING, (0x80, 0x80)], (8,), 0, (~0x7F & MASK, ~0x7F & MASK)),
+    "a sign, backwards": (ConstraintKind.SIGN, [(TOP | 3, 1), NOTHING], (8,), 1, (0x83, 1)),
+    "it is zero": (ConstraintKind.ZERO, [known(1), NOTHING], (), 1, known(0)),
+    "it is not zero and one bit is free": (ConstraintKind.ZERO, [known(0), (MASK & ~4, 0)], (), 1, known(4)),
+    "a bit tells that it is not zero": (ConstraintKind.ZERO, [MAYBE, (4, 4)], (), 0, known(0)),
+    "the first is selected": (ConstraintKind.SELECT, [NOTHING, known(1), known(7), known(8)], (), 0, known(7)),
+    "the second, backwards": (ConstraintKind.SELECT, [known(7), known(0), NOTHING, NOTHING], (), 3, known(7)),
+    "what both agree on": (ConstraintKind.SELECT, [NOTHING, MAYBE, known(0x71), known(0x81)], (), 0, (~0xF0 & MASK, 1)),
+    "which one it was": (ConstraintKind.SELECT, [known(7), MAYBE, known(7), known(8)], (), 1, known(1)),
+    "a >= b": (ConstraintKind.COMPARE, [MAYBE, known(5), known(5)], (0,), 0, known(1)),
+    "a < b with signs": (ConstraintKind.COMPARE, [MAYBE, known(MASK), known(5)], (TOP,), 0, known(0)),
+    "nothing is below it": (ConstraintKind.COMPARE, [known(1), known(0), NOTHING], (0,), 2, known(0)),
+    "a shift whose amount is known": (
+        ConstraintKind.SHIFT,
+        [NOTHING, (0xF, 5), known(4)],
+        (int(Op.LSL),),
+        0,
+        (0xFF, 0x50),
+    ),
+    "a shift by 32": (ConstraintKind.SHIFT, [NOTHING, NOTHING, (0xFF, 32)], (int(Op.LSR),), 0, known(0)),
+    "a rotation, backwards": (
+        ConstraintKind.SHIFT,
+        [known(0x10000000), NOTHING, known(4)],
+        (int(Op.ROR),),
+        1,
+        known(1),
+    ),
+    "the carry of a shift": (ConstraintKind.SHIFT_CARRY, [MAYBE, (8, 8), known(4), MAYBE], (int(Op.LSR),), 0, known(1)),
+    "the carry that stays": (
+        ConstraintKind.SHIFT_CARRY,
+        [known(1), NOTHING, (0xFF, 0), MAYBE],
+        (int(Op.LSL),),
+        3,
+        known(1),
+    ),
+    "a product": (ConstraintKind.MULTIPLY, [NOTHING, known(7), known(6)], (), 0, known(42)),
+    "an odd factor": (ConstraintKind.MULTIPLY, [known(42), known(7), NOTHING], (), 2, known(6)),
+    "an even factor": (ConstraintKind.MULTIPLY, [known(48), NOTHING, known(8)], (), 1, (MASK >> 3, 6)),
+    "low bits of a product": (ConstraintKind.MULTIPLY, [NOTHING, (0xF, 3), (0xF, 5)], (), 0, (0xF, 15)),
+    "a quotient": (ConstraintKind.DIVIDE, [NOTHING, known(42), known(5)], (), 0, known(8)),
+    "by zero": (ConstraintKind.DIVIDE, [NOTHING, NOTHING, known(0)], (), 0, known(0)),
+    "a remainder": (ConstraintKind.REMAINDER, [NOTHING, known(42)], (5,), 0, known(2)),
+    "a remainder is small": (ConstraintKind.REMAINDER, [NOTHING, NOTHING], (8,), 0, (MASK & ~7, 0)),
+    "reversed": (ConstraintKind.REVERSE, [(TOP, TOP), NOTHING], (), 1, (1, 1)),
 }
 
 
@@ -101,7 +131,7 @@ def test_by_hand(name: str) -> None:
 def test_equal_values_are_one_class() -> None:
     domain = Domain()
     s, x, y = domain.new(), domain.new(), domain.constant(12)
-    settle(domain, (int(Kind.SUM), s, x, y, 0))
+    settle(domain, (int(ConstraintKind.SUM), s, x, y, 0))
     assert domain.root[s] == domain.root[x] and (domain.offset[s] - domain.offset[x]) & MASK == 12
 
 
@@ -109,23 +139,23 @@ def test_the_difference_within_a_class_is_known() -> None:
     domain = Domain()
     a, b, difference = domain.new(), domain.new(), domain.new()
     domain.merge(a, b, 24)
-    settle(domain, (int(Kind.SUM), b, difference, a, 0))
+    settle(domain, (int(ConstraintKind.SUM), b, difference, a, 0))
     assert (domain.mask[difference], domain.bits[difference]) == known(24)
 
 
 def test_a_byte_that_is_extended_is_itself() -> None:
     domain = Domain()
     d, a = domain.new(MASK & ~0xFF), domain.new(MASK & ~0xFF)
-    settle(domain, (int(Kind.BITS), d, domain.constant(0), a, 0, 0, 8))
+    settle(domain, (int(ConstraintKind.BITS), d, domain.constant(0), a, 0, 0, 8))
     assert domain.root[d] == domain.root[a]
 
 
 def test_what_is_compared_becomes_narrower() -> None:
     domain = Domain()
     a, limit = domain.new(), domain.constant(28)
-    settle(domain, (int(Kind.COMPARE), domain.constant(0), a, limit, 0))
+    settle(domain, (int(ConstraintKind.COMPARE), domain.constant(0), a, limit, 0))
     assert domain.bounds(a) == (0, 27)
-    settle(domain, (int(Kind.ZERO), domain.constant(0), a))
+    settle(domain, (int(ConstraintKind.ZERO), domain.constant(0), a))
     assert domain.bounds(a) == (1, 27)
 
 
@@ -134,7 +164,7 @@ def test_an_index_that_is_wrapped_is_bounded() -> None:
     domain = Domain()
     index, d, over = domain.new(), domain.new(), domain.new(MASK & ~1)
     limit, zero = domain.constant(27), domain.constant(0)
-    settle(domain, (int(Kind.CHOOSE), d, over, zero, index, limit, index, 0, 0))
+    settle(domain, (int(ConstraintKind.CHOOSE), d, over, zero, index, limit, index, 0, 0))
     assert domain.bounds(d) == (0, 27)
     assert domain.bounds(index) == (0, MASK)
 
@@ -143,13 +173,13 @@ def test_a_remainder_and_bounds_tell_what_was_divided() -> None:
     domain = Domain()
     d, a = domain.constant(0), domain.new()
     domain.narrow(a, 1, 4)
-    settle(domain, (int(Kind.REMAINDER), d, a, 5))
+    settle(domain, (int(ConstraintKind.REMAINDER), d, a, 5))
     assert (domain.mask[a], domain.bits[a]) == known(5)
 
 
 def test_bits_that_do_not_fit_contradict() -> None:
     with pytest.raises(Contradiction):
-        refined(Kind.AND, [(1, 1), NOTHING, (1, 0)])
+        refined(ConstraintKind.AND, [(1, 1), NOTHING, (1, 0)])
 
 
 def _condition(op: Op, *detail: int) -> Callable[[Sequence[int]], int]:
@@ -160,34 +190,34 @@ def _compared(inputs: Sequence[int], bias: int) -> int:
     return int((inputs[0] + bias) & MASK >= (inputs[1] + bias) & MASK)
 
 
-TRUE: Dict[str, Tuple[Kind, str, Tuple[int, ...], Callable[[Sequence[int]], int]]] = {
-    "sum": (Kind.SUM, "ww", (1,), lambda i: i[0] + i[1] + 1),
-    "sum with carry": (Kind.SUM_CARRY, "wwb", (), sum),
-    "and": (Kind.AND, "ww", (), _condition(Op.AND)),
-    "or": (Kind.OR, "ww", (), _condition(Op.OR)),
-    "xor": (Kind.XOR, "ww", (), _condition(Op.XOR)),
-    "insertion": (Kind.BITS, "ww", (5, 3, 9), lambda i: apply(Op.BITS, (5, 3, 9), (i[1], i[0]))),
-    "shift": (Kind.BITS, "zw", (0, 7, 25), lambda i: i[1] >> 7),
-    "sign": (Kind.SIGN, "w", (12,), _condition(Op.SIGN, 12)),
-    "zero": (Kind.ZERO, "w", (), _condition(Op.ZERO)),
-    "select": (Kind.SELECT, "bww", (), _condition(Op.SELECT)),
-    "compare": (Kind.COMPARE, "ww", (0,), lambda i: _compared(i, 0)),
-    "compare with signs": (Kind.COMPARE, "ww", (TOP,), lambda i: _compared(i, TOP)),
-    "carry": (Kind.CARRY, "wwb", (0,), _condition(Op.ADD_CARRY)),
-    "carry of a difference": (Kind.CARRY, "wwb", (1,), _condition(Op.SUB_CARRY)),
-    "overflow": (Kind.OVERFLOW, "wwb", (0,), _condition(Op.ADD_OVERFLOW)),
-    "overflow of a difference": (Kind.OVERFLOW, "wwb", (1,), _condition(Op.SUB_OVERFLOW)),
-    "lsl": (Kind.SHIFT, "ws", (int(Op.LSL),), _condition(Op.LSL)),
-    "lsr": (Kind.SHIFT, "ws", (int(Op.LSR),), _condition(Op.LSR)),
-    "asr": (Kind.SHIFT, "ws", (int(Op.ASR),), _condition(Op.ASR)),
-    "ror": (Kind.SHIFT, "ws", (int(Op.ROR),), _condition(Op.ROR)),
-    "carry of lsl": (Kind.SHIFT_CARRY, "wsb", (int(Op.LSL),), _condition(Op.SHIFT_CARRY, int(Op.LSL))),
-    "carry of asr": (Kind.SHIFT_CARRY, "wsb", (int(Op.ASR),), _condition(Op.SHIFT_CARRY, int(Op.ASR))),
-    "carry of ror": (Kind.SHIFT_CARRY, "wsb", (int(Op.ROR),), _condition(Op.SHIFT_CARRY, int(Op.ROR))),
-    "product": (Kind.MULTIPLY, "ww", (), _condition(Op.MUL)),
-    "quotient": (Kind.DIVIDE, "ww", (), _condition(Op.UDIV)),
-    "remainder": (Kind.REMAINDER, "w", (10,), lambda i: i[0] % 10),
-    "reverse": (Kind.REVERSE, "w", (), _condition(Op.RBIT)),
+TRUE: Dict[str, Tuple[ConstraintKind, str, Tuple[int, ...], Callable[[Sequence[int]], int]]] = {
+    "sum": (ConstraintKind.SUM, "ww", (1,), lambda i: i[0] + i[1] + 1),
+    "sum with carry": (ConstraintKind.SUM_CARRY, "wwb", (), sum),
+    "and": (ConstraintKind.AND, "ww", (), _condition(Op.AND)),
+    "or": (ConstraintKind.OR, "ww", (), _condition(Op.OR)),
+    "xor": (ConstraintKind.XOR, "ww", (), _condition(Op.XOR)),
+    "insertion": (ConstraintKind.BITS, "ww", (5, 3, 9), lambda i: apply(Op.BITS, (5, 3, 9), (i[1], i[0]))),
+    "shift": (ConstraintKind.BITS, "zw", (0, 7, 25), lambda i: i[1] >> 7),
+    "sign": (ConstraintKind.SIGN, "w", (12,), _condition(Op.SIGN, 12)),
+    "zero": (ConstraintKind.ZERO, "w", (), _condition(Op.ZERO)),
+    "select": (ConstraintKind.SELECT, "bww", (), _condition(Op.SELECT)),
+    "compare": (ConstraintKind.COMPARE, "ww", (0,), lambda i: _compared(i, 0)),
+    "compare with signs": (ConstraintKind.COMPARE, "ww", (TOP,), lambda i: _compared(i, TOP)),
+    "carry": (ConstraintKind.CARRY, "wwb", (0,), _condition(Op.ADD_CARRY)),
+    "carry of a difference": (ConstraintKind.CARRY, "wwb", (1,), _condition(Op.SUB_CARRY)),
+    "overflow": (ConstraintKind.OVERFLOW, "wwb", (0,), _condition(Op.ADD_OVERFLOW)),
+    "overflow of a difference": (ConstraintKind.OVERFLOW, "wwb", (1,), _condition(Op.SUB_OVERFLOW)),
+    "lsl": (ConstraintKind.SHIFT, "ws", (int(Op.LSL),), _condition(Op.LSL)),
+    "lsr": (ConstraintKind.SHIFT, "ws", (int(Op.LSR),), _condition(Op.LSR)),
+    "asr": (ConstraintKind.SHIFT, "ws", (int(Op.ASR),), _condition(Op.ASR)),
+    "ror": (ConstraintKind.SHIFT, "ws", (int(Op.ROR),), _condition(Op.ROR)),
+    "carry of lsl": (ConstraintKind.SHIFT_CARRY, "wsb", (int(Op.LSL),), _condition(Op.SHIFT_CARRY, int(Op.LSL))),
+    "carry of asr": (ConstraintKind.SHIFT_CARRY, "wsb", (int(Op.ASR),), _condition(Op.SHIFT_CARRY, int(Op.ASR))),
+    "carry of ror": (ConstraintKind.SHIFT_CARRY, "wsb", (int(Op.ROR),), _condition(Op.SHIFT_CARRY, int(Op.ROR))),
+    "product": (ConstraintKind.MULTIPLY, "ww", (), _condition(Op.MUL)),
+    "quotient": (ConstraintKind.DIVIDE, "ww", (), _condition(Op.UDIV)),
+    "remainder": (ConstraintKind.REMAINDER, "w", (10,), lambda i: i[0] % 10),
+    "reverse": (ConstraintKind.REVERSE, "w", (), _condition(Op.RBIT)),
 }
 
 
@@ -225,7 +255,13 @@ def test_the_truth_survives(name: str) -> None:
         domain = Domain()
         numbers = [domain.new() for _ in values]
         for number, value, width in zip(numbers, values, "w" + inputs):
-            if width in "bz" or kind in (Kind.ZERO, Kind.COMPARE, Kind.CARRY, Kind.OVERFLOW, Kind.SHIFT_CARRY):
+            if width in "bz" or kind in (
+                ConstraintKind.ZERO,
+                ConstraintKind.COMPARE,
+                ConstraintKind.CARRY,
+                ConstraintKind.OVERFLOW,
+                ConstraintKind.SHIFT_CARRY,
+            ):
                 if width in "bz" or number == numbers[0]:
                     domain.learn(number, MASK & ~1, 0)
             told(chance, domain, number, value)

@@ -7,7 +7,7 @@ from typing import List, Sequence
 import pytest
 
 from gdb_etm.protocols.elements import DEBUG_STATE, Exception_, Gap, GapReason
-from gdb_etm.recovery.ssa.segments import Stretch, stretches, within
+from gdb_etm.recovery.ssa.segments import SsaSegment, stretches, within
 from tests.history.executed import Item, Taken, history_of
 from tests.recovery.small import CODE, built
 
@@ -18,7 +18,7 @@ DEBUG = Gap(0, GapReason.TRACE_ON, DEBUG_STATE)
 HALT = Exception_(0, 0x18, "Debug halt", None, NEXT)
 
 
-def parts(between: Sequence[Item], source: str = NOPS, untouched: bool = True) -> List[Stretch]:
+def parts(between: Sequence[Item], source: str = NOPS, untouched: bool = True) -> List[SsaSegment]:
     """Cut a history of four instructions with events behind the second."""
     items: List[Item] = [CODE, CODE + 2, *between, NEXT, CODE + 6]
     history = history_of(built(source), items)
@@ -30,7 +30,7 @@ def parts(between: Sequence[Item], source: str = NOPS, untouched: bool = True) -
 
 
 TAKEN = Exception_(0, 15, "SysTick", 15, NEXT)
-WHOLE, CUT = [Stretch(1, 4)], [Stretch(1, 2), Stretch(3, 4)]
+WHOLE, CUT = [SsaSegment(1, 4)], [SsaSegment(1, 2), SsaSegment(3, 4)]
 
 
 @pytest.mark.parametrize("between", [[HALT], [HALT, OFF], [DEBUG], [DEBUG, DEBUG]])
@@ -68,4 +68,4 @@ def test_behind_a_breakpoint_instruction_a_debugger_may_have_acted() -> None:
 
 def test_no_halt_is_left_where_a_history_ends() -> None:
     history = history_of(built(NOPS), [CODE, CODE + 2, Taken(15, NEXT)], NEXT)
-    assert stretches(history, True) == [Stretch(1, 2)]
+    assert stretches(history, True) == [SsaSegment(1, 2)]

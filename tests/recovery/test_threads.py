@@ -12,7 +12,7 @@ from gdb_etm.program.cfi import FrameRow, load_frames
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import State, Tier
+from gdb_etm.recovery.values import CoreState, Tier
 from tests.history.executed import Item, Returned, Taken, history_of
 from tests.recovery.score import Uses, in_mid_run, score
 from tests.recovery.small import CODE, RAM, built
@@ -77,7 +77,7 @@ def recovered(
     history = history_of(built(source), items, halted)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     stacks = () if memory is None else ((RAM, RAM + size),)
-    return Recovery(history, State({**REGISTERS, **registers}, read), rules=Rules(stacks=stacks))
+    return Recovery(history, CoreState({**REGISTERS, **registers}, read), rules=Rules(stacks=stacks))
 
 
 def test_a_thread_goes_on_with_its_registers() -> None:
@@ -232,7 +232,7 @@ def _left_in_a_call(r5: int) -> Recovery:
     history = history_of(built(CALLING), items, CODE + 8)
     history.source = history.source._replace(core=Core("cpu_0", "Cortex-M4", {}))
     rules = Rules(stacks=((RAM, RAM + 0x800),), frames=Told())
-    return Recovery(history, State(REGISTERS, read), rules=rules)
+    return Recovery(history, CoreState(REGISTERS, read), rules=rules)
 
 
 def test_what_a_function_was_called_with_that_a_thread_was_left_in() -> None:

@@ -12,7 +12,7 @@ from gdb_etm.program.cfi import load_frames
 from gdb_etm.program.ram import load_writable
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
-from gdb_etm.recovery.values import Fact, State, Tier, no_memory
+from gdb_etm.recovery.values import CoreState, Fact, Tier, no_memory
 from tests.firmware.recovery.build import DEEP, KEEPING, LEVELS, PROGRAMS, SMASHING, board_of, elf
 from tests.history.executed import Taken, history_of
 from tests.recovery.score import NAMES, Score, Uses, mean, score
@@ -191,7 +191,7 @@ def test_a_halt_at_the_first_instruction_of_a_handler(folder: Path) -> None:
     handler = run.items[run.places[count]]
     assert isinstance(handler, int)
     registers["pc"] = handler
-    recovery = Recovery(history, State(registers, no_memory))
+    recovery = Recovery(history, CoreState(registers, no_memory))
     recovery.solve()
     assert recovery.findings == ()
     assert recovery.register(501, "lr").value == run.value("lr", count)

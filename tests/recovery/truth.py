@@ -14,10 +14,10 @@ from gdb_etm.board.machine import Machine
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.registers import CORTEX_A
 from gdb_etm.capture import Core
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 from tests.board import witness
 from tests.firmware.build import symbol
 from tests.firmware.cortex_a import build as cortex_a
@@ -230,23 +230,23 @@ class Run:
                         return first - back
         return first
 
-    def history(self, first: int) -> History:
+    def history(self, first: int) -> ExecutionHistory:
         """Return the history from an index on to the halt."""
         history = history_of(self.elf, self.items[self.places[first] :], self.halted_at, self.isa)
         history.source = history.source._replace(core=Core("cpu_0", self.core, {}))
         return history
 
-    def end(self) -> State:
+    def end(self) -> CoreState:
         """Return the state at the halt."""
-        return State(self.registers, self.read)
+        return CoreState(self.registers, self.read)
 
-    def begin(self) -> State:
+    def begin(self) -> CoreState:
         """Return the state before the instruction at :attr:`begun`."""
         registers = {name: self.value(name, self.begun) for name in self._changes}
         registers["xpsr"] |= 1 << 24
         address = self.items[self.places[self.begun]]
         assert isinstance(address, int)
-        return State(dict(registers, pc=address), self.read_before)
+        return CoreState(dict(registers, pc=address), self.read_before)
 
     def read(self, address: int, size: int) -> Optional[bytes]:
         """Read RAM as it was at the halt."""

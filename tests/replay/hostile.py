@@ -20,13 +20,13 @@ from gdb_etm.access.client import Client, server_arguments, start
 from gdb_etm.access.desk import Desk
 from gdb_etm.access.logs import LogKeeper
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
-from gdb_etm.beside.process import Front
+from gdb_etm.beside.process import HistoryFront
 from gdb_etm.beside.shell import load_replay
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.between import pass_on, serve
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.halted import Halt
-from gdb_etm.replay.packets import Kind, Reader, frame
+from gdb_etm.replay.packets import InputKind, PacketReader, frame
 from gdb_etm.replay.target import Replay, Target
 from gdb_etm.replay.wires import over_socket
 from tests.replay.boards import ELF
@@ -123,10 +123,12 @@ def _spoken(pieces: Sequence[str]) -> bytes:
 
 def _check_heard(heard: bytes) -> List[bytes]:
     # Whole packets and acknowledgments, nothing else; gives the packets.
-    items = Reader(1 << 22).feed(heard)
-    assert all(item.kind in (Kind.PACKET, Kind.ACK, Kind.NACK, Kind.INTERRUPT) for item in items), heard[-200:]
-    packets = [item.data for item in items if item.kind is Kind.PACKET]
-    signs = sum(item.kind is not Kind.PACKET for item in items)
+    items = PacketReader(1 << 22).feed(heard)
+    assert all(
+        item.kind in (InputKind.PACKET, InputKind.ACK, InputKind.NACK, InputKind.INTERRUPT) for item in items
+    ), heard[-200:]
+    packets = [item.data for item in items if item.kind is InputKind.PACKET]
+    signs = sum(item.kind is not InputKind.PACKET for item in items)
     assert len(heard) == sum(len(frame(packet)) for packet in packets) + signs
     return packets
 
@@ -225,11 +227,11 @@ def check_proxy(pieces: Sequence[str], replies: Sequence[str]) -> None:
 
 def check_beside(pieces: Sequence[str], replies: Sequence[str]) -> None:
     """Who stands between GDB and pyOCD has an answer to every packet."""
-    between = Front().between()
+    between = HistoryFront().between()
     answers = [bytes.fromhex(text) for text in replies]
     for number, piece in enumerate(pieces):
-        for item in Reader().feed(bytes.fromhex(piece)):
-            if item.kind is Kind.PACKET and not between.leaves_alone(item.data):
+        for item in PacketReader().feed(bytes.fromhex(piece)):
+            if item.kind is InputKind.PACKET and not between.leaves_alone(item.data):
                 reply = between.answer(item.data, lambda data: answers[number % len(answers)], bytes, lambda: True)
                 assert reply is None or isinstance(reply, bytes)
     between.leave()
@@ -237,7 +239,7 @@ def check_beside(pieces: Sequence[str], replies: Sequence[str]) -> None:
 
 @lru_cache(maxsize=None)
 def _session() -> PyocdSession:
-    front = Front()
+    front = HistoryFront()
     session = PyocdSession(SessionOptions(probe="board:m33", options=("board.elf=%s" % ELF,)), front.between)
     session.operations.update(front.operations)
     return session

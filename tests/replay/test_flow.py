@@ -11,7 +11,7 @@ import pytest
 
 from gdb_etm.history.build import build
 from gdb_etm.program.image import Program, load_elf
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.traceunit.options import TraceOptions
 from tests.firmware.build import elf
@@ -56,7 +56,7 @@ def test_nothing_is_told_that_was_not_so(name: str, share: int, boards: Any, tmp
         return memory[address - RAM : address - RAM + size] if RAM <= address <= RAM + SIZE - size else None
 
     history = next(iter(build(session.drain(name), Program(load_elf(elf(name)))).values()))
-    flow = Flow(history, State({}, read), State(registers, read), THREAD_CODE)
+    flow = Flow(history, CoreState({}, read), CoreState(registers, read), THREAD_CODE)
     told = truth_of(truth)[-len(history) :]
     known = asked = 0
     for number in random.Random(1).sample(range(1, len(history) + 1), min(500, len(history))):

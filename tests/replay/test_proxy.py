@@ -19,8 +19,8 @@ from hypothesis import strategies as some
 from gdb_etm.beside.histories import Histories
 from gdb_etm.errors import CaptureError
 from gdb_etm.replay.halted import Halt
-from gdb_etm.replay.layout import Layout, described, m_profile
-from gdb_etm.replay.packets import Item, Kind, frame
+from gdb_etm.replay.layout import RegisterLayout, described, m_profile
+from gdb_etm.replay.packets import InputKind, Item, frame
 from gdb_etm.replay.proxy import Proxy
 from gdb_etm.replay.target import Replay
 from gdb_etm.session.halt_states import Anchored
@@ -87,19 +87,21 @@ class Nothing:
 
 def replies(proxy: Proxy, data: bytes) -> List[Optional[bytes]]:
     """Give what GDB gets at once for a packet."""
-    return list(proxy.from_gdb(Item(Kind.PACKET, data)))
+    return list(proxy.from_gdb(Item(InputKind.PACKET, data)))
 
 
 def test_live_packets_pass_and_features_are_added() -> None:
     server = Halted()
     proxy = Proxy(server, Nothing())
     assert replies(proxy, b"qSupported:multiprocess+") == [] and server.asked[-1] == b"qSupported:multiprocess+"
-    told = proxy.from_server(Item(Kind.PACKET, b"PacketSize=4000;ReverseStep-;QNonStop+;qXfer:features:read+"))
+    told = proxy.from_server(Item(InputKind.PACKET, b"PacketSize=4000;ReverseStep-;QNonStop+;qXfer:features:read+"))
     assert told == (
         b"PacketSize=4000;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
     )
-    assert replies(proxy, b"m20000000,4") == [] and proxy.from_server(Item(Kind.PACKET, b"01020304")) == b"01020304"
-    list(proxy.from_gdb(Item(Kind.INTERRUPT)))
+    assert (
+        replies(proxy, b"m20000000,4") == [] and proxy.from_server(Item(InputKind.PACKET, b"01020304")) == b"01020304"
+    )
+    list(proxy.from_gdb(Item(InputKind.INTERRUPT)))
     assert server.asked[-1] == b"\x03"
 
 
@@ -117,12 +119,12 @@ def test_descriptions_and_packets_of_any_bytes(data: bytes) -> None:
     m_profile().values(data.decode("latin-1"))
     proxy = Proxy(Halted(), Nothing())
     replies(proxy, data)
-    proxy.from_server(Item(Kind.PACKET, data))
+    proxy.from_server(Item(InputKind.PACKET, data))
 
 
 def test_a_description_numbers_its_registers_on() -> None:
     layout = described('<reg name="a" bitsize="32"/><reg bitsize="64" name="b" regnum="7"/><reg name="c" bitsize="8"/>')
-    assert isinstance(layout, Layout)
+    assert isinstance(layout, RegisterLayout)
     assert [(one.name, one.number, one.bits) for one in layout.registers] == [("a", 0, 32), ("b", 7, 64), ("c", 8, 8)]
     assert layout.values("01000000" + "xx" * 8 + "ff") == {"a": 1, "c": 255}
     assert described('<reg name="a" bitsize="100000000"/>') is None and described("") is None

@@ -13,7 +13,7 @@ from typing import Iterator, Sequence
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.program.image import Program, load_elf
 from gdb_etm.protocols.etmv4.encode.encoder import Encoder, EncoderConfig
 from gdb_etm.snapshot.writer import write_snapshot
@@ -59,7 +59,7 @@ def save_trace(folder: Path) -> None:
     registers = {"TRCIDR0": 0x1E1, "TRCIDR1": 0x4100F421, "TRCIDR2": 4, "TRCIDR8": 0}
     registers.update({"TRCCONFIGR": 0x1001, "TRCTRACEIDR": 0x10, "TRCAUTHSTATUS": 0xFF, "TRCDEVARCH": 0x47724A13})
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), images)
-    write_snapshot(Capture(bytes(trace), BufferFormat.RAW, (source,), BufferEnd.STARTED), str(folder))
+    write_snapshot(RawCapture(bytes(trace), BufferFormat.RAW, (source,), BufferEnd.STARTED), str(folder))
 
 
 def walk(port: int, program: str, folder: Path) -> str:

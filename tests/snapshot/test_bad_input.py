@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdb_etm.capture import Capture
+from gdb_etm.capture import RawCapture
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot import folder
 from gdb_etm.snapshot.reader import read_snapshot
@@ -92,7 +92,7 @@ def test_the_good_folder_is_good(tmp_path: Path) -> None:
     assert (address, data, name) == (0x100, b"cdef", str(tmp_path / "code.bin"))
 
 
-def changed(path: Path, file: str, old: str, new: str) -> Capture:
+def changed(path: Path, file: str, old: str, new: str) -> RawCapture:
     """Read the good folder with one piece of text replaced."""
     (capture,) = read_snapshot(folder_with(path, file, old, new))
     return capture

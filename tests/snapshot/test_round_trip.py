@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdb_etm.capture import Beginning, BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import Beginning, BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot.reader import read_snapshot
 from gdb_etm.snapshot.writer import write_snapshot
@@ -29,7 +29,7 @@ _IMAGES = st.dictionaries(st.integers(0, 2**44 - 1), st.binary(min_size=1, max_s
 
 
 @st.composite
-def captures(draw: st.DrawFn) -> Capture:
+def captures(draw: st.DrawFn) -> RawCapture:
     """Any capture that a snapshot can hold."""
     names = iter(draw(st.lists(_NAMES, min_size=8, max_size=8, unique=True)))
     cores: Dict[int, Tuple[Core, Tuple[MemoryImage, ...]]] = {}
@@ -47,7 +47,7 @@ def captures(draw: st.DrawFn) -> Capture:
         core, images = cores[which] if which else (None, ())
         marks = tuple(draw(_MARKS).items())
         sources.append(TraceSource(next(names), protocol, registers, core, images, marks))
-    return Capture(
+    return RawCapture(
         draw(st.binary(max_size=64)),
         draw(st.sampled_from(list(BufferFormat))),
         tuple(sources),
@@ -57,7 +57,7 @@ def captures(draw: st.DrawFn) -> Capture:
     )
 
 
-def comparable(capture: Capture) -> Capture:
+def comparable(capture: RawCapture) -> RawCapture:
     """Leave out what says where a capture lies."""
     return capture._replace(sources=tuple(map(_bare, capture.sources)), name="")
 
@@ -77,7 +77,7 @@ def _nameless(images: Tuple[MemoryImage, ...]) -> Tuple[MemoryImage, ...]:
 
 @settings(deadline=None)
 @given(captures())
-def test_round_trip(capture: Capture) -> None:
+def test_round_trip(capture: RawCapture) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_snapshot(capture, folder)
         (again,) = read_snapshot(folder)
@@ -85,10 +85,10 @@ def test_round_trip(capture: Capture) -> None:
         assert read_snapshot(folder + "/snapshot.ini") == [again]
 
 
-def one_source(**changes: object) -> Capture:
+def one_source(**changes: object) -> RawCapture:
     """Make a capture of one source, with fields of the source changed."""
     source = TraceSource("ETM_0", "etmv4", {}, Core("cpu_0", "Cortex-M33", {}), ())
-    return Capture(b"", BufferFormat.FRAMES, (source._replace(**changes),), BufferEnd.WRAPPED)
+    return RawCapture(b"", BufferFormat.FRAMES, (source._replace(**changes),), BufferEnd.WRAPPED)
 
 
 def test_overlapping_images_are_cut_so_that_the_earlier_wins(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_memory_that_the_program_changed_is_marked_and_wins() -> None:
     code = MemoryImage(0x100, b"\x00\xbf", ""), MemoryImage(0x20000000, bytes(range(32)), "")
     source = TraceSource("ETM_0", "etmv4", {}, core, code)
     with tempfile.TemporaryDirectory() as folder:
-        write_snapshot(Capture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED), folder)
+        write_snapshot(RawCapture(b"", BufferFormat.FRAMES, (source,), BufferEnd.STARTED), folder)
         (again,) = read_snapshot(folder)
         write_snapshot(again, folder, replace=True)
         assert comparable(read_snapshot(folder)[0]) == comparable(again)

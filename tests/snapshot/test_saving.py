@@ -17,7 +17,7 @@ from typing import Any, Dict, List, Optional
 
 import pytest
 
-from gdb_etm.capture import Capture, Core, MemoryImage
+from gdb_etm.capture import Core, MemoryImage, RawCapture
 from gdb_etm.errors import SnapshotError
 from gdb_etm.snapshot import folder_writer
 from gdb_etm.snapshot.reader import read_snapshot
@@ -58,11 +58,11 @@ class FullDisk:
         return call
 
 
-def an_old_one() -> Capture:
+def an_old_one() -> RawCapture:
     return one_source()._replace(buffer=b"what was there")
 
 
-def a_new_one() -> Capture:
+def a_new_one() -> RawCapture:
     core = Core("cpu_0", "Cortex-M33", {"pc": 0x100}, (MemoryImage(0x20000000, b"data", ""),))
     images = (MemoryImage(0x100, b"\x00\xbf" * 40, "code"),)
     return one_source(core=core, images=images, registers={"TRCCONFIGR": 1})._replace(buffer=bytes(range(256)))

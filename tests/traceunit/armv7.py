@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Dict, List
 
-from gdb_etm.coresight.components import Component, Identity, Kind
+from gdb_etm.coresight.components import Component, ComponentKind, Identity
 from gdb_etm.errors import AccessError
 from gdb_etm.registers import dwt
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabilities
@@ -79,13 +79,13 @@ class Registers:
     @property
     def component(self) -> Component:
         """The unit as discovery finds it."""
-        kind = Kind.ETMV3 if isinstance(self.has, EtmV3Capabilities) else Kind.PTM
+        kind = ComponentKind.ETMV3 if isinstance(self.has, EtmV3Capabilities) else ComponentKind.PTM
         return Component(self, UNIT, Identity(9, 0x43B, 0, 0, 0x13, 0, 0), kind, kind.value, 0, 0)
 
     @property
     def dwt(self) -> Component:
         """The DWT as discovery finds it."""
-        return Component(self, DWT, Identity(14, 0x43B, 2, 0, 0, 0, 0), Kind.DWT, "DWT", 0, 0)
+        return Component(self, DWT, Identity(14, 0x43B, 2, 0, 0, 0, 0), ComponentKind.DWT, "DWT", 0, 0)
 
     def settings(self) -> Dict[int, int]:
         """Return all that can be changed."""

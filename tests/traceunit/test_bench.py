@@ -24,7 +24,7 @@ from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.features import features
 from gdb_etm.traceunit.options import TraceOptions
-from gdb_etm.traceunit.parts import Role, compare
+from gdb_etm.traceunit.parts import PartRole, compare
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.views.registers import fields_text, word_fields
@@ -207,7 +207,7 @@ def test_what_is_planned_is_what_a_start_writes(board: str, program: str, boards
         (part.registers.base + step.offset, step)
         for part, steps in planned
         for step in steps
-        if part.role is not Role.PROCESSOR and not isinstance(step, RegisterPoll)
+        if part.role is not PartRole.PROCESSOR and not isinstance(step, RegisterPoll)
     ]
     assert [address for address, _ in spy.written] == [address for address, _ in steps]
     for (_, value), (_, step) in zip(spy.written, steps):
@@ -226,7 +226,7 @@ def test_registers_that_are_there(bench: Any) -> None:
     values = path.values(path.unit, path.registers(path.unit))
     assert "TRCPDSR" not in values and "TRCOSLAR" not in values and values["TRCIDR4"] == 0x00114000
     assert settings(live) == before
-    sink = next(part for part in path.parts if part.role is Role.SINK)
+    sink = next(part for part in path.parts if part.role is PartRole.SINK)
     assert "RRD" not in path.values(sink, path.registers(sink))
 
 
@@ -239,7 +239,7 @@ def test_writing_by_hand_and_putting_back(boards: Any) -> None:
     assert written.after == written.before & ~0xFF and written.is_kept
     # Put back by the process beside GDB too, if GDB is killed.
     assert (path.unit.registers.base + 0x080, written.before) in [step[1:3] for step in session.restoration()]
-    sink = next(part for part in path.parts if part.role is Role.SINK)
+    sink = next(part for part in path.parts if part.role is PartRole.SINK)
     assert not path.write(sink, tmc.BUFWM, 5, {}).is_kept
     plan = session.start()
     assert plan.value("TRCVICTLR") == 0x200

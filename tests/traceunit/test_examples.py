@@ -18,7 +18,7 @@ from gdb_etm.errors import EtmError, UnsupportedError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.offline.locations import ElfLocations
 from gdb_etm.session.planning import options_of
-from gdb_etm.session.session import Session
+from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.plan import Plan
@@ -31,7 +31,7 @@ KIB = 1024
 def planned(unit: Capabilities, *lines: str) -> Plan:
     """Type commands after ``etm``, the last of them perhaps a ``start``, and plan what they ask for."""
     debugger = OfflineDebugger()
-    session = Session(debugger)
+    session = DebugSession(debugger)
     session.locations = ElfLocations(debugger)
     start: Sequence[str] = ()
     for line in lines:

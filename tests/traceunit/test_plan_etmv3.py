@@ -16,7 +16,7 @@ from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities, EtmV3Capabil
 from gdb_etm.traceunit.armv7.etmv3 import plan_program
 from gdb_etm.traceunit.armv7.plan import plan_disable, plan_enable
 from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
-from gdb_etm.traceunit.options import AddressRange, DataTrace, Exceptions, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, DataTrace, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan, RegisterChange, RegisterWrite
 
 from . import units
@@ -283,7 +283,7 @@ OPTIONS = st.builds(
     sync_bytes=st.none() | st.integers(7, 12).map(lambda n: 1 << n),
     include=st.lists(_RANGES, max_size=2).map(tuple),
     exclude=st.lists(_RANGES, max_size=2).map(tuple),
-    exceptions=st.sampled_from(Exceptions),
+    exceptions=st.sampled_from(ExceptionTrace),
     contexts=st.lists(st.integers(0, 9), max_size=2).map(tuple),
     secure=st.booleans(),
     start_at=_ADDRESSES,

@@ -19,8 +19,8 @@ from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
-    Access,
     Accessed,
+    AccessType,
     Action,
     And,
     AtZero,
@@ -44,8 +44,8 @@ from gdb_etm.traceunit.events import (
     Output,
     Reload,
     Rule,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Timestamp,
     Trace,
     Trigger,
@@ -166,8 +166,8 @@ def test_selectors_say_what_the_expression_says(event: Event) -> None:
                     Trace(),
                     NextState(0, 1),
                     FirstState(),
-                    Start(),
-                    Stop(),
+                    StartTracing(),
+                    StopTracing(),
                 )
             ),
         ),
@@ -194,36 +194,36 @@ def test_context_of_an_address_is_the_comparators() -> None:
 
 def test_start_and_stop() -> None:
     """L4239: addresses and the processor's comparators go to the start/stop block, which is precise."""
-    got = values(units.A53, [(Executed(0x1000) | Executed(0x1800), Start()), (Executed(0x2000), Stop())])
+    got = values(units.A53, [(Executed(0x1000) | Executed(0x1800), StartTracing()), (Executed(0x2000), StopTracing())])
     assert (got["TRCVISSCTLR"], got["TRCVICTLR"], got["TRCRSCTLR2"]) == (0x40003, 0x1, 0)
-    got = values(units.M33, [(Watched(0), Start()), (Watched(1), Stop())])
+    got = values(units.M33, [(Watched(0), StartTracing()), (Watched(1), StopTracing())])
     assert (got["TRCVIPCSSCTLR"], got["TRCVICTLR"]) == (0x20001, 0x1)
-    assert values(units.M33, [(Watched(1), Stop())])["TRCVICTLR"] == 0x201
+    assert values(units.M33, [(Watched(1), StopTracing())])["TRCVICTLR"] == 0x201
 
 
 def test_start_and_stop_by_other_events() -> None:
     """L5173: state 1 of the sequencer while the trace is on, or a counter at zero (table 4-6) where it is taken."""
-    rules: Rules = [(Input(3), Start()), (Executed(0x2000), Stop())]
+    rules: Rules = [(Input(3), StartTracing()), (Executed(0x2000), StopTracing())]
     got = values(units.A53, rules)
     assert (got["TRCSEQEVR0"], got["TRCSEQSTR"]) == (0x0302, 0)
     assert (got["TRCRSCTLR4"], got["TRCVICTLR"], got["TRCVISSCTLR"]) == (0x20020, 0x204, 0)
     got = values(units.A53, [*rules, (Input(4), NextState(1, 2))])
     assert (got["TRCCNTCTLR0"] & 0xFFFF, got["TRCCNTVR0"], got["TRCCNTRLDVR0"]) == (0x0403, 1, 1)
     assert (got["TRCRSCTLR5"], got["TRCVICTLR"]) == (0x20001, 0x205)
-    plan = planned(units.A53, [(Input(3), Stop())])
+    plan = planned(units.A53, [(Input(3), StopTracing())])
     assert plan.value("TRCVICTLR") == 0x203 and plan.value("TRCRSCTLR3") == 0x20010
     assert plan.notes == (
         "an event switches the trace: a few instructions more or less are traced where it does (4.1.2)",
     )
-    refused(units.M33, "need the sequencer or a counter", [(Input(3), Start())])
+    refused(units.M33, "need the sequencer or a counter", [(Input(3), StartTracing())])
     refused(units.A53, "need the sequencer or a counter", [*rules, (ALWAYS, FirstState())], counters=_COUNTERS)
 
 
 def test_one_address_may_start_and_stop_under_other_conditions() -> None:
     """A switch: the same call turns the trace on and off again."""
     rules: Rules = [
-        (Executed(0x1000) & InState(0), Start()),
-        (Executed(0x1000) & InState(1), Stop()),
+        (Executed(0x1000) & InState(0), StartTracing()),
+        (Executed(0x1000) & InState(1), StopTracing()),
         (Executed(0x2000), NextState(0, 1)),
         (Executed(0x3000), NextState(1, 0)),
     ]
@@ -351,7 +351,7 @@ def test_data_values() -> None:
             "need addresses that are multiples of 4",
             [(Accessed(AddressRange(first, last), value=word), Mark())],
         )
-    three = [(Accessed(AddressRange(at, at), Access.STORE, word), Mark(0)) for at in (0, 4, 8)]
+    three = [(Accessed(AddressRange(at, at), AccessType.STORE, word), Mark(0)) for at in (0, 4, 8)]
     refused(units.DATA, r"this unit has 2 data value comparators \(TRCIDR4.NUMDVC\); the events need 3", three)
     got = values(units.DATA, [*three[:2], (Executed(0x100), Mark(0))])
     assert (got["TRCACVR0"], got["TRCACVR2"], got["TRCACVR1"]) == (0, 4, 0x100)
@@ -367,9 +367,13 @@ def test_words_make_sense() -> None:
         ("state 4: a sequencer has states 0 to 3", [(ALWAYS, NextState(3, 4))], {}),
         ("from state 1 to itself", [(ALWAYS, NextState(1, 1))], {}),
         ("nothing takes the sequencer there", [(InState(1), Mark())], {}),
-        ("0x00001000 both starts and stops", [(Executed(0x1000), Start()), (Executed(0x1000), Stop())], {}),
-        ("0x00001000 both starts and stops", [(Executed(0x1000), Stop())], {"start_at": (0x1000,)}),
-        ("dwt 1 both starts and stops", [(Watched(1) | Watched(2), Start()), (Watched(1), Stop())], {}),
+        (
+            "0x00001000 both starts and stops",
+            [(Executed(0x1000), StartTracing()), (Executed(0x1000), StopTracing())],
+            {},
+        ),
+        ("0x00001000 both starts and stops", [(Executed(0x1000), StopTracing())], {"start_at": (0x1000,)}),
+        ("dwt 1 both starts and stops", [(Watched(1) | Watched(2), StartTracing()), (Watched(1), StopTracing())], {}),
         ("timestamps are off", [(ALWAYS, Timestamp())], {}),
         ("trigger position 101", [], {"trigger_position": 101}),
     )

@@ -17,8 +17,8 @@ from gdb_etm.traceunit.armv7.terms import event_value
 from gdb_etm.traceunit.events import (
     ALWAYS,
     NEVER,
-    Access,
     Accessed,
+    AccessType,
     And,
     AtZero,
     Committed,
@@ -41,8 +41,8 @@ from gdb_etm.traceunit.events import (
     Output,
     Reload,
     Rule,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Timestamp,
     Trace,
     Trigger,
@@ -121,8 +121,8 @@ def test_comparators_of_events() -> None:
 
 def test_loads_and_stores() -> None:
     """ETMACTR: type 5 of loads, 6 of stores, 4 of both; size 3 of words; 6:5 compares a value, ETMDCVR and ETMDCMR."""
-    store = Accessed(AddressRange(0x20000010, 0x20000013), Access.STORE, DataValue(0x5A, ignored=0x7))
-    load = Accessed(AddressRange(0x20000100, 0x200001FF), Access.LOAD)
+    store = Accessed(AddressRange(0x20000010, 0x20000013), AccessType.STORE, DataValue(0x5A, ignored=0x7))
+    load = Accessed(AddressRange(0x20000100, 0x200001FF), AccessType.LOAD)
     found = plan(WIDE, Rule(Or(store, load), Trigger()))
     assert (found.value("ETMACVR1"), found.value("ETMACTR1")) == (0x20000010, 6 | 3 << 3 | 1 << 5)
     assert (found.value("ETMDCVR1"), found.value("ETMDCMR1")) == (0x58, 0x7)
@@ -182,12 +182,12 @@ def test_sequencer() -> None:
 
 def test_starts_and_stops() -> None:
     """An address by the start/stop block (ETMTSSCR), anything else by two states of the sequencer, or by a counter."""
-    exact = plan(units.A9, Rule(AT, Start()), Rule(OTHER, Stop()))
+    exact = plan(units.A9, Rule(AT, StartTracing()), Rule(OTHER, StopTracing()))
     assert (exact.value("ETMTSSCR"), exact.value("ETMTECR1"), exact.value("ETMTEEVR")) == (0x20001, 0x03000000, TRUE)
-    by_state = plan(units.A9, Rule(Input(1), Start()), Rule(AT, Stop()))
+    by_state = plan(units.A9, Rule(Input(1), StartTracing()), Rule(AT, StopTracing()))
     assert (by_state.value("ETMSQ12EVR"), by_state.value("ETMSQ21EVR"), by_state.value("ETMTEEVR")) == (0x61, 0, 0x51)
     assert by_state.notes[-1].startswith("an event switches the trace")
-    by_count = plan(units.A9, Rule(Input(1), Start()), Rule(AT, Stop()), Rule(OTHER, NextState(0, 1)))
+    by_count = plan(units.A9, Rule(Input(1), StartTracing()), Rule(AT, StopTracing()), Rule(OTHER, NextState(0, 1)))
     assert (by_count.value("ETMCNTENR1"), by_count.value("ETMCNTRLDEVR1"), by_count.value("ETMTEEVR")) == (
         1 << 17 | 0x61,
         1,
@@ -206,9 +206,9 @@ def test_dwt_of_an_etm_m4() -> None:
         ("DWT_MASK3", 0),
         ("DWT_FUNCTION3", 8),
     ]
-    stores = plan(units.M4, Rule(Accessed(AddressRange(0x20000000, 0x2000000F), Access.STORE), Trigger()))
+    stores = plan(units.M4, Rule(Accessed(AddressRange(0x20000000, 0x2000000F), AccessType.STORE), Trigger()))
     assert [write.value for write in stores.dwt] == [0, 0x20000000, 4, 0xA]
-    users = plan(units.M4, Rule(Watched(0), Start()), Rule(OTHER, Stop()))
+    users = plan(units.M4, Rule(Watched(0), StartTracing()), Rule(OTHER, StopTracing()))
     assert users.value("ETMTESSEICR") == 0x00080001
     assert plan(units.M4, Rule(Watched(1), Trigger())).dwt == ()
 
@@ -296,7 +296,12 @@ def test_dwt_of_an_etm_m4() -> None:
             [Rule(AT, Timestamp())],
             dict(timestamps=True),
         ),
-        (r"need the sequencer or a counter .* \(ETMCCR.Sequencer is 0\)", units.M4, [Rule(Not(AT), Start())], {}),
+        (
+            r"need the sequencer or a counter .* \(ETMCCR.Sequencer is 0\)",
+            units.M4,
+            [Rule(Not(AT), StartTracing())],
+            {},
+        ),
         (
             r"one aligned power of two of at most 32768 bytes: this is 2 of these \(ETMCCR.AddrPairs\)",
             units.M4,

@@ -8,8 +8,8 @@ from typing import Dict, List, Sequence, Set, Tuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdb_etm.board.comparators import Comparators
-from gdb_etm.board.resources import Counts, Resources
+from gdb_etm.board.comparators import AddressComparators
+from gdb_etm.board.resources import Counts, ResourceLogic
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.etmv4.plan import plan_program
@@ -207,8 +207,8 @@ def test_registers_do_what_the_rules_say(
     registers = {write.offset: write.value for write in plan.writes}
     numbers = [units.A53.registers[name] for name in ("TRCIDR0", "TRCIDR4", "TRCIDR5")]
     counts = Counts.of(*numbers)
-    board = Resources(lambda offset: registers.get(offset, 0), counts)
-    comparators = Comparators(lambda offset: registers.get(offset, 0), counts.pairs)
+    board = ResourceLogic(lambda offset: registers.get(offset, 0), counts)
+    comparators = AddressComparators(lambda offset: registers.get(offset, 0), counts.pairs)
     model = Model(rules, both)
     for address in addresses:
         outcome = board.step(comparators.instruction(address, 0) & board.wanted)

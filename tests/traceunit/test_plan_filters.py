@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gdb_etm.board.comparators import Comparators
+from gdb_etm.board.comparators import AddressComparators
 from gdb_etm.board.trace_enable import TraceEnable
 from gdb_etm.board.viewinst import ViewInst
 from gdb_etm.errors import UnsupportedError
@@ -18,7 +18,7 @@ from gdb_etm.traceunit.armv7.etmv3 import plan_program as plan_etmv3
 from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.plan import plan_program
-from gdb_etm.traceunit.options import AddressRange, Exceptions, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 from gdb_etm.traceunit.ranges import packed
 
@@ -42,7 +42,7 @@ def refused(unit: Capabilities, message: str, **options: Any) -> None:
 
 def view_of(registers: Callable[[int], int]) -> Callable[..., bool]:
     """Make the board's ViewInst: what it says of an instruction at an exception level."""
-    comparators, view = Comparators(registers, 4), ViewInst(registers)
+    comparators, view = AddressComparators(registers, 4), ViewInst(registers)
     return lambda address, level=0: view.traces(comparators.instruction(address, level), level, True)
 
 
@@ -60,13 +60,15 @@ def test_both_ends_of_a_range_are_included() -> None:
 
 def test_handlers_and_threads() -> None:
     """AT-43, V-35, table 5-8 (L7713): bit 19 suppresses Handler mode, bit 16 Thread mode."""
-    assert values(units.M33, exceptions=Exceptions.ONLY)["TRCVICTLR"] == 0x00010201
-    assert values(units.M33, exceptions=Exceptions.OFF)["TRCVICTLR"] == 0x00080201
+    assert values(units.M33, exceptions=ExceptionTrace.ONLY)["TRCVICTLR"] == 0x00010201
+    assert values(units.M33, exceptions=ExceptionTrace.OFF)["TRCVICTLR"] == 0x00080201
     # L18887, L18898: resets and system errors, where TRCIDR3.TRCERR is 1.
-    assert values(units.M33, exceptions=Exceptions.ON)["TRCVICTLR"] == 0x00000E01
+    assert values(units.M33, exceptions=ExceptionTrace.ON)["TRCVICTLR"] == 0x00000E01
     without = Capabilities({**units.M33.registers, "TRCIDR3": 0x0E090004})
-    assert values(without, exceptions=Exceptions.ON)["TRCVICTLR"] == 0x00000601
-    refused(units.A53, r"exceptions off: .* not a Cortex-M's \(TRCIDR3.EXLEVEL_S is 0xb\)", exceptions=Exceptions.OFF)
+    assert values(without, exceptions=ExceptionTrace.ON)["TRCVICTLR"] == 0x00000601
+    refused(
+        units.A53, r"exceptions off: .* not a Cortex-M's \(TRCIDR3.EXLEVEL_S is 0xb\)", exceptions=ExceptionTrace.OFF
+    )
 
 
 def test_secure_and_nonsecure() -> None:
@@ -198,7 +200,11 @@ def test_conditions_of_older_units(options: Dict[str, Any], event: int) -> None:
         (units.M4, dict(secure=False), r"Secure and Non-secure code: not in this trace unit \(ETMIDR.Security is 0\)"),
         (units.M4, dict(contexts=(1,)), r"has 0 Context ID comparators \(ETMCCR.CIDComps\); the filters need 1"),
         (units.A7, dict(contexts=(1, 2)), r"has 1 Context ID comparator \(ETMCCR.CIDComps\); the filters need 2"),
-        (units.FULL, dict(exceptions=Exceptions.OFF), r"exceptions off: .* \(ETMIDR.Major\); exclude their functions"),
+        (
+            units.FULL,
+            dict(exceptions=ExceptionTrace.OFF),
+            r"exceptions off: .* \(ETMIDR.Major\); exclude their functions",
+        ),
     ],
 )
 def test_what_older_units_lack(unit: EtmV3Capabilities, options: Dict[str, Any], message: str) -> None:
@@ -223,7 +229,7 @@ def _wanted(filters: Dict[str, Any]) -> Set[int]:
 @given(_FILTERS, st.booleans())
 def test_what_an_etmv4_is_told_is_what_was_wanted(filters: Dict[str, Any], off: bool) -> None:
     """Property test: the board's ViewInst, with the registers of the plan, traces what the user's words say."""
-    options = TraceOptions(exceptions=Exceptions.OFF if off else Exceptions.AS_OTHERS, **filters)
+    options = TraceOptions(exceptions=ExceptionTrace.OFF if off else ExceptionTrace.AS_OTHERS, **filters)
     unit = Capabilities({**units.M33.registers, "TRCIDR4": 0x00114004})
     try:
         plan = plan_program(options, unit, 4 * KIB)

@@ -13,7 +13,7 @@ from gdb_etm.traceunit.armv7.ptm import plan_program as plan_ptm
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.plan import plan_program as plan_etmv4
 from gdb_etm.traceunit.identification import Identification
-from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, Level, QElements, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, Conditionals, DataTrace, ExceptionLevel, QElements, TraceOptions
 from gdb_etm.traceunit.plan import Plan
 
 from . import units
@@ -137,9 +137,9 @@ def test_q_elements(supported: int, asked: QElements, field: int) -> None:
 @pytest.mark.parametrize(
     "levels, value",
     [
-        ((Level(1, True),), 0x005B0201),  # AT-44: only Non-secure EL1
-        ((Level(3),), 0x00730201),  # AT-45: only EL3
-        ((Level(0), Level(0, True)), 0x006A0201),
+        ((ExceptionLevel(1, True),), 0x005B0201),  # AT-44: only Non-secure EL1
+        ((ExceptionLevel(3),), 0x00730201),  # AT-45: only EL3
+        ((ExceptionLevel(0), ExceptionLevel(0, True)), 0x006A0201),
     ],
 )
 def test_exception_levels(levels: Any, value: int) -> None:
@@ -176,12 +176,24 @@ def test_an_etmv3_tells_conditions_anyway() -> None:
         (units.A53, dict(conditional=Conditionals.ALL), "not in this trace unit (TRCIDR0.TRCCOND is 0)"),
         (units.A53, dict(q_elements=QElements.ON), "Q elements: not in this trace unit (TRCIDR0.QSUPP is 0)"),
         (units.M33, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "0 address comparator pairs (TRCIDR4"),
-        (units.M33, dict(levels=(Level(1),)), "exception level s1: not in this trace unit (TRCIDR3.EXLEVEL_S is 0x9)"),
-        (units.A53, dict(levels=(Level(2),)), "exception level s2: not in this trace unit (TRCIDR3.EXLEVEL_S is 0xb)"),
-        (units.A53, dict(levels=(Level(1),), secure=False), "every exception level is left out (TRCVICTLR.EXLEVEL_S)"),
+        (
+            units.M33,
+            dict(levels=(ExceptionLevel(1),)),
+            "exception level s1: not in this trace unit (TRCIDR3.EXLEVEL_S is 0x9)",
+        ),
+        (
+            units.A53,
+            dict(levels=(ExceptionLevel(2),)),
+            "exception level s2: not in this trace unit (TRCIDR3.EXLEVEL_S is 0xb)",
+        ),
+        (
+            units.A53,
+            dict(levels=(ExceptionLevel(1),), secure=False),
+            "every exception level is left out (TRCVICTLR.EXLEVEL_S)",
+        ),
         (units.A7, dict(overflow_prevention=True), "overflow prevention: not in an ETMv3 or a PTM (ETMIDR.Major)"),
         (units.A9, dict(q_elements=QElements.ON), "Q elements: not in an ETMv3 or a PTM (ETMIDR.Major)"),
-        (units.A9, dict(levels=(Level(1),)), "exception levels: not in an ETMv3 or a PTM (ETMIDR.Major)"),
+        (units.A9, dict(levels=(ExceptionLevel(1),)), "exception levels: not in an ETMv3 or a PTM (ETMIDR.Major)"),
         (units.A9, dict(conditional=Conditionals.LOADS), "a PTM tells of branches only (ETMIDR.Major)"),
         (units.A7, dict(branch_broadcast=True, broadcast_ranges=(CODE,)), "at all or none (ETMCR.BranchBroadcast)"),
         (units.M4, dict(context_id=True), "Context ID: not in this trace unit (ETMCR.ContextIDSize stays 0)"),
@@ -215,7 +227,7 @@ def test_q_elements_stand_alone(other: Dict[str, Any]) -> None:
         (dict(stall_level=3), "stalling is off"),
         (dict(broadcast_ranges=(CODE,)), "branch broadcast: it is off"),
         (dict(data_exclude=(ONE,)), "data trace is off"),
-        (dict(levels=(Level(4),)), "numbered 0 to 3"),
+        (dict(levels=(ExceptionLevel(4),)), "numbered 0 to 3"),
         (dict(cycle_count=0), "at least 1"),
         (dict(sync_bytes=1000), "power of two"),
     ],

@@ -23,8 +23,8 @@ from gdb_etm.traceunit.etmv4.plan import plan_program
 from gdb_etm.traceunit.etmv4.unit import EtmV4Unit
 from gdb_etm.traceunit.events import (
     ALWAYS,
-    Access,
     Accessed,
+    AccessType,
     AtZero,
     Committed,
     Count,
@@ -41,8 +41,8 @@ from gdb_etm.traceunit.events import (
     Output,
     Reload,
     Rule,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Timestamp,
     Trace,
     Trigger,
@@ -52,8 +52,8 @@ from gdb_etm.traceunit.options import (
     AddressRange,
     Conditionals,
     DataTrace,
-    Exceptions,
-    Level,
+    ExceptionLevel,
+    ExceptionTrace,
     QElements,
     TraceOptions,
 )
@@ -138,9 +138,11 @@ REFUSALS: Sequence[Refusal] = (
     ),
     Refusal("V-30", units.A53, dict(contexts=(1, 2)), "TRCIDR4.NUMCIDC"),
     Refusal("V-30", units.A53, rules((InContext(1) | InContext(2), Mark())), "TRCIDR4.NUMCIDC"),
-    Refusal("V-35", units.A53, dict(levels=(Level(2),)), "TRCIDR3.EXLEVEL_S"),
+    Refusal("V-35", units.A53, dict(levels=(ExceptionLevel(2),)), "TRCIDR3.EXLEVEL_S"),
     Refusal("V-35", units.M33, dict(nonsecure=False), "TRCIDR3.EXLEVEL_NS"),
-    Refusal("V-35", units.M33, dict(levels=(Level(0),), exceptions=Exceptions.ONLY), "TRCVICTLR.EXLEVEL_S"),
+    Refusal(
+        "V-35", units.M33, dict(levels=(ExceptionLevel(0),), exceptions=ExceptionTrace.ONLY), "TRCVICTLR.EXLEVEL_S"
+    ),
     Refusal("V-36", changed(units.A53, TRCSSCSR0=0), rules((Committed((AT,)), Mark())), "TRCSSCSR0.INST"),
     Refusal("V-36", units.A53, rules((Committed((AT,)), Mark()), (Committed((OTHER,)), Mark())), "TRCIDR4.NUMSSCC"),
     Refusal(
@@ -184,7 +186,7 @@ SENSELESS: Sequence[Tuple[str, Dict[str, Any], str]] = (
     ("V-13", dict(trace_id=0x6F, data=DataTrace.BOTH), "needs the next one"),
     ("V-20", dict(include=(AddressRange(8, 4),)), "ends before it starts"),
     ("V-32", dict(start_at=(8,), stop_at=(8,)), "both starts and stops"),
-    ("V-32", dict(start_at=(0x1000,), **rules((AT, Stop()))), "both starts and stops"),
+    ("V-32", dict(start_at=(0x1000,), **rules((AT, StopTracing()))), "both starts and stops"),
     ("V-35", dict(secure=False, nonsecure=False), "nothing is left"),
     ("V-37", rules((ALWAYS, Count(0))), "used but not set"),
 )
@@ -242,7 +244,7 @@ _KINDS: Sequence[Tuple[Capabilities, Dict[str, Any]]] = (
         dict(
             data=DataTrace.VALUES,
             **rules(
-                (Accessed(DATA, Access.STORE, DataValue(5)), Mark()),
+                (Accessed(DATA, AccessType.STORE, DataValue(5)), Mark()),
                 (Accessed(AddressRange(4, 4), value=DataValue(6, 1, 1)), Mark(0)),
             ),
         ),
@@ -261,8 +263,16 @@ _KINDS: Sequence[Tuple[Capabilities, Dict[str, Any]]] = (
             ),
         ),
     ),
-    (units.A53, rules((Committed((AT, ExecutedIn(CODE))), Mark()), (AT & InContext(3), Start()), (Input(1), Stop()))),
-    (units.M33, rules((Committed((Watched(0),), True), Mark()), (Watched(1), Start()), (Watched(2), Stop()))),
+    (
+        units.A53,
+        rules(
+            (Committed((AT, ExecutedIn(CODE))), Mark()), (AT & InContext(3), StartTracing()), (Input(1), StopTracing())
+        ),
+    ),
+    (
+        units.M33,
+        rules((Committed((Watched(0),), True), Mark()), (Watched(1), StartTracing()), (Watched(2), StopTracing())),
+    ),
 )
 
 

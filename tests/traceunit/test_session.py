@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterator, List
 import pytest
 
 from gdb_etm.access.port import AccessPort
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture
-from gdb_etm.coresight.components import Kind
+from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture
+from gdb_etm.coresight.components import ComponentKind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.topology import TracePath, find_path
 from gdb_etm.errors import AccessError, CaptureError, TopologyError, UnsupportedError
@@ -20,7 +20,7 @@ from gdb_etm.registers.etmv4_page import PAGE
 from gdb_etm.traceunit.events import Rule, Trigger, Watched
 from gdb_etm.traceunit.options import AddressRange, TraceOptions
 from gdb_etm.traceunit.session import TraceSession
-from gdb_etm.traceunit.status import State
+from gdb_etm.traceunit.status import SessionState
 from tests.firmware.build import elf
 
 from .live import CORE, Live, fixture_boards
@@ -34,7 +34,7 @@ BIG = 1 << 20
 __all__ = ["fixture_boards"]
 
 
-def stream(capture: Capture) -> bytes:
+def stream(capture: RawCapture) -> bytes:
     """Return what the trace unit put into a capture."""
     return bytes(deframe(capture.buffer).streams[0x10].data)
 
@@ -103,7 +103,7 @@ def test_a_capture_from_the_start(boards: Any) -> None:
 def test_an_older_buffer_may_not_hear_of_a_trigger(live: Live) -> None:
     path = find_path(live.discover().components)
     options = TraceOptions(rules=(Rule(Watched(0), Trigger(), "dwt 0"),))
-    for kind, told in ((Kind.TMC, False), (Kind.ETB, True)):
+    for kind, told in ((ComponentKind.TMC, False), (ComponentKind.ETB, True)):
         session = TraceSession(path._replace(sink=path.sink._replace(kind=kind)), CORE)
         session.unit.attach()
         plan, _ = session.plan_start(options)
@@ -164,15 +164,17 @@ def test_resuming_after_the_unit_forgot(live: Live) -> None:
 def test_status(live: Live) -> None:
     session = live.trace_session()
     status = session.status()
-    assert status.state is State.READY and status.plan is None and status.inputs == (0,)
+    assert status.state is SessionState.READY and status.plan is None and status.inputs == (0,)
     assert status.unit.powered and status.unit.claimed and status.unit.idle and not status.unit.enabled
     session.start()
     live.run_for(0.01)
     status = session.status()
-    assert status.state is State.TRACING and status.unit.enabled and not status.unit.idle and status.sink.capturing
+    assert (
+        status.state is SessionState.TRACING and status.unit.enabled and not status.unit.idle and status.sink.capturing
+    )
     assert status.inputs == (3,) and status.trace_enabled and status.size == 4096 and status.plan is session.plan
     session.stop()
-    assert session.status().state is State.STOPPED and session.status().unit.idle
+    assert session.status().state is SessionState.STOPPED and session.status().unit.idle
     assert not session.status().sink.capturing
     session.close()
     for act in (session.status, session.start, session.stop, session.drain, session.resume):
@@ -317,7 +319,7 @@ def test_deadlines(live: Live, address: int, bits: int, value: int, act: str, me
         getattr(session, act)()
     assert "\n" not in str(error.value)
     if act == "start":
-        assert session.state is State.READY
+        assert session.state is SessionState.READY
     port.stuck.clear()
     session.start()
     live.core.step()

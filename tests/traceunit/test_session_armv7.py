@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from gdb_etm.access.port import AccessPort
 from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.capture import BufferEnd, Core
-from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.components import Component, ComponentKind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.coresight.romtable import Space, discover
 from gdb_etm.coresight.topology import TracePath, find_path
@@ -57,11 +57,11 @@ class Board(NamedTuple):
 
 def _page(component: Component) -> Page:
     pages = {
-        Kind.ETMV3: etmv3_page.PAGE,
-        Kind.PTM: ptm.PAGE,
-        Kind.ETB: etb.PAGE,
-        Kind.FUNNEL: funnel.PAGE,
-        Kind.DWT: dwt.PAGE,
+        ComponentKind.ETMV3: etmv3_page.PAGE,
+        ComponentKind.PTM: ptm.PAGE,
+        ComponentKind.ETB: etb.PAGE,
+        ComponentKind.FUNNEL: funnel.PAGE,
+        ComponentKind.DWT: dwt.PAGE,
     }
     return pages[component.kind]
 

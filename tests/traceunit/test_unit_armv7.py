@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gdb_etm.coresight.components import Component, Kind
+from gdb_etm.coresight.components import Component, ComponentKind
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
@@ -189,17 +189,17 @@ def test_trace_that_does_not_drain() -> None:
 def test_it_is_of_another_kind() -> None:
     registers = Registers(units.A9)
     with pytest.raises(UnsupportedError, match=r"is no ETMv3: its major version is 3, not 2 \(ETMIDR.Major\)"):
-        make_unit(registers.component._replace(kind=Kind.ETMV3), Deadline(1.0, count().__next__)).attach()
+        make_unit(registers.component._replace(kind=ComponentKind.ETMV3), Deadline(1.0, count().__next__)).attach()
 
 
 @pytest.mark.parametrize(
     "kind, message",
     [
-        (Kind.ETM, r"which architecture it is cannot be read \(ETMIDR.Major\); is it powered"),
-        (Kind.ETE, r"only ETMv3, ETMv4 and PTM can be programmed"),
+        (ComponentKind.ETM, r"which architecture it is cannot be read \(ETMIDR.Major\); is it powered"),
+        (ComponentKind.ETE, r"only ETMv3, ETMv4 and PTM can be programmed"),
     ],
 )
-def test_there_is_no_driver(kind: Kind, message: str) -> None:
+def test_there_is_no_driver(kind: ComponentKind, message: str) -> None:
     component: Component = Registers(units.A9).component
     with pytest.raises(UnsupportedError, match=message):
         make_unit(component._replace(kind=kind), Deadline())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture
+from gdb_etm.capture import BufferEnd, BufferFormat, RawCapture
 from gdb_etm.history.calls import Break, Interrupt, Segment
-from gdb_etm.history.clock import Count, Time
+from gdb_etm.history.clock import CycleCount, TraceTime
 from gdb_etm.history.frames import Function
 from gdb_etm.history.reader import Entered
 from gdb_etm.protocols.elements import (
@@ -23,10 +23,10 @@ from gdb_etm.protocols.packet import Packet
 from gdb_etm.views.captures import CaptureRow, capture_lines, counts_text, size_text
 from gdb_etm.views.functions import FunctionRow, function_lines
 from gdb_etm.views.instructions import (
-    DataTrace,
     EventRow,
     InstructionRow,
     SourceRow,
+    TracedData,
     TransferRow,
     event_text,
     instruction_lines,
@@ -80,13 +80,13 @@ def test_events() -> None:
 
 def test_instructions_with_times() -> None:
     # In a column beside instructions, at the end of an event's line, alone where they belong to nothing.
-    first, later = Time(Count(None, None), None), Time(Count(18, 1204), Timestamp(0, 77215, 6))
+    first, later = TraceTime(CycleCount(None, None), None), TraceTime(CycleCount(18, 1204), Timestamp(0, 77215, 6))
     rows = [
-        EventRow(None, Time(None, Timestamp(0, 77000, None))),
+        EventRow(None, TraceTime(None, Timestamp(0, 77000, None))),
         InstructionRow(1, 0x4F2, "dispatch", b"", "ldr\tr3, [r4, #4]", False, first),
         InstructionRow(2, 0x4F4, "", b"", "blx\tr3", False, later),
         InstructionRow(3, 0x4F6, "", b"", "nop", False),
-        EventRow(TICK, Time(Count(20, None), Timestamp(0, 0, None))),
+        EventRow(TICK, TraceTime(CycleCount(20, None), Timestamp(0, 0, None))),
     ]
     assert list(instruction_lines(rows)) == [
         "<time 77000>",
@@ -121,12 +121,12 @@ def test_instructions_with_transfers() -> None:
 @pytest.mark.parametrize(
     "traced, line",
     [
-        (DataTrace(True, True), "      load  4 bytes  at an address unknown  value unknown"),
-        (DataTrace(True, False), "      load  4 bytes  at an address unknown"),
-        (DataTrace(False, True), "      load  4 bytes  value unknown"),
+        (TracedData(True, True), "      load  4 bytes  at an address unknown  value unknown"),
+        (TracedData(True, False), "      load  4 bytes  at an address unknown"),
+        (TracedData(False, True), "      load  4 bytes  value unknown"),
     ],
 )
-def test_what_is_not_traced_at_all_is_no_unknown(traced: DataTrace, line: str) -> None:
+def test_what_is_not_traced_at_all_is_no_unknown(traced: TracedData, line: str) -> None:
     unknown = (TransferRow(Transfer(0, False, 4, None, None, True), "", traced),)
     rows = [InstructionRow(9, 0x300, "", b"", "ldr\tr2, [r3]", False, None, unknown)]
     assert list(instruction_lines(rows))[1:] == [line]
@@ -196,8 +196,8 @@ def test_packets() -> None:
     assert " .. " in next(packet_lines([(1, long)], 1, False))
 
 
-def capture(size: int, end: BufferEnd) -> Capture:
-    return Capture(bytes(size), BufferFormat.FRAMES, (), end)
+def capture(size: int, end: BufferEnd) -> RawCapture:
+    return RawCapture(bytes(size), BufferFormat.FRAMES, (), end)
 
 
 def test_captures() -> None:

@@ -7,7 +7,7 @@ from re import findall
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.program.transfers import Parts
 from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Step, Successor, UnknownPoint, Walk, count
@@ -22,7 +22,7 @@ from gdb_etm.protocols.recorder import Leg
 
 # A name of its own is faster to reach than an enumeration's member.
 _P_HEADER, _BRANCH, _IGNORE = PacketKind.P_HEADER, PacketKind.BRANCH, PacketKind.IGNORE
-_DIRECT, _INDIRECT, _T32 = Kind.DIRECT, Kind.INDIRECT, Isa.T32
+_DIRECT, _INDIRECT, _T32 = InstructionKind.DIRECT, InstructionKind.INDIRECT, Isa.T32
 # Makes a named tuple of a tuple, three times as fast as its class does.
 _new = tuple.__new__
 

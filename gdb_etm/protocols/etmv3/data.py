@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.program.transfers import EXCEPTION_ENTRY, EXCEPTION_RETURN, Part, Parts, Role
+from gdb_etm.program.transfers import EXCEPTION_ENTRY, EXCEPTION_RETURN, Parts, TransferPart, TransferRole
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, ExceptionReturn, GapReason, Transfer
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.packets import (
@@ -213,7 +213,7 @@ class DataTracer:
         first = len(parts) - len(carrier.items) if carrier.entry >= 0 else 0
         certain = carrier.complete and first >= 0
         found: List[Transfer] = []
-        before: Optional[Part] = None
+        before: Optional[TransferPart] = None
         address: Optional[int] = None
         for index, item in enumerate(carrier.items, first):
             part = parts[index] if certain and index < len(parts) else _any(parts)
@@ -222,17 +222,19 @@ class DataTracer:
             if item.traced:
                 store = part.store if part is not None else None
                 size = part.size if part is not None else None
-                role = part.role if part is not None else Role.DATA
+                role = part.role if part is not None else TransferRole.DATA
                 value = None if item.failed else item.value
                 found.append(Transfer(item.offset, store, size, address, value, certain, role))
                 if item.failed:
-                    found.append(Transfer(item.offset, True, size, None, 1, certain, Role.STATUS))
+                    found.append(Transfer(item.offset, True, size, None, 1, certain, TransferRole.STATUS))
         return found
 
-    def _following(self, address: Optional[int], before: Optional[Part], part: Optional[Part]) -> Optional[int]:
+    def _following(
+        self, address: Optional[int], before: Optional[TransferPart], part: Optional[TransferPart]
+    ) -> Optional[int]:
         # Without an address of its own a transfer follows the one before it. In ETMv3.0 the instruction tells: both
         # of SWP's are at one address (7.4.2).
-        if address is None or before is None or part is None or part.role is Role.COPROCESSOR:
+        if address is None or before is None or part is None or part.role is TransferRole.COPROCESSOR:
             return None
         if self._config.version == 0 and before.offset is not None and part.offset is not None:
             return address + part.offset - before.offset
@@ -241,10 +243,10 @@ class DataTracer:
 
 def _data_only(parts: Parts) -> Parts:
     # Whether an exclusive store took place is told by a packet of its own.
-    return tuple([part for part in parts if part.role is not Role.STATUS])
+    return tuple([part for part in parts if part.role is not TransferRole.STATUS])
 
 
-def _any(parts: Parts) -> Optional[Part]:
+def _any(parts: Parts) -> Optional[TransferPart]:
     # What can be said of a transfer when it is not known which one it is.
     alike = set([part._replace(offset=None) for part in parts])
     return alike.pop() if len(alike) == 1 else None

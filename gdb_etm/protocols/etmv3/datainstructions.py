@@ -7,7 +7,7 @@ data packet for each transfer of up to 32 bits.
 from __future__ import annotations
 
 from gdb_etm.program.isa import Isa, is_wide
-from gdb_etm.program.transfers import Part, Parts, Role, transfers
+from gdb_etm.program.transfers import Parts, TransferPart, TransferRole, transfers
 
 
 def data_parts(code: bytes, isa: Isa, coprocessor: bool) -> Parts:
@@ -16,7 +16,7 @@ def data_parts(code: bytes, isa: Isa, coprocessor: bool) -> Parts:
     :param code: The instruction's bytes.
     :param coprocessor: Whether transfers between the processor's and a coprocessor's registers are traced too.
     """
-    parts = tuple([part for part in transfers(code, 0, isa) if part.role is not Role.OPERAND])
+    parts = tuple([part for part in transfers(code, 0, isa) if part.role is not TransferRole.OPERAND])
     if not parts and coprocessor and len(code) == 4:
         return _coprocessor(code, isa)
     return parts
@@ -32,7 +32,7 @@ def _coprocessor(code: bytes, isa: Isa) -> Parts:
         word = int.from_bytes(code, "little")
     load = bool(word & 0x00100000)
     if word & 0x0F000010 == 0x0E000010:
-        return (Part(not load, 4, None, Role.COPROCESSOR),)  # MCR, MRC
+        return (TransferPart(not load, 4, None, TransferRole.COPROCESSOR),)  # MCR, MRC
     if word & 0x0FE00000 == 0x0C400000:
-        return (Part(not load, 4, None, Role.COPROCESSOR),) * 2  # MCRR, MRRC
+        return (TransferPart(not load, 4, None, TransferRole.COPROCESSOR),) * 2  # MCRR, MRRC
     return ()

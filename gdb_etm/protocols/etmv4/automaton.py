@@ -6,7 +6,7 @@ from typing import Dict, List, Optional, Tuple
 
 from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.futures import Future
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv4.packets import ATOMS, Address, Addresses
 from gdb_etm.protocols.etmv4.packets import Kind as PacketKind
@@ -30,7 +30,7 @@ from gdb_etm.protocols.recorder import Leg, RunTable
 # The other parts of a state: wide, quiet, told and pending.
 Mode = Tuple[bool, bool, bool, Tuple[bool, ...]]
 # A name of its own is faster to reach than an enumeration's member.
-_FUTURE, _INDIRECT = Kind.FUTURE, Kind.INDIRECT
+_FUTURE, _INDIRECT = InstructionKind.FUTURE, InstructionKind.INDIRECT
 _A32, _T32, _A64 = Isa.A32, Isa.T32, Isa.A64
 
 # Packets that are an address and nothing else.

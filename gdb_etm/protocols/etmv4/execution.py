@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional, Tuple
 
-from gdb_etm.program.blocks import Block, Stop
-from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.program.blocks import Block, BlockEnd
+from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.elements import (
     Context,
@@ -287,7 +287,7 @@ class Execution:
                 break
             block = self.automaton.blocks.some(point.address, point.isa, left)
             last = block.last
-            if block.stop is Stop.BRANCH and last is None and left == block.instructions + 1:
+            if block.stop is BlockEnd.BRANCH and last is None and left == block.instructions + 1:
                 # It ends with a branch, and the address tells its direction.
                 branch = self.automaton.blocks.instruction(block.end, block.isa)
                 if branch is not None:
@@ -295,7 +295,7 @@ class Execution:
                     return
             self._ran(block, True, position)
             left -= block.instructions
-            if block.stop is Stop.NO_CODE:
+            if block.stop is BlockEnd.NO_CODE:
                 self.gap(position, GapReason.NO_CODE, "", block.end)
                 self.set(EXPECTED)
                 return
@@ -325,7 +325,7 @@ class Execution:
         certain = always_taken(self.automaton.blocks.program.read, executed.start, at, executed.isa)
         if point.address == executed.end and not certain:
             self.recorder.order[entry] = self.recorder.table.single(Leg((executed._replace(taken=False),)))
-        elif branch.kind is Kind.DIRECT and branch.target != point.address:
+        elif branch.kind is InstructionKind.DIRECT and branch.target != point.address:
             onward = "" if certain else "0x%08x or " % executed.end
             detail = "the program goes on at %s0x%08x, the trace at 0x%08x" % (onward, branch.target, point.address)
             self.gap(position, GapReason.BAD_IMAGE, detail)
@@ -414,7 +414,7 @@ class Execution:
         if point.address < stop and reached and not crossed:
             self._ran(block, True, position)
             self.set(self.automaton.point(block.end, block.isa))
-        elif block.stop is Stop.NO_CODE and point.address < stop:
+        elif block.stop is BlockEnd.NO_CODE and point.address < stop:
             self._stopped(block, position)
         else:
             detail = "the program does not go from 0x%08x to 0x%08x" % (point.address, stop)
@@ -446,6 +446,6 @@ class Execution:
 
     def _stopped(self, block: Block, position: int) -> None:
         # Records what ran before missing code, and the gap.
-        if block.stop is Stop.NO_CODE:
+        if block.stop is BlockEnd.NO_CODE:
             self._ran(block, True, position)
         self.gap(position, *in_block(block))

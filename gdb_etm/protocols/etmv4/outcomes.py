@@ -24,7 +24,7 @@ from gdb_etm.program.conditions import (
     next_it_state,
     sets_flags,
 )
-from gdb_etm.program.isa import Isa, Kind, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, is_wide
 from gdb_etm.protocols.elements import Event, Exception_, ExceptionReturn, Gap, Range
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.results import UNRESOLVED, Flush, ResultQueue
@@ -60,9 +60,9 @@ class Conditions:
 
     def __init__(self, blocks: Blocks, config: Etmv4Config) -> None:
         self._blocks = blocks
-        self._branches = {Kind.DIRECT, Kind.INDIRECT}
-        self._branches.update((Kind.WAIT,) if config.waits else ())
-        self._branches.update((Kind.FUTURE,) if config.futures else ())
+        self._branches = {InstructionKind.DIRECT, InstructionKind.INDIRECT}
+        self._branches.update((InstructionKind.WAIT,) if config.waits else ())
+        self._branches.update((InstructionKind.FUTURE,) if config.futures else ())
         self._flags = config.condition_flags
         self._walks: Dict[Tuple[int, int, Isa, int, int], _Walk] = {}
         # ITSTATE by address, of instructions in IT blocks that were gone through from their IT on.

@@ -7,7 +7,7 @@ from typing import List, Optional, Tuple
 from gdb_etm.program.barriers import is_barrier, is_enterx, is_leavex
 from gdb_etm.program.blocks import Block, Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Stack, Step, Successor, UnknownPoint, Walk, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.ptm.config import PtmConfig
@@ -18,7 +18,7 @@ from gdb_etm.protocols.recorder import Leg
 
 # A name of its own is faster to reach than an enumeration's member.
 _ATOM, _BRANCH, _IGNORE = PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE
-_INDIRECT, _T32 = Kind.INDIRECT, Isa.T32
+_INDIRECT, _T32 = InstructionKind.INDIRECT, Isa.T32
 
 # Atoms, oldest first; True is E.
 Atoms = Tuple[bool, ...]

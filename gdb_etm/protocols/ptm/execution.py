@@ -5,7 +5,7 @@ Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1
 
 from __future__ import annotations
 
-from gdb_etm.program.blocks import Block, Stop
+from gdb_etm.program.blocks import Block, BlockEnd
 from gdb_etm.protocols.armv7.automaton import Successor, UnknownPoint
 from gdb_etm.protocols.armv7.exceptions import exception_name
 from gdb_etm.protocols.armv7.execution import Execution
@@ -64,7 +64,7 @@ class PtmExecution(Execution):
             self._contradict(point.address, reference.address, position)
             return
         block = self.automaton.blocks.until(point.address, point.isa, reference.address + 1)
-        if block.stop is Stop.NO_CODE:
+        if block.stop is BlockEnd.NO_CODE:
             self._stop_in(block, position)
         elif block.end <= reference.address:
             self._contradict(block.end, reference.address, position)
@@ -88,7 +88,7 @@ class PtmExecution(Execution):
 
     def _stop_in(self, block: Block, position: int) -> None:
         # Records what ran before missing code, and the gap.
-        if block.stop is Stop.NO_CODE:
+        if block.stop is BlockEnd.NO_CODE:
             self._ran(block, position)
         self.gap(position, *in_block(block))
         self.set(self.automaton.lost)

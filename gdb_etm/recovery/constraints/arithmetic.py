@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind, field
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, field
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.evaluate import apply
 from gdb_etm.recovery.lift.operations import MASK, Op
@@ -103,7 +103,7 @@ def total_with_carry(domain: Domain, constraint: Constraint) -> None:
     _, s, x, y, c = constraint
     mask, bits = domain.mask, domain.bits
     if mask[c] == MASK:
-        total(domain, (Kind.SUM, s, x, y, bits[c]))
+        total(domain, (ConstraintKind.SUM, s, x, y, bits[c]))
         return
     if mask[s] == mask[x] == mask[y] == MASK:
         domain.learn(c, MASK, (bits[s] - bits[x] - bits[y]) & MASK)
@@ -189,30 +189,30 @@ def shift(domain: Domain, constraint: Constraint) -> None:
         _rotate(domain, d, a, amount & 31)
     elif not amount:
         domain.merge(a, d, 0)
-        field(domain, (Kind.FIELD, d, a, 0, 0, 32))
+        field(domain, (ConstraintKind.FIELD, d, a, 0, 0, 32))
     elif op == Op.ASR:
         _shift_signed(domain, d, a, min(amount, 31) if amount < 32 else 32)
     elif amount >= 32:
         domain.learn(d, MASK, 0)
     elif op == Op.LSL:
         domain.learn(d, (1 << amount) - 1, 0)
-        field(domain, (Kind.FIELD, d, a, amount, 0, 32 - amount))
+        field(domain, (ConstraintKind.FIELD, d, a, amount, 0, 32 - amount))
     else:
         domain.learn(d, MASK & ~(MASK >> amount), 0)
-        field(domain, (Kind.FIELD, d, a, 0, amount, 32 - amount))
+        field(domain, (ConstraintKind.FIELD, d, a, 0, amount, 32 - amount))
 
 
 def _rotate(domain: Domain, d: int, a: int, amount: int) -> None:
     if not amount:
-        field(domain, (Kind.FIELD, d, a, 0, 0, 32))
+        field(domain, (ConstraintKind.FIELD, d, a, 0, 0, 32))
         return
-    field(domain, (Kind.FIELD, d, a, 0, amount, 32 - amount))
-    field(domain, (Kind.FIELD, d, a, 32 - amount, 0, amount))
+    field(domain, (ConstraintKind.FIELD, d, a, 0, amount, 32 - amount))
+    field(domain, (ConstraintKind.FIELD, d, a, 32 - amount, 0, amount))
 
 
 def _shift_signed(domain: Domain, d: int, a: int, amount: int) -> None:
     if amount < 32:
-        field(domain, (Kind.FIELD, d, a, 0, amount, 32 - amount))
+        field(domain, (ConstraintKind.FIELD, d, a, 0, amount, 32 - amount))
     amount = min(amount, 31)
     upper = MASK & ~(MASK >> (amount + 1))
     for one, window, other, part in ((a, _TOP, d, upper), (d, upper, a, _TOP)):
@@ -227,7 +227,7 @@ def shift_carry(domain: Domain, constraint: Constraint) -> None:
         return
     amount = domain.bits[b] & 0xFF
     if not amount:
-        field(domain, (Kind.FIELD, d, c, 0, 0, 1))
+        field(domain, (ConstraintKind.FIELD, d, c, 0, 0, 1))
         return
     if op == Op.ROR:
         place = (amount - 1) & 31
@@ -238,7 +238,7 @@ def shift_carry(domain: Domain, constraint: Constraint) -> None:
         place = 32 - amount
     else:
         place = min(amount, 32) - 1
-    field(domain, (Kind.FIELD, d, a, 0, place, 1))
+    field(domain, (ConstraintKind.FIELD, d, a, 0, place, 1))
 
 
 def multiply(domain: Domain, constraint: Constraint) -> None:

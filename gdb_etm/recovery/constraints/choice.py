@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind, equal
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, equal
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
 
@@ -14,10 +14,10 @@ def select(domain: Domain, constraint: Constraint) -> None:
     _, d, a, b, c = constraint
     mask, bits = domain.mask, domain.bits
     if mask[a] == MASK:
-        equal(domain, (Kind.EQUAL, b if bits[a] else c, d))
+        equal(domain, (ConstraintKind.EQUAL, b if bits[a] else c, d))
         return
     if b == c:
-        equal(domain, (Kind.EQUAL, b, d))
+        equal(domain, (ConstraintKind.EQUAL, b, d))
         return
     known = mask[b] & mask[c] & ~(bits[b] ^ bits[c])
     if known & ~mask[d]:
@@ -33,7 +33,7 @@ def select(domain: Domain, constraint: Constraint) -> None:
 def choose(domain: Domain, constraint: Constraint) -> None:
     """Refine SELECT where the condition compares: each of the two is meant only where the comparison allows it."""
     _, d, a, b, c, x, y, bias, sense = constraint
-    select(domain, (Kind.SELECT, d, a, b, c))
+    select(domain, (ConstraintKind.SELECT, d, a, b, c))
     if domain.mask[a] == MASK or domain.mask[d] == MASK:
         return
     first = implied(domain, b, x, y, bias, sense == 1)
@@ -104,7 +104,7 @@ def left(domain: Domain, constraint: Constraint) -> None:
         covered |= part
         known &= ~part | moved(domain.mask[data], distance) & ~(moved(domain.bits[data], distance) ^ value)
     if missed and wanted == MASK and not shift:
-        equal(domain, (Kind.EQUAL, a, d))
+        equal(domain, (ConstraintKind.EQUAL, a, d))
         return
     if known & ~domain.mask[d]:
         domain.learn(d, known, value & known)

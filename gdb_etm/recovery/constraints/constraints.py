@@ -17,7 +17,7 @@ Handler = Callable[[Domain, Constraint], None]
 _TOP = 0x80000000
 
 
-class Kind(IntEnum):
+class ConstraintKind(IntEnum):
     """What a constraint says of its variables."""
 
     # (variable, text): known from outside; text is an index of :data:`FACTS`
@@ -81,50 +81,50 @@ class Kind(IntEnum):
     # (d, a, k): d = a modulo k, unsigned
     REMAINDER = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
-    # shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and so
-    # on, the newest store first; ``one`` tells whether it is but one store
+    # shifted left by q; or, where one of some stores between hit, the bits m1 of d are those of b1, shifted by q1, and
+    # so on, the newest store first; ``one`` tells whether it is but one store
     LEFT = 31
 
 
 # Where a constraint's variables stand, by its kind; of COMPUTE and LEFT see :func:`variables`.
 VARIABLES: Dict[int, slice] = {
-    Kind.FACT: slice(1, 2),
-    Kind.EQUAL: slice(1, 3),
-    Kind.SUM: slice(1, 4),
-    Kind.SUM_CARRY: slice(1, 5),
-    Kind.AND: slice(1, 4),
-    Kind.OR: slice(1, 4),
-    Kind.XOR: slice(1, 4),
-    Kind.FIELD: slice(1, 3),
-    Kind.BITS: slice(1, 4),
-    Kind.SIGN: slice(1, 3),
-    Kind.ZERO: slice(1, 3),
-    Kind.SELECT: slice(1, 5),
-    Kind.COMPARE: slice(1, 4),
-    Kind.CARRY: slice(1, 5),
-    Kind.OVERFLOW: slice(1, 5),
-    Kind.SHIFT: slice(1, 4),
-    Kind.SHIFT_CARRY: slice(1, 5),
-    Kind.MULTIPLY: slice(1, 4),
-    Kind.DIVIDE: slice(1, 4),
-    Kind.ACCESS: slice(1, 3),
-    Kind.KEPT: slice(1, 3),
-    Kind.REVERSE: slice(1, 3),
-    Kind.GUESS: slice(1, 3),
-    Kind.LINK: slice(1, 3),
-    Kind.OWNED: slice(1, 3),
-    Kind.ALIGNED: slice(1, 2),
-    Kind.CHOOSE: slice(1, 7),
-    Kind.REMAINDER: slice(1, 3),
-    Kind.LIMIT: slice(1, 4),
+    ConstraintKind.FACT: slice(1, 2),
+    ConstraintKind.EQUAL: slice(1, 3),
+    ConstraintKind.SUM: slice(1, 4),
+    ConstraintKind.SUM_CARRY: slice(1, 5),
+    ConstraintKind.AND: slice(1, 4),
+    ConstraintKind.OR: slice(1, 4),
+    ConstraintKind.XOR: slice(1, 4),
+    ConstraintKind.FIELD: slice(1, 3),
+    ConstraintKind.BITS: slice(1, 4),
+    ConstraintKind.SIGN: slice(1, 3),
+    ConstraintKind.ZERO: slice(1, 3),
+    ConstraintKind.SELECT: slice(1, 5),
+    ConstraintKind.COMPARE: slice(1, 4),
+    ConstraintKind.CARRY: slice(1, 5),
+    ConstraintKind.OVERFLOW: slice(1, 5),
+    ConstraintKind.SHIFT: slice(1, 4),
+    ConstraintKind.SHIFT_CARRY: slice(1, 5),
+    ConstraintKind.MULTIPLY: slice(1, 4),
+    ConstraintKind.DIVIDE: slice(1, 4),
+    ConstraintKind.ACCESS: slice(1, 3),
+    ConstraintKind.KEPT: slice(1, 3),
+    ConstraintKind.REVERSE: slice(1, 3),
+    ConstraintKind.GUESS: slice(1, 3),
+    ConstraintKind.LINK: slice(1, 3),
+    ConstraintKind.OWNED: slice(1, 3),
+    ConstraintKind.ALIGNED: slice(1, 2),
+    ConstraintKind.CHOOSE: slice(1, 7),
+    ConstraintKind.REMAINDER: slice(1, 3),
+    ConstraintKind.LIMIT: slice(1, 4),
 }
 
 
 def variables(constraint: Constraint) -> Tuple[int, ...]:
     """List the variables of a constraint, the one that it computes first."""
-    if constraint[0] == Kind.COMPUTE:
+    if constraint[0] == ConstraintKind.COMPUTE:
         return (constraint[1],) + constraint[3:]
-    if constraint[0] == Kind.LEFT:
+    if constraint[0] == ConstraintKind.LEFT:
         return constraint[2 : 4 + constraint[1]]
     return constraint[VARIABLES[constraint[0]]]
 
@@ -234,7 +234,7 @@ def field(domain: Domain, constraint: Constraint) -> None:
     _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:
-        equal(domain, (Kind.EQUAL, a, d))
+        equal(domain, (ConstraintKind.EQUAL, a, d))
         return
     window = ((1 << n) - 1) << q
     known = mask[a] & window

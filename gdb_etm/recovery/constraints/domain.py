@@ -34,7 +34,7 @@ class Contradiction(Exception):
         self.cause = cause
 
 
-class Log:
+class GrowthLog:
     """Why what is known is known: an entry for each growth, in the order in which it happened."""
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class Domain:
         self.watchers: List[Optional[List[int]]] = []
         self.queue: Deque[int] = deque()
         self.queued = bytearray()
-        self.log = Log()
+        self.log = GrowthLog()
         self.cause = NONE
         self.narrowings: Dict[int, int] = {}
         self._constants: Dict[int, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import Collection, Dict, List, NamedTuple, Sequence, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind, variables
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind, variables
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.constraints.remainders import Remainders
 from gdb_etm.recovery.lift.operations import MASK
@@ -18,7 +18,7 @@ START, UNMODELLED, INPUT, DEAD, OPEN = -1, -2, -3, -4, -5
 ABOVE_BIT = MASK & ~1
 
 
-class Fact:
+class Premise:
     """Why something is known that no instruction computes; the text of a step of a proof."""
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
@@ -53,7 +53,7 @@ class Withheld(NamedTuple):
     variable: int
     known: int
     bits: int
-    # One of :class:`Fact`.
+    # One of :class:`Premise`.
     why: int
     # The instruction's.
     number: int
@@ -106,9 +106,9 @@ class ConstraintGraph:
     def relate(self, constraint: Constraint) -> int:
         """Add a constraint and give its number."""
         number = len(self.constraints)
-        if self.void and self.number in self.void and constraint[0] != Kind.ACCESS:
+        if self.void and self.number in self.void and constraint[0] != ConstraintKind.ACCESS:
             one = variables(constraint)[0]
-            constraint = (Kind.EQUAL, one, one)
+            constraint = (ConstraintKind.EQUAL, one, one)
         self.constraints.append(constraint)
         self.numbers.append(self.number)
         domain = self.domain
@@ -138,7 +138,7 @@ class ConstraintGraph:
     def learn(self, variable: int, known: int, bits: int, why: int, pair: Tuple[int, ...] = ()) -> None:
         """Take bits of a variable as a fact.
 
-        :param why: One of :class:`Fact`.
+        :param why: One of :class:`Premise`.
         :param pair: Of a guess, the accesses that it links.
         """
         if self.doubted and (why, self.number, variable) in self.doubted:
@@ -155,7 +155,7 @@ class ConstraintGraph:
         domain = self.domain
         if known & (~domain.mask[variable] | (domain.bits[variable] ^ bits)):
             domain.cause = len(self.constraints)
-            self.constraints.append((Kind.FACT, variable, why) + pair)
+            self.constraints.append((ConstraintKind.FACT, variable, why) + pair)
             self.numbers.append(self.number)
             domain.queued.append(0)
             domain.learn(variable, known, bits)
@@ -173,7 +173,7 @@ class ConstraintGraph:
                 return self.constant((domain.bits[base] + distance) & MASK)
             found = self._derived[base, distance] = self.new(len(self.constraints))
             self._base[found] = (base, distance)
-            domain.cause = self.relate((Kind.SUM, found, base, self.constant(distance), 0))
+            domain.cause = self.relate((ConstraintKind.SUM, found, base, self.constant(distance), 0))
             if self.number not in self.void:
                 domain.merge(base, found, distance)
         return found
@@ -195,12 +195,12 @@ class ConstraintGraph:
             return one
         mask, bits = self.domain.mask, self.domain.bits
         if mask[one] & mask[other] & ABOVE_BIT == ABOVE_BIT and not (bits[one] | bits[other]) & ABOVE_BIT:
-            return self.make_bit(Kind.SELECT, condition, one, other)
+            return self.make_bit(ConstraintKind.SELECT, condition, one, other)
         for sense, bit in ((1, condition), (0, self._inverse.get(condition))):
             compared = self._compares.get(bit) if bit is not None else None
             if compared is not None:
-                return self.make(Kind.CHOOSE, condition, one, other, *compared, sense)
-        return self.make(Kind.SELECT, condition, one, other)
+                return self.make(ConstraintKind.CHOOSE, condition, one, other, *compared, sense)
+        return self.make(ConstraintKind.SELECT, condition, one, other)
 
     def invert(self, bit: int) -> int:
         """Make the opposite of a bit."""
@@ -208,7 +208,7 @@ class ConstraintGraph:
         if found is None:
             if self.fixed[bit]:
                 return self.constant(self.domain.bits[bit] ^ 1)
-            found = self._inverse[bit] = self.make_bit(Kind.XOR, bit, self.one)
+            found = self._inverse[bit] = self.make_bit(ConstraintKind.XOR, bit, self.one)
             self._inverse[found] = bit
         return found
 
@@ -220,7 +220,7 @@ class ConstraintGraph:
             return self.constant(0)
         if other == self.one and self.is_bit(one):
             return self.invert(one)
-        return self.logic(Kind.XOR, (one, other))
+        return self.logic(ConstraintKind.XOR, (one, other))
 
     def is_bit(self, variable: int) -> bool:
         """Tell whether a variable has one bit."""
@@ -233,11 +233,11 @@ class ConstraintGraph:
         if inputs[0] == inputs[1]:
             return inputs[0]
         made = self.make(kind, inputs[0], inputs[1])
-        if kind == Kind.AND and self.fixed[inputs[1]]:
+        if kind == ConstraintKind.AND and self.fixed[inputs[1]]:
             self.products.mask(made, inputs[0], self.domain.bits[inputs[1]])
         return made
 
     def compare(self, bit: int, one: int, other: int, bias: int) -> None:
         """Take it that a bit tells whether ``one >= other``, as in COMPARE."""
-        self.relate((Kind.COMPARE, bit, one, other, bias))
+        self.relate((ConstraintKind.COMPARE, bit, one, other, bias))
         self._compares.setdefault(bit, (one, other, bias))

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.conditions import ALWAYS
-from gdb_etm.program.isa import Isa, Kind
-from gdb_etm.program.transfers import Role
+from gdb_etm.program.isa import InstructionKind, Isa
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn, Transfer
 from gdb_etm.protocols.profile import LOCKUP_ADDRESSES, is_m_profile, nothing_ran
-from gdb_etm.recovery.constraints.graph import DEAD, INPUT, START, Fact
-from gdb_etm.recovery.execution.exceptions import Exceptions, is_asynchronous, is_request
+from gdb_etm.recovery.constraints.graph import DEAD, INPUT, START, Premise
+from gdb_etm.recovery.execution.exceptions import TraceExceptions, is_asynchronous, is_request
 from gdb_etm.recovery.execution.stacking import Failures, Stacking
-from gdb_etm.recovery.functions.calls import Calls
-from gdb_etm.recovery.functions.escape import Owned
+from gdb_etm.recovery.functions.calls import CallMatcher
+from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.functions.functions import Functions
 from gdb_etm.recovery.lift.operations import CONTROL, FP_DEFAULT, FP_MODE, FPCA, HANDLER, LR, PSP, SP
 from gdb_etm.recovery.lift.template import FLAGS, Template, Templates
 from gdb_etm.recovery.ssa.exception_frames import Waiting, Word
 from gdb_etm.recovery.ssa.features import Features
-from gdb_etm.recovery.ssa.runs import LOCKUP, Aside, Chained, Handling, Part, Run, live_flags, parts, waiting_handlers
+from gdb_etm.recovery.ssa.runs import (
+    LOCKUP,
+    Aside,
+    Chained,
+    Handling,
+    InstructionRun,
+    Part,
+    live_flags,
+    parts,
+    waiting_handlers,
+)
 from gdb_etm.recovery.ssa.segments import within
 from gdb_etm.recovery.ssa.stack_limits import Limits
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
-from gdb_etm.recovery.threads.context_switch import Switches
-from gdb_etm.recovery.threads.saved_contexts import Saved
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
+from gdb_etm.recovery.threads.context_switch import ContextSwitches
+from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
 from gdb_etm.recovery.threads.threads import Later, Threads
 
@@ -72,7 +82,7 @@ class SsaBuilder:
 
     def __init__(
         self,
-        history: History,
+        history: ExecutionHistory,
         ssa: TraceSsa,
         first: int,
         last: int,
@@ -83,21 +93,22 @@ class SsaBuilder:
         later: Optional[Later] = None,
     ) -> None:
         self.ssa = ssa
-        self.first = first
-        self.last = last
+        self.first, self.last = first, last
         self._m_profile = is_m_profile(history.source.core)
         self._templates = Templates(history.program, ssa.constant, self._m_profile)
         self._runs = parts(within(history, first, last), self._templates)
         # The instructions.
-        self.executed = [template for run in self._runs if isinstance(run, Run) for template in run.templates]
+        self.executed = [
+            template for run in self._runs if isinstance(run, InstructionRun) for template in run.templates
+        ]
         if any(FP_MODE in template.writes for template in self.executed):
             features = features._replace(fpu=True)
         self._features = features
         self._outcomes = {told.number: told.passed for _, told in history.conditions()}
         # The variable of each slot; those of one instruction come after the others.
         self.current: List[int] = []
-        self.calls = Calls(ssa)
-        self._exceptions = Exceptions(ssa, self.calls, features)
+        self.calls = CallMatcher(ssa)
+        self._exceptions = TraceExceptions(ssa, self.calls, features)
         self._program = history.program
         self._later = later
         self._threads = self._new_threads()
@@ -126,8 +137,7 @@ class SsaBuilder:
         self._last = self.executed[-1] if self.executed else None
         self._traced = history if history.tells_transfers else None
         frames = ssa.rules.frames
-        like = self._templates.like
-        self._functions = None if frames is None else Functions(ssa, self.calls, frames, like)
+        self._functions = None if frames is None else Functions(ssa, self.calls, frames, self._templates.like)
         # Whether SP or a frame pointer has changed since call frame information was looked at.
         self._moved = True
 
@@ -144,11 +154,11 @@ class SsaBuilder:
         if not self._m_profile:
             return
         for slot in (13, 20, 21):
-            ssa.learn(self.current[slot], 3, 0, Fact.MODE)
+            ssa.learn(self.current[slot], 3, 0, Premise.MODE)
         if not self._features.psp:
-            ssa.learn(self.current[CONTROL], 2, 0, Fact.MODE)
+            ssa.learn(self.current[CONTROL], 2, 0, Premise.MODE)
         if not self._features.fpu:
-            ssa.learn(self.current[FPCA], 1, 0, Fact.MODE)
+            ssa.learn(self.current[FPCA], 1, 0, Premise.MODE)
 
     def end_elsewhere(self) -> None:
         """Take it that memory at the end is not that after the last instruction."""
@@ -161,7 +171,7 @@ class SsaBuilder:
         self._match(runs)
         at = 0
         for index, item in enumerate(runs):
-            if isinstance(item, Run):
+            if isinstance(item, InstructionRun):
                 yield item.number
                 number = item.number
                 for template, taken in zip(item.templates, item.taken):
@@ -172,7 +182,7 @@ class SsaBuilder:
                 self._event(item, index)
 
     def _new_threads(self) -> Threads:
-        switches = Switches(self.ssa.domain.bits.__getitem__, self._read_constant)
+        switches = ContextSwitches(self.ssa.domain.bits.__getitem__, self._read_constant)
         return Threads(self._program, switches, self._later)
 
     def _match(self, runs: Sequence[Part]) -> None:
@@ -190,10 +200,10 @@ class SsaBuilder:
         # From an instruction on.
         begun = not number
         for index, item in enumerate(self._runs):
-            begun = begun or isinstance(item, Run) and item.number >= number
+            begun = begun or isinstance(item, InstructionRun) and item.number >= number
             if not begun:
                 continue
-            if isinstance(item, Run):
+            if isinstance(item, InstructionRun):
                 threads.execute(item.templates, item.taken[-1] is not False)
             elif isinstance(item, Exception_):
                 threads.enter(index, item.return_address, is_request(item))
@@ -217,7 +227,7 @@ class SsaBuilder:
     def _read_constant(self, address: int) -> Optional[int]:
         return self.ssa.read_constant(address, 4)
 
-    def wait(self, word: Word) -> Saved:
+    def wait(self, word: Word) -> SavedContexts:
         """Take it that threads wait at the end with the frames that memory holds then."""
         waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
         for left, _ in self._waiting:
@@ -233,7 +243,9 @@ class SsaBuilder:
         for address, left in self._threads.relied():
             self.scheduler.rely(address, self._exceptions.left(left)[0])
         matches = [self._exceptions.match(left, slots) for left, slots in self._threads.places.items()]
-        return Saved(self.ssa, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions)
+        return SavedContexts(
+            self.ssa, [wait for wait in waits if wait is not None], matches, word, self.calls.assumptions
+        )
 
     @property
     def by_block(self) -> Set[int]:
@@ -242,7 +254,7 @@ class SsaBuilder:
         return {self._exceptions.left(left)[0] for left in self._threads.by_block}
 
     @property
-    def owned(self) -> Optional[Owned]:
+    def owned(self) -> Optional[PrivateAccesses]:
         """Accesses to frames that nobody else can reach."""
         return None if self._functions is None else self._functions.owned
 
@@ -324,9 +336,9 @@ class SsaBuilder:
         if template.rounds is not None:
             self.calls.align(current[template.rounds])
         if template.taken is not None and taken is not None:
-            ssa.learn(current[template.taken], 1, int(taken), Fact.TAKEN if taken else Fact.NOT_TAKEN)
+            ssa.learn(current[template.taken], 1, int(taken), Premise.TAKEN if taken else Premise.NOT_TAKEN)
         for slot in template.aligned:
-            ssa.learn(current[slot] if slot >= 0 else ~slot, 3, 0, Fact.ALIGNED)
+            ssa.learn(current[slot] if slot >= 0 else ~slot, 3, 0, Premise.ALIGNED)
         if PSP in template.writes:
             self._exceptions.switch()
         if template.stack is not None and self._limits is not None:
@@ -338,11 +350,13 @@ class SsaBuilder:
         code = template.condition
         bit = ssa.condition(code & ~1, [current[slot] for slot in FLAGS])
         passes = 1 - (code & 1)
-        told = taken if template.kind in (Kind.DIRECT, Kind.INDIRECT) else self._outcomes.get(number)
+        told = (
+            taken if template.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT) else self._outcomes.get(number)
+        )
         if taken is False:
             told = False
         if told is not None:
-            ssa.learn(bit, 1, passes if told else 1 - passes, Fact.OUTCOME)
+            ssa.learn(bit, 1, passes if told else 1 - passes, Premise.OUTCOME)
         if ssa.domain.mask[bit] & 1:
             if ssa.domain.bits[bit] != passes:
                 return False
@@ -372,7 +386,7 @@ class SsaBuilder:
     def _take(self, transfers: Sequence[Transfer], first: int) -> None:
         # Traced loads and stores are those of the instruction, if there are as many and of the same sizes.
         made = self.ssa.accesses[first:]
-        told = [one for one in transfers if one.certain and one.role is Role.DATA]
+        told = [one for one in transfers if one.certain and one.role is TransferRole.DATA]
         if len(told) != len(made):
             return
         if any(one.store is not access.store or one.size != access.size for one, access in zip(told, made)):
@@ -380,13 +394,13 @@ class SsaBuilder:
         for one, access in zip(told, made):
             self._measured(access, one)
 
-    def _measured(self, access: Access, transfer: Transfer) -> None:
+    def _measured(self, access: MemoryAccess, transfer: Transfer) -> None:
         ssa = self.ssa
         if transfer.address is not None:
-            ssa.learn(access.address, 0xFFFFFFFF, transfer.address & 0xFFFFFFFF, Fact.DATA)
+            ssa.learn(access.address, 0xFFFFFFFF, transfer.address & 0xFFFFFFFF, Premise.DATA)
         if transfer.value is not None:
             bits = (1 << 8 * access.size) - 1
-            ssa.learn(access.data, bits, transfer.value & bits, Fact.DATA)
+            ssa.learn(access.data, bits, transfer.value & bits, Premise.DATA)
 
     def _take_frame(self, event: Union[Exception_, ExceptionReturn], first: int) -> None:
         # What an exception pushed or popped, as far as it is traced with addresses.
@@ -411,11 +425,11 @@ class SsaBuilder:
             return
         if branch.target is not None:
             bits = address | int(isa is Isa.T32) if branch.interworks else address & ~branch.ignored
-            self.ssa.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Fact.TARGET)
+            self.ssa.learn(branch.target, 0xFFFFFFFF & ~branch.ignored, bits, Premise.TARGET)
         if branch.thumb is not None:
-            self.ssa.learn(branch.thumb, 1, 1, Fact.MODE)
+            self.ssa.learn(branch.thumb, 1, 1, Premise.MODE)
         if branch.arrives is not None and branch.arrives.address == address:
-            self.ssa.learn(branch.arrives.thumb, 1, 1, Fact.MODE)
+            self.ssa.learn(branch.arrives.thumb, 1, 1, Premise.MODE)
         self._arrive(branch, address)
 
     def _arrive(self, branch: _Branch, address: int) -> None:
@@ -437,7 +451,7 @@ class SsaBuilder:
         if branch is None:
             return None if self._has_run else ssa.new(INPUT, _BIT)
         if branch.target is not None and address is not None and not nothing_ran(address):
-            ssa.learn(branch.target, _BIT & ~branch.ignored, address, Fact.TARGET)
+            ssa.learn(branch.target, _BIT & ~branch.ignored, address, Premise.TARGET)
             self._arrive(branch, address)
         if branch.thumb is not None or not branch.interworks:
             return branch.thumb
@@ -503,7 +517,7 @@ class SsaBuilder:
     def _first(self, index: int) -> Optional[int]:
         # The address that execution goes on at with a part, if that is known.
         part = self._runs[index] if index < len(self._runs) else None
-        if isinstance(part, Run):
+        if isinstance(part, InstructionRun):
             return part.templates[0].address
         return part.return_address if isinstance(part, Exception_) else None
 

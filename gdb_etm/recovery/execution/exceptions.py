@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from gdb_etm.protocols.elements import Exception_
-from gdb_etm.recovery.constraints.constraints import Kind
-from gdb_etm.recovery.constraints.graph import INPUT, OPEN, UNMODELLED, Fact
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
+from gdb_etm.recovery.constraints.graph import INPUT, OPEN, UNMODELLED, Premise
 from gdb_etm.recovery.execution.stacking import Stacking
 from gdb_etm.recovery.functions.calls import ALIGNED
 from gdb_etm.recovery.functions.calls import HANDLER as OF_HANDLER
-from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, Call, Calls, Entry
+from gdb_etm.recovery.functions.calls import NO_FRAME, THREAD, WAITING, Assumption, CallMatcher, EntryKey, OpenCall
 from gdb_etm.recovery.lift.operations import (
     CONTROL,
     FAULTMASK,
@@ -39,7 +39,7 @@ from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.ssa.exception_frames import Waiting
 from gdb_etm.recovery.ssa.features import Features
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.saved_contexts import Match, Wait
+from gdb_etm.recovery.threads.saved_contexts import ThreadMatch, Wait
 
 _BIT = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
@@ -91,14 +91,14 @@ class _Entry(NamedTuple):
     # Whether what it pushes is popped again as it was.
     keeps_all: bool
     kept: Tuple[int, ...]
-    stack: List[Call]
+    stack: List[OpenCall]
     frame: int
     activation: int
     function: int
-    entries: List[Entry]
+    entries: List[EntryKey]
 
 
-def _rest(entry: _Entry) -> Tuple[int, int, List[Call], int]:
+def _rest(entry: _Entry) -> Tuple[int, int, List[OpenCall], int]:
     # SP is the first of the slots that are kept.
     return entry.number, entry.activation, entry.stack, entry.kept[0]
 
@@ -116,7 +116,7 @@ class _Pushed(NamedTuple):
     process: int
 
 
-class Exceptions:
+class TraceExceptions:
     """Exceptions of one line.
 
     :param ssa: The line that is being made.
@@ -124,7 +124,7 @@ class Exceptions:
     :param features: What is known of the core.
     """
 
-    def __init__(self, ssa: TraceSsa, calls: Calls, features: Features) -> None:
+    def __init__(self, ssa: TraceSsa, calls: CallMatcher, features: Features) -> None:
         self._ssa = ssa
         self._calls = calls
         self._features = features
@@ -140,7 +140,7 @@ class Exceptions:
         """Note that PSP was written: a handler that does so may return to another thread."""
         self._open = [None for _ in self._open]
 
-    def interrupted(self) -> List[Tuple[int, int, List[Call], int]]:
+    def interrupted(self) -> List[Tuple[int, int, List[OpenCall], int]]:
         """List what goes on when the active exceptions return: of each last instruction, activation, calls, and SP."""
         return [_rest(entry) for entry in self._open if entry is not None]
 
@@ -230,10 +230,10 @@ class Exceptions:
             ssa.put(slot, current[slot])
         return resumption
 
-    def match(self, left: int, slots: Tuple[int, ...]) -> Match:
+    def match(self, left: int, slots: Tuple[int, ...]) -> ThreadMatch:
         """Tell of a thread that went on where memory has frames that fit it."""
         pushed = self._left[left]
-        return Match(pushed.entry.number, pushed.entry.kept[0], slots)
+        return ThreadMatch(pushed.entry.number, pushed.entry.kept[0], slots)
 
     def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
         """Assume that a thread waits at the end with a frame that is in memory then.
@@ -252,7 +252,7 @@ class Exceptions:
             self._believe(variable, self._ssa.constant(value), pushed.entry.number, WAITING)
         return Wait(pushed.entry.number, pushed.frame, frame.address)
 
-    def left(self, index: int) -> Tuple[int, int, List[Call], int]:
+    def left(self, index: int) -> Tuple[int, int, List[OpenCall], int]:
         """Tell of a thread that was left, as :meth:`interrupted` does.
 
         :param index: Of the exception that left it.
@@ -291,20 +291,20 @@ class Exceptions:
                 current[LR] = self._exc_return(*[self._bit(value, slot) for slot in (_FTYPE, _MODE, _STACK)])
             else:
                 current[LR] = ssa.new(INPUT)
-                ssa.relate((Kind.FIELD, current[LR], value, _STACK, _STACK, _FTYPE - _STACK + 1))
+                ssa.relate((ConstraintKind.FIELD, current[LR], value, _STACK, _STACK, _FTYPE - _STACK + 1))
         for slot in range(64):
             ssa.put(slot, current[slot])
 
     def _returns_with(self, value: int) -> None:
         # What every EXC_RETURN has in common.
         ssa = self._ssa
-        ssa.learn(value, 0xFFFFFF80, 0xFFFFFF80, Fact.MODE)
+        ssa.learn(value, 0xFFFFFF80, 0xFFFFFF80, Premise.MODE)
         if not self._psp:
-            ssa.learn(value, 1 << _STACK, 0, Fact.MODE)
+            ssa.learn(value, 1 << _STACK, 0, Premise.MODE)
         security = self._security_bits()
         if security is not None:
             for slot in (0, 5, 6):
-                ssa.relate((Kind.FIELD, value, security, slot, slot, 1))
+                ssa.relate((ConstraintKind.FIELD, value, security, slot, slot, 1))
 
     def _security_bits(self) -> Optional[int]:
         # One variable for the bits that are the same all the time, if the security state is.
@@ -313,7 +313,7 @@ class Exceptions:
         if self._security is None:
             self._security = self._ssa.new(INPUT)
             if self._features.security is not None:
-                self._ssa.learn(self._security, _OF_STATE, self._features.security, Fact.MODE)
+                self._ssa.learn(self._security, _OF_STATE, self._features.security, Premise.MODE)
         return self._security
 
     def _forget(self, current: List[int], slots: Tuple[int, ...]) -> None:
@@ -347,7 +347,7 @@ class Exceptions:
         basic = ssa.invert(current[FPCA]) if self._fpu else ssa.one
         lowered = ssa.select(basic, ssa.offset(before, -_BASIC), ssa.offset(before, -_EXTENDED))
         frame = self._op(Op.BITS, zero, lowered, detail=(2, 0, 1))
-        ssa.learn(frame, 7, 0, Fact.MODE)
+        ssa.learn(frame, 7, 0, Premise.MODE)
         xpsr = self._status(current, before, stacking.thumb)
         address = event.return_address
         returns = ssa.new(INPUT) if address is None else ssa.constant(address)
@@ -376,12 +376,12 @@ class Exceptions:
         ssa = self._ssa
         xpsr = ssa.new(INPUT)
         if thumb is None:
-            ssa.learn(xpsr, 1 << 24, 1 << 24, Fact.MODE)
+            ssa.learn(xpsr, 1 << 24, 1 << 24, Premise.MODE)
         else:
-            ssa.relate((Kind.FIELD, xpsr, thumb, 24, 0, 1))
+            ssa.relate((ConstraintKind.FIELD, xpsr, thumb, 24, 0, 1))
         for slot, flag in _FLAGS:
-            ssa.relate((Kind.FIELD, xpsr, current[flag], slot, 0, 1))
-        ssa.relate((Kind.FIELD, xpsr, before, 9, 2, 1))
+            ssa.relate((ConstraintKind.FIELD, xpsr, current[flag], slot, 0, 1))
+        ssa.relate((ConstraintKind.FIELD, xpsr, before, 9, 2, 1))
         return xpsr
 
     def _push_floats(self, frame: int, basic: int) -> None:
@@ -397,12 +397,12 @@ class Exceptions:
         ssa = self._ssa
         security = self._security_bits()
         value = ssa.new(INPUT)
-        ssa.learn(value, _FIXED, _FIXED & ~2, Fact.MODE)
+        ssa.learn(value, _FIXED, _FIXED & ~2, Premise.MODE)
         for slot, bit in ((_FTYPE, basic), (_MODE, thread), (_STACK, process)):
-            ssa.relate((Kind.FIELD, value, bit, slot, 0, 1))
+            ssa.relate((ConstraintKind.FIELD, value, bit, slot, 0, 1))
         if security is not None:
             for slot in (0, 5, 6):
-                ssa.relate((Kind.FIELD, value, security, slot, slot, 1))
+                ssa.relate((ConstraintKind.FIELD, value, security, slot, slot, 1))
         return value
 
     def _pop(self, target: Optional[int], current: List[int], is_thread: bool, is_other: bool) -> Resumption:

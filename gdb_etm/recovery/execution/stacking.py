@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Optional
 
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 
 # The Configurable Fault Status Register as a register of a state.
 CFSR = "cfsr"
@@ -34,7 +34,7 @@ class Failures(NamedTuple):
     limit: bool
 
 
-def failures(state: Optional[State]) -> Failures:
+def failures(state: Optional[CoreState]) -> Failures:
     """Tell what the state at the end says; without CFSR all frames are taken to have been stored."""
     flags = 0 if state is None else state.registers.get(CFSR, 0)
     return Failures(bool(flags & (_MSTKERR | _STKERR | _STKOF)), bool(flags & _STKOF))

@@ -6,7 +6,7 @@ from typing import Callable, List, Optional, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Kind, is_wide
+from gdb_etm.program.isa import InstructionKind, is_wide
 from gdb_etm.recovery.lift.operations import LR, SP
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
@@ -18,7 +18,7 @@ LONG = 1 << 13
 _ENTRIES = 256
 
 
-class Branches:
+class FunctionCode:
     """Follows a function's code.
 
     :param information: Call frame information of the program.
@@ -38,9 +38,9 @@ class Branches:
         conditional = template.condition != ALWAYS
         if template.asks:
             return self._answered(behind)
-        if template.call or template.kind not in (Kind.INDIRECT, Kind.DIRECT):
+        if template.call or template.kind not in (InstructionKind.INDIRECT, InstructionKind.DIRECT):
             return [behind]
-        if template.kind is Kind.DIRECT:
+        if template.kind is InstructionKind.DIRECT:
             conditional = conditional or template.taken is not None
             return [template.goes_to, behind] if conditional else [template.goes_to]
         if template.target == LR or SP in template.writes:

@@ -43,7 +43,7 @@ class Assumption(NamedTuple):
     distance: int = 0
 
 
-class Call(NamedTuple):
+class OpenCall(NamedTuple):
     """A call that has not returned."""
 
     returns_to: int
@@ -55,7 +55,7 @@ class Call(NamedTuple):
     activation: int
 
 
-class Entry(NamedTuple):
+class EntryKey(NamedTuple):
     """Something of a function that is known by what a register held at its entry."""
 
     variable: int
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
     number: int
 
 
-class Calls:
+class CallMatcher:
     """Matches calls with returns.
 
     :param ssa: The line that is being made.
@@ -89,14 +89,14 @@ class Calls:
         # Whether a function goes on of which nothing was seen before.
         self.entered = True
         # Calls that have not returned.
-        self.stack: List[Call] = []
+        self.stack: List[OpenCall] = []
         # For activations how many accesses there were when their thread went on, and of what assumption that is: the
         # instructions before it was left and before it went on.
         self.ties: Dict[int, List[Tuple[int, Tuple[int, int]]]] = {}
         # What is known by the entry of the function that runs, if its beginning was not seen.
-        self.entries: List[Entry] = []
+        self.entries: List[EntryKey] = []
         # Where the function begins that was left last of which the beginning was not seen, and its entries.
-        self.left: Tuple[int, List[Entry]] = (0, [])
+        self.left: Tuple[int, List[EntryKey]] = (0, [])
         self.assumptions: List[Assumption] = []
 
     @property
@@ -110,7 +110,7 @@ class Calls:
 
     def call(self, number: int, returns_to: int, current: Sequence[int]) -> None:
         """Note a call."""
-        self.stack.append(Call(returns_to, number, self.values(current), self.frame, self.activation))
+        self.stack.append(OpenCall(returns_to, number, self.values(current), self.frame, self.activation))
         self.frame = current[SP]
         self.enter()
 
@@ -158,7 +158,7 @@ class Calls:
         if origin.base >= 0:
             number = ssa.number if since is None else since
             known = (self.function, self.activation, number)
-            self.entries.append(Entry(variable, origin.base, origin.distance, *known))
+            self.entries.append(EntryKey(variable, origin.base, origin.distance, *known))
             return
         base, distance = ssa.constant(origin.distance), 0
         if origin.base == OF_FRAME:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.program.conditions import ALWAYS
-from gdb_etm.recovery.functions.branches import LONG, Branches
+from gdb_etm.recovery.functions.branches import LONG, FunctionCode
 from gdb_etm.recovery.functions.escape import Escape
 from gdb_etm.recovery.functions.origins import CONSTANT, FIRST_OTHER, FRAME, Origin
 from gdb_etm.recovery.lift.evaluate import IMPURE, apply
@@ -62,7 +62,7 @@ class EntryValues:
     def __init__(
         self,
         information: FrameInformation,
-        branches: Branches,
+        branches: FunctionCode,
         private: Escape,
         template: Callable[[int, Template], Optional[Template]],
         value: Callable[[int], int],

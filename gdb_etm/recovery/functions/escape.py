@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.functions.branches import LONG, Branches
-from gdb_etm.recovery.functions.calls import NO_FRAME, PRIVATE, Assumption, Calls
+from gdb_etm.recovery.functions.branches import LONG, FunctionCode
+from gdb_etm.recovery.functions.calls import NO_FRAME, PRIVATE, Assumption, CallMatcher
 from gdb_etm.recovery.lift.operations import MASK, SP, TEMPORARY, C, N, Op, V, Z
 from gdb_etm.recovery.lift.template import Template
 from gdb_etm.recovery.rules import FrameInformation
@@ -32,7 +32,7 @@ class Escape:
     def __init__(
         self,
         information: FrameInformation,
-        branches: Branches,
+        branches: FunctionCode,
         template: Callable[[int, Template], Optional[Template]],
     ) -> None:
         self._information = information
@@ -112,17 +112,17 @@ class Owner(NamedTuple):
     frame: int
 
 
-class Owned:
+class PrivateAccesses:
     """The accesses of a line to frames that only their own function can reach.
 
     :param ssa: With its accesses.
     :param calls: Of the same line.
     """
 
-    def __init__(self, ssa: TraceSsa, calls: Optional[Calls] = None) -> None:
+    def __init__(self, ssa: TraceSsa, calls: Optional[CallMatcher] = None) -> None:
         self._ssa = ssa
         self._ties = {} if calls is None else calls.ties
-        # Threads that are taken to be others than those that were left; as in :attr:`Calls.ties`.
+        # Threads that are taken to be others than those that were left; as in :attr:`CallMatcher.ties`.
         self.others: Set[Tuple[int, int]] = set()
         self._owners: Dict[int, Owner] = {}
         # Functions that do not keep their frames to themselves.

@@ -24,7 +24,7 @@ class SavedRegister(NamedTuple):
     distance: int
 
 
-class Frames:
+class StackFrames:
     """Tells by address which registers are where.
 
     :param information: Of the program.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from gdb_etm.program.isa import Isa
-from gdb_etm.recovery.functions.branches import Branches
-from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, Call, Calls
+from gdb_etm.recovery.functions.branches import FunctionCode
+from gdb_etm.recovery.functions.calls import ARGUMENT, CONSTANT, NO_FRAME, CallMatcher, OpenCall
 from gdb_etm.recovery.functions.entry_values import EntryValues, Held
-from gdb_etm.recovery.functions.escape import Escape, Owned, Owner
-from gdb_etm.recovery.functions.frames import Frames
+from gdb_etm.recovery.functions.escape import Escape, Owner, PrivateAccesses
+from gdb_etm.recovery.functions.frames import StackFrames
 from gdb_etm.recovery.functions.origins import CONSTANT as NOTHING
 from gdb_etm.recovery.functions.origins import FIRST_OTHER, Origin
 from gdb_etm.recovery.lift.operations import LR, MASK
@@ -30,20 +30,20 @@ class Functions:
     def __init__(
         self,
         ssa: TraceSsa,
-        calls: Calls,
+        calls: CallMatcher,
         information: FrameInformation,
         template: Callable[[int, Template], Optional[Template]],
     ) -> None:
         self._ssa = ssa
         self._calls = calls
         self._information = information
-        branches = Branches(information, ssa.program)
+        branches = FunctionCode(information, ssa.program)
         value = ssa.domain.bits.__getitem__
-        self._frames = Frames(information, template)
+        self._frames = StackFrames(information, template)
         self._private = Escape(information, branches, template)
         self._hoisted = EntryValues(information, branches, self._private, template, value, ssa.read_constant)
         # Accesses to frames that nobody else can reach.
-        self.owned = Owned(ssa, calls)
+        self.owned = PrivateAccesses(ssa, calls)
 
     def arrive(self, template: Template, current: Sequence[int]) -> None:
         """Take what is told of the moment before an instruction, where SP or a frame pointer has changed.
@@ -127,7 +127,7 @@ class Functions:
         return bounds is not None and bounds[0] < address and bounds[0] <= start < bounds[1]
 
     def finish(
-        self, at: int, activation: int, stack: Sequence[Call], pointer: int, address: Callable[[int], int]
+        self, at: int, activation: int, stack: Sequence[OpenCall], pointer: int, address: Callable[[int], int]
     ) -> None:
         """Take it that a function has not returned at the end, nor have those that called it.
 

@@ -14,8 +14,8 @@ N, Z, C, V = 16, 17, 18, 19
 FLAGS = ((N, 31), (Z, 30), (C, 29), (V, 28))
 # Places of the special registers.
 #
-# Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP.  On M-profile bits
-# 1:0 of a stack pointer are always 0.
+# Of MSP and PSP only the one that r13 is not at the time has its value here; the other one's is in SP. On M-profile
+# bits 1:0 of a stack pointer are always 0.
 MSP, PSP, CONTROL, PRIMASK, BASEPRI, FAULTMASK, GE, FPSCR = 20, 21, 22, 23, 24, 25, 26, 27
 # Slot of one bit: whether an M-profile core is in Handler mode.
 HANDLER = 28

@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tu
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED, enters_it_block, next_it_state
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, is_wide
 from gdb_etm.recovery.lift.instruction import execution_condition, lift
 from gdb_etm.recovery.lift.operations import SP, TEMPORARY, C, Const, Lifted, N, Op, Operand, V, Z
 
@@ -40,7 +40,7 @@ class Template(NamedTuple):
     kills: int
     # Places that it writes, without those of one instruction.
     writes: Tuple[int, ...]
-    kind: Kind
+    kind: InstructionKind
     # Target of a direct branch.
     goes_to: int
     taken: Optional[int]
@@ -160,7 +160,9 @@ class Templates:
         assert insn is not None
         return self._template(lifted, address, isa, condition, insn.kind, insn.target), after
 
-    def _template(self, lifted: Lifted, address: int, isa: Isa, condition: int, kind: Kind, goes_to: int) -> Template:
+    def _template(
+        self, lifted: Lifted, address: int, isa: Isa, condition: int, kind: InstructionKind, goes_to: int
+    ) -> Template:
         steps = []
         reads = kills = 0
         writes: List[int] = []

@@ -21,8 +21,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.store_forwarding import Memory
-from gdb_etm.recovery.memory.traces import Store, Trace, Traces
+from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
+from gdb_etm.recovery.memory.traces import ByteTrace, Store, Traces
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 _NEWEST = 6
@@ -83,7 +83,7 @@ class _Conflicts:
         return self._count <= self._most
 
 
-class Places:
+class BaseSearch:
     """Finds out where classes of addresses are.
 
     :param ssa: With its accesses.
@@ -95,7 +95,7 @@ class Places:
         # By class, how many stores to unknown addresses there were.
         self._effort = _EFFORT
 
-    def options(self, memory: Memory, stacks: Set[int]) -> Optional[Options]:
+    def options(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:
         """Give the places that are left for the newest class that has few and was not looked at; None at the end.
 
         A class is looked at again when there are fewer stores to unknown addresses, or more.
@@ -151,7 +151,7 @@ def _values(domain: Domain, variable: int) -> List[int]:
 
 class _Search:
     # Looks for the places of one class.
-    def __init__(self, ssa: TraceSsa, memory: Memory, own: Traces, is_stack: bool) -> None:
+    def __init__(self, ssa: TraceSsa, memory: StoreForwarding, own: Traces, is_stack: bool) -> None:
         self._ssa = ssa
         self._domain = ssa.domain
         self._memory = memory
@@ -159,7 +159,7 @@ class _Search:
         self._own = own
         self._is_stack = is_stack
 
-    def left(self, places: Places) -> Optional[List[int]]:
+    def left(self, places: BaseSearch) -> Optional[List[int]]:
         """Give the values of the class's base that nothing speaks against; None if these are many."""
         most, rest = self._own.all()
         bases = self._bases() if len(most) >= _FEWEST or not self._is_stack else ()
@@ -230,7 +230,7 @@ class _Search:
                 return word if is_end else first
         return end if end <= top else first
 
-    def _fits(self, base: int, traces: Sequence[Trace], most: int, places: Places) -> bool:
+    def _fits(self, base: int, traces: Sequence[ByteTrace], most: int, places: BaseSearch) -> bool:
         # Whether stores to unknown addresses account for all that has changed.
         conflicts = _Conflicts()
         numbers = self._own.numbers
@@ -244,7 +244,7 @@ class _Search:
                         return False
         return True
 
-    def _changes(self, one: Trace, place: int, base: int) -> List[_Change]:
+    def _changes(self, one: ByteTrace, place: int, base: int) -> List[_Change]:
         # What has changed at a place in RAM that is not volatile, and was not stored to at a known address.
         if self._ssa.is_volatile(place, 1) or not self._ssa.is_ram(place, 1):
             return []
@@ -266,7 +266,7 @@ class _Search:
         domain, data = self._ssa.domain, self._ssa.accesses[number].data
         return domain.mask[data] >> 8 * index & 0xFF, domain.bits[data] >> 8 * index & 0xFF
 
-    def _after(self, one: Trace, place: int, base: int) -> Tuple[int, int]:
+    def _after(self, one: ByteTrace, place: int, base: int) -> Tuple[int, int]:
         # The same of what is found there later, with nothing at a known address in between.
         if one.after is not None:
             return one.after.at(base)

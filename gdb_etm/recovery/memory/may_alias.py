@@ -11,12 +11,12 @@ from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from gdb_etm.recovery.constraints.constraints import Constraint
 from gdb_etm.recovery.constraints.domain import Domain
-from gdb_etm.recovery.functions.escape import Owned
+from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.cells import Cells
 from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 _SCAN = 400
 # MayAlias that one link looks at.
@@ -45,7 +45,7 @@ class MayAlias:
         # What they may have left.
         self.weighing = Weighing(ssa)
         # The accesses to memory that only one function writes while it runs.
-        self.owned = Owned(ssa)
+        self.owned = PrivateAccesses(ssa)
         # Links that hold for that reason alone.
         self.crossed: Set[Tuple[int, int]] = set()
         # Whether stores of which nothing is known are taken to miss.
@@ -132,7 +132,7 @@ class MayAlias:
             return int(0 <= byte - self.kills[number] < access.size)
         return 1
 
-    def _may_be(self, access: Access, byte: int) -> bool:
+    def _may_be(self, access: MemoryAccess, byte: int) -> bool:
         # Whether the bits that are known of an address, and what it is the sum of, allow it to touch a byte.
         domain, address = self._domain, access.address
         known = domain.mask[address]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.recovery.constraints.choice import moved
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 _SMALL = 1 << 16
 # Intervals that are taken for those of an index.
@@ -72,7 +72,7 @@ def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Optional[L
     return result
 
 
-def _places(domain: Domain, store: Access, found: Found) -> Iterator[Tuple[int, int]]:
+def _places(domain: Domain, store: MemoryAccess, found: Found) -> Iterator[Tuple[int, int]]:
     # Where a store may have hit: how far above the first byte, and which bits.
     known, bits = domain.mask[store.address], domain.bits[store.address]
     low, span = domain.interval(store.address)
@@ -191,7 +191,7 @@ class Weighing:
             yield word, domain.offset[variable] - domain.offset[word], 0
         base, distance = ssa.base_and_distance(variable)
         made = ssa.made[base]
-        if made >= 0 and ssa.constraints[made][0] == Kind.SUM:
+        if made >= 0 and ssa.constraints[made][0] == ConstraintKind.SUM:
             _, _, a, b, c = ssa.constraints[made]
             for one, other in ((a, b), (b, a)):
                 low, span = domain.interval(other)
@@ -203,7 +203,9 @@ def _constraint(found: Found, source: int, shift: int, others: Sequence[Candidat
     data = tuple([one[0] for one in others])
     parts = sum([one[1:] for one in others], ())
     single = int(len({one[3] for one in others}) == 1)
-    return (int(Kind.LEFT), len(others), found.data, source) + data + (found.wanted, shift) + parts + (single,)
+    return (
+        (int(ConstraintKind.LEFT), len(others), found.data, source) + data + (found.wanted, shift) + parts + (single,)
+    )
 
 
 def _may_equal(domain: Domain, variable: int, value: int, below: int) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
-from gdb_etm.recovery.constraints.graph import Fact
+from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.cells import BLOCKED, FIRST, UNSURE, Cells, aliased, within
 from gdb_etm.recovery.memory.may_alias import MayAlias
 from gdb_etm.recovery.memory.overlaps import Found, wide
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
@@ -25,7 +25,7 @@ _Byte = Tuple[int, int, int, bool]
 _NOBODY: FrozenSet[int] = frozenset()
 
 
-class Memory:
+class StoreForwarding:
     """What the accesses of a line have to do with each other and with what is in memory at its ends.
 
     :param ssa: The line; constraints are added to it.
@@ -67,9 +67,9 @@ class Memory:
         # Pairs of accesses that are not linked, whatever is taken.
         self.forbidden: Set[Tuple[int, int]] = set()
 
-    def copy(self) -> "Memory":
+    def copy(self) -> "StoreForwarding":
         """Make another one that goes on from here."""
-        made = Memory.__new__(Memory)
+        made = StoreForwarding.__new__(StoreForwarding)
         made.__dict__.update(self.__dict__)
         made.cells = self.cells.copy()
         made.may_alias = self.may_alias.copy(made.cells)
@@ -174,13 +174,13 @@ class Memory:
             elif access.size and mask[access.address] == MASK:
                 self._place(number, access)
 
-    def _place_nowhere(self, number: int, access: Access) -> None:
+    def _place_nowhere(self, number: int, access: MemoryAccess) -> None:
         # It did not run.
         self.placed[number] = 1
         if access.store:
             self.may_alias.remove(number)
 
-    def _place(self, number: int, access: Access) -> None:
+    def _place(self, number: int, access: MemoryAccess) -> None:
         self.placed[number] = 1
         address = self._domain.bits[access.address]
         ssa = self._ssa
@@ -200,10 +200,10 @@ class Memory:
         if not access.store:
             self._connect(number)
 
-    def _is_constant(self, number: int, access: Access, address: int) -> bool:
+    def _is_constant(self, number: int, access: MemoryAccess, address: int) -> bool:
         known = self._ssa.read_constant(address, access.size)
         if known is not None:
-            self._ssa.learn(access.data, MASK, known, Fact.MEMORY)
+            self._ssa.learn(access.data, MASK, known, Premise.MEMORY)
         return known is not None
 
     def _insert(self, word: int, number: int, touched: int) -> None:
@@ -258,7 +258,7 @@ class Memory:
             self._ssa.number = access.number
             self._weigh(Found(access.data, address, access.size, wide(hidden)), number)
 
-    def _link(self, number: int, access: Access, address: int, run: List[_Byte]) -> None:
+    def _link(self, number: int, access: MemoryAccess, address: int, run: List[_Byte]) -> None:
         index, source, distance, _ = run[0]
         guessed = any([one[3] for one in run])
         for one in run:
@@ -266,11 +266,15 @@ class Memory:
                 self.may_alias.guesses.append((source, number, address + one[0]))
         if source == FIRST:
             pair = (source, number) if guessed else ()
-            self._tie(access, run, address, self._begin, Fact.GUESSED if guessed else Fact.MEMORY, pair)
+            self._tie(access, run, address, self._begin, Premise.GUESSED if guessed else Premise.MEMORY, pair)
             return
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
-        kind = int(Kind.GUESS if guessed else Kind.OWNED if (source, number) in self.may_alias.crossed else Kind.LINK)
+        kind = int(
+            ConstraintKind.GUESS
+            if guessed
+            else ConstraintKind.OWNED if (source, number) in self.may_alias.crossed else ConstraintKind.LINK
+        )
         place = (8 * index, 8 * distance, 8 * len(run))
         self._ssa.add((kind, access.data, other.data) + place + (source, number))
 
@@ -282,7 +286,7 @@ class Memory:
 
     def _tie(
         self,
-        access: Access,
+        access: MemoryAccess,
         run: List[_Byte],
         address: int,
         reader: Optional[Reader],
@@ -342,7 +346,7 @@ class Memory:
             return
         self.may_alias.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
         owned = not guessed and (source, last) in self.may_alias.crossed
-        why = Fact.GUESSED_STORED if guessed else Fact.OWNED_STORED if owned else Fact.STORED
+        why = Premise.GUESSED_STORED if guessed else Premise.OWNED_STORED if owned else Premise.STORED
         why += int(not access.store)
         left = [(distance, source, distance, guess) for _, _, distance, guess in run]
         pair = (source, last) if guessed or owned else ()

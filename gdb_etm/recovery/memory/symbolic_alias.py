@@ -10,9 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Collection, Dict, List, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.lift.operations import MASK, MSP, PSP, SP
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 _NOT_RAM = -1
 _KNOWN = -2
@@ -111,12 +111,12 @@ class SymbolicAlias:
                 low, high = min(low, start), max(high, end)
         return low, high
 
-    def _extent(self, access: Access) -> Tuple[int, int]:
+    def _extent(self, access: MemoryAccess) -> Tuple[int, int]:
         # Between which addresses an access to a stack may be: no higher than there is RAM.
         start, span = self._ssa.domain.interval(access.address)
         return start, min(start + span + access.size, max(self._top, start + access.size))
 
-    def _may_reach(self, access: Access, low: int, high: int) -> bool:
+    def _may_reach(self, access: MemoryAccess, low: int, high: int) -> bool:
         # Whether an access may be between two addresses.
         if not access.size:
             return True
@@ -188,5 +188,5 @@ class SymbolicAlias:
 def relation_of(ssa: TraceSsa, link: Link) -> Tuple[int, ...]:
     """Give the constraint that says what a link means."""
     later, older, p, q, n, guessed = link
-    kind = Kind.GUESS if guessed else Kind.LINK
+    kind = ConstraintKind.GUESS if guessed else ConstraintKind.LINK
     return (int(kind), ssa.accesses[later].data, ssa.accesses[older].data, p, q, n, older, later)

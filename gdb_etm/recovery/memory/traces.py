@@ -9,7 +9,7 @@ from bisect import bisect_left
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 
 class Byte(NamedTuple):
@@ -28,7 +28,7 @@ class Byte(NamedTuple):
 _NOTHING = Byte(0, 0, -1)
 
 
-class Trace(NamedTuple):
+class ByteTrace(NamedTuple):
     """A byte at an offset, between two accesses of the class."""
 
     # The older one; -1 for the beginning.
@@ -88,7 +88,7 @@ class Traces:
                 self.numbers.append(number)
                 self.stores.append(self._store(access) if access.size else None)
 
-    def _note(self, number: int, access: Access) -> None:
+    def _note(self, number: int, access: MemoryAccess) -> None:
         domain = self._domain
         sure = domain.mask[access.condition] == MASK
         if not (domain.bits[access.condition] if sure else access.store):
@@ -110,7 +110,7 @@ class Traces:
             return Byte(0xFF, domain.offset[variable], far)
         return Byte(known >> far & 0xFF, domain.bits[variable] >> far & 0xFF, -1)
 
-    def _store(self, access: Access) -> Store:
+    def _store(self, access: MemoryAccess) -> Store:
         domain, address = self._domain, access.address
         known, data = domain.mask[access.data], access.data
         word = Byte(known, domain.bits[data], -1)
@@ -120,24 +120,24 @@ class Traces:
         place = (domain.root[address], domain.offset[address])
         return Store(access.size, *place, domain.mask[address], domain.bits[address], low, span, word)
 
-    def all(self) -> Tuple[List[Trace], List[Trace]]:
+    def all(self) -> Tuple[List[ByteTrace], List[ByteTrace]]:
         """Give what tells most, and what else may tell something."""
-        most: List[Trace] = []
-        rest: List[Trace] = []
+        most: List[ByteTrace] = []
+        rest: List[ByteTrace] = []
         end = len(self._ssa.accesses)
         for offset, events in self._events.items():
             if not events[0][1] and events[0][2].mask:
-                rest.append(Trace(-1, events[0][0], offset, _NOTHING, events[0][2]))
+                rest.append(ByteTrace(-1, events[0][0], offset, _NOTHING, events[0][2]))
             for (since, _, before), (until, store, after) in zip(events, events[1:] + [(end, False, _NOTHING)]):
                 found = None if store or until == end else after
-                one = Trace(since, until, offset, before, found)
+                one = ByteTrace(since, until, offset, before, found)
                 if before.mask and (until == end or found is not None and _may_differ(before, found)):
                     most.append(one)
                 elif before.mask or found is not None and found.mask:
                     rest.append(one)
         return sorted(most, key=self._others), rest
 
-    def _others(self, one: Trace) -> int:
+    def _others(self, one: ByteTrace) -> int:
         return bisect_left(self.numbers, one.until) - bisect_left(self.numbers, one.since)
 
 

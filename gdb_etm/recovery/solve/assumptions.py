@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Callable, List, NamedTuple, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.functions.calls import ALIGNED, ARGUMENT, BLOCK, CALL, HANDLER, THREAD, WAITING, Assumption
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
@@ -44,8 +44,8 @@ class Assumptions:
         """Give what an assumption says."""
         one = self.made[number]
         if one.kind == ALIGNED:
-            return (int(Kind.ALIGNED), one.before, one.distance, number)
-        return (int(Kind.KEPT), one.before, one.after, one.distance, number)
+            return (int(ConstraintKind.ALIGNED), one.before, one.distance, number)
+        return (int(ConstraintKind.KEPT), one.before, one.after, one.distance, number)
 
     def fallen(self, numbers: Set[int]) -> Fallen:
         """Say that some were dropped together."""

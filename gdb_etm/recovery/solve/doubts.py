@@ -11,19 +11,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint, Kind
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction
-from gdb_etm.recovery.constraints.graph import Fact
+from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.solve.justifications import Justifications
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
+from gdb_etm.recovery.values import CoreState
 
 # Times that a line is made anew.
 ROUNDS = 12
-_LINKS = (Kind.LINK, Kind.LEFT)
+_LINKS = (ConstraintKind.LINK, ConstraintKind.LEFT)
 
-# Of a fact: why it is known, one of :class:`Fact`; the instruction's number; the variable.
+# Of a fact: why it is known, one of :class:`Premise`; the instruction's number; the variable.
 Key = Tuple[int, int, int]
 # Of accesses to the same memory, the older one and the later one; as many as there are for the end.
 Pair = Tuple[int, int]
@@ -55,14 +55,14 @@ class Doubts(NamedTuple):
             constraint = ssa.constraints[number]
             if constraint[0] in _LINKS:
                 links.add((constraint[-2], constraint[-1]))
-            elif constraint[2] in (Fact.STORED, Fact.LOADED):
+            elif constraint[2] in (Premise.STORED, Premise.LOADED):
                 words |= _words_of(ssa, number)
             else:
                 facts.add((constraint[2], ssa.numbers[number], constraint[1]))
         found = Doubts(frozenset(facts), frozenset(links), frozenset(words), self.void)
         return found if found != self else self._replace(void=self.void | _instructions(ssa, contradiction))
 
-    def without(self, state: Optional[State]) -> Optional[State]:
+    def without(self, state: Optional[CoreState]) -> Optional[CoreState]:
         """Give a state without the words."""
         if state is None or not self.words:
             return state
@@ -76,7 +76,7 @@ class Doubts(NamedTuple):
 
 
 def _is_doubtful(constraint: Constraint) -> bool:
-    return constraint[0] in (Kind.FACT, *_LINKS)
+    return constraint[0] in (ConstraintKind.FACT, *_LINKS)
 
 
 def _blamed(ssa: TraceSsa, contradiction: Contradiction) -> Set[int]:
@@ -97,12 +97,12 @@ def _blamed(ssa: TraceSsa, contradiction: Contradiction) -> Set[int]:
     return found
 
 
-def _accesses(ssa: TraceSsa, number: int) -> List[Access]:
+def _accesses(ssa: TraceSsa, number: int) -> List[MemoryAccess]:
     # Those that a constraint links with each other, or with memory at an end.
     constraint, accesses = ssa.constraints[number], ssa.accesses
     if constraint[0] in _LINKS:
         return [accesses[one] for one in constraint[-2:] if 0 <= one < len(accesses)]
-    if constraint[2] not in (Fact.STORED, Fact.LOADED, Fact.MEMORY):
+    if constraint[2] not in (Premise.STORED, Premise.LOADED, Premise.MEMORY):
         return []
     first = bisect_left(accesses, (ssa.numbers[number],))
     last = bisect_left(accesses, (ssa.numbers[number] + 1,))

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Sequence, Tuple
 
-from gdb_etm.recovery.constraints.graph import Fact, Withheld
+from gdb_etm.recovery.constraints.graph import Premise, Withheld
 from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 _MOST = 3
 # Facts that are told one by one.
 _TEXTS: Dict[int, str] = {
-    Fact.HALT: "{name} as it was read at the halt",
-    Fact.BEGIN: "{name} as it was read when the run began",
-    Fact.GIVEN: "what was told of {name} before #{number:,}",
-    Fact.TAKEN: "that the branch at #{number:,} was taken",
-    Fact.NOT_TAKEN: "that the branch at #{number:,} was not taken",
-    Fact.TARGET: "where #{number:,} went on",
-    Fact.OUTCOME: "whether #{number:,} did anything",
-    Fact.DATA: "the traced data of #{number:,}",
-    Fact.MODE: "what the architecture says of #{number:,}",
-    Fact.ALIGNED: "that #{number:,} accesses aligned addresses",
-    Fact.MEMORY: "what was in memory that #{number:,} loads",
-    Fact.PLACE: "where a stack was found to be",
+    Premise.HALT: "{name} as it was read at the halt",
+    Premise.BEGIN: "{name} as it was read when the run began",
+    Premise.GIVEN: "what was told of {name} before #{number:,}",
+    Premise.TAKEN: "that the branch at #{number:,} was taken",
+    Premise.NOT_TAKEN: "that the branch at #{number:,} was not taken",
+    Premise.TARGET: "where #{number:,} went on",
+    Premise.OUTCOME: "whether #{number:,} did anything",
+    Premise.DATA: "the traced data of #{number:,}",
+    Premise.MODE: "what the architecture says of #{number:,}",
+    Premise.ALIGNED: "that #{number:,} accesses aligned addresses",
+    Premise.MEMORY: "what was in memory that #{number:,} loads",
+    Premise.PLACE: "where a stack was found to be",
 }
 
 

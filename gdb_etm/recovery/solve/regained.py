@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, List, NamedTuple, Sequence, Set
 
-from gdb_etm.recovery.constraints.graph import Fact, Withheld
+from gdb_etm.recovery.constraints.graph import Premise, Withheld
 from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.memory.store_forwarding import Reader
 from gdb_etm.recovery.solve.doubts import Doubts, Pair
@@ -15,8 +15,8 @@ _SEEN, _STACK, _READ, _INFERRED = range(4)
 # How far facts are trusted: what was traced and the architecture; stack pointers, and that nobody else writes memory;
 # what was read or told; what was found by trying.
 _TRUST = {
-    **dict.fromkeys((Fact.HALT, Fact.BEGIN, Fact.GIVEN), _READ),
-    **dict.fromkeys((Fact.MEMORY, Fact.PLACE), _INFERRED),
+    **dict.fromkeys((Premise.HALT, Premise.BEGIN, Premise.GIVEN), _READ),
+    **dict.fromkeys((Premise.MEMORY, Premise.PLACE), _INFERRED),
 }
 
 

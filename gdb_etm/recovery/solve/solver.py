@@ -24,8 +24,8 @@ from gdb_etm.recovery.constraints.arithmetic import (
 from gdb_etm.recovery.constraints.choice import choose, left, remainder, select
 from gdb_etm.recovery.constraints.constraints import (
     Constraint,
+    ConstraintKind,
     Handler,
-    Kind,
     aligned,
     both,
     differ,
@@ -40,17 +40,17 @@ from gdb_etm.recovery.constraints.constraints import (
     zero,
 )
 from gdb_etm.recovery.constraints.domain import Contradiction, Domain
-from gdb_etm.recovery.constraints.graph import Fact
+from gdb_etm.recovery.constraints.graph import Premise
 from gdb_etm.recovery.functions.calls import THREAD, WAITING
-from gdb_etm.recovery.functions.escape import Owned
+from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK
-from gdb_etm.recovery.memory.base_search import Options, Places
-from gdb_etm.recovery.memory.store_forwarding import Memory
+from gdb_etm.recovery.memory.base_search import BaseSearch, Options
+from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias, relation_of
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.solve.justifications import Justifications
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.saved_contexts import Saved
+from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Scheduler
 from gdb_etm.recovery.values import Tier
 
@@ -68,55 +68,59 @@ _TRIES = 24
 # Adds what is known by assumption, up to a tier.
 #
 # :raises Contradiction: It does not fit what is known.
-Further = Callable[[Memory, Tier], None]
+Further = Callable[[StoreForwarding, Tier], None]
 
 # What refines a constraint, by its kind.
 PROPAGATORS: Dict[int, Handler] = {
-    Kind.FACT: fact,
-    Kind.EQUAL: equal,
-    Kind.SUM: total,
-    Kind.SUM_CARRY: total_with_carry,
-    Kind.AND: both,
-    Kind.OR: either,
-    Kind.XOR: differ,
-    Kind.FIELD: field,
-    Kind.BITS: replaced,
-    Kind.SIGN: extended,
-    Kind.ZERO: zero,
-    Kind.SELECT: select,
-    Kind.COMPARE: compare,
-    Kind.CARRY: carry_out,
-    Kind.OVERFLOW: overflow,
-    Kind.SHIFT: shift,
-    Kind.SHIFT_CARRY: shift_carry,
-    Kind.MULTIPLY: multiply,
-    Kind.DIVIDE: divide,
-    Kind.COMPUTE: forwards,
-    Kind.ACCESS: fact,
-    Kind.KEPT: kept,
-    Kind.REVERSE: reverse,
-    Kind.GUESS: field,
-    Kind.LINK: field,
-    Kind.OWNED: field,
-    Kind.ALIGNED: aligned,
-    Kind.CHOOSE: choose,
-    Kind.REMAINDER: remainder,
-    Kind.LIMIT: compare,
-    Kind.LEFT: left,
+    ConstraintKind.FACT: fact,
+    ConstraintKind.EQUAL: equal,
+    ConstraintKind.SUM: total,
+    ConstraintKind.SUM_CARRY: total_with_carry,
+    ConstraintKind.AND: both,
+    ConstraintKind.OR: either,
+    ConstraintKind.XOR: differ,
+    ConstraintKind.FIELD: field,
+    ConstraintKind.BITS: replaced,
+    ConstraintKind.SIGN: extended,
+    ConstraintKind.ZERO: zero,
+    ConstraintKind.SELECT: select,
+    ConstraintKind.COMPARE: compare,
+    ConstraintKind.CARRY: carry_out,
+    ConstraintKind.OVERFLOW: overflow,
+    ConstraintKind.SHIFT: shift,
+    ConstraintKind.SHIFT_CARRY: shift_carry,
+    ConstraintKind.MULTIPLY: multiply,
+    ConstraintKind.DIVIDE: divide,
+    ConstraintKind.COMPUTE: forwards,
+    ConstraintKind.ACCESS: fact,
+    ConstraintKind.KEPT: kept,
+    ConstraintKind.REVERSE: reverse,
+    ConstraintKind.GUESS: field,
+    ConstraintKind.LINK: field,
+    ConstraintKind.OWNED: field,
+    ConstraintKind.ALIGNED: aligned,
+    ConstraintKind.CHOOSE: choose,
+    ConstraintKind.REMAINDER: remainder,
+    ConstraintKind.LIMIT: compare,
+    ConstraintKind.LEFT: left,
 }
 
 
 def _is_kept(constraint: Constraint) -> bool:
-    return constraint[0] in (Kind.KEPT, Kind.ALIGNED) or _is_owned(constraint)
+    return constraint[0] in (ConstraintKind.KEPT, ConstraintKind.ALIGNED) or _is_owned(constraint)
 
 
 def _is_owned(constraint: Constraint) -> bool:
-    return constraint[0] == Kind.OWNED or constraint[0] == Kind.FACT and constraint[2] >= Fact.OWNED_STORED
+    return (
+        constraint[0] == ConstraintKind.OWNED
+        or constraint[0] == ConstraintKind.FACT
+        and constraint[2] >= Premise.OWNED_STORED
+    )
 
 
 def _is_guess(constraint: Constraint) -> bool:
-    is_fact = constraint[0] == Kind.FACT and len(constraint) > 3
-    return constraint[0] == Kind.GUESS or is_fact and not _is_owned(constraint)
+    is_fact = constraint[0] == ConstraintKind.FACT and len(constraint) > 3
+    return constraint[0] == ConstraintKind.GUESS or is_fact and not _is_owned(constraint)
 
 
 def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
@@ -136,7 +140,7 @@ class _Saved(NamedTuple):
     constraints: int
     entries: int
     merged: int
-    memory: Memory
+    memory: StoreForwarding
     symbolic: SymbolicAlias
 
 
@@ -152,7 +156,7 @@ class Solver:
     def __init__(
         self,
         ssa: TraceSsa,
-        memory: Memory,
+        memory: StoreForwarding,
         assumptions: Assumptions,
         progress: Optional[Callable[[int], None]] = None,
     ) -> None:
@@ -167,9 +171,9 @@ class Solver:
         self.symbolic = SymbolicAlias(ssa)
         self.evaluations = 0
         # Accesses to frames that only their own functions write.
-        self.owned: Optional[Owned] = None
+        self.owned: Optional[PrivateAccesses] = None
         # Adds assumptions that what is known by then allows, and knows what speaks against others.
-        self.saved: Optional[Saved] = None
+        self.saved: Optional[SavedContexts] = None
         # Knows what speaks against the blocks in which threads are taken to be kept.
         self.scheduler: Optional[Scheduler] = None
         # Adds what is known at the line's end by assumption.
@@ -188,7 +192,7 @@ class Solver:
         queued = domain.queued
         domain.queue.clear()
         for number, constraint in enumerate(self.ssa.constraints):
-            queued[number] = constraint[0] != Kind.FACT
+            queued[number] = constraint[0] != ConstraintKind.FACT
             if queued[number]:
                 domain.queue.append(number)
         self._run()
@@ -223,9 +227,9 @@ class Solver:
 
     def _place(self) -> None:
         # Finds out where stacks are, unless that has led to a contradiction.
-        if any(why == Fact.PLACE for why, _, _ in self.ssa.doubted):
+        if any(why == Premise.PLACE for why, _, _ in self.ssa.doubted):
             return
-        slots = Places(self.ssa)
+        slots = BaseSearch(self.ssa)
         tries = _TRIES
         options = slots.options(self.memory, self.symbolic.stacks())
         while options is not None:
@@ -257,7 +261,7 @@ class Solver:
 
     def _put(self, options: Options, value: int) -> None:
         self.ssa.number = options.number
-        self.ssa.learn(options.variable, MASK, value, Fact.PLACE)
+        self.ssa.learn(options.variable, MASK, value, Premise.PLACE)
 
     def assumed(self, doubted: AbstractSet[int] = frozenset()) -> None:
         """Work out what follows when calls keep registers.
@@ -407,7 +411,7 @@ class Solver:
         domain: Domain = ssa.domain
         constraints, queue, queued = ssa.constraints, domain.queue, domain.queued
         handlers, news = PROPAGATORS, self.memory.news
-        access = int(Kind.ACCESS)
+        access = int(ConstraintKind.ACCESS)
         due = PROGRESS_INTERVAL
         count = 0
         while queue:

@@ -69,7 +69,7 @@ class Waiting(NamedTuple):
     returns: Optional[int]
 
 
-class Frames:
+class ExceptionFrames:
     """Finds exceptions' frames in memory at the halt.
 
     :param pieces: Where stacks may be.

@@ -13,9 +13,9 @@ from gdb_etm.capture import Core
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.conditions import enters_it_block, next_it_state
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Insn, Isa, Kind
+from gdb_etm.program.isa import Insn, InstructionKind, Isa
 from gdb_etm.recovery.rules import FrameInformation
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 
 _NO_FPU = re.compile(r"cortex-m(0\+?|1|3|23)$", re.IGNORECASE)
 # Coprocessors 10 and 11: bits 15:10 of the first halfword but bit 12 are 11x011, bits 11:9 of the second 101.
@@ -51,7 +51,7 @@ class Features(NamedTuple):
 def features_of(
     program: Program,
     core: Optional[Core],
-    states: Sequence[Optional[State]],
+    states: Sequence[Optional[CoreState]],
     fpu: Optional[bool] = None,
     frames: Optional[FrameInformation] = None,
 ) -> Features:
@@ -102,7 +102,7 @@ def changes_security_state(program: Program) -> bool:
     return any(True for _ in _slots(program, _STATES))
 
 
-def has_no_security(states: Sequence[Optional[State]]) -> bool:
+def has_no_security(states: Sequence[Optional[CoreState]]) -> bool:
     """Tell whether registers say that there is no Security Extension: then there is one limit of each stack, without a
     suffix."""
     names: Set[str] = set()
@@ -158,9 +158,9 @@ class _Code:
         half = code[0] | code[1] << 8
         if insn.size == 2 and enters_it_block(half):
             return [(at + 2, half & 0xFF)]
-        found = [(insn.target, 0)] if insn.kind is Kind.DIRECT and not insn.link else []
-        leaves = insn.kind is Kind.INDIRECT and not insn.link
-        leaves = leaves or insn.kind is Kind.DIRECT and not insn.link and _is_plain_branch(code)
+        found = [(insn.target, 0)] if insn.kind is InstructionKind.DIRECT and not insn.link else []
+        leaves = insn.kind is InstructionKind.INDIRECT and not insn.link
+        leaves = leaves or insn.kind is InstructionKind.DIRECT and not insn.link and _is_plain_branch(code)
         return found if leaves and not it_state else found + [(at + insn.size, next_it_state(it_state))]
 
 

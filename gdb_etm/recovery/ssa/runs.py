@@ -6,14 +6,14 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, 
 
 from gdb_etm.history.store import Span
 from gdb_etm.program.conditions import ALWAYS
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.isa import InstructionKind
 from gdb_etm.protocols.elements import Exception_, ExceptionReturn
 from gdb_etm.protocols.profile import nothing_ran
 from gdb_etm.recovery.lift.template import ALL_FLAGS, Template, Templates
 from gdb_etm.recovery.ssa.segments import Item
 
 
-class Run(NamedTuple):
+class InstructionRun(NamedTuple):
     """Instructions that ran one after the other."""
 
     # Of the first.
@@ -41,7 +41,7 @@ _ASIDE = (LOCKUP, "Lazy FP push")
 # How a handler is entered or left.
 Handling = Union[Exception_, ExceptionReturn, Chained]
 # What a line is made of, one after the other.
-Part = Union[Run, Handling, Aside]
+Part = Union[InstructionRun, Handling, Aside]
 
 
 def parts(items: Iterable[Item], templates: Templates) -> List[Part]:
@@ -63,7 +63,7 @@ def parts(items: Iterable[Item], templates: Templates) -> List[Part]:
             found, state = templates.of_range(executed.start, executed.end, executed.isa, state)
             taken = [_mid(template) for template in found]
             taken[-1] = _outcome(found[-1], executed.taken)
-            made.append(Run(item.number, found, taken))
+            made.append(InstructionRun(item.number, found, taken))
         elif isinstance(item, Exception_):
             if item.name in _ASIDE and not (made and isinstance(made[-1], ExceptionReturn)):
                 made.append(Aside(item))
@@ -104,15 +104,15 @@ def waiting_handlers(ssa: Sequence[Part]) -> Dict[int, Optional[int]]:
 
 def _mid(template: Template) -> Optional[bool]:
     # A direct branch that the trace goes on behind was not taken.
-    if template.kind is Kind.DIRECT and template.goes_to != template.address + template.size:
+    if template.kind is InstructionKind.DIRECT and template.goes_to != template.address + template.size:
         return False
     return None
 
 
 def _outcome(template: Template, taken: bool) -> Optional[bool]:
-    if template.kind is Kind.INDIRECT:
+    if template.kind is InstructionKind.INDIRECT:
         return taken
-    if template.kind is Kind.DIRECT:
+    if template.kind is InstructionKind.DIRECT:
         return taken if template.goes_to != template.address + template.size else None
     return None if taken else False
 
@@ -125,7 +125,7 @@ def live_flags(ssa: Sequence[Part]) -> bytearray:
     found = bytearray()
     live = ALL_FLAGS
     for item in reversed(ssa):
-        if not isinstance(item, Run):
+        if not isinstance(item, InstructionRun):
             live = ALL_FLAGS
             continue
         for template in reversed(item.templates):

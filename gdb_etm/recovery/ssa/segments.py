@@ -6,7 +6,7 @@ from itertools import chain
 from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.history.halts import goes_on
-from gdb_etm.history.store import History, Span
+from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import DEBUG_STATE, Event, Exception_, Gap, GapReason
 
 _DEBUG_HALT = "Debug halt"
@@ -15,14 +15,14 @@ _RESET = 1
 Item = Union[Span, Event]
 
 
-class Stretch(NamedTuple):
+class SsaSegment(NamedTuple):
     """Instructions with nothing unknown between them."""
 
     first: int
     last: int
 
 
-def stretches(history: History, untouched: bool = False) -> List[Stretch]:
+def stretches(history: ExecutionHistory, untouched: bool = False) -> List[SsaSegment]:
     """Cut a history where something is not known to have run, or the debugger may have changed something.
 
     :param untouched: Whether the debugger is known to have changed nothing while the core was halted.
@@ -32,14 +32,14 @@ def stretches(history: History, untouched: bool = False) -> List[Stretch]:
     paused = pauses(history) if untouched else frozenset()
     for before, event in history.interruptions():
         if breaks(event) and before >= first and before not in paused:
-            found.append(Stretch(first, before))
+            found.append(SsaSegment(first, before))
             first = before + 1
     if len(history) >= first or not found:
-        found.append(Stretch(first, len(history)))
+        found.append(SsaSegment(first, len(history)))
     return found
 
 
-def pauses(history: History) -> FrozenSet[int]:
+def pauses(history: ExecutionHistory) -> FrozenSet[int]:
     """List the instructions behind which the core was halted, and nothing else ran before the next that was traced."""
     found = set()
     events: List[Event] = []
@@ -55,7 +55,7 @@ def pauses(history: History) -> FrozenSet[int]:
     return frozenset(found)
 
 
-def _is_pause(history: History, number: int, events: List[Event]) -> bool:
+def _is_pause(history: ExecutionHistory, number: int, events: List[Event]) -> bool:
     # One halt, from which execution goes on where it was: at the next instruction, or with an exception.
     halts = [at for at, event in enumerate(events) if breaks(event)]
     if not halts:
@@ -81,7 +81,7 @@ def breaks(event: Event) -> bool:
     return isinstance(event, Gap)
 
 
-def within(history: History, first: int, last: int) -> Iterator[Item]:
+def within(history: ExecutionHistory, first: int, last: int) -> Iterator[Item]:
     """List what ran, and the events between and directly behind; those that break a stretch stand outside of it, and
     pauses are left out."""
     number = first

@@ -11,12 +11,12 @@ import re
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import START, UNMODELLED
 from gdb_etm.recovery.lift.operations import CONTROL, HANDLER, MASK, SP, Op
 from gdb_etm.recovery.lift.template import CHECKED, PROCESS_LIMIT, Template
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.values import State
+from gdb_etm.recovery.values import CoreState
 
 # The limits as registers of a state.
 NAMES = ("msplim", "psplim")
@@ -57,7 +57,7 @@ class Limits:
     :param m_profile: Whether the core is of M-profile.
     """
 
-    def __init__(self, ssa: TraceSsa, states: Sequence[Optional[State]], psp: bool, m_profile: bool) -> None:
+    def __init__(self, ssa: TraceSsa, states: Sequence[Optional[CoreState]], psp: bool, m_profile: bool) -> None:
         self._ssa = ssa
         self._psp = psp
         told = any(state is not None and limits_of(state.registers) for state in states)
@@ -136,9 +136,9 @@ class Limits:
             if name in registers:
                 ssa.learn(variable, MASK, found[name], why)
             elif name in found:
-                ssa.relate((int(Kind.LIMIT), ssa.one, variable, ssa.constant(found[name]), 0))
+                ssa.relate((int(ConstraintKind.LIMIT), ssa.one, variable, ssa.constant(found[name]), 0))
 
-    def conclude(self, end: Optional[State], one_state: bool) -> None:
+    def conclude(self, end: Optional[CoreState], one_state: bool) -> None:
         """Take it that no instruction left SP below its limit.
 
         :param end: The state at the end.
@@ -154,7 +154,7 @@ class Limits:
             if distance < lowest.get((base, limit), MASK):
                 lowest[base, limit] = distance
                 ssa.number = number
-                ssa.relate((int(Kind.LIMIT), ssa.one, pointer, limit, 0))
+                ssa.relate((int(ConstraintKind.LIMIT), ssa.one, pointer, limit, 0))
 
     def name(self, variable: int) -> str:
         """Give the name of the limit that a variable is."""

@@ -10,7 +10,7 @@ from array import array
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from gdb_etm.program.image import Program
-from gdb_etm.recovery.constraints.constraints import Kind
+from gdb_etm.recovery.constraints.constraints import ConstraintKind
 from gdb_etm.recovery.constraints.graph import ABOVE_BIT, DEAD, UNMODELLED, ConstraintGraph
 from gdb_etm.recovery.lift.evaluate import apply
 from gdb_etm.recovery.lift.operations import FLOAT_OPS, MASK, TEMPORARY, C, N, Op, V, Z
@@ -22,7 +22,7 @@ SLOTS = TEMPORARY
 _ABOVE = {Op.CLZ: MASK & ~63, Op.FCOMPARE: MASK & ~15}
 
 
-class Access(NamedTuple):
+class MemoryAccess(NamedTuple):
     """One load or store, in the order in which they ran."""
 
     # The instruction's.
@@ -49,7 +49,7 @@ class TraceSsa(ConstraintGraph):
         super().__init__()
         self.rules = rules
         self.program = program
-        self.accesses: List[Access] = []
+        self.accesses: List[MemoryAccess] = []
         # Pairs of accesses that are not linked: somebody else may have written there in between.
         self.unlinked: Set[Tuple[int, int]] = set()
         # For each slot the instructions before which it got a new variable.
@@ -63,23 +63,23 @@ class TraceSsa(ConstraintGraph):
         self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
             Op.ADD: self._add,
             Op.SUB: self._subtract,
-            Op.AND: lambda i, d: self.logic(Kind.AND, i),
-            Op.OR: lambda i, d: self.logic(Kind.OR, i),
+            Op.AND: lambda i, d: self.logic(ConstraintKind.AND, i),
+            Op.OR: lambda i, d: self.logic(ConstraintKind.OR, i),
             Op.XOR: lambda i, d: self.exclusive(i[0], i[1]),
             Op.NOT: lambda i, d: self.exclusive(i[0], self.constant(MASK)),
             Op.BITS: self._bits,
-            Op.SIGN: lambda i, d: self.make(Kind.SIGN, i[0], d[0]),
+            Op.SIGN: lambda i, d: self.make(ConstraintKind.SIGN, i[0], d[0]),
             Op.MUL: self._multiply,
             Op.UDIV: self._divide,
-            Op.RBIT: lambda i, d: self.make(Kind.REVERSE, i[0]),
+            Op.RBIT: lambda i, d: self.make(ConstraintKind.REVERSE, i[0]),
             Op.SELECT: lambda i, d: self.select(i[0], i[1], i[2]),
             Op.ZERO: self._zero,
             Op.BIT: self._bit,
-            Op.ADD_CARRY: lambda i, d: self.make_bit(Kind.CARRY, i[0], i[1], i[2], 0),
-            Op.ADD_OVERFLOW: lambda i, d: self.make_bit(Kind.OVERFLOW, i[0], i[1], i[2], 0),
+            Op.ADD_CARRY: lambda i, d: self.make_bit(ConstraintKind.CARRY, i[0], i[1], i[2], 0),
+            Op.ADD_OVERFLOW: lambda i, d: self.make_bit(ConstraintKind.OVERFLOW, i[0], i[1], i[2], 0),
             Op.SUB_CARRY: self._subtract_carry,
             Op.SUB_OVERFLOW: self._subtract_overflow,
-            Op.SHIFT_CARRY: lambda i, d: self.make_bit(Kind.SHIFT_CARRY, i[0], i[1], i[2], d[0]),
+            Op.SHIFT_CARRY: lambda i, d: self.make_bit(ConstraintKind.SHIFT_CARRY, i[0], i[1], i[2], d[0]),
         }
         for op in (Op.LSL, Op.LSR, Op.ASR, Op.ROR):
             self._makers[op] = self._shifter(op)
@@ -131,8 +131,8 @@ class TraceSsa(ConstraintGraph):
     def access(self, store: bool, address: int, data: int, size: int, condition: int) -> None:
         """Add a load or store."""
         number = len(self.accesses)
-        self.accesses.append(Access(self.number, store, address, data, size, condition))
-        self.relate((Kind.ACCESS, address, condition, number))
+        self.accesses.append(MemoryAccess(self.number, store, address, data, size, condition))
+        self.relate((ConstraintKind.ACCESS, address, condition, number))
 
     def load(self, address: int, size: int, condition: int) -> int:
         """Make the variable that a load gives."""
@@ -184,12 +184,12 @@ class TraceSsa(ConstraintGraph):
         one, other, carry = inputs
         fixed, bits = self.fixed, self.domain.bits
         if not fixed[carry]:
-            return self.make(Kind.SUM_CARRY, one, other, carry)
+            return self.make(ConstraintKind.SUM_CARRY, one, other, carry)
         if fixed[other]:
             return self.offset(one, bits[other] + bits[carry])
         if fixed[one]:
             return self.offset(other, bits[one] + bits[carry])
-        made = self.make(Kind.SUM, one, other, bits[carry])
+        made = self.make(ConstraintKind.SUM, one, other, bits[carry])
         if not bits[carry]:
             self.products.add(made, one, other)
         return made
@@ -201,17 +201,17 @@ class TraceSsa(ConstraintGraph):
         if not fixed[carry]:
             inverse = self.invert(carry)
             made = self.new(len(self.constraints))
-            self.relate((Kind.SUM_CARRY, one, made, other, inverse))
+            self.relate((ConstraintKind.SUM_CARRY, one, made, other, inverse))
             return made
         if fixed[other]:
             return self.offset(one, bits[carry] - 1 - bits[other])
         if one == other:
             return self.constant((bits[carry] - 1) & MASK)
         made = self.new(len(self.constraints))
-        self.relate((Kind.SUM, one, made, other, 1 - bits[carry]))
+        self.relate((ConstraintKind.SUM, one, made, other, 1 - bits[carry]))
         divisor = self.products.divisor(one, other) if bits[carry] else 0
         if divisor:
-            self.relate((Kind.REMAINDER, made, one, divisor))
+            self.relate((ConstraintKind.REMAINDER, made, one, divisor))
         return made
 
     def _bits(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
@@ -219,28 +219,28 @@ class TraceSsa(ConstraintGraph):
         slot, _, count = detail
         known = MASK & ~(((1 << count) - 1) << slot) if self.fixed[into] else 0
         made = self.new(len(self.constraints), known, self.domain.bits[into] & known)
-        self.relate((Kind.BITS, made, into, source) + detail)
+        self.relate((ConstraintKind.BITS, made, into, source) + detail)
         if known and not self.domain.bits[into]:
             self.products.shift(made, source, detail)
         return made
 
     def _multiply(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
-        made = self.make(Kind.MULTIPLY, inputs[0], inputs[1])
+        made = self.make(ConstraintKind.MULTIPLY, inputs[0], inputs[1])
         self.products.multiply(made, inputs[0], inputs[1])
         return made
 
     def _divide(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
-        made = self.make(Kind.DIVIDE, inputs[0], inputs[1])
+        made = self.make(ConstraintKind.DIVIDE, inputs[0], inputs[1])
         self.products.divide(made, inputs[0], inputs[1])
         return made
 
     def _shifter(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
-        return lambda i, d: self.make(Kind.SHIFT, i[0], i[1], int(op))
+        return lambda i, d: self.make(ConstraintKind.SHIFT, i[0], i[1], int(op))
 
     def _computer(self, op: Op) -> Callable[[Sequence[int], Tuple[int, ...]], int]:
         def compute(inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
             made = self.new(len(self.constraints), _ABOVE.get(op, 0))
-            self.relate((Kind.COMPUTE, made, int(op)) + tuple(inputs))
+            self.relate((ConstraintKind.COMPUTE, made, int(op)) + tuple(inputs))
             if op is Op.UMULH:
                 self.products.high(made, inputs[0], inputs[1])
             return made
@@ -250,7 +250,7 @@ class TraceSsa(ConstraintGraph):
     def _zero(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         if self.is_bit(inputs[0]):
             return self.invert(inputs[0])
-        return self.make_bit(Kind.ZERO, inputs[0])
+        return self.make_bit(ConstraintKind.ZERO, inputs[0])
 
     def _bit(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         return self.bit(inputs[0], detail[0])
@@ -258,13 +258,13 @@ class TraceSsa(ConstraintGraph):
     def bit(self, variable: int, number: int) -> int:
         """Make the variable of one bit of another."""
         made = self.new(len(self.constraints), ABOVE_BIT)
-        self.relate((Kind.FIELD, made, variable, 0, number, 1))
+        self.relate((ConstraintKind.FIELD, made, variable, 0, number, 1))
         return made
 
     def _subtract_carry(self, inputs: Sequence[int], detail: Tuple[int, ...]) -> int:
         one, other, carry = inputs
         if not self.fixed[carry] or not self.domain.bits[carry]:
-            return self.make_bit(Kind.CARRY, one, other, carry, 1)
+            return self.make_bit(ConstraintKind.CARRY, one, other, carry, 1)
         self._compared = (one, other)
         made = self.new(len(self.constraints), ABOVE_BIT)
         self.compare(made, one, other, 0)
@@ -274,7 +274,7 @@ class TraceSsa(ConstraintGraph):
         one, other, carry = inputs
         if self.fixed[carry] and self.domain.bits[carry]:
             self._compared = (one, other)
-        return self.make_bit(Kind.OVERFLOW, one, other, carry, 1)
+        return self.make_bit(ConstraintKind.OVERFLOW, one, other, carry, 1)
 
     def condition(self, code: int, flags: Sequence[int]) -> int:
         """Make the bit that tells whether a condition holds.
@@ -311,7 +311,7 @@ class TraceSsa(ConstraintGraph):
     def _both(self, one: int, other: int) -> int:
         if self.fixed[one] and self.fixed[other]:
             return self.constant(self.domain.bits[one] & self.domain.bits[other])
-        return self.make_bit(Kind.AND, one, other)
+        return self.make_bit(ConstraintKind.AND, one, other)
 
     def _comparison(self, *flags: Tuple[int, int]) -> Optional[Tuple[int, ...]]:
         # What was compared, when all these flags come from one comparison.

@@ -83,7 +83,7 @@ class Switch(NamedTuple):
         return None if found is None else (found + distance) & MASK
 
 
-class Switches:
+class ContextSwitches:
     """Works out what handlers do, each way through them once.
 
     :param constant: Gives the value of a constant by its variable.

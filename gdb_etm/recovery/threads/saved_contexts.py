@@ -28,7 +28,7 @@ class Wait(NamedTuple):
     address: int
 
 
-class Match(NamedTuple):
+class ThreadMatch(NamedTuple):
     """A thread that went on, and where memory has frames that fit it."""
 
     # Of the instruction before it was left.
@@ -38,7 +38,7 @@ class Match(NamedTuple):
     slots: Tuple[int, ...]
 
 
-class Saved:
+class SavedContexts:
     """Finds what handlers have stored on the stacks of threads that wait, and threads that cannot be those that waited.
 
     :param ssa: With its accesses.
@@ -52,7 +52,7 @@ class Saved:
         self,
         ssa: TraceSsa,
         waits: List[Wait],
-        matches: List[Match],
+        matches: List[ThreadMatch],
         word: Callable[[int], Optional[int]],
         assumptions: List[Assumption],
     ) -> None:

@@ -13,8 +13,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from gdb_etm.recovery.functions.calls import BLOCK, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP
-from gdb_etm.recovery.memory.store_forwarding import Memory
-from gdb_etm.recovery.ssa.trace_ssa import Access, TraceSsa
+from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
+from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 from gdb_etm.recovery.threads.context_switch import HandlerAccess, Reader, Switch, Term
 
 
@@ -100,7 +100,7 @@ class Scheduler:
         """Note that a word is taken to be at the end what it was after an instruction."""
         self._since[word] = min(self._since.get(word, number), number)
 
-    def _access(self, place: HandlerAccess) -> Optional[Access]:
+    def _access(self, place: HandlerAccess) -> Optional[MemoryAccess]:
         accesses = self._ssa.accesses
         number = self._ssa.number - place.before_last
         found = []
@@ -111,7 +111,7 @@ class Scheduler:
                 found.append(access)
         return found[-1 - place.which] if len(found) == place.of else None
 
-    def disturbed(self, memory: Memory) -> int:
+    def disturbed(self, memory: StoreForwarding) -> int:
         """Give the last instruction that has, or may have, written what nobody was taken to write; 0 if there is none.
 
         :param memory: What is known of the accesses.
@@ -126,7 +126,7 @@ class Scheduler:
             found += [number for number in unplaced if number > since and where(number) in habitual]
         return max(found, default=0)
 
-    def _writers(self, word: int, memory: Memory) -> List[int]:
+    def _writers(self, word: int, memory: StoreForwarding) -> List[int]:
         # The instructions that are known to have written a word.
         accesses = self._ssa.accesses
         stores = [accesses[one] for one in memory.cells.between(-1, len(accesses), word) if accesses[one].store]

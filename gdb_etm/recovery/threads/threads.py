@@ -13,8 +13,8 @@ from gdb_etm.history.exits import Exit, exit_of
 from gdb_etm.program.image import Program
 from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.lift.template import Template
-from gdb_etm.recovery.ssa.exception_frames import Frames, Left, Waiting, Word, can_search, goes_on
-from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, Part, Switch, Switches
+from gdb_etm.recovery.ssa.exception_frames import ExceptionFrames, Left, Waiting, Word, can_search, goes_on
+from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Period, Pointers, decide
 from gdb_etm.recovery.threads.scheduler import Handled
 
@@ -80,7 +80,7 @@ class Threads:
     :param later: What ran afterwards; None when that is the end, or is not known.
     """
 
-    def __init__(self, program: Program, switches: Switches, later: Optional[Later] = None) -> None:
+    def __init__(self, program: Program, switches: ContextSwitches, later: Optional[Later] = None) -> None:
         self._program = program
         self._switches = switches
         self._later = later
@@ -194,7 +194,7 @@ class Threads:
         addresses = [one.left_at for one in self._all if one.left_at is not None]
         searched = word if stacks and can_search(stacks) else None
         self._asked = {one.left_at for one in self._all if one.left_at is not None and one.asked}
-        frames = Frames(stacks, searched, set(addresses), self._asked) if searched is not None else None
+        frames = ExceptionFrames(stacks, searched, set(addresses), self._asked) if searched is not None else None
         pointers = Pointers(stacks, word) if word is not None else None
         found, waiting = self._repeat(addresses, frames, pointers, ())
         at_end = [] if frames is None else _at_end(waiting, frames)
@@ -263,7 +263,7 @@ class Threads:
             found.append(copy)
         return Later(address, tuple(found), self._depth, word)
 
-    def _known_at_end(self, waiting: Sequence[Left], frames: Frames, word: Word) -> List[Tuple[int, Waiting]]:
+    def _known_at_end(self, waiting: Sequence[Left], frames: ExceptionFrames, word: Word) -> List[Tuple[int, Waiting]]:
         # A block that is known tells where the frame is.
         switch = next(one.switch for one in self._periods() if one.switch is not None)
         found: List[Tuple[int, Waiting]] = []
@@ -314,7 +314,7 @@ class Threads:
     def _repeat(
         self,
         addresses: Sequence[int],
-        frames: Optional[Frames],
+        frames: Optional[ExceptionFrames],
         pointers: Optional[Pointers],
         blocks: Sequence[Optional[int]],
     ) -> Tuple[Dict[int, int], List[Left]]:
@@ -330,7 +330,7 @@ class Threads:
                 several |= self._rivals(waiting, frames, pointers)
         return found, waiting
 
-    def _rivals(self, waiting: Sequence[Left], frames: Frames, pointers: Pointers) -> Set[_Place]:
+    def _rivals(self, waiting: Sequence[Left], frames: ExceptionFrames, pointers: Pointers) -> Set[_Place]:
         # Where others may have gone on than was taken: the thread that was left there seems to wait still, as its
         # frame is in memory, a pointer to it is, and nobody else is known to wait there.  One that runs at the end may
         # have both from before.
@@ -345,7 +345,7 @@ class Threads:
     def _go(
         self,
         addresses: Sequence[int],
-        frames: Optional[Frames],
+        frames: Optional[ExceptionFrames],
         several: Set[_Place],
         blocks: Sequence[Optional[int]],
     ) -> Tuple[Dict[int, int], List[Left]]:
@@ -388,7 +388,7 @@ class Threads:
         near = start == there or start is not None and there in goes_on(start, start in self._asked)
         return near and (one[1] == other[1] or None in (one[1], other[1]) or start != there)
 
-    def _is_sure(self, left: Left, residence: Residence, rare: bool, frames: Optional[Frames]) -> bool:
+    def _is_sure(self, left: Left, residence: Residence, rare: bool, frames: Optional[ExceptionFrames]) -> bool:
         # Whether no thread that was left before all that is known can be meant.
         places = [] if frames is None else [frame.address for frame in frames.of(left)]
         if frames is not None and (not places or _is_near(places)):
@@ -399,7 +399,7 @@ class Threads:
         return True
 
 
-def _at_end(waiting: Sequence[Left], frames: Frames) -> List[Tuple[int, Waiting]]:
+def _at_end(waiting: Sequence[Left], frames: ExceptionFrames) -> List[Tuple[int, Waiting]]:
     # Threads of which memory has one frame that fits no other thread.
     fitting = [(left, frames.of(left)) for left in waiting]
     count: Dict[int, int] = {}

@@ -10,7 +10,7 @@ from typing import Optional, Tuple
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3_page, ptm
 from gdb_etm.registers.page import Page, Register
-from gdb_etm.traceunit.dwt_match import Comparators, comparators_of
+from gdb_etm.traceunit.dwt_match import DwtComparators, comparators_of
 from gdb_etm.traceunit.identification import Identification
 
 # What is written to ETMSYNCFR to see whether it can be written; no unit's fixed period is so long.
@@ -98,7 +98,7 @@ class Armv7Capabilities(Identification):
         return None if period == SYNC_PROBE else period
 
     @property
-    def dwt(self) -> Comparators:
+    def dwt(self) -> DwtComparators:
         """The DWT's comparators that are free and drive a watchpoint input."""
         return comparators_of(self.registers, self.field("ETMCCER.WatchInputs"))
 

@@ -14,21 +14,21 @@ from gdb_etm.registers import etmv3_comparators as comparators
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
 from gdb_etm.traceunit.armv7.plan import write
 from gdb_etm.traceunit.dwt_match import past
-from gdb_etm.traceunit.events import Access, Accessed, Event, Executed, ExecutedIn
+from gdb_etm.traceunit.events import Accessed, AccessType, Event, Executed, ExecutedIn
 from gdb_etm.traceunit.options import AddressRange
 from gdb_etm.traceunit.plan import RegisterWrite, Taken
 
 _ALL_BITS = 0xFFFFFFFF
 _TYPES = {
-    Access.EITHER: comparators.TYPE_TRANSFER,
-    Access.LOAD: comparators.TYPE_TRANSFER + 1,
-    Access.STORE: comparators.TYPE_TRANSFER + 2,
+    AccessType.EITHER: comparators.TYPE_TRANSFER,
+    AccessType.LOAD: comparators.TYPE_TRANSFER + 1,
+    AccessType.STORE: comparators.TYPE_TRANSFER + 2,
 }
 _EQUAL, _DIFFERS = 1, 3  # of ETMACTR.DataMatch
 _WORD_BYTES = 4
 
 
-class Asked(NamedTuple):
+class AddressMatches(NamedTuple):
     """What is to be compared with addresses."""
 
     ranges: Sequence[AddressRange]
@@ -76,7 +76,7 @@ class _Row(NamedTuple):
 _UNUSED = _Row(0, comparators.TYPE_EXECUTE, 0, "address comparator unused")
 
 
-def by_comparators(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
+def by_comparators(asked: AddressMatches, capabilities: Armv7Capabilities) -> Allotted:
     """Give each range and each address comparators of the unit.
 
     :raises UnsupportedError: It has too few, or cannot compare what is asked for.
@@ -251,7 +251,7 @@ def _comparator(n: int, row: _Row, capabilities: Armv7Capabilities) -> Iterator[
     yield write(register, register.encode(Type=row.access, **sized), what, capabilities)
 
 
-def _taken(asked: Asked, own: Sequence[int], data: Sequence[int]) -> List[Taken]:
+def _taken(asked: AddressMatches, own: Sequence[int], data: Sequence[int]) -> List[Taken]:
     use = "exclude" if asked.excludes else "include"
     taken = [Taken(use, where, "pair %d" % (n + 1)) for n, where in zip(own, asked.ranges)]
     uses = ["data"] * len(asked.data) + ["data-exclude"] * len(asked.data_exclude)

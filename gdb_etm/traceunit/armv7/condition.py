@@ -12,13 +12,13 @@ from gdb_etm.registers import etmv3
 from gdb_etm.registers import etmv3_comparators as comparators
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
 from gdb_etm.traceunit.armv7.plan import write
-from gdb_etm.traceunit.options import AddressRange, Exceptions, TraceOptions
+from gdb_etm.traceunit.options import AddressRange, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite, Taken
 
 _MOST_CONTEXTS = 3
 
 
-class Condition(NamedTuple):
+class TraceCondition(NamedTuple):
     """When to trace."""
 
     event: int = etmv3.EVENT_TRUE
@@ -45,13 +45,13 @@ class Condition(NamedTuple):
         )
 
 
-def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others: Sequence[int] = ()) -> Condition:
+def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others: Sequence[int] = ()) -> TraceCondition:
     """Find the event for what options say of security states and contexts.
 
     :param others: Context IDs that have a comparator for other reasons.
     :raises UnsupportedError: The unit cannot tell what is asked for, or an event has too few resources for it.
     """
-    if options.exceptions is not Exceptions.AS_OTHERS:
+    if options.exceptions is not ExceptionTrace.AS_OTHERS:
         raise UnsupportedError(
             "exceptions %s: an ETMv3 or a PTM does not tell handlers from other code (ETMIDR.Major);"
             " exclude their functions" % options.exceptions.value,
@@ -75,10 +75,10 @@ def condition_of(options: TraceOptions, capabilities: Armv7Capabilities, others:
             " an event has 2" % (len(contexts) + filtered),
             "ETMTEEVR.A",
         )
-    return Condition(_event(filtered, options.secure, len(contexts)), _words(options, contexts), compared)
+    return TraceCondition(_event(filtered, options.secure, len(contexts)), _words(options, contexts), compared)
 
 
-def context_writes(condition: Condition, capabilities: Armv7Capabilities) -> Iterator[RegisterWrite]:
+def context_writes(condition: TraceCondition, capabilities: Armv7Capabilities) -> Iterator[RegisterWrite]:
     """Write the Context ID comparators that have a use."""
     for n, context in enumerate(condition.contexts, 1):
         yield write(comparators.ETMCIDCVR[n], context, "Context ID 0x%x" % context, capabilities)

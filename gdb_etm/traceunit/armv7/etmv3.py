@@ -12,7 +12,7 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.registers import etmv3_comparators as comparators
 from gdb_etm.traceunit.armv7.capabilities import EtmV3Capabilities
-from gdb_etm.traceunit.armv7.filter import Filter, plan_filter
+from gdb_etm.traceunit.armv7.filter import FilterWrites, plan_filter
 from gdb_etm.traceunit.armv7.plan import (
     check_common,
     common_writes,
@@ -79,7 +79,7 @@ def _fifo_full(capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
         yield write(etmv3.ETMFFRR, value, "the processor may be stalled at all addresses", capabilities)
 
 
-def _view_data(options: TraceOptions, chosen: Filter, capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
+def _view_data(options: TraceOptions, chosen: FilterWrites, capabilities: EtmV3Capabilities) -> Iterator[RegisterWrite]:
     if not (capabilities.field("ETMCR.DataAddress") or capabilities.field("ETMCR.DataValue")):
         return
     event = etmv3.EVENT_TRUE if options.data else etmv3.EVENT_FALSE

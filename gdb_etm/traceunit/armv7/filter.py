@@ -13,10 +13,10 @@ from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
-from gdb_etm.traceunit.armv7.comparators import Allotted, Asked, by_comparators
-from gdb_etm.traceunit.armv7.condition import Condition, condition_of, context_writes
+from gdb_etm.traceunit.armv7.comparators import AddressMatches, Allotted, by_comparators
+from gdb_etm.traceunit.armv7.condition import TraceCondition, condition_of, context_writes
 from gdb_etm.traceunit.armv7.plan import write
-from gdb_etm.traceunit.armv7.resources import Resources, leaves_of, window_of
+from gdb_etm.traceunit.armv7.resources import Armv7Resources, leaves_of, window_of
 from gdb_etm.traceunit.armv7.watch import by_watchpoints
 from gdb_etm.traceunit.events import ALWAYS, Accessed, Executed, ExecutedIn, InContext
 from gdb_etm.traceunit.options import TraceOptions
@@ -25,7 +25,7 @@ from gdb_etm.traceunit.ranges import joined, without
 from gdb_etm.traceunit.window import Window
 
 
-class Filter(NamedTuple):
+class FilterWrites(NamedTuple):
     """The writes that make a unit trace, and do, what is asked for."""
 
     writes: Tuple[RegisterWrite, ...]
@@ -42,7 +42,7 @@ class Filter(NamedTuple):
     uses: Tuple[RegisterWrite, ...] = ()
 
 
-def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filter:
+def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> FilterWrites:
     """Plan which instructions are traced, what events do, and by which comparators.
 
     :raises UnsupportedError: The unit has too few comparators or resources, or cannot compare what is asked for.
@@ -55,7 +55,7 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
     compares = asked.ranges or asked.start or asked.stop or asked.events
     watched = not (capabilities.pairs or asked.data or asked.data_exclude) and bool(capabilities.watchpoints)
     found = by_watchpoints(asked, capabilities) if watched and compares else by_comparators(asked, capabilities)
-    resources = Resources(window.wanted, found.numbers, condition.contexts, capabilities)
+    resources = Armv7Resources(window.wanted, found.numbers, condition.contexts, capabilities)
     event, when = _enabling_event(asked, window, condition, found, resources)
     writes = [
         *_trace_enable(event, when, asked, found, window.is_used, capabilities),
@@ -65,7 +65,7 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
     ]
     uses = tuple(resources.writes())
     notes = (*condition.notes, *found.notes, *resources.notes)
-    return Filter(
+    return FilterWrites(
         tuple(writes),
         found.data,
         found.dwt,
@@ -77,7 +77,7 @@ def plan_filter(options: TraceOptions, capabilities: Armv7Capabilities) -> Filte
     )
 
 
-def _asked(options: TraceOptions, window: Window) -> Asked:
+def _asked(options: TraceOptions, window: Window) -> AddressMatches:
     # One list can be included or excluded, not both: so what is excluded is cut out of what is included.
     ranges = without(options.include, options.exclude) if options.include else joined(options.exclude)
     if options.include and not ranges:
@@ -86,12 +86,12 @@ def _asked(options: TraceOptions, window: Window) -> Asked:
         )
     events = tuple(leaf for leaf in leaves_of(window.wanted) if isinstance(leaf, (Executed, ExecutedIn, Accessed)))
     starts, stops = tuple(dict.fromkeys(window.start_at)), tuple(dict.fromkeys(window.stop_at))
-    return Asked(
+    return AddressMatches(
         ranges, not options.include, joined(options.data_include), joined(options.data_exclude), starts, stops, events
     )
 
 
-def _check(asked: Asked, window: Window, capabilities: Armv7Capabilities) -> None:
+def _check(asked: AddressMatches, window: Window, capabilities: Armv7Capabilities) -> None:
     lasts = [pair.last for pair in (*asked.ranges, *asked.data, *asked.data_exclude)]
     for event in asked.events:
         lasts.append(event.address if isinstance(event, Executed) else getattr(event, "where").last)
@@ -107,7 +107,7 @@ def _check(asked: Asked, window: Window, capabilities: Armv7Capabilities) -> Non
 
 
 def _enabling_event(
-    asked: Asked, window: Window, condition: Condition, found: Allotted, resources: Resources
+    asked: AddressMatches, window: Window, condition: TraceCondition, found: Allotted, resources: Armv7Resources
 ) -> Tuple[int, str]:
     view = window.wanted.view
     watches = bool(found.watching)
@@ -131,7 +131,7 @@ def _enabling_event(
 
 
 def _trace_enable(
-    event: int, when: str, asked: Asked, found: Allotted, is_gated: bool, capabilities: Armv7Capabilities
+    event: int, when: str, asked: AddressMatches, found: Allotted, is_gated: bool, capabilities: Armv7Capabilities
 ) -> Iterator[RegisterWrite]:
     yield write(etmv3.ETMTEEVR, event, "trace " + when, capabilities)
     register = capabilities.page.by_name["ETMTECR1"]

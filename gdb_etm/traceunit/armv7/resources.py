@@ -41,7 +41,7 @@ from gdb_etm.traceunit.events import (
 )
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
-from gdb_etm.traceunit.window import Memory, Wanted, Window, plan_window
+from gdb_etm.traceunit.window import Window, WindowMemory, WindowRules, plan_window
 
 _STATES = 3
 _STEPS: Dict[Tuple[int, int], Register] = {
@@ -63,17 +63,17 @@ def window_of(options: TraceOptions, capabilities: Armv7Capabilities) -> Window:
     used = {counter.number + 1 for counter in options.counters}
     spare = next((n - 1 for n in capabilities.counters if n not in used), None)
     missing = "ETMCCR.Counters" if has_sequencer else "ETMCCR.Sequencer"
-    return plan_window(options, Memory(has_sequencer, spare, "%s is %d" % (missing, capabilities.field(missing))))
+    return plan_window(options, WindowMemory(has_sequencer, spare, "%s is %d" % (missing, capabilities.field(missing))))
 
 
-def leaves_of(wanted: Wanted) -> Tuple[Event, ...]:
+def leaves_of(wanted: WindowRules) -> Tuple[Event, ...]:
     """List what the rules wait for, each once."""
     events = [*(rule.when for rule in wanted.rules), wanted.view]
     found = (leaf for event in events for leaf in members(event) if not isinstance(leaf, Constant))
     return tuple(dict.fromkeys(found))
 
 
-class Resources:
+class Armv7Resources:
     """Gives events their resources, and rules their registers.
 
     :param wanted: The rules.
@@ -83,7 +83,11 @@ class Resources:
     """
 
     def __init__(
-        self, wanted: Wanted, compared: Mapping[Event, int], contexts: Sequence[int], capabilities: Armv7Capabilities
+        self,
+        wanted: WindowRules,
+        compared: Mapping[Event, int],
+        contexts: Sequence[int],
+        capabilities: Armv7Capabilities,
     ) -> None:
         self._wanted = wanted
         self._compared = compared

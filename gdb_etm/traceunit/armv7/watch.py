@@ -10,15 +10,15 @@ from typing import Dict, List, Sequence
 from gdb_etm.errors import UnsupportedError
 from gdb_etm.registers import etmv3
 from gdb_etm.traceunit.armv7.capabilities import Armv7Capabilities
-from gdb_etm.traceunit.armv7.comparators import Allotted, Asked, point
-from gdb_etm.traceunit.dwt_match import Block, note
+from gdb_etm.traceunit.armv7.comparators import AddressMatches, Allotted, point
+from gdb_etm.traceunit.dwt_match import MatchTarget, note
 from gdb_etm.traceunit.events import Event, Executed, ExecutedIn
 from gdb_etm.traceunit.plan import Taken
 
 _MOST_IN_EVENT = 2  # resources in an event
 
 
-def by_watchpoints(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
+def by_watchpoints(asked: AddressMatches, capabilities: Armv7Capabilities) -> Allotted:
     """Give each range and each address comparators of the DWT.
 
     :raises UnsupportedError: Too few are free, or they cannot compare what is asked for.
@@ -49,11 +49,11 @@ def by_watchpoints(asked: Asked, capabilities: Armv7Capabilities) -> Allotted:
     )
 
 
-def _point(address: int, verb: str) -> Block:
-    return Block(address, 1, "%s 0x%08x" % (verb, address))
+def _point(address: int, verb: str) -> MatchTarget:
+    return MatchTarget(address, 1, "%s 0x%08x" % (verb, address))
 
 
-def _event(event: Event, capabilities: Armv7Capabilities) -> Block:
+def _event(event: Event, capabilities: Armv7Capabilities) -> MatchTarget:
     found = capabilities.dwt.blocks_of(event, "ETMCCR.AddrPairs")
     if len(found) != 1:
         raise UnsupportedError(
@@ -64,7 +64,7 @@ def _event(event: Event, capabilities: Armv7Capabilities) -> Block:
     return found[0]
 
 
-def _too_many(parts: Sequence[Block], needed: int, capabilities: Armv7Capabilities) -> str:
+def _too_many(parts: Sequence[MatchTarget], needed: int, capabilities: Armv7Capabilities) -> str:
     if len(parts) > _MOST_IN_EVENT:
         return (
             "this unit has no address comparators (ETMCCR.AddrPairs), and the DWT's match aligned powers of two of"
@@ -76,7 +76,7 @@ def _too_many(parts: Sequence[Block], needed: int, capabilities: Armv7Capabiliti
     )
 
 
-def _taken(asked: Asked, rows: Sequence[Block], used: Sequence[int]) -> List[Taken]:
+def _taken(asked: AddressMatches, rows: Sequence[MatchTarget], used: Sequence[int]) -> List[Taken]:
     names = iter(["DWT comparator %d" % number for number in used])
     parts = len(rows) - len(asked.start) - len(asked.stop) - len(asked.events)
     use = "exclude" if asked.excludes else "include"

@@ -7,13 +7,13 @@ from typing import Iterator, Tuple
 from gdb_etm.registers import etmv3, etmv3_comparators, etmv3_id, etmv3_page, ptm
 from gdb_etm.traceunit.armv7.probe import tells_power
 from gdb_etm.traceunit.doctor.core import authentication
-from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok, unknown
-from gdb_etm.traceunit.doctor.reading import Block, Reading
+from gdb_etm.traceunit.doctor.findings import DoctorFinding, Mend, bad, ok, unknown
+from gdb_etm.traceunit.doctor.reading import Reading, RegisterBlock
 from gdb_etm.traceunit.doctor.route import software_lock
 from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
 
 
-def check_unit(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Finding]:
+def check_unit(block: RegisterBlock, around: Circumstances, is_ptm: bool) -> Iterator[DoctorFinding]:
     """Check the trace unit; stops where nothing else of it would answer.
 
     :raises AccessError: It does not answer.
@@ -40,7 +40,7 @@ def check_unit(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Fi
     yield from _check_use(block, around, is_ptm)
 
 
-def _check_use(block: Block, around: Circumstances, is_ptm: bool) -> Iterator[Finding]:
+def _check_use(block: RegisterBlock, around: Circumstances, is_ptm: bool) -> Iterator[DoctorFinding]:
     mode = block.read(etmv3_id.ETMITCTRL)
     if mode["IME"]:
         yield bad("integration mode", mode.says("on: the unit does not trace"), "reset the chip")
@@ -72,7 +72,7 @@ def _why_off(control: Reading, is_ptm: bool) -> str:
     return "" if is_ptm or control["ETMEN"] else "its trace port is not selected (ETMEN)"
 
 
-def _check_view(block: Block, around: Circumstances, status: Reading, is_ptm: bool) -> Iterator[Finding]:
+def _check_view(block: RegisterBlock, around: Circumstances, status: Reading, is_ptm: bool) -> Iterator[DoctorFinding]:
     event = block.read(etmv3.ETMTEEVR)
     if event.value == etmv3.EVENT_FALSE:
         yield bad(FILTER, event.says("its event is FALSE, which excludes everything"), around.advice, Mend.START)
@@ -99,7 +99,7 @@ def _check_view(block: Block, around: Circumstances, status: Reading, is_ptm: bo
             yield ok(FILTER, event.says(STARTED if control["StartStop"] else "none: everything is traced"))
 
 
-def _range(block: Block, pair: int) -> Tuple[int, int]:
+def _range(block: RegisterBlock, pair: int) -> Tuple[int, int]:
     # The second address is the first that is not in the range.
     first, last = (etmv3_comparators.ETMACVR[2 * pair + n] for n in (1, 2))
     return block.word(first.offset), block.word(last.offset) - 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Iterator
 
 from gdb_etm.registers import cortex_m
-from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok
-from gdb_etm.traceunit.doctor.reading import Block, Reading
+from gdb_etm.traceunit.doctor.findings import DoctorFinding, Mend, bad, ok
+from gdb_etm.traceunit.doctor.reading import Reading, RegisterBlock
 
 # Of a field of an authentication status register.
 IMPLEMENTED, ENABLED = 2, 3
 
 
-def check_core(scs: Block) -> Iterator[Finding]:
+def check_core(scs: RegisterBlock) -> Iterator[DoctorFinding]:
     """Check what the processor itself lets through.
 
     :raises AccessError: It does not answer.
@@ -30,7 +30,7 @@ def check_core(scs: Block) -> Iterator[Finding]:
     yield _state(scs.read(cortex_m.DHCSR))
 
 
-def authentication(subject: str, status: Reading) -> Finding:
+def authentication(subject: str, status: Reading) -> DoctorFinding:
     """Judge an authentication status register by its fields for non-invasive debug."""
     secure, other = status["SNID"], status["NSNID"]
     if IMPLEMENTED in (secure, other) and ENABLED not in (secure, other):
@@ -42,7 +42,7 @@ def authentication(subject: str, status: Reading) -> Finding:
     return ok(subject, status.says(words))
 
 
-def _state(dhcsr: Reading) -> Finding:
+def _state(dhcsr: Reading) -> DoctorFinding:
     # A debugger polls this register all the time, so nobody relies on its sticky bits.
     subject = "core state"
     if dhcsr["S_HALT"]:

@@ -7,8 +7,8 @@ from typing import Iterator, Tuple
 from gdb_etm.registers import etmv4, etmv4_comparators, etmv4_id
 from gdb_etm.registers.etmv4_page import PAGE
 from gdb_etm.traceunit.doctor.core import authentication
-from gdb_etm.traceunit.doctor.findings import Finding, Mend, bad, ok
-from gdb_etm.traceunit.doctor.reading import Block, Reading
+from gdb_etm.traceunit.doctor.findings import DoctorFinding, Mend, bad, ok
+from gdb_etm.traceunit.doctor.reading import Reading, RegisterBlock
 from gdb_etm.traceunit.doctor.route import software_lock
 from gdb_etm.traceunit.doctor.unit import FILTER, STARTED, Circumstances, claim, ranges, start_point, trace_id
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
@@ -16,7 +16,7 @@ from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 _GATES = (etmv4_id.TRCIDR1, etmv4_id.TRCIDR3, etmv4_id.TRCIDR4)
 
 
-def check_unit(block: Block, around: Circumstances) -> Iterator[Finding]:
+def check_unit(block: RegisterBlock, around: Circumstances) -> Iterator[DoctorFinding]:
     """Check the trace unit; stops where nothing else of it would answer.
 
     :raises AccessError: It does not answer.
@@ -41,7 +41,7 @@ def check_unit(block: Block, around: Circumstances) -> Iterator[Finding]:
     yield from _check_use(block, around)
 
 
-def _check_use(block: Block, around: Circumstances) -> Iterator[Finding]:
+def _check_use(block: RegisterBlock, around: Circumstances) -> Iterator[DoctorFinding]:
     mode = block.read(etmv4_id.TRCITCTRL)
     if mode["IME"]:
         yield bad("integration mode", mode.says("on: the unit does not trace"), "reset the chip")
@@ -61,7 +61,7 @@ def _check_use(block: Block, around: Circumstances) -> Iterator[Finding]:
     yield from _check_view(block, around)
 
 
-def _check_view(block: Block, around: Circumstances) -> Iterator[Finding]:
+def _check_view(block: RegisterBlock, around: Circumstances) -> Iterator[DoctorFinding]:
     control = block.read(etmv4.TRCVICTLR)
     caps = Capabilities({register.name: block.read(register).value for register in _GATES})
     levels = caps.field("TRCIDR3.EXLEVEL_S"), caps.field("TRCIDR3.EXLEVEL_NS")
@@ -78,7 +78,7 @@ def _check_view(block: Block, around: Circumstances) -> Iterator[Finding]:
     yield bad(FILTER, control.says(words), around.advice, Mend.START)
 
 
-def _has_start(block: Block, caps: Capabilities) -> bool:
+def _has_start(block: RegisterBlock, caps: Capabilities) -> bool:
     points = 0
     if caps.field("TRCIDR4.NUMACPAIRS"):
         points |= block.read(etmv4.TRCVISSCTLR)["START"]
@@ -87,7 +87,9 @@ def _has_start(block: Block, caps: Capabilities) -> bool:
     return bool(points)
 
 
-def _check_limits(block: Block, caps: Capabilities, control: Reading, around: Circumstances) -> Iterator[Finding]:
+def _check_limits(
+    block: RegisterBlock, caps: Capabilities, control: Reading, around: Circumstances
+) -> Iterator[DoctorFinding]:
     pairs = caps.field("TRCIDR4.NUMACPAIRS")
     if pairs:
         lists = block.read(etmv4.TRCVIIECTLR)
@@ -114,6 +116,6 @@ def _seen(caps: Capabilities, control: Reading) -> str:
     return "all but exception levels: " + ", ".join(left_out) if left_out else "none: everything is traced"
 
 
-def _range(block: Block, pair: int) -> Tuple[int, int]:
+def _range(block: RegisterBlock, pair: int) -> Tuple[int, int]:
     first, last = (etmv4_comparators.TRCACVR[2 * pair + n] for n in (0, 1))
     return block.word(first.offset), block.word(last.offset)

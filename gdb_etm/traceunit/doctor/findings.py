@@ -26,7 +26,7 @@ class Mend(Enum):
     START = "programmed the trace unit, and started with an empty buffer"
 
 
-class Finding(NamedTuple):
+class DoctorFinding(NamedTuple):
     """One line of the verdict."""
 
     # What was looked at, in a few words; the same whatever came out.
@@ -46,19 +46,19 @@ FIX = "etm doctor --fix"
 START = "etm start"
 
 
-def ok(subject: str, proof: str) -> Finding:
+def ok(subject: str, proof: str) -> DoctorFinding:
     """Note that something is as it should be."""
-    return Finding(subject, Verdict.OK, proof)
+    return DoctorFinding(subject, Verdict.OK, proof)
 
 
-def bad(subject: str, proof: str, advice: str = "", mend: Optional[Mend] = None) -> Finding:
+def bad(subject: str, proof: str, advice: str = "", mend: Optional[Mend] = None) -> DoctorFinding:
     """Note a reason why there may be no trace.
 
     :param advice: What to type or to do; with a mend it may be left out.
     """
-    return Finding(subject, Verdict.BAD, proof, advice or (FIX if mend is not None else ""), mend)
+    return DoctorFinding(subject, Verdict.BAD, proof, advice or (FIX if mend is not None else ""), mend)
 
 
-def unknown(subject: str, proof: str) -> Finding:
+def unknown(subject: str, proof: str) -> DoctorFinding:
     """Note that something cannot be told."""
-    return Finding(subject, Verdict.UNKNOWN, proof)
+    return DoctorFinding(subject, Verdict.UNKNOWN, proof)

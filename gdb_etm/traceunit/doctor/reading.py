@@ -29,7 +29,7 @@ class Reading:
         return "%s 0x%08x: %s" % (self._name, self.value, words)
 
 
-class Block:
+class RegisterBlock:
     """The registers of one component.
 
     :param port: The memory space it is in.

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Iterator
 
-from gdb_etm.coresight.components import Component, Kind
-from gdb_etm.coresight.topology import Link
+from gdb_etm.coresight.components import Component, ComponentKind
+from gdb_etm.coresight.topology import FunnelLink
 from gdb_etm.registers import coresight, etb, funnel, tmc
-from gdb_etm.traceunit.doctor.findings import START, Finding, Mend, bad, ok
-from gdb_etm.traceunit.doctor.reading import Block, Reading
+from gdb_etm.traceunit.doctor.findings import START, DoctorFinding, Mend, bad, ok
+from gdb_etm.traceunit.doctor.reading import Reading, RegisterBlock
 
 _MODES = {tmc.MODE_SOFTWARE_FIFO: "software FIFO", tmc.MODE_HARDWARE_FIFO: "hardware FIFO"}
 
 
-def check_link(link: Link, advice: str) -> Iterator[Finding]:
+def check_link(link: FunnelLink, advice: str) -> Iterator[DoctorFinding]:
     """Check a funnel.
 
     :param advice: What to type when it is closed.
     :raises AccessError: It does not answer.
     """
-    block = Block(link.component.port, link.component.address)
+    block = RegisterBlock(link.component.port, link.component.address)
     control = block.read(funnel.FUNNELCONTROL)
     subject = "funnel 0x%08x" % link.component.address
     closed = [str(n) for n in range(8) if (link.inputs & ~control["ENS"]) >> n & 1]
@@ -32,7 +32,7 @@ def check_link(link: Link, advice: str) -> Iterator[Finding]:
     yield from software_lock(block, subject)
 
 
-def software_lock(block: Block, subject: str, mend: Mend = Mend.START) -> Iterator[Finding]:
+def software_lock(block: RegisterBlock, subject: str, mend: Mend = Mend.START) -> Iterator[DoctorFinding]:
     """Check the software lock, which on some paths keeps a debugger out too; an open or absent one is not worth a line.
 
     :raises AccessError: It does not answer.
@@ -42,21 +42,21 @@ def software_lock(block: Block, subject: str, mend: Mend = Mend.START) -> Iterat
         yield bad(subject, lock.says("the software lock is locked: writes have no effect"), mend=mend)
 
 
-def check_sink(component: Component, advice: str) -> Iterator[Finding]:
+def check_sink(component: Component, advice: str) -> Iterator[DoctorFinding]:
     """Check the trace buffer.
 
     :param advice: What to type when it does not capture.
     :raises AccessError: It does not answer.
     """
-    block = Block(component.port, component.address)
+    block = RegisterBlock(component.port, component.address)
     yield from software_lock(block, "buffer lock")
-    if component.kind is Kind.ETB:
+    if component.kind is ComponentKind.ETB:
         yield from _check_etb(block, advice)
     else:
         yield from _check_tmc(block, advice)
 
 
-def _check_tmc(block: Block, advice: str) -> Iterator[Finding]:
+def _check_tmc(block: RegisterBlock, advice: str) -> Iterator[DoctorFinding]:
     mode = block.read(tmc.MODE)
     if mode["MODE"] == tmc.MODE_CIRCULAR:
         yield ok("buffer mode", mode.says("circular buffer"))
@@ -73,7 +73,7 @@ def _check_tmc(block: Block, advice: str) -> Iterator[Finding]:
     yield ok("buffer content", "%s, RWP 0x%08x" % (_content(status, status["Empty"]), block.read(tmc.RWP).value))
 
 
-def _check_etb(block: Block, advice: str) -> Iterator[Finding]:
+def _check_etb(block: RegisterBlock, advice: str) -> Iterator[DoctorFinding]:
     control, status = block.read(etb.CTL), block.read(etb.STS)
     formatter, flow = block.read(etb.FFCR), block.read(etb.FFSR)
     yield _capture(control, advice)
@@ -83,13 +83,13 @@ def _check_etb(block: Block, advice: str) -> Iterator[Finding]:
     yield ok("buffer content", "%s, RWP 0x%08x" % (_content(status, not write), write))
 
 
-def _capture(control: Reading, advice: str) -> Finding:
+def _capture(control: Reading, advice: str) -> DoctorFinding:
     if control["TraceCaptEn"]:
         return ok("buffer capture", control.says("capturing"))
     return bad("buffer capture", control.says("not capturing (TraceCaptEn is 0)"), advice, Mend.START)
 
 
-def _formatter(flow: Reading, control: Reading, formats: int, stopped: bool) -> Finding:
+def _formatter(flow: Reading, control: Reading, formats: int, stopped: bool) -> DoctorFinding:
     subject = "formatter"
     if flow["FlInProg"]:
         words = "a flush does not end (FlInProg): some source does not hand over its trace"

@@ -8,8 +8,8 @@ from gdb_etm.registers import etmv3, etmv4
 from gdb_etm.registers.coresight import CLAIM_EXTERNAL
 from gdb_etm.registers.page import Page, Register
 from gdb_etm.traceunit.apply import differences
-from gdb_etm.traceunit.doctor.findings import FIX, START, Finding, Mend, bad, ok
-from gdb_etm.traceunit.doctor.reading import Block, Reading
+from gdb_etm.traceunit.doctor.findings import FIX, START, DoctorFinding, Mend, bad, ok
+from gdb_etm.traceunit.doctor.reading import Reading, RegisterBlock
 from gdb_etm.traceunit.plan import Plan, RegisterWrite
 from gdb_etm.traceunit.session import TraceSession
 
@@ -46,13 +46,13 @@ class Circumstances(NamedTuple):
         """What opens a unit that is closed."""
         return Mend.UNIT if self.session is not None else Mend.ATTACH
 
-    def power(self, block: Block, register: Register) -> Reading:
+    def power(self, block: RegisterBlock, register: Register) -> Reading:
         """Read the unit's power status, whose sticky bit a read clears: while it is ours, its driver keeps that."""
         if self.session is None:
             return block.read(register)
         return Reading(register, self.session.unit.look(register))
 
-    def check_programming(self, block: Block, page: Page, enable: int) -> Iterator[Finding]:
+    def check_programming(self, block: RegisterBlock, page: Page, enable: int) -> Iterator[DoctorFinding]:
         """Compare the unit with what was programmed, but for what it changes by itself.
 
         :param page: The unit's registers.
@@ -79,7 +79,7 @@ def _lasting(write: RegisterWrite, page: Page, enable: int) -> RegisterWrite:
     return write._replace(mask=write.mask & ~moving)
 
 
-def claim(block: Block, tags: Reading, register: Register) -> Finding:
+def claim(block: RegisterBlock, tags: Reading, register: Register) -> DoctorFinding:
     """Judge the claim tags."""
     others = tags["CLR"] & ~CLAIM_EXTERNAL
     if others:
@@ -89,7 +89,7 @@ def claim(block: Block, tags: Reading, register: Register) -> Finding:
     return ok("claim", tags.says("a debugger's" if tags["CLR"] else "nobody's"))
 
 
-def trace_id(register: Reading, field: str, advice: str) -> Finding:
+def trace_id(register: Reading, field: str, advice: str) -> DoctorFinding:
     """Judge the trace ID, of which the trace bus reserves 0x00 and those from 0x70 on (CoreSight D4.2)."""
     value = register[field]
     if 0 < value < _FIRST_RESERVED_ID:
@@ -99,7 +99,7 @@ def trace_id(register: Reading, field: str, advice: str) -> Finding:
 
 def ranges(
     lists: Reading, include: Sequence[Tuple[int, int]], exclude: Sequence[Tuple[int, int]], around: Circumstances
-) -> Finding:
+) -> DoctorFinding:
     """Judge a filter of address ranges, which are given by their first and last addresses."""
     words = [verb + _listed(pairs) for verb, pairs in (("only ", include), ("not ", exclude)) if pairs]
     whole = include or [(0, 0xFFFFFFFF)]
@@ -110,7 +110,7 @@ def ranges(
     return ok(FILTER, lists.says(", ".join(words)))
 
 
-def start_point(status: Reading, field: str, around: Circumstances) -> Finding:
+def start_point(status: Reading, field: str, around: Circumstances) -> DoctorFinding:
     """Judge a start/stop block that is off and has a start point."""
     words = "the start/stop block is off (%s)" % field
     if around.is_empty:

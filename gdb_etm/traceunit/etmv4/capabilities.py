@@ -11,7 +11,7 @@ from gdb_etm.access.port import AccessPort
 from gdb_etm.registers import etmv4, etmv4_id
 from gdb_etm.registers.etmv4_page import PAGE
 from gdb_etm.registers.page import Register
-from gdb_etm.traceunit.dwt_match import Comparators, comparators_of
+from gdb_etm.traceunit.dwt_match import DwtComparators, comparators_of
 from gdb_etm.traceunit.identification import Identification, read_registers
 
 _IDENTIFICATION: Tuple[Register, ...] = (
@@ -51,7 +51,7 @@ class Capabilities(Identification):
         return (self.field("TRCIDR3.NUMPROC_HIGH") << 3 | self.field("TRCIDR3.NUMPROC_LOW")) + 1
 
     @property
-    def dwt(self) -> Comparators:
+    def dwt(self) -> DwtComparators:
         """The comparators of a Cortex-M's DWT that are free and drive an input of the unit."""
         return comparators_of(self.registers, self.field("TRCIDR4.NUMPC"))
 

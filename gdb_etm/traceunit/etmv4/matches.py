@@ -15,8 +15,8 @@ from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.comparators import Allotment, check_contexts
 from gdb_etm.traceunit.events import (
-    Access,
     Accessed,
+    AccessType,
     And,
     Committed,
     DataValue,
@@ -30,7 +30,7 @@ from gdb_etm.traceunit.events import (
 )
 from gdb_etm.traceunit.plan import RegisterWrite, Taken
 
-_TYPE = {None: 0, Access.LOAD: 1, Access.STORE: 2, Access.EITHER: 3}  # of TRCACATR.TYPE
+_TYPE = {None: 0, AccessType.LOAD: 1, AccessType.STORE: 2, AccessType.EITHER: 3}  # of TRCACATR.TYPE
 _EQUAL, _DIFFERENT = 1, 3  # of TRCACATR.DATAMATCH
 _CONTEXT, _MACHINE = 1, 2  # of TRCACATR.CONTEXTTYPE
 
@@ -41,7 +41,7 @@ class Compared(Event):
 
     where: AddressRange
     # None: instructions.
-    access: Optional[Access] = None
+    access: Optional[AccessType] = None
     value: Optional[DataValue] = None
     context: Optional[int] = None
     machine: Optional[int] = None

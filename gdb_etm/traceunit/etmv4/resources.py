@@ -52,10 +52,10 @@ from gdb_etm.traceunit.events import (
     members,
 )
 from gdb_etm.traceunit.plan import RegisterWrite, Taken
-from gdb_etm.traceunit.window import Wanted
+from gdb_etm.traceunit.window import WindowRules
 
 
-class Resources(NamedTuple):
+class Etmv4Resources(NamedTuple):
     """How a unit's resources are programmed."""
 
     # Writes of the registers that have a use.
@@ -68,13 +68,13 @@ class Resources(NamedTuple):
     notes: Tuple[str, ...] = ()
 
 
-def plan_resources(wanted: Wanted, allotment: Allotment, capabilities: Capabilities) -> Resources:
+def plan_resources(wanted: WindowRules, allotment: Allotment, capabilities: Capabilities) -> Etmv4Resources:
     """Give each rule its resources.
 
     :raises UnsupportedError: The unit has too few, or cannot do what is asked for.
     """
-    if wanted == Wanted():
-        return Resources()
+    if wanted == WindowRules():
+        return Etmv4Resources()
     if not capabilities.selector_pairs:
         raise UnsupportedError(
             "events: this unit has no resource selectors (TRCIDR4.NUMRSPAIR is 0)", "TRCIDR4.NUMRSPAIR"
@@ -85,7 +85,7 @@ def plan_resources(wanted: Wanted, allotment: Allotment, capabilities: Capabilit
 class _Packer:
     # Packs one set of rules; everything that rules share is kept here.
 
-    def __init__(self, wanted: Wanted, allotment: Allotment, capabilities: Capabilities) -> None:
+    def __init__(self, wanted: WindowRules, allotment: Allotment, capabilities: Capabilities) -> None:
         self._wanted = wanted
         self._unit = capabilities
         self._known_contexts = len(allotment.contexts)
@@ -102,7 +102,7 @@ class _Packer:
         # Events whose parts may miss each other.
         self._check(leaves)
 
-    def packed(self) -> Resources:
+    def packed(self) -> Etmv4Resources:
         """Pack all of them."""
         shots = list(self._single_shots())
         # What makes events first, then what they are for.
@@ -113,7 +113,7 @@ class _Packer:
         self._selectors.check(self._unit)
         writes += self._selectors.writes()
         writes += match_writes(self._matches, self._known_contexts, self._unit)
-        return Resources(tuple(writes), view, tuple(marks), self._matches.taken, tuple(self._notes(view)))
+        return Etmv4Resources(tuple(writes), view, tuple(marks), self._matches.taken, tuple(self._notes(view)))
 
     def _matched(self, leaves: Sequence[Event], allotment: Allotment) -> Matches:
         found = [

@@ -12,7 +12,7 @@ from gdb_etm.registers import etmv4
 from gdb_etm.registers.page import Register
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.comparators import Allotment, bits
-from gdb_etm.traceunit.options import Exceptions, Level, TraceOptions
+from gdb_etm.traceunit.options import ExceptionLevel, ExceptionTrace, TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
 from gdb_etm.traceunit.window import Window
 
@@ -31,7 +31,7 @@ def view_inst(
     """
     secure, nonsecure, words = _suppressed(options, capabilities)
     # SSSTATUS is unknown after reset; without start points it must be 1, or nothing is traced (4.1.3, 7.3.7).
-    waits, forces = window.waits, options.exceptions is Exceptions.ON
+    waits, forces = window.waits, options.exceptions is ExceptionTrace.ON
     control = etmv4.TRCVICTLR.encode(
         SSSTATUS=int(not waits),
         EVENT=event,
@@ -78,25 +78,27 @@ def _suppressed(options: TraceOptions, capabilities: Capabilities) -> Tuple[int,
             )
         secure, nonsecure = (0 if options.secure else implemented[0]), (0 if options.nonsecure else implemented[1])
         words.append("Non-secure code only" if secure else "Secure code only")
-    if options.exceptions in (Exceptions.OFF, Exceptions.ONLY):
+    if options.exceptions in (ExceptionTrace.OFF, ExceptionTrace.ONLY):
         if implemented != (_THREAD | _HANDLER, 0):
             raise UnsupportedError(
                 "exceptions %s: this unit does not tell handlers from other code; it is not a Cortex-M's"
                 " (TRCIDR3.EXLEVEL_S is 0x%x)" % (options.exceptions.value, implemented[0]),
                 "TRCIDR3.EXLEVEL_S",
             )
-        off = options.exceptions is Exceptions.OFF
+        off = options.exceptions is ExceptionTrace.OFF
         secure |= _HANDLER if off else _THREAD
         words.append("no handlers" if off else "handlers only")
     if options.levels:
         secure, nonsecure = _levels(options.levels, implemented, secure, nonsecure)
         words.append("exception levels %s only" % ", ".join(map(str, options.levels)))
-    if options.exceptions is Exceptions.ON:
+    if options.exceptions is ExceptionTrace.ON:
         words.append("resets and system errors wherever they are")
     return secure, nonsecure, words
 
 
-def _levels(levels: Sequence[Level], implemented: Tuple[int, int], secure: int, nonsecure: int) -> Tuple[int, int]:
+def _levels(
+    levels: Sequence[ExceptionLevel], implemented: Tuple[int, int], secure: int, nonsecure: int
+) -> Tuple[int, int]:
     wanted = [0, 0]
     for level in levels:
         if not implemented[level.nonsecure] >> level.number & 1:

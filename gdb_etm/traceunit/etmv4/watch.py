@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import UnsupportedError
-from gdb_etm.traceunit.dwt_match import Block, Comparators, note
+from gdb_etm.traceunit.dwt_match import DwtComparators, MatchTarget, note
 from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.events import (
     Accessed,
@@ -22,8 +22,8 @@ from gdb_etm.traceunit.events import (
     Not,
     Or,
     Rule,
-    Start,
-    Stop,
+    StartTracing,
+    StopTracing,
     Trace,
     Watched,
     alternatives,
@@ -56,9 +56,13 @@ def lend(options: TraceOptions, capabilities: Capabilities) -> Lent:
     lender = _Lender(there)
     rules = [rule._replace(when=lender.replaced(rule.when), text=rule.text or str(rule.when)) for rule in options.rules]
     rules += [
-        Rule(lender.at(address, "start", Start()), Start(), "start 0x%08x" % address) for address in options.start_at
+        Rule(lender.at(address, "start", StartTracing()), StartTracing(), "start 0x%08x" % address)
+        for address in options.start_at
     ]
-    rules += [Rule(lender.at(address, "stop", Stop()), Stop(), "stop 0x%08x" % address) for address in options.stop_at]
+    rules += [
+        Rule(lender.at(address, "stop", StopTracing()), StopTracing(), "stop 0x%08x" % address)
+        for address in options.stop_at
+    ]
     view = _view(options, lender)
     if view is not None:
         # A range and what enables the trace besides must both be so.
@@ -88,9 +92,9 @@ def _view(options: TraceOptions, lender: _Lender) -> Optional[Event]:
 class _Lender:
     # Gives out comparators, one block the same one each time.
 
-    def __init__(self, there: Comparators) -> None:
+    def __init__(self, there: DwtComparators) -> None:
         self._there = there
-        self._given: Dict[Block, int] = {}
+        self._given: Dict[MatchTarget, int] = {}
         self.taken: List[Taken] = []
 
     @property
@@ -102,7 +106,7 @@ class _Lender:
         return [write for block, number in self._given.items() for write in self._there.writes(number, block)]
 
     def at(self, address: int, use: str, action: object) -> Event:
-        return self._input(Block(address, 1, "%s 0x%08x" % (action, address)), use)
+        return self._input(MatchTarget(address, 1, "%s 0x%08x" % (action, address)), use)
 
     def within(self, pair: AddressRange, use: str) -> Event:
         return self._inputs(ExecutedIn(pair), use)
@@ -125,7 +129,7 @@ class _Lender:
     def _inputs(self, event: Event, use: str) -> Event:
         return any_of([self._input(block, use) for block in self._there.blocks_of(event, _FIELD)])
 
-    def _input(self, block: Block, use: str) -> Event:
+    def _input(self, block: MatchTarget, use: str) -> Event:
         known = block._replace(why="")
         for given, number in self._given.items():
             if given._replace(why="") == known:

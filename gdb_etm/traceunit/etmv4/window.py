@@ -12,7 +12,7 @@ from gdb_etm.traceunit.etmv4.capabilities import Capabilities
 from gdb_etm.traceunit.etmv4.resources import counter_to_spare
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.plan import RegisterWrite
-from gdb_etm.traceunit.window import Memory, Window, plan_window
+from gdb_etm.traceunit.window import Window, WindowMemory, plan_window
 
 
 def window_of(options: TraceOptions, capabilities: Capabilities) -> Window:
@@ -21,7 +21,7 @@ def window_of(options: TraceOptions, capabilities: Capabilities) -> Window:
     :raises UnsupportedError: Nothing is left that can remember whether it is on.
     """
     missing = "TRCIDR5.NUMCNTR" if capabilities.field("TRCIDR5.NUMSEQSTATE") else "TRCIDR5.NUMSEQSTATE"
-    memory = Memory(
+    memory = WindowMemory(
         bool(capabilities.field("TRCIDR5.NUMSEQSTATE")),
         counter_to_spare(options.counters, capabilities),
         "%s is %d" % (missing, capabilities.field(missing)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, List, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Event, Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
@@ -30,10 +30,10 @@ __all__ = ["Code", "program", "same"]
 Element = Tuple[int, Union[Range, Event]]
 
 
-def history_of(recorder: Recorder, decoder: Decoder) -> History:
+def history_of(recorder: Recorder, decoder: Decoder) -> ExecutionHistory:
     """Make the history of a recording."""
     source = TraceSource("ETM_0", "etmv3", {}, None, ())
-    return History(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
+    return ExecutionHistory(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
 
 
 def decode(config: Etmv3Config, memory: Program, data: bytes, decoder: Optional[Decoder] = None) -> List[Element]:

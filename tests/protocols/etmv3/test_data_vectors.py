@@ -6,7 +6,7 @@ from typing import List
 
 import pytest
 
-from gdb_etm.program.transfers import Role
+from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, Transfer
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.decoder import Decoder
@@ -55,7 +55,7 @@ def transfer_line(one: Transfer) -> str:
     kind = {True: "store", False: "load", None: "load or store"}[one.store]
     where = "" if one.address is None else " at %x" % one.address
     value = "" if one.value is None else " of %x" % one.value
-    role = "" if one.role is Role.DATA else " (%s)" % one.role.name
+    role = "" if one.role is TransferRole.DATA else " (%s)" % one.role.name
     return kind + ("" if one.size is None else " %d" % one.size) + where + value + role + ("" if one.certain else "?")
 
 

@@ -8,12 +8,12 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.history.build import build
-from gdb_etm.history.store import Instruction
+from gdb_etm.history.store import TracedInstruction
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.program.transfers import transfers as parts_of
 from gdb_etm.protocols import elements
 from gdb_etm.protocols.etmv3.encode.data import DataConfig, Transfer
@@ -57,7 +57,7 @@ class Feeder:
         failed = []
         transfers: Dict[int, Sequence[Transfer]] = {}
         for index, address in enumerate(addresses):
-            plain = self._program.decode(address).kind is Kind.OTHER
+            plain = self._program.decode(address).kind is InstructionKind.OTHER
             if plain and self._random.random() < 0.1:
                 failed.append(index)
                 self.moved.append(())
@@ -80,7 +80,7 @@ class Feeder:
     def exception(self, number: int, return_address: int) -> None:
         pushed = self._frame(True)
         cancelled = self._cancels and return_address != NO_EXECUTION and self._random.random() < 0.3
-        cancelled = cancelled and self._program.decode(return_address).kind is Kind.OTHER
+        cancelled = cancelled and self._program.decode(return_address).kind is InstructionKind.OTHER
         self._encoder.exception(number, return_address, pushed, cancelled)
 
     def exception_return(self, _handler: bool) -> None:
@@ -100,14 +100,14 @@ class Feeder:
 
 def record(
     seed: int, view: Optional[View] = None, data: Optional[DataConfig] = None, cancels: bool = False
-) -> Tuple[RandomProgram, Capture, List[Event], Feeder]:
+) -> Tuple[RandomProgram, RawCapture, List[Event], Feeder]:
     """Walk through a program with the unit configured at random; return program, capture and what is traced."""
     dice = random.Random(seed)
     program = RandomProgram(seed)
     accurate = dice.random() < 0.4
     config = EncoderConfig(
         branch_output=dice.random() < 0.3,
-        cost=(lambda insn, ran: insn.size if insn.kind is Kind.OTHER else 5 * ran) if accurate else None,
+        cost=(lambda insn, ran: insn.size if insn.kind is InstructionKind.OTHER else 5 * ran) if accurate else None,
         timestamps=dice.random() < 0.3,
         wide_timestamps=dice.random() < 0.5,
         alternative=dice.random() < 0.7,
@@ -134,7 +134,7 @@ def record(
     }
     images = tuple(MemoryImage(base, code, "code") for base, code in program.pieces)
     source = TraceSource("ETM_0", "etmv3", registers, Core("cpu_0", "Cortex-M4", {}), images)
-    capture = Capture(bytes(out), BufferFormat.RAW, (source,), BufferEnd.STARTED)
+    capture = RawCapture(bytes(out), BufferFormat.RAW, (source,), BufferEnd.STARTED)
     return program, capture, seen(walk.steps, view or (lambda address: True)), feeder
 
 
@@ -169,7 +169,7 @@ def listed(program: RandomProgram, folder: str) -> Tuple[List[Event], List[bool]
             continue
         assert item.instructions == 1
         found.append(item.start)
-        branches = program.decode(item.start).kind in (Kind.DIRECT, Kind.INDIRECT)
+        branches = program.decode(item.start).kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT)
         failed.append(not item.passed and not branches)
     return found, failed
 
@@ -232,7 +232,7 @@ def test_what_is_loaded_and_stored_is_told(seed: int) -> None:
     assert config.view is not None or all(each.certain for transfers in told for each in transfers)
     moved = [moves(transfers) for transfers in told]
     assert moved == [known(each, config) for each in feeder.moved][: len(moved)]
-    events = [item for item in history.walk(1, len(history)) if not isinstance(item, Instruction)]
+    events = [item for item in history.walk(1, len(history)) if not isinstance(item, TracedInstruction)]
     stacked = [each for each in events if isinstance(each, (elements.Exception_, elements.ExceptionReturn))]
     found = [moves(history.event_transfers(each)) for each in stacked]
     assert found == [known(each, config) for each in feeder.moved_by_exceptions][: len(found)]
@@ -265,5 +265,5 @@ def test_failed_conditions_are_told(seed: int) -> None:
         if isinstance(element, elements.Range):
             addresses = blocks.addresses(element.start, element.end, element.isa)
             last = program.decode(addresses[-1]).kind
-            failed += [False] * (len(addresses) - 1) + [not element.taken and last is Kind.OTHER]
+            failed += [False] * (len(addresses) - 1) + [not element.taken and last is InstructionKind.OTHER]
     assert failed == feeder.failed[: len(failed)] and True in failed

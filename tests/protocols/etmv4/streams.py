@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, MemoryImage, TraceSource
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import (
     Context,
@@ -59,10 +59,10 @@ def same(position: int) -> int:
     return position
 
 
-def history_of(recorder: Recorder, decoder: Decoder) -> History:
+def history_of(recorder: Recorder, decoder: Decoder) -> ExecutionHistory:
     """Make the history of a recording."""
     source = TraceSource("ETM_0", "etmv4", {}, None, ())
-    return History(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
+    return ExecutionHistory(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
 
 
 Element = Tuple[int, Union[Range, Event]]

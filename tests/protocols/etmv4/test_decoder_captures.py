@@ -26,7 +26,7 @@ import capstone
 import pytest
 
 from gdb_etm.history.build import build
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.protocols.elements import (
     Context,
     Event,
@@ -156,7 +156,7 @@ def possible(elements: List[Json], told: List[int], always: Callable[[int], bool
         yield element
 
 
-def always_taken(history: History) -> Callable[[int], bool]:
+def always_taken(history: ExecutionHistory) -> Callable[[int], bool]:
     """Make what tells by Capstone whether an A64 branch is always taken."""
     engine = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
 
@@ -167,11 +167,11 @@ def always_taken(history: History) -> Callable[[int], bool]:
     return ask
 
 
-def histories(name: str) -> Dict[int, History]:
+def histories(name: str) -> Dict[int, ExecutionHistory]:
     return build(read_snapshot(capture_folder(name))[0])
 
 
-def wanted_facts(name: str, trace_id: int, elements: List[Json], history: History) -> List[Fact]:
+def wanted_facts(name: str, trace_id: int, elements: List[Json], history: ExecutionHistory) -> List[Fact]:
     """Give what OpenCSD tells and can have been."""
     if name != "juno_r1_1":
         return facts_of(elements)

@@ -10,7 +10,7 @@ import pytest
 
 from gdb_etm.capture import BufferEnd, TraceSource
 from gdb_etm.history.build import parts
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder, Decoding
@@ -59,10 +59,10 @@ class Case:
         """List everything that was found."""
         return list(self.history(decoder, recorder).elements())
 
-    def history(self, decoder: Decoder, recorder: Recorder) -> History:
+    def history(self, decoder: Decoder, recorder: Recorder) -> ExecutionHistory:
         """Make a history."""
         source = TraceSource("ETM_0", "etmv4", {}, None, self.memory.images)
-        return History(recorder, source, decoder.automaton.blocks, BufferEnd.UNKNOWN)
+        return ExecutionHistory(recorder, source, decoder.automaton.blocks, BufferEnd.UNKNOWN)
 
 
 def cases(name: str) -> List[Case]:

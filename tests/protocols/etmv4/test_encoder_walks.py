@@ -8,9 +8,9 @@ from typing import List, Optional, Tuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.program.accesses import Access, accesses
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.etmv4.encode.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
 from gdb_etm.protocols.etmv4.encode.speculation import Setup
@@ -26,7 +26,7 @@ _UNTOLD = 60
 
 def record(
     seed: int, separate_address: bool, view: Optional[View] = None, setup: Optional[Setup] = None
-) -> Tuple[RandomProgram, Capture, List[Event]]:
+) -> Tuple[RandomProgram, RawCapture, List[Event]]:
     """Walk through a program with the unit configured at random; return program, capture and what is traced.
 
     :param setup: Of a unit that speculates.
@@ -68,7 +68,7 @@ def record(
         registers["TRCCONFIGR"] |= setup.loads << 1 | setup.stores << 2
     images = tuple(MemoryImage(base, code, "code") for base, code in program.pieces)
     source = TraceSource("ETM_0", "etmv4", registers, Core("cpu_0", "Cortex-M33", {}), images)
-    capture = Capture(bytes(out), BufferFormat.RAW, (source,), BufferEnd.STARTED)
+    capture = RawCapture(bytes(out), BufferFormat.RAW, (source,), BufferEnd.STARTED)
     return program, capture, seen(program, walk.steps, view or (lambda address: True))
 
 
@@ -83,7 +83,7 @@ def seen(program: RandomProgram, steps: List[Step], view: View) -> List[Event]:
                 active = True
             elif block_begins:
                 active = False
-            block_begins = program.decode(step.address).kind in (Kind.DIRECT, Kind.INDIRECT)
+            block_begins = program.decode(step.address).kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT)
         else:
             block_begins = True
         if active:

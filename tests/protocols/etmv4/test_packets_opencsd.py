@@ -15,7 +15,7 @@ from typing import List, NamedTuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, RawCapture, TraceSource
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.listing import list_packets
 from gdb_etm.snapshot.writer import write_snapshot
@@ -49,7 +49,7 @@ class Listed(NamedTuple):
     text: str
 
 
-def opencsd_packets(folder: Path, capture: Capture) -> List[Listed]:
+def opencsd_packets(folder: Path, capture: RawCapture) -> List[Listed]:
     program = shutil.which("trc_pkt_lister")
     if program is None:
         pytest.skip("no trc_pkt_lister (Debian: libopencsd-bin)")
@@ -82,7 +82,7 @@ def test_same_packets(mode: int, seed: int, tmp_path: Path) -> None:
     packets += [b"\x0e\x83\x01", b"\x0f"] if mode else []
     choose = random.Random(seed)
     data = START + b"".join(choose.choice(packets) for _ in range(1500)) + START
-    expected = opencsd_packets(tmp_path, Capture(data, BufferFormat.RAW, (source,), BufferEnd.STARTED))
+    expected = opencsd_packets(tmp_path, RawCapture(data, BufferFormat.RAW, (source,), BufferEnd.STARTED))
     found = list(list_packets(Etmv4Config.from_source(source), data, same))
     assert [packet.offset for packet in found] == [one.offset for one in expected]
     for packet, (_, text) in zip(found, expected):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Exception_
 from gdb_etm.protocols.etmv4.config import Etmv4Config
@@ -28,13 +28,13 @@ EARLY, LATE = "02 05 ", "02 14 "
 Told = Tuple[Optional[bool], Optional[int], Optional[int], Optional[int], bool]
 
 
-def decode(config: Etmv4Config, code: Program, instructions: str, data: str, before: str = "") -> History:
+def decode(config: Etmv4Config, code: Program, instructions: str, data: str, before: str = "") -> ExecutionHistory:
     decoder = Decoder(config, code)
     elements = decode_data(config, bytes.fromhex(before + START + data), same)
     return history_of(decoder.decode(bytes.fromhex(BEGIN + instructions), same, transfers=elements), decoder)
 
 
-def transfers(history: History) -> Dict[int, List[Told]]:
+def transfers(history: ExecutionHistory) -> Dict[int, List[Told]]:
     """Give the transfers of each instruction by its number: store, size, address, value, certain."""
     found = {number: [one[1:6] for one in history.transfers(number)] for number in range(1, len(history) + 1)}
     return {number: told for number, told in found.items() if told}

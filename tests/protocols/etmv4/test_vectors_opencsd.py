@@ -18,7 +18,7 @@ from typing import Dict, List, Optional, Tuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.snapshot.writer import write_snapshot
@@ -53,7 +53,7 @@ def theirs(folder: Path, unit: Etmv4Config, code: Program, packets: str) -> List
     # It reads past the last instruction.
     images = tuple(MemoryImage(image.address, image.data + _NOP, image.name) for image in code.images)
     source = TraceSource("ETM_0", "etmv4", registers(unit), Core("cpu_0", "Cortex-A57", {}), images)
-    capture = Capture(bytes.fromhex(packets), BufferFormat.RAW, (source,), BufferEnd.STARTED)
+    capture = RawCapture(bytes.fromhex(packets), BufferFormat.RAW, (source,), BufferEnd.STARTED)
     write_snapshot(capture, str(folder / "snapshot"))
     found = [executed(line) for line in list_packets(str(folder / "snapshot"))]
     return [line for line in found if line is not None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import List, NamedTuple, Optional, Tuple
 
-from gdb_etm.program.isa import Insn, Kind, decode_t16, decode_t32, is_wide
+from gdb_etm.program.isa import Insn, InstructionKind, decode_t16, decode_t32, is_wide
 from gdb_etm.protocols.etmv4.encode.encoder import NO_EXECUTION, Encoder
 
 BASE = 0x1000
@@ -154,7 +154,7 @@ class Walk:
         self._batch.append(self._pc)
         self.steps.append(Step("i", self._pc))
         following = self._pc + insn.size
-        if insn.kind == Kind.INDIRECT:
+        if insn.kind == InstructionKind.INDIRECT:
             if self._interrupted and not insn.link and self._random.random() < 0.3:
                 self._return()
                 return
@@ -164,7 +164,7 @@ class Walk:
             if insn.link:
                 self._calls.append(following)
             self._pc = target if target is not None else self._random.choice(self._program.starts)
-        elif insn.kind == Kind.DIRECT:
+        elif insn.kind == InstructionKind.DIRECT:
             half = int.from_bytes(self._program.read(self._pc)[:2], "little")
             conditional = half >> 12 in (0xB, 0xD)
             if conditional and self._random.random() < 0.5:

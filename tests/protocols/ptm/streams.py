@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, List, Optional, Tuple, Union
 
 from gdb_etm.capture import BufferEnd, TraceSource
-from gdb_etm.history.store import History
+from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import Program
 from gdb_etm.protocols.elements import Event, Range
 from gdb_etm.protocols.ptm.config import PtmConfig
@@ -28,10 +28,10 @@ __all__ = ["Code", "program", "same"]
 Element = Tuple[int, Union[Range, Event]]
 
 
-def history_of(recorder: Recorder, decoder: Decoder) -> History:
+def history_of(recorder: Recorder, decoder: Decoder) -> ExecutionHistory:
     """Make the history of a recording."""
     source = TraceSource("PTM_0", "ptm", {}, None, ())
-    return History(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
+    return ExecutionHistory(recorder, source, decoder.automaton.blocks, BufferEnd.STARTED)
 
 
 def decode(config: PtmConfig, memory: Program, data: bytes, decoder: Optional[Decoder] = None) -> List[Element]:

@@ -8,7 +8,7 @@ from typing import List, Tuple
 
 import pytest
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.protocols.ptm.encode.encoder import DEBUG_HALT, Encoder, EncoderConfig, View
 from gdb_etm.protocols.ptm.encode.packets import Regime
 from gdb_etm.snapshot.writer import write_snapshot
@@ -57,7 +57,7 @@ class Recorded:
         self.untold = self._untold(walk.steps)
         self.capture = self._capture(bytes(out))
 
-    def _capture(self, data: bytes) -> Capture:
+    def _capture(self, data: bytes) -> RawCapture:
         config = self.config
         control = config.cycle_accurate << 12 | (0, 1, 2, 0, 3)[config.context_id_bytes] << 14
         control |= (config.broadcast is not None) << 8 | config.timestamps << 28
@@ -69,7 +69,7 @@ class Recorded:
         # Some decoders read four bytes for the last instruction too.
         images = tuple(MemoryImage(base, code + bytes(4), "code") for base, code in self.program.pieces)
         source = TraceSource("PTM_0", "ptm", registers, Core("cpu_0", "Cortex-A9", {}), images)
-        return Capture(data, BufferFormat.RAW, (source,), BufferEnd.STARTED)
+        return RawCapture(data, BufferFormat.RAW, (source,), BufferEnd.STARTED)
 
     def _seen(self, steps: List[Step], view: View) -> List[Event]:
         # What is traced goes on to the next waypoint or exception.

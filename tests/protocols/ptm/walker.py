@@ -9,7 +9,7 @@ import random
 from typing import List, NamedTuple, Optional, Tuple
 
 from gdb_etm.program.barriers import is_barrier
-from gdb_etm.program.isa import Insn, Isa, Kind, decode_a32
+from gdb_etm.program.isa import Insn, InstructionKind, Isa, decode_a32
 from gdb_etm.protocols.ptm.encode.encoder import DEBUG_HALT, Encoder
 from gdb_etm.protocols.ptm.encode.packets import Regime
 from tests.protocols.etmv4 import walker
@@ -68,7 +68,7 @@ class Program(walker.RandomProgram):
 
     def is_waypoint(self, place: int, barriers: bool) -> bool:
         """Tell whether a unit traces an instruction by itself."""
-        if self.insn(place).kind in (Kind.DIRECT, Kind.INDIRECT):
+        if self.insn(place).kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT):
             return True
         return barriers and is_barrier(self.read(place & ~1), Isa.T32 if place & 1 else Isa.A32)
 
@@ -121,10 +121,12 @@ class Walk:
         self.steps.append(Step("i", place))
         following = (place & ~1) + insn.size | place & 1
         self._place = following
-        if insn.kind is Kind.DIRECT:
+        if insn.kind is InstructionKind.DIRECT:
             if not self._is_conditional(place) or dice.random() < 0.5:
                 self._place = insn.target | (insn.isa is Isa.T32)
-        elif insn.kind is Kind.INDIRECT and (place & 1 or not self._is_conditional(place) or dice.random() < 0.5):
+        elif insn.kind is InstructionKind.INDIRECT and (
+            place & 1 or not self._is_conditional(place) or dice.random() < 0.5
+        ):
             if self._interrupted and not insn.link and dice.random() < 0.3:
                 self._return()
                 return

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Callable, Collection, Mapping, NamedTuple, Optional, Sequence
 
-from gdb_etm.program.isa import Insn, Kind
+from gdb_etm.program.isa import Insn, InstructionKind
 from gdb_etm.protocols.armv7.fields import Information
 from gdb_etm.protocols.encode.cores import StreamEncoder
 from gdb_etm.protocols.encode.instructions import Instructions, ReadCode
@@ -230,11 +230,11 @@ class Encoder(StreamEncoder[PacketWriter]):
             self._sync_in -= 1
             if not self._sync_in:
                 self._writer.isync(PERIODIC, address)
-        if insn.kind is Kind.DIRECT and not failed and insn.target != address + insn.size:
+        if insn.kind is InstructionKind.DIRECT and not failed and insn.target != address + insn.size:
             self._branch = insn
             return
         self._atom(insn, not failed)
-        self._lost = insn.kind is Kind.INDIRECT and not failed
+        self._lost = insn.kind is InstructionKind.INDIRECT and not failed
         self._transfers(address, transfers)
 
     def _arrive(self, address: int) -> None:

@@ -6,13 +6,13 @@ from typing import Dict, NamedTuple, Tuple
 
 from gdb_etm.program.accesses import accesses
 from gdb_etm.program.conditions import ALWAYS, condition, enters_it_block, next_it_state
-from gdb_etm.program.isa import Isa, Kind, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, is_wide
 from gdb_etm.protocols.encode.instructions import RAM, ReadCode, instruction_at
 
 # TRCCONFIGR.COND for all conditional instructions; else bit 0 asks for loads and bit 1 for stores.
 ALL = 7
 
-_BRANCHES = (Kind.DIRECT, Kind.INDIRECT)
+_BRANCHES = (InstructionKind.DIRECT, InstructionKind.INDIRECT)
 
 
 class _Record(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Optional
 
-from gdb_etm.program.isa import Kind
+from gdb_etm.program.isa import InstructionKind
 from gdb_etm.protocols.encode.instructions import RAM, ReadCode, Region, instruction_at, is_certain
 
 
@@ -47,8 +47,8 @@ class Records(Dict[int, Optional[Branch]]):
     def __missing__(self, address: int) -> Optional[Branch]:
         insn = instruction_at(self.__read_code, address)
         record: Optional[Branch] = None
-        if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
-            target = insn.target if insn.kind == Kind.DIRECT else -1
+        if insn.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT):
+            target = insn.target if insn.kind == InstructionKind.DIRECT else -1
             following = (address + insn.size) & 0xFFFFFFFF
             everywhere = self.__broadcast is not None and self.__broadcast(address)
             barrier = insn.size == 4 and target == following and not insn.link

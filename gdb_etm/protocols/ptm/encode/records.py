@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Optional
 
 from gdb_etm.program.barriers import is_barrier
-from gdb_etm.program.isa import Isa, Kind
+from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.encode.instructions import RAM, ReadCode, Region, instruction_at, is_certain
 
 _MASK = 0xFFFFFFFF
@@ -51,8 +51,8 @@ class Records(Dict[int, Optional[Waypoint]]):
         insn = instruction_at(self.__read_code, address, isa)
         following = (address + insn.size) & _MASK | thumb
         record: Optional[Waypoint] = None
-        if insn.kind in (Kind.DIRECT, Kind.INDIRECT):
-            target = insn.target | (insn.isa is Isa.T32) if insn.kind is Kind.DIRECT else -1
+        if insn.kind in (InstructionKind.DIRECT, InstructionKind.INDIRECT):
+            target = insn.target | (insn.isa is Isa.T32) if insn.kind is InstructionKind.DIRECT else -1
             # ISB counts as a branch to the next instruction.
             barrier = target == following and _is_isb(code, thumb)
             everywhere = self.__broadcast is not None and not barrier and self.__broadcast(address)

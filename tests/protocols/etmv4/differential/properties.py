@@ -10,7 +10,7 @@ from typing import Callable, Iterable, List, Optional, Sequence, Set, Tuple
 from gdb_etm.capture import MemoryImage
 from gdb_etm.program.blocks import Blocks
 from gdb_etm.program.image import Program
-from gdb_etm.program.isa import Isa, Kind, is_wide
+from gdb_etm.program.isa import InstructionKind, Isa, is_wide
 from gdb_etm.protocols.elements import Context, Exception_, ExceptionReturn, Gap, GapReason, Range
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.data.decoder import DataDecoding, decode_data
@@ -191,7 +191,9 @@ def _instruction(code: RandomCode, blocks: Blocks, spot: Spot) -> Instruction:
         return code.at(spot)
     insn = blocks.instruction(*spot)
     assert insn is not None, spot
-    kind = {Kind.DIRECT: DIRECT, Kind.INDIRECT: INDIRECT, Kind.WAIT: WAIT}.get(insn.kind, PLAIN)
+    kind = {InstructionKind.DIRECT: DIRECT, InstructionKind.INDIRECT: INDIRECT, InstructionKind.WAIT: WAIT}.get(
+        insn.kind, PLAIN
+    )
     return Instruction(spot[0], insn.size, spot[1], kind, (insn.target, insn.isa), insn.link, False)
 
 

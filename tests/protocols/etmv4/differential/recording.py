@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import List, NamedTuple, Optional, Tuple
 
-from gdb_etm.capture import BufferEnd, BufferFormat, Capture, Core, MemoryImage, TraceSource
+from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCapture, TraceSource
 from gdb_etm.program.isa import Isa
 from tests.protocols.etmv4.differential.case import CORES, Case
 from tests.protocols.etmv4.differential.code import RandomCode
@@ -59,6 +59,6 @@ def record(case: Case) -> Recording:
     return Recording(case, code, data, whole, unit.truth(), unit.times, unit.counts)
 
 
-def capture(recording: Recording) -> Capture:
+def capture(recording: Recording) -> RawCapture:
     """Give a recording as a capture of its own."""
-    return Capture(recording.data, BufferFormat.RAW, (recording.source(0x10),), BufferEnd.UNKNOWN)
+    return RawCapture(recording.data, BufferFormat.RAW, (recording.source(0x10),), BufferEnd.UNKNOWN)
