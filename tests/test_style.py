@@ -106,6 +106,18 @@ def test_a_large_room_has_a_map_of_all_its_files() -> None:
     assert not wrong
 
 
+def test_no_public_class_name_stands_in_two_rooms() -> None:
+    found: Dict[str, List[str]] = {}
+    for path in PACKAGE:
+        name = str(path.relative_to(ROOT))
+        # The protocols' folders are alike by name.
+        if not name.startswith("gdb_etm/protocols/"):
+            for node in parse(name).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    found.setdefault(node.name, []).append(name)
+    assert not {name: where for name, where in found.items() if len(where) > 1}
+
+
 def is_string(node: ast.stmt) -> bool:
     """Say whether a statement is a string and no more."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
