@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Dict, Iterator, List, Set, Tuple, Union
 
@@ -50,6 +51,7 @@ Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 Named = Union[Function, ast.ClassDef]
 
 
+@lru_cache(maxsize=None)
 def parse(name: str) -> ast.Module:
     """Parse a source file by its path from the root."""
     return ast.parse((ROOT / name).read_text("utf-8"), name)

@@ -6,16 +6,25 @@ import os
 import select
 import signal
 import threading
-from typing import TYPE_CHECKING, BinaryIO, Optional
-
-if TYPE_CHECKING:
-    from gdb_etm.access.watched_probe import WatchedProbe
+from typing import BinaryIO, Callable, List, Optional, Protocol
 
 LOOK_SECONDS = 0.5
-_CLIENT_SECONDS = 10.0
 # From the client's end: for a request in work, and for putting back what it changed.
+_CLIENT_SECONDS = 10.0
 # From the probe's loss: nothing can be put back.
 _PROBE_SECONDS = 2.0
+
+
+class Losable(Protocol):
+    """A probe that knows when it is lost."""
+
+    # Why it is lost; None while it is not.
+    lost: Optional[str]
+    # Called with the reason when it is lost.
+    mourners: List[Callable[[str], None]]
+
+    def look(self) -> None:
+        """Find out whether it still answers; called every :data:`LOOK_SECONDS`."""
 
 
 class Watchdog:
@@ -27,7 +36,7 @@ class Watchdog:
     def __init__(self, reader: Optional[BinaryIO] = None) -> None:
         self._reader = reader
         # The probe, once it is open.
-        self.probe: Optional[WatchedProbe] = None
+        self.probe: Optional[Losable] = None
 
     def start(self) -> None:
         """Tell of the probe's loss, and see to it that the process ends after its client, from now on."""
