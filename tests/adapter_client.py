@@ -1,4 +1,6 @@
-"""A client of the Debug Adapter Protocol over stdio, for a GDB that is started with ``-i=dap``.
+"""A client of the Debug Adapter Protocol over stdio.
+
+GDB is started with ``-i=dap``.
 
 Ref: Debug Adapter Protocol, "Base protocol": a Content-Length header, an empty line, JSON; requests, responses, events.
 """
@@ -14,13 +16,13 @@ from typing import Any, Dict, List, Optional, Sequence, Type
 
 from tests.gdb_session import ROOT, SCRIPT, gdb_program
 
-_SECONDS = 60
 # The longest wait for one message, so that a test ends.
+_SECONDS = 60
 Message = Dict[str, Any]
 
 
 class Refused(Exception):
-    """A request that GDB answered with a failure; the text is its message."""
+    """A request that GDB answered with a failure, and its message."""
 
 
 class AdapterClient:
@@ -42,8 +44,8 @@ class AdapterClient:
             stderr=subprocess.DEVNULL,
         )
         self._incoming: "queue.Queue[Optional[Message]]" = queue.Queue()
-        self._waiting: List[Message] = []
         # What has come and nobody has asked for.
+        self._waiting: List[Message] = []
         self._sent = 0
         # Everything that was sent and received, in order.
         self.messages: List[Message] = []
@@ -61,7 +63,7 @@ class AdapterClient:
         return self.request("initialize", adapterID="gdb", clientID="tests", linesStartAt1=True, columnsStartAt1=True)
 
     def attach(self, target: str) -> Message:
-        """Send the requests that connect GDB to a target, and give the stop that they lead to.
+        """Connect GDB to a target; return the stop that follows.
 
         :raises Refused: GDB says that it failed.
         """
@@ -89,11 +91,11 @@ class AdapterClient:
         return self._sent
 
     def event(self, name: str) -> Message:
-        """Wait for an event unless it has come already, and give its body."""
+        """Return the body of an event; wait if it has not come."""
         return dict(self._take("event", "event", name).get("body", {}))
 
     def go(self, command: str, **arguments: object) -> Message:
-        """Send a request that moves the program, and give the stop that it leads to."""
+        """Send a request that moves the program; return the next stop."""
         self.request(command, threadId=1, **arguments)
         return self.event("stopped")
 

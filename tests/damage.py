@@ -1,4 +1,6 @@
-"""Files with random damage, given to whatever opens them: each is read, or refused in one line with its name.
+"""Randomly damaged files: each is read, or refused in one line.
+
+The line names the file.
 
 ``python -m tests.damage KIND COUNT SEED`` tries some within bounds on memory and processor time.
 """
@@ -43,7 +45,7 @@ _TEXTS = (b"[", b"]", b"=", b"\n[dump9]\n", b"[[", b"..", b"\xef\xbb\xbf", b"\0"
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
-    """Change, cut and lengthen a file in some places, its beginning and end more often."""
+    """Change, cut and lengthen a file, mostly near its beginning and end."""
     found = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 5, 30))):
         size = len(found) or 1
@@ -72,7 +74,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 @contextmanager
 def one_line(path: str) -> Iterator[None]:
-    """Let pass a refusal in one line with a file's name, and nothing else."""
+    """Accept a refusal in one line with a file's name."""
     try:
         yield
     except EtmError as error:
@@ -96,7 +98,10 @@ def check_elf(chance: random.Random, folder: str) -> None:
 
 
 def check_snapshot(chance: random.Random, folder: str) -> None:
-    """Damage a file or two of a snapshot; what can be read of it is decoded, written and read again."""
+    """Damage one or two files of a snapshot, and read it.
+
+    What can be read is decoded, written and read again.
+    """
     path = os.path.join(folder, "snapshot")
     os.mkdir(path)
     spoilt = chance.sample(sorted(GOOD), chance.choice((1, 1, 2)))

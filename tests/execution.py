@@ -1,4 +1,4 @@
-"""Executions as plain lists, so that truth, our decoder and OpenCSD can be compared."""
+"""Executions as lists, to compare truth, this decoder and OpenCSD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The marker ``gdb``: set on every test from whose code the start of a GDB can be reached."""
+"""The marker ``gdb``, set on every test that may start GDB.
+
+The test's code is searched for a way to the start of a GDB.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ from tests.gdb_session import gdb_program
 
 
 def mark(item: pytest.Item) -> None:
-    """Mark a test that starts GDB, itself or by a helper or fixture; only such a one may be marked ``every_gdb``."""
+    """Mark a test that starts GDB, itself or by a helper.
+
+    Only such a test may be marked ``every_gdb``.
+    """
     if isinstance(item, pytest.Function) and any(starts_gdb(begin) for begin in _begins(item)):
         item.add_marker("gdb")
     elif item.get_closest_marker("every_gdb") is not None:
@@ -22,7 +28,10 @@ def mark(item: pytest.Item) -> None:
 
 @functools.lru_cache(maxsize=None)
 def starts_gdb(begin: Any) -> bool:
-    """Tell whether code of the tests leads to :func:`tests.gdb_session.gdb_program` by the names that it uses."""
+    """Check whether test code leads to :func:`tests.gdb_session.gdb_program`.
+
+    Followed are the names that the code uses.
+    """
     seen, waiting = set(), [begin]
     while waiting:
         one = waiting.pop()

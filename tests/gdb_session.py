@@ -1,4 +1,7 @@
-"""A real GDB for each test: one process, batch mode, the checkout's own ``scripts/gdb_etm``."""
+"""A real GDB for each test, in batch mode.
+
+It runs the checkout's own ``scripts/gdb_etm``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ running: Optional[pytest.Item] = None
 
 
 def gdb_program() -> str:
-    """Name the GDB to start; the first of that name in PATH is it, and only tests marked ``gdb`` may."""
+    """Name the GDB to start, the first one in PATH.
+
+    Only tests marked ``gdb`` may start it.
+    """
     assert running is None or running.get_closest_marker("gdb"), "%s starts GDB without the marker" % running.nodeid
     return "gdb-multiarch"
 
@@ -32,7 +38,9 @@ def demo_script() -> str:
 def run_gdb(
     commands: Sequence[str], cwd: Optional[Path] = None, source: bool = True, arguments: Sequence[str] = ()
 ) -> str:
-    """Run GDB commands and return what GDB wrote, errors between the rest; skip without an environment for it.
+    """Run GDB commands; return GDB's output with its errors.
+
+    The test is skipped where there is no environment.
 
     :param commands: GDB command lines.
     :param cwd: GDB's working directory; the checkout when None.

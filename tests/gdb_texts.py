@@ -1,4 +1,4 @@
-"""The version of the GDB under test, and what its versions say in different words."""
+"""The version of the GDB under test, and its wording."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def gdb_version() -> int:
 
 
 def no_more() -> str:
-    """What GDB says where the history ends: the line behind an empty one."""
+    """GDB's line at the end of the history, after an empty one."""
     return "Reached end of recorded history; stopping." if gdb_version() >= 16 else "No more reverse-execution history."
 
 
@@ -47,7 +47,10 @@ def no_breakpoints() -> str:
 
 
 def python_errors(output: str) -> List[str]:
-    """List our errors that ended a Python command, each as ``Class: message``; some versions say more around them."""
+    """List our errors that ended a Python command, as ``Class: message``.
+
+    Some versions print more around them.
+    """
     plain = r"^gdb_etm\.(?:\w+\.)+(\w+: .*)$"
     quoted = r"^Python Exception <class 'gdb_etm\.(?:\w+\.)+(\w+)'>(: .*)$"
     return re.findall(plain, output, re.M) + ["".join(found) for found in re.findall(quoted, output, re.M)]

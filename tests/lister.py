@@ -29,7 +29,7 @@ class ListedRange(NamedTuple):
 
 
 def list_packets(folder: str, *options: str) -> List[str]:
-    """Return the packet and element lines (``Idx:...``) that OpenCSD makes of a snapshot folder.
+    """Return OpenCSD's lines (``Idx:...``) of packets and elements of a snapshot.
 
     :param options: More options, such as ``"-src_name", "ETB_1"``.
     """
@@ -46,7 +46,10 @@ def list_packets(folder: str, *options: str) -> List[str]:
 
 
 def list_execution(folder: str) -> List[Union[ListedRange, Event]]:
-    """Return what OpenCSD says was executed; what it could not decode stands there as its line."""
+    """Return the execution that OpenCSD decodes.
+
+    What it could not decode stands there as its line.
+    """
     found: List[Union[ListedRange, Event]] = []
     for line in list_packets(folder):
         if "ELEM_INSTR_RANGE" in line:

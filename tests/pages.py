@@ -1,4 +1,4 @@
-"""README and the pages under docs/: their blocks, and which of them are GDB sessions."""
+"""README and the pages under docs/: their blocks and GDB sessions."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ def replace(block: Block, text: str) -> None:
 
 
 def shown(printed: str) -> str:
-    """Make what a program printed what a page shows: no blanks at line ends, and nothing of this machine."""
+    """Make a program's output comparable with a page.
+
+    Blanks at line ends go, and what differs between machines is replaced.
+    """
     text = "".join(line.rstrip() + "\n" for line in printed.splitlines())
     for pattern, word in _VARYING:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)

@@ -1,4 +1,6 @@
-"""A simulated board behind pyOCD's own probe server: ``python -m tests.probe_server m33 board.elf=app.elf``.
+"""A simulated board at pyOCD's own probe server.
+
+``python -m tests.probe_server m33 board.elf=app.elf`` starts one.
 
 The board lives as long as this process does, whoever connects to it and is killed: as a board on a desk.
 """
@@ -14,7 +16,7 @@ from pyocd.probe.tcp_probe_server import DebugProbeServer
 
 
 def serve(name: str, options: Sequence[str]) -> None:
-    """Give a board power, print the port that its probe is served at, and serve it."""
+    """Power up a board, print its probe's port, and serve it."""
     wanted = dict(option.split("=", 1) for option in options)
     session = ConnectHelper.session_with_chosen_probe(
         blocking=False, unique_id="board:" + name, target_override="cortex_m", options=wanted

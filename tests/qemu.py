@@ -22,7 +22,7 @@ CORTEX_A9 = ("xilinx-zynq-a9", "-m", "1G")
 
 
 def executed(elf: str, end: int, limit: int = 2_000_000, machine: Sequence[str] = CORTEX_M7) -> List[int]:
-    """Run a program of the test firmware in QEMU and return the addresses of the instructions that ran.
+    """Run test firmware in QEMU; return the addresses of executed instructions.
 
     Instructions of an IT block whose condition fails are among them.
 

@@ -1,4 +1,4 @@
-"""What lies beside the checkout and is no part of it: real captures and the architecture's text."""
+"""Data beside the checkout: real captures and the architecture's text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
 def shared(*parts: str) -> str:
-    """Return the path of a file or folder in ``../shared``; skip the test by name where it is absent."""
+    """Return a path in ``../shared``; skip the test where it is absent.
+
+    The test's report names the path.
+    """
     path = SHARED.joinpath(*parts)
     if not path.exists():
         pytest.skip("no %s beside the checkout" % "/".join(("shared",) + parts))
@@ -21,10 +24,13 @@ def shared(*parts: str) -> str:
 
 
 def capture_folder(name: str) -> str:
-    """Return the snapshot folder of a real capture, such as ``"juno_r1_1"``; skip the test where it is absent."""
+    """Return a real capture's snapshot folder; skip the test where absent.
+
+    A name is such as ``"juno_r1_1"``.
+    """
     return shared("captures", name)
 
 
 def read_capture(name: str) -> RawCapture:
-    """Read the first buffer of a real capture; skip the test where it is absent."""
+    """Read a real capture's first buffer; skip the test where absent."""
     return read_snapshot(capture_folder(name))[0]

@@ -1,4 +1,4 @@
-"""A program on a terminal of its own, as a person at a keyboard has it."""
+"""A program on a terminal of its own, as at a keyboard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ SECONDS = 120
 
 
 class Terminal:
-    """Runs a program with a terminal as its controlling one, so that Ctrl-C is a signal.
+    """Runs a program on its own controlling terminal.
+
+    So Ctrl-C is a signal.
 
     :param arguments: The program and its arguments.
     :param environment: The program's whole environment.

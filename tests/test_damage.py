@@ -1,4 +1,7 @@
-"""Property test: damaged snapshots, ELF files and profiles, each kind in a process with bounds on memory and time."""
+"""Property test: damaged snapshots, ELF files and profiles.
+
+Each kind is tried in a process with bounds on memory and time.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The source, read: a class that derives from a library's gives itself no names that the library might use.
+"""The source, read: derived classes do not shadow a library's names.
+
+A class that derives from a library's gives itself no name that the library might use.
 
 Python 3.13 gave threads an attribute that a class of another project had as its method.  So such a class overrides what
 its library offers for that; names of its own begin with two underscores, to which Python adds the name of the class,
@@ -131,7 +133,7 @@ def written(node: ast.expr) -> str:
 
 
 def classes(text: str, module: str) -> Iterator[Derived]:
-    """Yield the classes of a file, with the full names of their bases."""
+    """Yield a file's classes with the full names of their bases."""
     tree = ast.parse(text)
     known = imported(tree, module)
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
@@ -145,7 +147,7 @@ def classes(text: str, module: str) -> Iterator[Derived]:
 
 
 def library_bases(one: Derived, ours: Dict[str, Derived]) -> Set[str]:
-    """List the classes of libraries that a class derives from, by way of others of ours, too."""
+    """List a class's bases in libraries, also through our own classes."""
     found: Set[str] = set()
     for base in one.bases:
         if base in ours:

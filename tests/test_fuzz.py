@@ -1,4 +1,6 @@
-"""The source of scripts/fuzz, run: what goes wrong in a case is found, told and kept, and a case has its bounds.
+"""The source of scripts/fuzz, run: failures are found, reported and kept.
+
+Each case has its bounds.
 
 A property test of the runner with checks that are wrong on purpose, and a short run of the real ones.
 """

@@ -1,4 +1,7 @@
-"""The source, read, and real pip: which tests are run on every GDB, and how GDBs come here."""
+"""The source, read, and real pip: tests on every GDB.
+
+Which tests run on every GDB, and how GDBs are fetched.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def test_what_only_leads_to_pyocd_is_not(begin: Any) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder that has what the script needs of a checkout, and no way to a package index."""
+    """A folder with what the script needs, and no package index."""
     (tmp_path / "scripts").mkdir()
     for name in ("fetch-gdb", "gdb-wheels.sha256"):
         shutil.copy(str(ROOT / "scripts" / name), str(tmp_path / "scripts"))
@@ -49,7 +52,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def fetch(checkout: Path, *words: str) -> List[str]:
-    """Fail to fetch a GDB from the wheels in the checkout; give what is told."""
+    """Fail to fetch a GDB from the checkout's wheels; return the message."""
     environment = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(checkout)}
     done = subprocess.run(
         [str(checkout / "scripts" / "fetch-gdb"), *words],

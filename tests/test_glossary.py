@@ -1,4 +1,6 @@
-"""The source, read: docs/glossary.md has each term once, in order, and names what is there.
+"""The source, read: docs/glossary.md has each term once, in order.
+
+Classes and files that it names exist.
 
 A term that a module's docstring sets in *asterisks* is in the glossary.
 """
@@ -39,7 +41,7 @@ def terms() -> List[str]:
 
 
 def singular(word: str) -> str:
-    """Make a term of how a sentence has it: no capital, no plural."""
+    """Return a term without capitals and plural."""
     return word.lower().rstrip("s")
 
 

@@ -1,4 +1,7 @@
-"""The source, read, and the shell: the guide comes with the package, and every command names its page."""
+"""The source, read, and the shell: the packaged guide.
+
+The guide comes with the package, and every command names its page.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The board's truth, as scripts/bench measures it: a capture of looping firmware is made, and can be decoded.
+"""The board's truth: a capture of looping firmware can be decoded.
+
+scripts/bench measures that capture.
 
 Where the trace repeats itself is worked by hand.
 """

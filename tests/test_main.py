@@ -1,4 +1,7 @@
-"""Real captures with OpenCSD's result, through the shell: every command as a user runs it, well and with mistakes."""
+"""Real captures with OpenCSD's result, through the shell.
+
+Every command runs as a user runs it, well and with mistakes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real processes on a terminal: the progress line of the shell and of a real GDB session, and Ctrl-C."""
+"""Real processes on a terminal: the progress line, and Ctrl-C.
+
+The processes are the shell and a real GDB session.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def environment() -> Dict[str, str]:
 
 
 def screen(text: str) -> List[str]:
-    """Give the lines that are left to see of what was written: after "\\r" a line is written over."""
+    """Return the visible lines; ``\\r`` goes back to a line's beginning."""
     lines = []
     for line in text.split("\n"):
         shown = ""
@@ -55,7 +58,7 @@ def gdb() -> Iterator[Terminal]:
 
 
 def ask(gdb: Terminal, line: str) -> List[str]:
-    """Type a line at the prompt; give what is to be seen of the answer at the next prompt."""
+    """Type a line at the prompt; return the visible answer."""
     begun = len(gdb.seen)
     gdb.type(line + "\n")
     end = gdb.wait("(gdb) ", begun)

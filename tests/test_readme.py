@@ -1,4 +1,4 @@
-"""Real GDB sessions: what README and the pages under docs/ show is what is printed, from "source gdb_etm" on.
+"""Real GDB sessions: README and docs/ show what is printed.
 
 Each session is typed as it stands there, in the folder of the simulated board's program, into a GDB of its own.
 After a change to what is printed, ``python -m tests.test_readme`` puts the sessions into the pages.
@@ -43,7 +43,10 @@ def demo() -> str:
 
 
 def session(block: Block) -> str:
-    """Type a session's commands into a GDB that finds ``gdb_etm`` as an installed one does; give what is printed."""
+    """Type a session into GDB; return what is printed.
+
+    GDB finds ``gdb_etm`` as an installed one does.
+    """
     asked = ["set directories %s:$cdir:$cwd" % SCRIPT.parent]
     for command in (*block.commands, "end"):
         asked.append("echo (gdb) %s\\n" % command)

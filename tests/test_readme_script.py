@@ -1,4 +1,4 @@
-"""Real GDB session, and real pyOCD without GDB: the script of python.md runs as it stands there.
+"""Real GDB session, and real pyOCD alone: the script of python.md.
 
 After a change to either, ``python -m tests.test_readme_script`` puts what it prints into the page.
 """

@@ -63,7 +63,10 @@ def functions(name: str) -> Iterator[Function]:
 
 
 def public(name: str) -> Iterator[Tuple[str, Named, List[str]]]:
-    """Yield (dotted name, node, the class's bases) of what a file offers: no underscore before any part of the name."""
+    """Yield a file's public names: dotted name, node, the class's bases.
+
+    No part of a public name begins with an underscore.
+    """
     for node in parse(name).body:
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name.startswith("_"):
             continue
@@ -144,7 +147,7 @@ def test_functions(name: str) -> None:
 
 
 def documented_methods() -> Set[str]:
-    """Return the names of all methods that some class of the package documents."""
+    """Return the names of methods documented in any class."""
     return {
         dotted.rpartition(".")[2]
         for path in PACKAGE
@@ -167,7 +170,10 @@ def test_public_names_are_documented() -> None:
 
 
 def swallows(handler: ast.ExceptHandler) -> bool:
-    """Tell whether a handler takes every exception and keeps it: one that cleans up and raises again does not."""
+    """Check whether a handler swallows every exception.
+
+    One that cleans up and raises again does not.
+    """
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     names = {kind.id if isinstance(kind, ast.Name) else "" for kind in kinds if kind is not None}
     last = handler.body[-1]

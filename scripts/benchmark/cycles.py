@@ -1,7 +1,9 @@
-"""Measure the memory of long sessions: GDB, and the process beside it, on the simulated board m33.
+"""Measure the memory of long sessions, in GDB and beside it.
 
-A cycle is: continue to a breakpoint, show the history, step back, and come back to the halt.  Every so many cycles what
-both processes hold is told, in MiB; after the first of them it should no longer grow.
+The board is the simulated m33.
+
+A cycle is: continue to a breakpoint, show the history, step back, and come back to the halt.  The resident memory
+of both processes is printed every few cycles, in MiB; after the first time it should no longer grow.
 """
 
 import argparse
@@ -43,7 +45,7 @@ def main():
 
     parser = argparse.ArgumentParser(prog="bench cycles", description=__doc__)
     parser.add_argument("--cycles", type=int, default=500, metavar="N")
-    parser.add_argument("--every", type=int, default=50, metavar="N", help="tell after so many cycles")
+    parser.add_argument("--every", type=int, default=50, metavar="N", help="cycles between two rows")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         elf = write_forever(Path(folder) / "forever.elf")
@@ -61,7 +63,7 @@ def main():
         print("%6s %9s %9s" % ("cycles", "GDB", "beside"), flush=True)
         gdb = subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, universal_newlines=True)
         for text in gdb.stdout:
-            # Stops are told, too.
+            # GDB also prints its stops.
             if ROW.match(text):
                 print(text, end="", flush=True)
         sys.exit(gdb.wait())

@@ -1,4 +1,6 @@
-"""A capture of looping firmware: the demo on the simulated board, whose sensor sends nothing that crashes it.
+"""A capture of looping firmware, whose sensor sends nothing that crashes it.
+
+The firmware is the demo, on the simulated board.
 
 The board runs some hundred thousand instructions a second, so only the first megabytes are run.  By then everything
 has come round, main loop, tick and sensor: the trace repeats itself to the byte, and is continued as it would go on.
@@ -41,7 +43,12 @@ _COMPARED = 1 << 16
 
 
 def run(elf, size):
-    """Run the firmware until it has made so many bytes of trace; return them and the unit's registers."""
+    """Run the firmware until it has made enough trace.
+
+    :param elf: Path of the firmware.
+    :param size: Bytes of trace wanted.
+    :returns: The trace, and the unit's registers.
+    """
     uart.stream = lambda: itertools.chain.from_iterable(itertools.cycle(_SENTENCES))
     trace = bytearray()
     machine = Machine(BoardOptions(elf=elf))
@@ -67,7 +74,10 @@ def run(elf, size):
 
 
 def period(trace):
-    """Find where the end of a trace was before, at a synchronisation packet; return both places, or None."""
+    """Find an earlier copy of the end of a trace.
+
+    :returns: The end of that copy, and of the trace, both at a synchronisation packet; None without a copy.
+    """
     last = trace.rfind(ASYNC)
     if last < _COMPARED:
         return None
@@ -79,7 +89,7 @@ def period(trace):
 
 
 def make(folder, elf, size, really):
-    """Write the capture as a snapshot folder, its buffer formatted, and a line on what it is.
+    """Write the capture as a snapshot folder, with a line of notes.
 
     :param size: Bytes in the buffer, a multiple of 16.
     :param really: Bytes of trace that are really run.

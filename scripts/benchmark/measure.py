@@ -1,4 +1,6 @@
-"""One decoding in a process of its own: reads a snapshot, decodes it, and prints what that took as JSON.
+"""Decode one snapshot in a process of its own, and measure it.
+
+What it took is printed as JSON.
 
     measure.py SNAPSHOT [again] [history]
 
@@ -52,14 +54,17 @@ def measure(path, again, history):
 
 
 def peak():
-    """Tell the most memory of this process in MiB; getrusage would tell its parent's where that had more."""
+    """Return this process's peak memory in MiB.
+
+    getrusage would return that of its parent, if that is higher.
+    """
     with open("/proc/self/status", encoding="ascii") as file:
         (line,) = [line for line in file if line.startswith("VmHWM:")]
     return int(line.split()[1]) / 1024
 
 
 def ask(found, caches, recorders):
-    """Look at the histories; return how large they are and how long that took."""
+    """Query the histories; return their size and the seconds taken."""
     from gdb_etm.capture import BufferEnd
     from gdb_etm.history.store import ExecutionHistory
     from gdb_etm.program.blocks import Blocks
@@ -88,7 +93,7 @@ def ask(found, caches, recorders):
 
 
 def main():
-    """Measure, print, and end without taking the history to pieces object by object."""
+    """Measure and print; end without freeing the history object by object."""
     print(json.dumps(measure(sys.argv[1], "again" in sys.argv[2:], "history" in sys.argv[2:])), flush=True)
     os._exit(0)
 

@@ -1,4 +1,7 @@
-"""OpenCSD's library over the same snapshot: a C driver of ours, compiled where the library is installed."""
+"""OpenCSD's library on the same snapshot, through a C driver.
+
+The driver is compiled where the library is installed.
+"""
 
 import json
 import os
@@ -9,7 +12,7 @@ import time
 _SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "opencsd.c")
 _ETMV4 = ("TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCIDR9", "TRCIDR10", "TRCIDR11", "TRCIDR12", "TRCIDR13")
 _OLDER = ("ETMIDR", "ETMCR", "ETMCCER", "ETMTRACEIDR")
-# Of each protocol how its line begins, and the registers in it.
+# For each protocol: the beginning of its line, and the registers in it.
 _DECODED = {
     "etmv4": ("unit %s 8", (*_ETMV4, "TRCCONFIGR", "TRCTRACEIDR")),
     "etmv3": ("etmv3 %s", _OLDER),
@@ -31,7 +34,7 @@ def compile_driver(folder):
 
 
 def write_parameters(snapshot, folder):
-    """Write a snapshot's buffer, units and memory for the driver, by our own reader.
+    """Write a snapshot's buffer, units and memory for the driver.
 
     :returns: The path of the parameter file; None when the driver cannot decode the snapshot.
     """
@@ -70,7 +73,7 @@ def write_parameters(snapshot, folder):
 def run(driver, parameters, *options):
     """Decode with the library.
 
-    :returns: What the driver tells, and the seconds of the whole process as "whole"; None when the library gives up.
+    :returns: What the driver reports, and the seconds of the whole process as "whole"; None when the library gives up.
     """
     begun = time.perf_counter()
     done = subprocess.run([driver, parameters, *options], stdout=subprocess.PIPE, check=False)

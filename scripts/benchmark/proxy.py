@@ -1,4 +1,6 @@
-"""Measure what the proxy for reverse execution costs a live session, on the simulated board m33.
+"""Measure the proxy's cost to a live session.
+
+The board is the simulated m33.
 
 Two processes beside GDB run at the same time, one with the proxy and one without; a client asks them in turn what GDB
 asks: memory reads of 4 bytes, and single steps.  Each number is the median of the runs.

@@ -1,19 +1,20 @@
-"""Measure how much of the registers' past is recovered, and whether it is right, window by window.
+"""Measure how much of the registers' past is recovered, and whether right.
 
 Programs run on a simulated board that writes every register after every instruction; recovery gets the executed
-instructions, the program and the state at the halt, and what it tells is held against the truth.  They are halted
-where they end, in mid run (after 70,001 instructions), and deep: after 52,000, where the next call of a function begins
-that others call, or a handler does (DEEP in tests/firmware/recovery/build.py), as a breakpoint or a fault would.
+instructions, the program and the state at the halt, and its values are compared with the truth.  They are halted at
+their end, in mid run (after 70,001 instructions), and deep: after 52,000, at the next call of a function that others
+call, or at the next handler (DEEP in tests/firmware/recovery/build.py), as by a breakpoint or a fault.
 
-A mean is over levels of optimisation, halts and programs that keep the calling convention, as far as its name leaves
-them open; "mean, frames" is of one program, "mean, smashing" of those that damage their stack or what is not theirs.
+A mean is taken over all that its name leaves open: levels of optimisation, halts, and the programs that keep the
+calling convention.  "mean, frames" is of one program, "mean, smashing" of those that damage their stack or foreign
+memory.
 
-all, live, defs  percent of r0-r12 known before each instruction; where it is read later; of what instructions write;
-                 exact / assumed too / likely too
-wrong            register-instants that are told and not true, by tier
-SP, LR           percent known, exact / assumed too
+all, live, defs  percent known of r0-r12 before each instruction; of those that are read later; of values that
+                 instructions write; exact / and assumed / and likely
+wrong            values that are shown and not true, by tier; a register counts at each instruction
+SP, LR           percent known, exact / and assumed
 s/10k            seconds of processor time for 10,000 instructions, until everything is worked out
-MiB              what the process grew by
+MiB              growth of the process
 """
 
 from __future__ import annotations
@@ -129,8 +130,10 @@ def table(rows: Sequence[Sequence[str]]) -> List[str]:
 
 
 def means(measured: Sequence[Measured]) -> List[List[str]]:
-    """Make rows of the means: of each program, and of those that keep the calling convention by level and by halt, and
-    of the others."""
+    """Make rows of means: by program, by level, by halt.
+
+    Levels and halts are of the programs that keep the calling convention; the others have one row.
+    """
     programs: Dict[str, List[Measured]] = {}
     others: Dict[str, List[Measured]] = {}
     for one in measured:
@@ -145,7 +148,10 @@ def means(measured: Sequence[Measured]) -> List[List[str]]:
 
 
 def summary(by_window: Mapping[int, Sequence[Measured]]) -> List[str]:
-    """Make the guide's tables: means of the windows, and of each program in the middle one."""
+    """Make the guide's tables: means of windows, and of each program.
+
+    The programs' table is of the middle window.
+    """
     kinds = {"": KEEPING, ", programs that smash memory": SMASHING}
     windows, programs = [], []
     for kind, names in kinds.items():
@@ -176,13 +182,13 @@ def details(measured: Sequence[Measured], most: int) -> List[str]:
         name = "%s, %d: " % (one.job.name, one.job.window)
         for wrong in one.score.wrong[:most]:
             form = "%sbefore %d %s is 0x%x, not 0x%x (%s)"
-            lines.append(form % (name, wrong.number, wrong.name, wrong.true, wrong.told, wrong.tier.name.lower()))
+            lines.append(form % (name, wrong.number, wrong.name, wrong.true, wrong.shown, wrong.tier.name.lower()))
         lines += [name + text for text in one.findings[:most]]
     return lines
 
 
 def reasons(measured: Sequence[Measured], most: int) -> List[str]:
-    """Say why values that are read later are unknown, in percent of all that are read later."""
+    """List why live values are unknown, in percent of all live values."""
     lines = []
     for one in measured:
         for text, count in one.score.reasons[:most]:
@@ -235,8 +241,8 @@ def main(arguments: Sequence[str]) -> None:
     if options.markdown:
         print("\n".join(summary(by_window)))
     if options.guide:
-        told = "\n".join(summary(by_window)) + "\n"
-        _PAGE.write_text(_TABLES.sub(lambda _: told, _PAGE.read_text()))
+        tables = "\n".join(summary(by_window)) + "\n"
+        _PAGE.write_text(_TABLES.sub(lambda _: tables, _PAGE.read_text()))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What scripts/fuzz checks, one module ``checks_*.py`` for each part of the program, and how it runs them."""
+"""The checks of scripts/fuzz, ``checks_*.py``, and their runner."""

@@ -10,7 +10,7 @@ from hypothesis.strategies import SearchStrategy
 
 
 class Check(NamedTuple):
-    """One property of random arguments, and what a case of it may use."""
+    """A property of random arguments, with bounds on each case."""
 
     # ``differential``: compared with another program or with the truth; ``robust``: any input at all.
     kind: str

@@ -1,4 +1,7 @@
-"""ETMv3, its data trace, and PTM: any packets, as they are or with bits flipped, and any bytes."""
+"""ETMv3, its data trace, and PTM: any packets and any bytes.
+
+Packets come as they are, or with bits flipped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Real captures and random walks of all protocols, damaged: what is told of them can have been."""
+"""Damaged trace of all protocols gives nothing impossible.
+
+The trace is of real captures and of random walks.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.protocols import damage
 
 
 def checks() -> Dict[str, Check]:
-    """List what can be checked, by name: one for each capture that is there."""
+    """List the checks by name, one for each capture present."""
     arguments = {"seed": st.integers(0, (1 << 32) - 1), "frames": st.booleans()}
     return {"damaged " + name: Check("robust", arguments, partial(_damaged, name)) for name in damage.available()}
 

@@ -1,4 +1,7 @@
-"""Hostile and damaged clients of our servers: GDB's remote protocol and the control port."""
+"""Hostile and damaged clients of the servers.
+
+They speak GDB's remote protocol and the control protocol.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sessions of real GDB: the probe fails at any access of any board, and signals come in every phase."""
+"""Sessions of real GDB, with failing probes and signals.
+
+The probe fails at any access of any board; signals come in every phase.
+"""
 
 from __future__ import annotations
 

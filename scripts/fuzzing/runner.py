@@ -1,4 +1,6 @@
-"""Run a check on random arguments, in a process of its own with bounds on memory and time.
+"""Runs a check on random arguments in a process of its own.
+
+The process has bounds on memory and time.
 
 A case that takes more memory than it may ends in MemoryError.  One that takes more time ends the process, by SIGXCPU or
 SIGALRM.  The arguments of the case under way lie in a file, so they are known however it ended.

@@ -29,11 +29,11 @@ _NAMES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12"}
 
 
 class Wrong(NamedTuple):
-    """A value that is told and not true."""
+    """A value that is shown and not true."""
 
     number: int
     name: str
-    told: int
+    shown: int
     true: int
     tier: Tier
 
@@ -200,8 +200,8 @@ def score(run: Run, uses: Uses, first: int, recovery: Recovery) -> Score:
             reasons[_NUMBER.sub("N", value.reason)] += live
         counts["definitions"].add(int(one.defined), tier)
     shares = {what: count.share() for what, count in counts.items()}
-    told = tuple(reasons.most_common())
-    return Score(**shares, wrong=tuple(wrong), wrong_instants=tuple(instants), reasons=told)
+    causes = tuple(reasons.most_common())
+    return Score(**shares, wrong=tuple(wrong), wrong_instants=tuple(instants), reasons=causes)
 
 
 def mean(scores: Sequence[Score], what: str, tier: Tier) -> float:
