@@ -116,8 +116,8 @@ class TracingSource:
         self._tell = tell
         self._live: Optional[Live] = None
         self._failure: Optional[EtmError] = None
-        self._has_run = False
         # Since the buffer was empty.
+        self._has_run = False
         self._begin: Optional[Anchor] = None
 
     def replay(self, halt: Halt) -> Replay:
@@ -173,8 +173,8 @@ class HandedSource:
         self._capture: Optional[RawCapture] = None
         self._known = Anchored()
         self._reliance = Reliance()
-        self._replay: Optional[Replay] = None
         # What was given for the present capture.
+        self._replay: Optional[Replay] = None
         self._files: List[str] = []
         self._histories: Optional[Histories] = None
 

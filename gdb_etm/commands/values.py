@@ -36,8 +36,8 @@ def _expressions(session: DebugSession, before: List[str], word: str) -> Iterabl
 EXPRESSION = Argument("EXPR", str, "an expression, as for GDB's print", required=True, suggest=_expressions)
 ADDRESS = Argument("ADDRESS", str, "an expression for the address, as for GDB's x", required=True, suggest=_expressions)
 
-_FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 # Where the status register has them.
+_FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 _TOPICS = ("registers", "locals", "args")
 
 

@@ -30,10 +30,10 @@ _PIECE = re.compile(r"(.+),\s*(0x[0-9a-f]+|[0-9]+)\Z", re.IGNORECASE)
 _LITERAL = re.compile(r"\*?(0x[0-9a-f]+|[0-9]+)\Z", re.IGNORECASE)
 _HEX = re.compile(r"0x([0-9a-f]+)")
 _STORE = re.compile(r"v?(st|push|srs)")
-_LARGEST_FRAME = 104
 # With floating-point registers (Armv8-M ARM, B3.19).
-_LONGEST = 1 << 16
+_LARGEST_FRAME = 104
 # Bytes whose stores are looked for.
+_LONGEST = 1 << 16
 _SPACE = 1 << 32
 _WORD = 4
 _Item = TypeVar("_Item")

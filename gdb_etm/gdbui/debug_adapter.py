@@ -12,10 +12,10 @@ from typing import Any, Callable, Dict, Optional
 import gdb
 
 _CAPABILITY = "supportsStepBack"
-_NO_HISTORY = "no-history", "No more reverse-execution history"
 # GDB's own name for such a stop, and its words.
-_TARGET = "target remote "
+_NO_HISTORY = "no-history", "No more reverse-execution history"
 # What GDB puts before the target of an attach request.
+_TARGET = "target remote "
 _MODULES = ("server", "events", "launch", "next")
 
 

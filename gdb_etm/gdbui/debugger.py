@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr", "cpsr", "msp", "psp", "control"]
 _REGISTERS += ["primask", "basepri", "faultmask", "msplim", "psplim", "msplim_s", "psplim_s", "msplim_ns", "psplim_ns"]
-_FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
 # What GDB's target descriptions call the registers of 32-bit cores.
-_FORGET = (("maintenance flush register-cache", "flushregs"), ("maintenance flush dcache",))
+_FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
 # GDB 11, and before; GDB before 11 keeps nothing but the stack.
+_FORGET = (("maintenance flush register-cache", "flushregs"), ("maintenance flush dcache",))
 _FPCA = 4
 _SYMBOL = re.compile(r"<(.+)>\Z")
 _OPERAND = re.compile(r"0x([0-9a-f]+) <.+>\Z")

@@ -33,8 +33,8 @@ from gdb_etm.traceunit.status import SessionState
 # What is told when a second connection would take GDB's own.
 CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
 _BESIDE = "gdb_etm.beside.process"
-_RELY_SECONDS = 60.0
 # Values of many instructions may be to be worked out.
+_RELY_SECONDS = 60.0
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
@@ -86,8 +86,8 @@ class Live:
         self.part_ids: List[PartId] = []
         self._vendor: Optional[Vendor] = None
         self._runs: Optional[int] = None
-        self._held: Optional[RawCapture] = None
         # Drained, but an interruption came before tracing went on.
+        self._held: Optional[RawCapture] = None
         # Whether the user wants halts to give captures; after an interruption the hardware may lag behind.
         self.is_tracing = False
 

@@ -23,8 +23,8 @@ from gdb_etm.session.decode_worker import MESSAGE, PROGRESS, RESULT
 _BOOT = "import sys; sys.path.append(sys.argv[1]); from gdb_etm.session.decode_worker import main; sys.exit(main())"
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 _PIECE = 1 << 20
-_LARGEST_RESULT = 1 << 10
 # Bytes of a result for each byte of trace: 24 atoms may be in one, each an entry of 16 bytes, with transfers.
+_LARGEST_RESULT = 1 << 10
 _SMALL_RESULT = 1 << 24
 
 

@@ -24,11 +24,11 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 from gdb_etm.views.values import mark
 
-_ROUNDS = 200
 # Each finds more memory that is not known; a list whose links are not known ends at the first.
+_ROUNDS = 200
 _NO_MEMORY = re.compile(r"<error: Cannot access memory at address 0x[0-9a-f]+>")
-_COUNT = re.compile(r"\A\$\d+ = ")
 # How print counts: the numbers are the second GDB's own.
+_COUNT = re.compile(r"\A\$\d+ = ")
 _UNAVAILABLE = "<unavailable>"
 # A line without a value.
 _NOTHING = re.compile(r"(?:=|\A\w+ ) *<(?:unavailable|optimized out)>\Z")

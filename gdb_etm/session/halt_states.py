@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 # Registers that point to stacks.
 STACK_POINTERS = ("sp", "msp", "psp")
-_BLOCK = 256
 # Bytes read from the target at once.
-_MANY = 64
+_BLOCK = 256
 # Blocks read at once where all are wanted.
-_DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
+_MANY = 64
 # Where M-profile's memory map has no memory (Armv8-M ARM, B8.1); our own registers are there, too.
+_DEVICES = ((0x40000000, 0x60000000), (0xA0000000, 1 << 32))
 _DEBUG_HALT = "Debug halt"
-_WORD = 0xFFFFFFFF
 # The most that a register of a 32-bit core holds; what a snapshot says of another one is of no use.
-_STACK_SIZE = 1 << 20
+_WORD = 0xFFFFFFFF
 # The most that a stack is believed to hold, in bytes.
+_STACK_SIZE = 1 << 20
 _ALL = TraceOptions()
 # The options that leave something out.
 _FILTERS = (
@@ -210,10 +210,10 @@ class Anchors:
         self._special = special
         # Of the present halt; None while the core runs.
         self.halt: Optional[Anchor] = None
-        self._begin: Optional[Anchor] = None
         # Of when the run began that the trace buffer tells of.
-        self._ran = True
+        self._begin: Optional[Anchor] = None
         # Whether the core has run since the buffer was emptied.
+        self._ran = True
         # Whether the user has changed nothing of the core since it ran for the first time into an empty buffer.
         self.is_untouched = True
 

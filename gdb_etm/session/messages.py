@@ -10,8 +10,8 @@ from gdb_etm.capture import BufferEnd, BufferFormat, Core, MemoryImage, RawCaptu
 from gdb_etm.replay.reliance import Reliance, reliance_of
 from gdb_etm.session.halt_states import Anchor, Anchored
 
-_PIECE = 1 << 19
 # Bytes of a buffer in one message.
+_PIECE = 1 << 19
 _MOST_SOURCES = 64
 _MOST_FILES = 256
 _MOST_REGISTERS = 2048

@@ -13,8 +13,8 @@ from gdb_etm.session.progress import Meter, Task
 from gdb_etm.views.text import plural
 
 _PARTS = 1000
-_UNASKED = 20000
 # Instructions that are worked out for a value that nobody has asked for; it takes a second for each 10,000.
+_UNASKED = 20000
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 
 

@@ -27,11 +27,11 @@ from gdb_etm.session.places import SymbolFile
 from gdb_etm.sockets.door import Door
 from gdb_etm.sockets.listener import listen_privately
 
-_SECONDS = 20.0
 # More than any command takes: what is slow is done before.
+_SECONDS = 20.0
 _NAME = "the second GDB, which prints values of the past,"
-_LARGEST_ERROR = 1 << 16
 # Bytes that are read of what it says on standard error.
+_LARGEST_ERROR = 1 << 16
 _EMPTY = frozenset(("DEBUGINFOD_URLS", "GDBHISTFILE"))
 _SETTINGS = (
     "set confirm off",

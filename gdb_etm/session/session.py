@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 KEPT = 16
 # Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB.
 _SUMMARY_BYTES = 1 << 16
-_FAREWELL_SECONDS = 0.2
 # Its pipe may end a little after its socket.
+_FAREWELL_SECONDS = 0.2
 _LEFT_PROGRAMMED = (
     "GDB's connection ended while the trace unit was ours, and nothing can be put back now;"
     ' next time "etm disconnect" before "detach" or "disconnect"'
@@ -81,13 +81,13 @@ class DebugSession:
         # The histories whose registers and memory were worked out, the newest last.
         self.worked_out: List[Decoded] = []
         self._anchors = Anchors(debugger, self._special)
-        self._due: Optional[Callable[[], None]] = None
         # Programs the trace unit anew at the next halt.
+        self._due: Optional[Callable[[], None]] = None
         self._taken = 0
         self._undrained = False
         self._program_ended = False
-        self._lost: Optional[Live] = None
         # A connection that was given up, to whose server GDB is connected still.
+        self._lost: Optional[Live] = None
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 

@@ -6,8 +6,8 @@ from typing import List, NamedTuple
 
 from gdb_etm.recovery.values import Tier, Value
 
-_SMALL = 1 << 16
 # Bounds that lie further apart tell nothing.
+_SMALL = 1 << 16
 _FLAGS = tuple(zip("NZCV", (31, 30, 29, 28)))
 
 

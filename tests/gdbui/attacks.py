@@ -23,8 +23,8 @@ PHASES = ("connect", "start", "run", "drain", "decode", "reverse", "save", "disc
 SIGNALS = {"kill": signal.SIGKILL, "interrupt": signal.SIGINT}
 WRONG = ("Traceback", "Python Exception", "internal-error")
 ENDED = "the process beside GDB ended"
-_GDB_13 = "inferior_thread: Assertion"
 # So it crashes by itself when its connection ends while it prints where the program is halted.
+_GDB_13 = "inferior_thread: Assertion"
 _ALL_IS_WELL = "disconnected from"
 _TOLD = re.compile(
     r"the debug probe|debug probe board:|board:\w+ |the target was found, then|no answer in time"
