@@ -27,8 +27,8 @@ _PIECE = 1 << 15
 _NO_IDS = bytes(range(0, 256, 2))
 _FIRST_TRACE_ID = 0x01
 _LAST_TRACE_ID = 0x6F
-_CUT = "\u0100"
 # Stands for an ID; in UTF-16 its bytes are 0 and 1.
+_CUT = "\u0100"
 # Stands for the ID before the first one; in ID bytes bit 0 is set.
 _NOBODY = b"\0"
 

@@ -14,8 +14,8 @@ from gdb_etm.program.loaded import LoadedElf
 
 _SET_ADDRESS, _END_SEQUENCE = 2, 1
 _ADVANCE_PC, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 2, 8, 9
-_OPERANDS = (0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1)
 # Of the standard opcodes from 1 on, as every version has them.
+_OPERANDS = (0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1)
 _WORD = 4
 
 

@@ -60,8 +60,8 @@ _A32_INDIRECT_LINK = Insn(4, InstructionKind.INDIRECT, 0, Isa.A32, True)
 _A64_INDIRECT = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, False)
 _A64_INDIRECT_LINK = Insn(4, InstructionKind.INDIRECT, 0, Isa.A64, True)
 
-_new = tuple.__new__
 # Makes a named tuple of a tuple, three times as fast as its class does.
+_new = tuple.__new__
 # A name of its own is faster to reach than an enumeration's member.
 _DIRECT, _WAIT = InstructionKind.DIRECT, InstructionKind.WAIT
 _A32_STATE, _T32_STATE, _A64_STATE = Isa.A32, Isa.T32, Isa.A64

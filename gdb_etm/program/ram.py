@@ -11,8 +11,8 @@ Piece = Tuple[int, int]
 
 # Where M-profile's memory map has RAM (Armv8-M ARM, B8.1).
 SRAM: Piece = (0x20000000, 0x40000000)
-_CLOSE = 1 << 20
 # So far apart pieces of RAM are taken to be one, with a heap between them.
+_CLOSE = 1 << 20
 # A stack of which only the pointer is known is believed to lie in a block of this size.
 _STACK = 1 << 16
 

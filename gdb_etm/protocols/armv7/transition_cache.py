@@ -16,8 +16,8 @@ LONGEST = 512
 SHORTEST = 12
 # Bytes by which long transitions are looked for.
 KEY = 12
-_ALTERNATIVES = 4
 # Long transitions at most that begin with the same bytes.
+_ALTERNATIVES = 4
 _MAX_REMEMBERED = 1 << 16
 
 

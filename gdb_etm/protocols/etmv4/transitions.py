@@ -35,15 +35,15 @@ from gdb_etm.protocols.recorder import Leg, Run
 
 # Bytes of the stream in a transition at most.
 WINDOW = 32
-_ENOUGH = 8
 # Bytes after which a transition ends at the next address packet.
+_ENOUGH = 8
 # Every header from here on is an Atom packet's (6.4.13).
 FIRST_ATOM = 0xC0
 # No header before this one is an Atom's or an address's (6.4.12).
 FIRST_ADDRESS = 0x90
 _ADDRESSES = frozenset((0x95, 0x96, 0x9A, 0x9B, 0x9D, 0x9E))
-_LONGEST = 9
 # Bytes of the longest packet in a transition.
+_LONGEST = 9
 _MAX_REMEMBERED = 1 << 19
 
 

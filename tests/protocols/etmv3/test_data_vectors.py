@@ -27,8 +27,8 @@ PROGRAM = program(
 )
 THUMB = ASYNC + "08 21 %02x 10 00 00 "
 ARM = ASYNC + "08 21 %02x 20 00 00 "
-RAM = "80 80 80 80 02 "
 # The address 0x20000000 in full: seven bits a byte, four in the fifth.
+RAM = "80 80 80 80 02 "
 WORD = "78 56 34 12 "
 
 

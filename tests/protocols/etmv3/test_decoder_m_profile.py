@@ -23,8 +23,8 @@ PROGRAM = program(
     Code(0x1060, "0022 10bd"),
 )
 START = ASYNC + "08 21 01 10 00 00 "
-HANDLER = "c1 60 "
 # To 0x1040: A[6:1] is 0x20; in the last byte A[12:7] is 0x20, and bit 6 says that information follows.
+HANDLER = "c1 60 "
 PENDSV = HANDLER + "1c "
 
 

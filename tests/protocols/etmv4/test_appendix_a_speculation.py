@@ -54,8 +54,8 @@ CONTEXTS = program(
 CALLED = ["1000-1004 1E", "2000-2010 4N", "2010-2018 2E", "1004-100c 2E"]
 FLIPPED = ["1000-1004 1E", "2000-2010 4E", "3000-3008 2E"]
 
-Table = Tuple[str, int, Etmv4Config, Program, str, List[str]]
 # Name, line, unit, program, packets, what ran.
+Table = Tuple[str, int, Etmv4Config, Program, str, List[str]]
 TABLES: List[Table] = [
     (
         # Nothing is cancelled; all three P0 elements are committed at the end.

@@ -21,8 +21,8 @@ M_UNIT = UNIT._replace(m_profile=True)
 ONE_COMMIT_MODE = UNIT._replace(commit_mode=1)
 START = ASYNC + "01 00 "
 
-Vector = Tuple[Etmv4Config, str, str, int]
 # Configuration, packets, their names and fields (semicolons between them), line.
+Vector = Tuple[Etmv4Config, str, str, int]
 VECTORS: List[Vector] = [
     # Synchronisation and discontinuity, 6.4.2.
     (

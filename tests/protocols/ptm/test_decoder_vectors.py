@@ -35,8 +35,8 @@ PROGRAM = program(
 )
 
 THUMB = ASYNC + "08 %02x 10 00 00 21 "
-ARM = ASYNC + "08 %02x 20 00 00 21 "
 # I-sync: the address, bit 0 of which is T, then the reason: tracing was enabled; Secure.
+ARM = ASYNC + "08 %02x 20 00 00 21 "
 STARTED = ["gap TRACE_ON", "S"]
 # In ARM state to 0x18: A[7:2] is 6; information follows the fifth byte; type 14.
 IRQ = "8d 80 80 80 48 1c "

@@ -17,8 +17,8 @@ from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.stream import feed_pieces
 
-_PIECE = 1 << 15
 # Bytes fed at a time; they take longer than those of an instruction stream.
+_PIECE = 1 << 15
 _ADDRESSED = (Kind.P1_1, Kind.P1_2, Kind.P1_3, Kind.P1_4)
 
 

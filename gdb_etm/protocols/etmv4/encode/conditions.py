@@ -16,8 +16,8 @@ _BRANCHES = (InstructionKind.DIRECT, InstructionKind.INDIRECT)
 
 
 class _Record(NamedTuple):
-    traced: bool
     # Whether it has a C element.
+    traced: bool
     # What an IT instruction sets ITSTATE to; 0 for others.
     it: int
 
