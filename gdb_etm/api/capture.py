@@ -12,7 +12,7 @@ from gdb_etm.api.inside import commands_session, is_inside
 from gdb_etm.api.target import ScriptDebugger
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.session import snapshots
-from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import Recovered
 from gdb_etm.session.session import DebugSession
@@ -25,7 +25,7 @@ class Capture:
     :param record: The capture in it.
     """
 
-    def __init__(self, session: DebugSession, record: Record) -> None:
+    def __init__(self, session: DebugSession, record: CaptureRecord) -> None:
         self._session = session
         self._record = record
 
@@ -107,4 +107,4 @@ def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Opti
     """
     session = commands_session() if is_inside() else DebugSession(ScriptDebugger())
     loaded = snapshots.load(session, os.fspath(snapshot), paths(elf), buffer)
-    return [Capture(session, record) for record in loaded.records]
+    return [Capture(session, record) for record in loaded.captures]

@@ -90,8 +90,8 @@ def connect(
     try:
         list(connecting.connect(session, request))
     except (EtmError, KeyboardInterrupt):
-        if session.live is not None:
-            session.live.close()
+        if session.connection is not None:
+            session.connection.close()
         raise
     return Session(session, debugger)
 

@@ -14,7 +14,7 @@ from gdb_etm.api.target import Runner
 from gdb_etm.coresight.components import Component
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session import session as commands
-from gdb_etm.session.connection import Live
+from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.places import Locations
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
@@ -69,7 +69,9 @@ class Session:
             # A probe that was unplugged is no news here; why the script ends comes first.
 
     def __repr__(self) -> str:
-        return "<Session: %s>" % (self._session.live.name if self._session.live is not None else "not connected")
+        return "<Session: %s>" % (
+            self._session.connection.name if self._session.connection is not None else "not connected"
+        )
 
     def close(self) -> None:
         """Stop tracing, put the target's registers back and end the connection; captures stay.  Twice is no error.
@@ -84,7 +86,7 @@ class Session:
         :returns: Each with kind, name, address in bytes and identification.
         :raises CommandError: Not connected.
         """
-        return self._live.discovery.components
+        return self._connection.discovery.components
 
     def info(self) -> List[str]:
         """Describe components, trace unit and buffer: the lines of ``etm info``.
@@ -208,7 +210,7 @@ class Session:
         :raises UnsupportedError: The unit lacks what was asked for; the error names the identification field.
         :raises EtmError: Not connected, or without a trace unit.
         """
-        hardware = self._live.session()
+        hardware = self._connection.session()
         plan, planned = Bench(hardware).plan(options_of(self._session, self._request))
         lines = (*plan_lines(planned, hardware.unit.version, False), *("note: " + note for note in plan.notes))
         return TracePlan(tuple(plan.writes), plan.sync_bytes, plan.notes, lines)
@@ -220,9 +222,9 @@ class Session:
         :raises CaptureError: The hardware does not do as it should.
         :raises CommandError: Not connected, or the core runs.
         """
-        live = self._live
+        connection = self._connection
         self._check_halted()
-        live.program(options_of(self._session, self._request))
+        connection.program(options_of(self._session, self._request))
 
     def start(self) -> List[str]:
         """Program the unit and trace into an empty buffer; from now on every halt gives a capture.
@@ -241,7 +243,7 @@ class Session:
         :raises CaptureError: The hardware does not come to rest.
         :raises CommandError: Not connected, or tracing is off.
         """
-        if not self._live.is_tracing:
+        if not self._connection.is_tracing:
             raise CommandError("tracing is off; start() starts it")
         record = self._session.stop()
         return None if record is None else Capture(self._session, record)
@@ -257,7 +259,7 @@ class Session:
     @property
     def captures(self) -> List[Capture]:
         """The captures at hand, at most 16, oldest first."""
-        return [Capture(self._session, record) for record in self._session.records]
+        return [Capture(self._session, record) for record in self._session.captures]
 
     def run(self, seconds: Optional[float] = None) -> Stop:
         """Let the core run until it halts: at a breakpoint, or in a fault that is caught.
@@ -325,7 +327,7 @@ class Session:
         return run_line(self._session, line)
 
     @property
-    def _live(self) -> Live:
+    def _connection(self) -> TargetConnection:
         return self._session.connected()
 
     @property

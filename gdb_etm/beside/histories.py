@@ -16,7 +16,7 @@ from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay
 from gdb_etm.session.captures import with_images
-from gdb_etm.session.connection import Live, over_port
+from gdb_etm.session.connection import TargetConnection, over_port
 from gdb_etm.session.halt_states import Anchor, Anchored, anchored_of
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions
@@ -48,7 +48,7 @@ class Histories:
         :raises CaptureError: There is nothing to replay.
         """
         record = self._session.add(with_images(capture, self.images, first=True), "halt", is_live=False)
-        self._session.records.clear()
+        self._session.captures.clear()
         # The one before goes: megabytes that refer to each other, for which Python seldom looks.
         gc.collect()
         decoded = self._session.decode(record)
@@ -114,7 +114,7 @@ class TracingSource:
         self._reliance = reliance
         self._name = name
         self._tell = tell
-        self._live: Optional[Live] = None
+        self._connection: Optional[TargetConnection] = None
         self._failure: Optional[EtmError] = None
         # Since the buffer was empty.
         self._has_run = False
@@ -124,9 +124,9 @@ class TracingSource:
         """Drain the trace buffer, trace on with an empty one, and give the history."""
         if self._failure is not None:
             raise self._failure
-        if self._live is None or not self._has_run:
+        if self._connection is None or not self._has_run:
             raise CaptureError("nothing was traced yet: let the program run, then halt it")
-        capture = self._live.drain(self._histories.images, "halt")
+        capture = self._connection.drain(self._histories.images, "halt")
         self._has_run = False
         return self._histories.replay(capture, halt, Anchored(self._begin, None, True), self._reliance)
 
@@ -141,12 +141,12 @@ class TracingSource:
         try:
             if was_empty:
                 self._begin = Anchor(halt.state().registers)
-            if self._live is not None:
+            if self._connection is not None:
                 return
-            live = over_port(ServerPort(halt.server, self._name))
-            live.find(Choice())
-            self._live = live
-            for line in [*live.greeting(), *live.start(TraceOptions())]:
+            connection = over_port(ServerPort(halt.server, self._name))
+            connection.find(Choice())
+            self._connection = connection
+            for line in [*connection.greeting(), *connection.start(TraceOptions())]:
                 self._tell(line)
         except EtmError as error:
             self._failure = error
@@ -154,10 +154,10 @@ class TracingSource:
 
     def on_leave(self, halt: Halt) -> None:
         """Put the trace hardware back as it was."""
-        live, self._live = self._live, None
-        if live is not None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
             try:
-                live.release()
+                connection.release()
             except EtmError as error:
                 self._tell("the trace unit could not be put back: %s" % error)
 

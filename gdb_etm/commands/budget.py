@@ -30,8 +30,8 @@ def run_budget(session: DebugSession, values: Values) -> Iterator[str]:
         for stream in streams:
             if stream.language is not None and not stream.is_data:
                 histories[stream.trace_id] = session.decode(record, stream.trace_id).history
-    live = session.live if record.is_live else None
-    holds = live.trace.sink.size if live is not None and live.trace is not None else size
+    connection = session.connection if record.is_live else None
+    holds = connection.trace.sink.size if connection is not None and connection.trace is not None else size
     instructions = sum(map(len, histories.values()))
     if wanted is None:
         yield "capture %d: %s" % (record.number, rate_line(size, instructions, holds))

@@ -32,16 +32,16 @@ def run_captures(session: DebugSession, values: Values) -> Iterable[str]:
     """List the captures, or choose one."""
     number = values.get(NUMBER)
     if number is not None:
-        for record in session.records:
+        for record in session.captures:
             if record.number == number:
                 session.current = record
                 return ["capture %d: %s" % (number, session.summary(record))]
-        known = ", ".join(str(record.number) for record in session.records) or "none"
+        known = ", ".join(str(record.number) for record in session.captures) or "none"
         raise CommandError("no capture %d; at hand: %s" % (number, known))
-    if not session.records:
+    if not session.captures:
         return ["no captures yet"]
     rows = []
-    for record in session.records:
+    for record in session.captures:
         instructions = len(session.decode(record).history) if record.is_decoded and record.capture.buffer else -1
         rows.append(CaptureRow(record.number, record is session.current, record.capture, instructions, record.origin))
     return capture_lines(rows)
@@ -62,7 +62,7 @@ def run_load(session: DebugSession, values: Values) -> Iterable[str]:
     assert path is not None
     loaded = load(session, path, values.all(ELF), values.get(BUFFER))
     yield from loaded.lines
-    for record in loaded.records:
+    for record in loaded.captures:
         names = ", ".join("%s (%s)" % (source.name, source.protocol) for source in record.capture.sources)
         size = plural(len(record.capture.buffer), "byte")
         yield "capture %d: %s of %s" % (record.number, size, names or "no source")

@@ -13,8 +13,8 @@ from gdb_etm.views.doctor import CheckRow, conclusion, verdict_lines
 
 if TYPE_CHECKING:
     # At run time only when the command is used: the rooms behind them take a while to import.
-    from gdb_etm.session.captures import Record
-    from gdb_etm.session.connection import Live
+    from gdb_etm.session.captures import CaptureRecord
+    from gdb_etm.session.connection import TargetConnection
     from gdb_etm.traceunit.doctor.findings import DoctorFinding
 
 FIX = Argument("--fix", on, "set right what can be set right from here, and say what", flag=True)
@@ -27,14 +27,14 @@ _GREEDY = 0.5
 
 def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
     """Check the path from the processor to the buffer, and mend it if asked to."""
-    live = session.connected()
+    connection = session.connected()
     if session.debugger.is_running():
-        if not live.has_process:
+        if not connection.has_process:
             raise CommandError("the target runs, and nothing can be read through GDB meanwhile; halt it first (Ctrl-C)")
         if values.get(FIX):
             raise CommandError("the target runs; halt it first (Ctrl-C)")
     yield standing(session)
-    doctor = _Doctor(session, live)
+    doctor = _Doctor(session, connection)
     if values.get(FIX):
         yield from doctor.fix()
     rows = [_row(finding) for finding in doctor.findings()]
@@ -45,9 +45,9 @@ def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
 
 
 class _Doctor:
-    def __init__(self, session: DebugSession, live: Live) -> None:
+    def __init__(self, session: DebugSession, connection: TargetConnection) -> None:
         self._session = session
-        self._live = live
+        self._connection = connection
         self.lost: Optional[AccessError] = None
 
     def findings(self) -> List[DoctorFinding]:
@@ -67,22 +67,24 @@ class _Doctor:
         from gdb_etm.traceunit.doctor.findings import Mend, Verdict, bad
         from gdb_etm.traceunit.doctor.unit import Circumstances
 
-        power = _debug_power(self._live)
+        power = _debug_power(self._connection)
         so_far.append(power)
         if power.verdict is Verdict.BAD:
             return []
-        so_far.extend(_vendor(self._live))
-        so_far.append(_components(self._live))
+        so_far.extend(_vendor(self._connection))
+        so_far.append(_components(self._connection))
         record = self._record()
-        path = self._live.path
+        path = self._connection.path
         if path is not None:
-            around = Circumstances(self._live.trace, self._live.is_tracing, self._is_empty(record))
+            around = Circumstances(self._connection.trace, self._connection.is_tracing, self._is_empty(record))
             for finding in examine(path, around):
                 # Until they are ours, most registers hold what they held at power-up: that is no reason for anything.
-                if self._live.trace is not None or finding.mend in (None, Mend.ATTACH):
+                if self._connection.trace is not None or finding.mend in (None, Mend.ATTACH):
                     so_far.append(finding)
-        if path is not None and self._live.trace is None:
-            so_far.append(bad("session", "unit and buffer are not ours: %s" % self._live.failure, mend=Mend.ATTACH))
+        if path is not None and self._connection.trace is None:
+            so_far.append(
+                bad("session", "unit and buffer are not ours: %s" % self._connection.failure, mend=Mend.ATTACH)
+            )
         return [] if record is None else _shares(record)
 
     def fix(self) -> Iterator[str]:
@@ -90,12 +92,12 @@ class _Doctor:
         from gdb_etm.traceunit.doctor.findings import Mend, Verdict
 
         actions: Dict[Mend, Callable[[], None]] = {
-            Mend.DEBUG_POWER: self._live.power_up,
+            Mend.DEBUG_POWER: self._connection.power_up,
             Mend.VENDOR: self._enable_vendor,
-            Mend.TRACE_ENABLE: lambda: self._live.session().enable_trace(),
-            Mend.ATTACH: self._live.find_again,
-            Mend.UNIT: lambda: self._live.session().unit.recover(),
-            Mend.LINKS: lambda: self._live.session().open_links(),
+            Mend.TRACE_ENABLE: lambda: self._connection.session().enable_trace(),
+            Mend.ATTACH: self._connection.find_again,
+            Mend.UNIT: lambda: self._connection.session().unit.recover(),
+            Mend.LINKS: lambda: self._connection.session().open_links(),
             Mend.START: self._restart,
         }
         for mend in Mend:
@@ -111,18 +113,18 @@ class _Doctor:
                 yield "%s: %s" % (subjects, mend.value)
 
     def _restart(self) -> None:
-        self._live.restart()
+        self._connection.restart()
         self._session.on_trace_start()
 
     def _enable_vendor(self) -> None:
-        self._live.enable_vendor()
+        self._connection.enable_vendor()
 
-    def _record(self) -> Optional[Record]:
+    def _record(self) -> Optional[CaptureRecord]:
         # The last capture, if it came from this connection's buffer.
-        record = self._session.records[-1] if self._session.records else None
+        record = self._session.captures[-1] if self._session.captures else None
         return record if record is not None and record.is_live else None
 
-    def _is_empty(self, record: Optional[Record]) -> Optional[bool]:
+    def _is_empty(self, record: Optional[CaptureRecord]) -> Optional[bool]:
         if record is None:
             return None
         if not record.capture.buffer:
@@ -130,11 +132,11 @@ class _Doctor:
         return record.is_decoded and not len(self._session.decode(record).history)
 
 
-def _debug_power(live: Live) -> DoctorFinding:
+def _debug_power(connection: TargetConnection) -> DoctorFinding:
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok, unknown
 
     subject = "debug power"
-    status = live.debug_port()
+    status = connection.debug_port()
     if status is None:
         return unknown(subject, "the debug port cannot be read through GDB's connection")
     quoted = "DP CTRL/STAT 0x%08x: " % status
@@ -144,10 +146,10 @@ def _debug_power(live: Live) -> DoctorFinding:
     return ok(subject, quoted + system)
 
 
-def _vendor(live: Live) -> Iterator[DoctorFinding]:
+def _vendor(connection: TargetConnection) -> Iterator[DoctorFinding]:
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
 
-    for state in live.vendor_states():
+    for state in connection.vendor_states():
         enable = state.enable
         proof = "%s 0x%08x: %s" % (enable, state.found, enable.why or "as the profile wants it")
         if state.is_right:
@@ -157,23 +159,23 @@ def _vendor(live: Live) -> Iterator[DoctorFinding]:
             yield bad("vendor enable", "%s (%s)" % (wanted, enable.why) if enable.why else wanted, mend=Mend.VENDOR)
 
 
-def _components(live: Live) -> DoctorFinding:
+def _components(connection: TargetConnection) -> DoctorFinding:
     from gdb_etm.traceunit.doctor.examine import NO_ANSWER
     from gdb_etm.traceunit.doctor.findings import Mend, bad, ok
 
     subject = "components"
     # Each note begins with the address of what was passed over.
-    silent = ", ".join(note.partition(" ")[0] for note in live.discovery.notes)
-    words = ["%d in the ROM tables answer" % len(live.discovery.components)]
+    silent = ", ".join(note.partition(" ")[0] for note in connection.discovery.notes)
+    words = ["%d in the ROM tables answer" % len(connection.discovery.components)]
     words += ["%s: no answer" % silent] if silent else []
-    if live.path is None:
-        words += [str(live.failure)] if live.failure is not None else []
+    if connection.path is None:
+        words += [str(connection.failure)] if connection.failure is not None else []
         advice = NO_ANSWER if silent else "this chip may have no trace unit or buffer that a debugger can reach"
         return bad(subject, "; ".join(words), advice, Mend.ATTACH)
     return ok(subject, "; ".join(words))
 
 
-def _shares(record: Record) -> Iterator[DoctorFinding]:
+def _shares(record: CaptureRecord) -> Iterator[DoctorFinding]:
     from gdb_etm.framing.formatter import deframe
     from gdb_etm.history.build import streams
     from gdb_etm.traceunit.doctor.findings import START, bad, ok

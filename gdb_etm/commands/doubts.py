@@ -12,7 +12,7 @@ from gdb_etm.session.session import DebugSession
 
 def point_notes(session: DebugSession, addresses: Iterable[int]) -> Iterator[str]:
     """Say of which addresses an instruction may be missed; of a Cortex-M only, whose code is all T32."""
-    trace = session.live.trace if session.live is not None else None
+    trace = session.connection.trace if session.connection is not None else None
     if trace is None or not trace.core.type.startswith("Cortex-M"):
         return
     try:

@@ -32,9 +32,12 @@ def overview(session: DebugSession, commands: Sequence[Command]) -> Iterator[str
 
 def standing(session: DebugSession) -> str:
     """Say in one line whether there is a connection, tracing and a capture."""
-    if session.live is None:
+    if session.connection is None:
         words = "Not connected"
     else:
-        words = "Connected to %s, tracing is %s" % (session.live.name, "on" if session.live.is_tracing else "off")
-    count = len(session.records)
+        words = "Connected to %s, tracing is %s" % (
+            session.connection.name,
+            "on" if session.connection.is_tracing else "off",
+        )
+    count = len(session.captures)
     return "%s; %s." % (words, "%d capture%s at hand" % (count, "" if count == 1 else "s") if count else "no captures")

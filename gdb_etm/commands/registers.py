@@ -49,8 +49,8 @@ def run_reg(session: DebugSession, values: Values) -> Iterator[str]:
     """List, read or write registers."""
     from gdb_etm.session.register_lines import part_lines, register_lines, written_lines
 
-    live = session.connected()
-    hardware, bench = live.session(), _bench(session)
+    connection = session.connected()
+    hardware, bench = connection.session(), _bench(session)
     text = values.get(NAME)
     if "f" in values.modifiers:
         yield from _forget(hardware.by_hand, bench, text)
@@ -78,7 +78,7 @@ def run_reg(session: DebugSession, values: Values) -> Iterator[str]:
         part, (register,) = found[0]
         value = _number(whole, register.name) if equals else None
         written = bench.write(part, register, value, _fields(register, words))
-        live.note_writes()
+        connection.note_writes()
         yield from written_lines(register, written)
 
 

@@ -26,15 +26,15 @@ def carry_over(session: DebugSession, undo: Callable[[], None]) -> str:
     except EtmError:
         undo()
         raise
-    live = session.live
-    if live is None or not live.is_tracing:
+    connection = session.connection
+    if connection is None or not connection.is_tracing:
         return '; from the next "etm start" on'
-    if not live.has_core:
+    if not connection.has_core:
         return '; from the next "etm start" on: the core may be running'
     request = session.request
 
     def restart() -> None:
-        live.start(options_of(session, request))
+        connection.start(options_of(session, request))
 
     return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
 
@@ -58,8 +58,8 @@ def planned(session: DebugSession) -> Optional[Plan]:
 
     :raises EtmError: It cannot do what the session says.
     """
-    is_on = session.live is not None and session.live.is_tracing
+    is_on = session.connection is not None and session.connection.is_tracing
     options = options_of(session, session.request if is_on else TraceRequest())
-    if session.live is None or session.live.trace is None:
+    if session.connection is None or session.connection.trace is None:
         return None
-    return session.live.trace.plan_start(options)[0]
+    return session.connection.trace.plan_start(options)[0]

@@ -19,15 +19,15 @@ def run_start(session: DebugSession, values: Values) -> Iterable[str]:
 
 def run_stop(session: DebugSession, values: Values) -> Iterator[str]:
     """Stop, and keep what is in the buffer."""
-    live = session.connected()
-    if not live.is_tracing:
+    connection = session.connected()
+    if not connection.is_tracing:
         raise CommandError('tracing is off. "etm start" starts it')
     record = session.stop()
     if record is not None:
         yield "etm: " + session.summary(record)
         for note in record.capture.notes:
             yield "note: " + note
-        if not live.has_core and record.has_program and not len(session.decode(record).history):
+        if not connection.has_core and record.has_program and not len(session.decode(record).history):
             yield 'the core ran nothing that is traced since "etm start"; does it run at all?'
     yield "Tracing is off."
 
@@ -35,8 +35,8 @@ def run_stop(session: DebugSession, values: Values) -> Iterator[str]:
 def run_status(session: DebugSession, values: Values) -> Iterator[str]:
     """Say how things stand."""
     yield standing(session)
-    if session.live is not None:
-        yield from session.live.status()
+    if session.connection is not None:
+        yield from session.connection.status()
     if session.filters.filters:
         yield "filters: " + session.filters.text
     if session.events.now.reactions:

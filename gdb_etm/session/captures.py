@@ -129,7 +129,7 @@ class Decoded:
         return [(at, min(_PIECE, end - at)) for start, end in _joined(ranges) for at in range(start, end, _PIECE)]
 
 
-class Record:
+class CaptureRecord:
     """One capture with a number.
 
     :param number: Counts the captures of this session from 1.

@@ -18,7 +18,7 @@ from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
     from gdb_etm.coresight.topology import Choice
-    from gdb_etm.session.connection import Live, Wishes
+    from gdb_etm.session.connection import ProcessRequest, TargetConnection
 
 BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
 _WITH_A_FULLER_UNIT = "board:m4"
@@ -85,8 +85,8 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
     from gdb_etm.coresight.topology import Choice
     from gdb_etm.session.connection import CONNECTED, over_debugger, over_process
 
-    if session.live is not None:
-        raise CommandError('connected to %s already. "etm disconnect" first' % session.live.name)
+    if session.connection is not None:
+        raise CommandError('connected to %s already. "etm disconnect" first' % session.connection.name)
     session.tidy()
     where, alone = request.where, request.dap_only
     _check(request)
@@ -95,27 +95,27 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
         load_elf(name)  # GDB takes the program of another processor, and then no target of ours
     yield from session.debugger.load_files(files)
     images = session.images()
-    connection = session.debugger.connection()
+    of_debugger = session.debugger.connection()
     choice = Choice(unit=request.unit, sink=request.buffer)
     profile = None
     if request.profile is not None:
         profile = _NO_PROFILE if request.profile == "none" else load(request.profile)
-    if where == OWN or (not where and connection is not None and not alone):
+    if where == OWN or (not where and of_debugger is not None and not alone):
         if not where:
             yield "GDB is connected already: using its connection"
-        live = over_debugger(session.debugger)
+        connection = over_debugger(session.debugger)
     else:
         # A server that was started by hand tells only then whether it has a core for GDB.
-        if connection is not None and not alone and not _ADDRESS.match(where):
-            raise CommandError(CONNECTED % connection)
+        if of_debugger is not None and not alone and not _ADDRESS.match(where):
+            raise CommandError(CONNECTED % of_debugger)
         reverse = session.settings.get("reverse") != "off"
-        live = over_process(session.debugger, _wishes(request, files, reverse), session.progress)
-    session.live = live
-    yield live.title
-    yield from _find(session, live, choice, profile)
-    yield from live.greeting()
-    if live.has_core:
-        yield from _wrong_programs(session.debugger.program_files(), live.name)
+        connection = over_process(session.debugger, _process_request(request, files, reverse), session.progress)
+    session.connection = connection
+    yield connection.title
+    yield from _find(session, connection, choice, profile)
+    yield from connection.greeting()
+    if connection.has_core:
+        yield from _wrong_programs(session.debugger.program_files(), connection.name)
     if where in BOARDS and not alone and not files and not request.option:
         yield 'the board\'s flash is blank: "load", then "monitor reset halt"'
     if where in BOARDS and alone:
@@ -124,15 +124,17 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
         yield 'no program yet: "file PROGRAM" lets the trace be decoded'
 
 
-def _find(session: DebugSession, live: Live, choice: Choice, profile: Optional[Profile]) -> Iterator[str]:
+def _find(
+    session: DebugSession, connection: TargetConnection, choice: Choice, profile: Optional[Profile]
+) -> Iterator[str]:
     # Own profiles are told of all the more where one of them is what is missing.
     failure: Optional[EtmError] = None
     try:
-        live.find(choice, profile)
+        connection.find(choice, profile)
     except EtmError as error:
         failure = error
-    session.events.inputs = {} if live.profile is None else live.profile.inputs
-    yield from own_lines(live.part_ids)
+    session.events.inputs = {} if connection.profile is None else connection.profile.inputs
+    yield from own_lines(connection.part_ids)
     if failure is not None:
         raise failure
 
@@ -187,9 +189,9 @@ def _check_board(request: ConnectRequest) -> None:
         raise CommandError("--data-trace is for the simulated board: etm connect %s" % _WITH_A_FULLER_UNIT)
 
 
-def _wishes(request: ConnectRequest, files: List[str], reverse: bool) -> Wishes:
+def _process_request(request: ConnectRequest, files: List[str], reverse: bool) -> ProcessRequest:
     from gdb_etm.access.client import server_arguments
-    from gdb_etm.session.connection import Wishes
+    from gdb_etm.session.connection import ProcessRequest
 
     where, alone = request.where, request.dap_only
     found = _ADDRESS.match(where) if where not in BOARDS else None
@@ -203,7 +205,7 @@ def _wishes(request: ConnectRequest, files: List[str], reverse: bool) -> Wishes:
             ("data_trace", 1 if request.data_trace else None),
         )
         board = ["board.%s=%s" % (name, value) for name, value in choices if value is not None]
-    return Wishes(
+    return ProcessRequest(
         server=(found.group(1).strip("[]") or "localhost", int(found.group(2))) if found else None,
         arguments=server_arguments(
             probe=where if where in BOARDS else request.probe,

@@ -38,7 +38,7 @@ _RELY_SECONDS = 60.0
 _CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
 
 
-class Wishes(NamedTuple):
+class ProcessRequest(NamedTuple):
     """What a user asked of a connection by way of pyOCD."""
 
     # Host and port of a process started by hand; None to start one.
@@ -49,7 +49,7 @@ class Wishes(NamedTuple):
     reverse: bool = True
 
 
-class Live:
+class TargetConnection:
     """An open connection.
 
     :param name: What it is connected to, for messages.
@@ -363,21 +363,25 @@ class Live:
             self._client.at_end(steps)
 
 
-def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable[[float], None]] = None) -> Live:
+def over_process(
+    debugger: Debugger, request: ProcessRequest, progress: Optional[Callable[[float], None]] = None
+) -> TargetConnection:
     """Start, or attach to, the process with pyOCD and connect the debugger to it, unless it serves no core.
 
     :param progress: Called about every second while the process starts.
     :returns: The connection; trace unit and buffer are still to be found.
     :raises ConnectError: There is no probe, no target, no such process, or GDB cannot connect.
     """
-    if wishes.server is not None:
-        client = attach(*wishes.server)
+    if request.server is not None:
+        client = attach(*request.server)
     else:
-        client = start(interpreter(), wishes.arguments, progress=progress, module=_BESIDE if wishes.reverse else SERVER)
+        client = start(
+            interpreter(), request.arguments, progress=progress, module=_BESIDE if request.reverse else SERVER
+        )
     hello = client.hello
     title = describe(hello)
     if hello.core == NO_CORE:
-        return Live(hello.probe, title, None, _spaces(client), client)
+        return TargetConnection(hello.probe, title, None, _spaces(client), client)
     core = next(core for core in hello.cores if core.number == hello.core)
     try:
         connection = debugger.connection()
@@ -387,7 +391,7 @@ def over_process(debugger: Debugger, wishes: Wishes, progress: Optional[Callable
     except (EtmError, KeyboardInterrupt):
         client.close()
         raise
-    return Live(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
+    return TargetConnection(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
 
 
 def _connect(debugger: Debugger, client: Client) -> None:
@@ -402,7 +406,7 @@ def _connect(debugger: Debugger, client: Client) -> None:
         raise error
 
 
-def over_debugger(debugger: Debugger) -> Live:
+def over_debugger(debugger: Debugger) -> TargetConnection:
     """Use the debugger's own connection to a Cortex-M.
 
     :returns: The connection; trace unit and buffer are still to be found.
@@ -411,7 +415,7 @@ def over_debugger(debugger: Debugger) -> Live:
     return over_port(debugger.access_port())
 
 
-def over_port(port: AccessPort) -> Live:
+def over_port(port: AccessPort) -> TargetConnection:
     """Use the memory of a Cortex-M, whatever reaches it.
 
     :returns: The connection; trace unit and buffer are still to be found.
@@ -421,7 +425,7 @@ def over_port(port: AccessPort) -> Live:
     name = core_type(cpuid)
     is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7
     space = Space(port, cortex_m.ROM_TABLE_BASE_M7 if is_m7 else cortex_m.ROM_TABLE_BASE)
-    return Live(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
+    return TargetConnection(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
 def part_ids(spaces: Sequence[Space]) -> List[PartId]:

@@ -16,10 +16,10 @@ from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.target import Replay
 from gdb_etm.replay.view import Sight, View
-from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.past import recovered
 from gdb_etm.session.recovered import THIS_GDB, Recovered
-from gdb_etm.session.second_gdb import Answer, Shadow
+from gdb_etm.session.second_gdb import Answer, SecondGdb
 from gdb_etm.session.session import DebugSession
 from gdb_etm.session.walk import Arguments
 from gdb_etm.views.values import mark
@@ -45,7 +45,7 @@ class Moment(NamedTuple):
     """A moment of a history: the state before an instruction."""
 
     session: DebugSession
-    record: Record
+    record: CaptureRecord
     decoded: Decoded
     known: Recovered
     number: int
@@ -89,7 +89,7 @@ def moment(
     return found
 
 
-def _at_cursor(session: DebugSession, record: Record, decoded: Decoded, known: Recovered) -> Optional[Moment]:
+def _at_cursor(session: DebugSession, record: CaptureRecord, decoded: Decoded, known: Recovered) -> Optional[Moment]:
     if decoded.walk is None:
         return None
     cursor = decoded.walk.cursor
@@ -144,7 +144,7 @@ class _Viewer:
 
         motion = Motion(path, activations, self.sight)
         motion.number = at.number
-        self._shadow = _shadow(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
+        self._second_gdb = _second_gdb(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
 
     def ask(self, command: str, limit: Tier) -> Answer:
         """Carry out a command until all that it asks for is known to be there or not."""
@@ -153,8 +153,8 @@ class _Viewer:
         answer = Answer([])
         for _ in range(_ROUNDS):
             self.sight.missed = False
-            self._shadow.show()
-            answer = self._select() or self._shadow.run(command)
+            self._second_gdb.show()
+            answer = self._select() or self._second_gdb.run(command)
             if not self.sight.missed:
                 break
         return answer
@@ -163,10 +163,10 @@ class _Viewer:
         # The selected frame; what went wrong where it is not this one.
         if not self._at.level:
             return None
-        frames = self._shadow.run("backtrace %d" % (self._at.level + _SPARE)).lines
+        frames = self._second_gdb.run("backtrace %d" % (self._at.level + _SPARE)).lines
         for number in range(self._at.level, len(frames)):
-            chosen = self._shadow.run("frame %d" % number)
-            found = self._shadow.run("output/x (unsigned long) $pc")
+            chosen = self._second_gdb.run("frame %d" % number)
+            found = self._second_gdb.run("output/x (unsigned long) $pc")
             if chosen.error is None and found.lines == ["0x%x" % (self._at.address or 0)]:
                 return None
         return Answer([], "the registers of frame %d are not known here" % self._at.level)
@@ -185,19 +185,19 @@ def _layout(at: Moment) -> RegisterLayout:
     return m_profile(has_both, any("fpscr" in registers for registers in ends))
 
 
-def _shadow(session: DebugSession, replay: Replay, sight: Sight) -> Shadow:
-    shadow = session.shadow
-    if shadow is not None and shadow.is_alive and shadow.view.replay.layout.xml == replay.layout.xml:
-        shadow.view.turn(replay, sight)
-        return shadow
-    session.end_shadow()
+def _second_gdb(session: DebugSession, replay: Replay, sight: Sight) -> SecondGdb:
+    second_gdb = session.second_gdb
+    if second_gdb is not None and second_gdb.is_alive and second_gdb.view.replay.layout.xml == replay.layout.xml:
+        second_gdb.view.turn(replay, sight)
+        return second_gdb
+    session.end_second_gdb()
     places = session.places
     if places is None:
         raise CommandError("this needs GDB: its types and its symbols")
     chosen = session.settings.get("gdb", THIS_GDB)
     command = places.gdb_command() if chosen == THIS_GDB else [chosen]
-    session.shadow = Shadow(command, places.symbol_files(), View(replay, sight))
-    return session.shadow
+    session.second_gdb = SecondGdb(command, places.symbol_files(), View(replay, sight))
+    return session.second_gdb
 
 
 def _body(line: str) -> str:

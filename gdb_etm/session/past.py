@@ -8,7 +8,7 @@ from typing import Dict, List, Mapping, Optional
 from gdb_etm.errors import CommandError
 from gdb_etm.recovery.values import Tier
 from gdb_etm.replay.reliance import reliance_of
-from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.progress import Interrupted
 from gdb_etm.session.recovered import Recovered, Watch
 from gdb_etm.session.recovery_inputs import recovery_of
@@ -41,7 +41,7 @@ def walk(session: DebugSession) -> Walk:
     return decoded.walk
 
 
-def recovered(session: DebugSession, record: Record, decoded: Decoded) -> Recovered:
+def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) -> Recovered:
     """Give the recovery of a history; it works when it is asked.
 
     :raises CommandError: It is off, or there is nothing in the history.
@@ -78,7 +78,7 @@ class RecoveredVariables:
     :param decoded: The history of the walk.
     """
 
-    def __init__(self, session: DebugSession, record: Record, decoded: Decoded) -> None:
+    def __init__(self, session: DebugSession, record: CaptureRecord, decoded: Decoded) -> None:
         self._session = session
         self._record = record
         self._decoded = decoded

@@ -82,13 +82,13 @@ def start(session: DebugSession, request: TraceRequest) -> List[str]:
     :raises CaptureError: The hardware does not do as it should; tracing is off.
     :raises CommandError: Not connected, the core runs, or GDB looks at the past.
     """
-    live = session.connected()
+    connection = session.connected()
     if session.debugger.is_running():
         raise CommandError("the target runs; halt it first (Ctrl-C)")
-    if live.in_the_past:
+    if connection.in_the_past:
         # Afterwards GDB goes back to the live end, of which the emptied buffer would tell nothing.
         raise CommandError('GDB looks at the past; "continue" to the live end first')
-    lines = live.start(options_of(session, request))
+    lines = connection.start(options_of(session, request))
     session.request = request
     session.on_trace_start()
     return lines

@@ -13,14 +13,14 @@ from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Progress, Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.replay.reliance import Reliance
-from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.halt_states import STACK_POINTERS, Anchored
 
 _BIT_BAND = re.compile(r"cortex-m[34]\b", re.IGNORECASE)
 
 
 def recovery_of(
-    record: Record,
+    record: CaptureRecord,
     decoded: Decoded,
     files: Sequence[str],
     reliance: Reliance = Reliance(),

@@ -68,7 +68,7 @@ class Answer(NamedTuple):
     error: Optional[str] = None
 
 
-class Shadow:
+class SecondGdb:
     """The second GDB.
 
     :param gdb: The words that start it.

@@ -12,7 +12,7 @@ from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
 from gdb_etm.replay.reliance import RELIED_ON
-from gdb_etm.session.captures import Decoded, Record
+from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.events import EventSet
 from gdb_etm.session.filters import FilterSet
@@ -25,8 +25,8 @@ from gdb_etm.views.captures import counts_text, size_text
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from gdb_etm.session.connection import Live  # imported when connecting: it takes a while
-    from gdb_etm.session.second_gdb import Shadow  # imported when it is started
+    from gdb_etm.session.connection import TargetConnection  # imported when connecting: it takes a while
+    from gdb_etm.session.second_gdb import SecondGdb  # imported when it is started
 
 # Captures that stay at hand.
 KEPT = 16
@@ -55,11 +55,11 @@ class DebugSession:
         # Called when one of them was changed by other means than the debugger's.
         self.on_setting: Callable[[str], None] = lambda name: None
         # The connection to a target with trace; None without one.
-        self.live: Optional[Live] = None
+        self.connection: Optional[TargetConnection] = None
         # Captures, oldest first.
-        self.records: Deque[Record] = deque(maxlen=KEPT)
+        self.captures: Deque[CaptureRecord] = deque(maxlen=KEPT)
         # The capture that history, functions and packets show.
-        self.current: Optional[Record] = None
+        self.current: Optional[CaptureRecord] = None
         # Called about every second while something starts, with the seconds so far.
         self.progress: Callable[[float], None] = lambda seconds: None
         # What the debugger knows for walking through a history; None where it cannot.
@@ -77,7 +77,7 @@ class DebugSession:
         # The process that replays it, as long as we hold its standard input.
         self.replayer: Optional[Popen[str]] = None
         # The second GDB, which prints values of the past; None until it is needed.
-        self.shadow: Optional[Shadow] = None
+        self.second_gdb: Optional[SecondGdb] = None
         # The histories whose registers and memory were worked out, the newest last.
         self.worked_out: List[Decoded] = []
         self._anchors = Anchors(debugger, self._special)
@@ -87,7 +87,7 @@ class DebugSession:
         self._undrained = False
         self._program_ended = False
         # A connection that was given up, to whose server GDB is connected still.
-        self._lost: Optional[Live] = None
+        self._lost: Optional[TargetConnection] = None
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 
@@ -104,7 +104,7 @@ class DebugSession:
         before, self.settings[name] = self.settings.get(name), value
         if name not in RELIED_ON or value == before:
             return
-        if self.live is not None and self.live.rely(self._reliance()):
+        if self.connection is not None and self.connection.rely(self._reliance()):
             self.debugger.refresh()
         elif self.replays is not None and self.replays == self.debugger.connection():
             self.debugger.monitor("%s %s" % (name, value))
@@ -118,89 +118,94 @@ class DebugSession:
         """What watches over work that takes long."""
         return self._meter
 
-    def add(self, capture: RawCapture, origin: str, is_live: bool) -> Record:
+    def add(self, capture: RawCapture, origin: str, is_live: bool) -> CaptureRecord:
         """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
         self._taken += 1
-        self.current = Record(self._taken, capture, origin, is_live, self._meter)
+        self.current = CaptureRecord(self._taken, capture, origin, is_live, self._meter)
         self.current.anchored = anchored_of(capture)
-        self.records.append(self.current)
+        self.captures.append(self.current)
         if self._taken % KEPT == 0:
             # What was made of a capture refers to itself in many ways, and Python seldom looks for such old things.
             gc.collect()
         return self.current
 
-    def connected(self) -> Live:
+    def connected(self) -> TargetConnection:
         """Give the connection.
 
         :raises CommandError: There is none.
         """
-        if self.live is None:
+        if self.connection is None:
             raise CommandError('not connected to a trace unit. Try "etm connect"')
-        return self.live
+        return self.connection
 
-    def look(self) -> Record:
+    def look(self) -> CaptureRecord:
         """Give the capture to show, drained from the target first if that is still to do.
 
         :raises CommandError: There is none.
         """
-        if self._undrained and self.live is not None and self.live.is_tracing:
+        if self._undrained and self.connection is not None and self.connection.is_tracing:
             self.drain()
         if self.current is None:
-            if self.live is None:
+            if self.connection is None:
                 raise CommandError('nothing captured: not connected. Try "etm connect", or "etm load DIR"')
-            if not self.live.is_tracing:
+            if not self.connection.is_tracing:
                 raise CommandError('nothing captured: tracing is off. Try "etm start", then "continue"')
             raise CommandError('nothing captured yet: let the program run, then halt it ("continue")')
         return self.current
 
-    def drain(self) -> Record:
+    def drain(self) -> CaptureRecord:
         """Read the trace buffer, keep what was in it, and trace on with an empty buffer."""
-        live = self.connected()
+        connection = self.connected()
         if self.debugger.is_running():
             raise CommandError("the target runs; halt it first (Ctrl-C)")
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
             begun = self._anchors.take_begin()
-            capture = live.drain(images, self._next_name(), task.advance)
+            capture = connection.drain(images, self._next_name(), task.advance)
         self._undrained = False
         place = self.debugger.location()
-        record = self._add_anchored(live, capture, "halt in " + place if place else "halt", begun)
-        live.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
+        record = self._add_anchored(connection, capture, "halt in " + place if place else "halt", begun)
+        connection.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
         return record
 
-    def _add_anchored(self, live: Live, capture: RawCapture, origin: str, begun: Optional[Anchor]) -> Record:
+    def _add_anchored(
+        self, connection: TargetConnection, capture: RawCapture, origin: str, begun: Optional[Anchor]
+    ) -> CaptureRecord:
         record = self.add(capture, origin, is_live=True)
         record.anchored = Anchored(
-            begun, self._anchors.halt, leaves_nothing_out(live.trace), live.has_core and self._anchors.is_untouched
+            begun,
+            self._anchors.halt,
+            leaves_nothing_out(connection.trace),
+            connection.has_core and self._anchors.is_untouched,
         )
         self._anchors.emptied()
         return record
 
-    def stop(self) -> Optional[Record]:
+    def stop(self) -> Optional[CaptureRecord]:
         """Trace no more; what was traced since the last capture becomes one."""
-        live = self.connected()
-        if live.has_core and not self._undrained and not self.debugger.is_running():
-            live.halt_trace()
+        connection = self.connected()
+        if connection.has_core and not self._undrained and not self.debugger.is_running():
+            connection.halt_trace()
             return None
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
             begun = self._anchors.take_begin()
-            capture = live.stop(images, self._next_name(), task.advance)
+            capture = connection.stop(images, self._next_name(), task.advance)
         self._undrained = False
-        return self._add_anchored(live, capture, "etm stop", begun)
+        return self._add_anchored(connection, capture, "etm stop", begun)
 
-    def decode(self, record: Record, trace_id: Optional[int] = None) -> Decoded:
+    def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture unless that was done before, and give one core's history."""
         read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
         decoded = record.decoded(self.images_for(record), self._cache, read, trace_id)
         return record.choose(decoded, trace_id)
 
     def _reaches_memory(self) -> bool:
-        if self.live is None or self.debugger.is_running():
+        if self.connection is None or self.debugger.is_running():
             return False
-        return self.live.has_core or self.debugger.connection() is not None
+        return self.connection.has_core or self.debugger.connection() is not None
 
-    def images_for(self, record: Record) -> Sequence[MemoryImage]:
+    def images_for(self, record: CaptureRecord) -> Sequence[MemoryImage]:
         """Read the program that a capture is to be decoded with; a live one keeps the program of its time."""
         return () if record.is_live and record.has_program else self.images()
 
@@ -219,32 +224,32 @@ class DebugSession:
     def forget_program(self) -> None:
         """Read ELF files and symbols anew when they are next needed: the debugger has others now."""
         self._images.clear()
-        self.end_shadow()
+        self.end_second_gdb()
         self.filters.forget_places()
         self.events.forget_places()
-        for record in self.records:
+        for record in self.captures:
             record.forget_symbols()
 
-    def end_shadow(self) -> None:
+    def end_second_gdb(self) -> None:
         """End the second GDB; another one is started when it is needed."""
-        shadow, self.shadow = self.shadow, None
-        if shadow is not None:
-            shadow.close()
+        second_gdb, self.second_gdb = self.second_gdb, None
+        if second_gdb is not None:
+            second_gdb.close()
 
     def on_halt(self) -> Iterator[str]:
         """React to a halt of the target: drain, unless the user wants that later.
 
         :returns: Lines to print.
         """
-        if self.live is None or not self.live.is_tracing:
+        if self.connection is None or not self.connection.is_tracing:
             return
-        if not self.live.has_run():
+        if not self.connection.has_run():
             # GDB went through the past; the core is halted where it was.
-            if self.records and self.records[-1].is_live and self.records[-1].anchored.end is not None:
-                self.records[-1].anchored.end.stay(self.live)
+            if self.captures and self.captures[-1].is_live and self.captures[-1].anchored.end is not None:
+                self.captures[-1].anchored.end.stay(self.connection)
             return
         self._anchors.on_halt()
-        self.live.expect_trace()
+        self.connection.expect_trace()
         self._undrained = True
         due, self._due = self._due, None
         if self.settings.get("drain") == "lazy" and due is None:
@@ -258,14 +263,14 @@ class DebugSession:
             self.on_trace_start()
 
     def _special(self, known: Collection[str]) -> Mapping[str, int]:
-        return self.live.special_registers(known) if self.live is not None else {}
+        return self.connection.special_registers(known) if self.connection is not None else {}
 
     def on_resume(self) -> None:
         """Note the core's state: it is about to run."""
-        if self.live is not None and self.live.has_core and not self.live.in_the_past:
+        if self.connection is not None and self.connection.has_core and not self.connection.in_the_past:
             with_memory = self.settings.get("anchor-memory") == "on"
-            self._anchors.on_resume(self.live.is_tracing, self.images() if with_memory else None)
-        for record in self.records:
+            self._anchors.on_resume(self.connection.is_tracing, self.images() if with_memory else None)
+        for record in self.captures:
             if record.anchored.end is not None:
                 record.anchored.end.leave()
 
@@ -296,7 +301,7 @@ class DebugSession:
         self.on_trace_start()
         return True
 
-    def summary(self, record: Record) -> str:
+    def summary(self, record: CaptureRecord) -> str:
         """Say in a line what a capture holds; a big one is not decoded for it."""
         is_big = not record.is_decoded and len(record.capture.buffer) > _SUMMARY_BYTES
         if is_big or not record.capture.buffer:
@@ -318,15 +323,15 @@ class DebugSession:
 
         :raises EtmError: The first thing that went wrong; the connection has ended all the same.
         """
-        live = self._let_go()
-        if live is None:
+        connection = self._let_go()
+        if connection is None:
             return
         try:
-            live.release()
+            connection.release()
         finally:
-            if live.has_process and live.has_core:
+            if connection.has_process and connection.has_core:
                 self.debugger.disconnect()
-            live.close()
+            connection.close()
 
     def on_program_end(self) -> None:
         """Take note that the debugger's program ended: it may have let go of the target, or be about to run it anew."""
@@ -341,55 +346,55 @@ class DebugSession:
         if lost is not None:
             lost.close()
             raise CommandError('GDB was connected to the process beside it, which is gone. Try "etm connect"')
-        if self.live is not None and self.live.has_core:
-            self.live.check(_FAREWELL_SECONDS)
+        if self.connection is not None and self.connection.has_core:
+            self.connection.check(_FAREWELL_SECONDS)
 
     def settle(self) -> None:
         """End our connection if the debugger turned out to have let go of the target.
 
         :raises EtmError: The target could not be put back as it was, or what reaches it is lost.
         """
-        if self.live is not None:
-            self.live.check()
+        if self.connection is not None:
+            self.connection.check()
         ended, self._program_ended = self._program_ended, False
         if not ended or self.debugger.connection() is not None:
             return
-        if self.live is not None and not self.live.has_core:
+        if self.connection is not None and not self.connection.has_core:
             return
-        live = self._let_go()
-        if live is None:
+        connection = self._let_go()
+        if connection is None:
             return
-        if not live.has_process:
-            if live.has_trace:
+        if not connection.has_process:
+            if connection.has_trace:
                 raise CaptureError(_LEFT_PROGRAMMED)
             return
         try:
-            live.release()
+            connection.release()
         finally:
-            live.close()
+            connection.close()
 
     def on_exit(self) -> None:
         """React to the debugger's end, while it still holds the target; the process beside it ends after it.
 
         :raises EtmError: The target could not be put back as it was.
         """
-        self.end_shadow()
+        self.end_second_gdb()
         self.settle()
-        live = self._let_go()
-        if live is not None and (live.has_process or not self.debugger.is_running()):
-            live.release()
+        connection = self._let_go()
+        if connection is not None and (connection.has_process or not self.debugger.is_running()):
+            connection.release()
 
     def explain(self, error: EtmError) -> str:
         """Word an error for the user, and end a connection that it says is lost."""
-        live = self.live
-        if not isinstance(error, AccessError) or error.kind != "lost" or live is None:
+        connection = self.connection
+        if not isinstance(error, AccessError) or error.kind != "lost" or connection is None:
             return str(error)
         self._let_go()
-        if live.has_process and live.has_core:
+        if connection.has_process and connection.has_core:
             # GDB may be in the midst of a command: it crashes when its connection ends then.
-            self._lost = live
+            self._lost = connection
         else:
-            live.close()
+            connection.close()
         return '%s; this connection is closed. Try "etm connect"' % error
 
     def tidy(self) -> Optional[str]:
@@ -404,11 +409,11 @@ class DebugSession:
         lost.close()
         return lost.name
 
-    def _let_go(self) -> Optional[Live]:
-        live, self.live = self.live, None
+    def _let_go(self) -> Optional[TargetConnection]:
+        connection, self.connection = self.connection, None
         self._undrained = False
         self._due = None
-        return live
+        return connection
 
     def _next_name(self) -> str:
         return "capture %d" % (self._taken + 1)

@@ -6,7 +6,7 @@ import os
 from typing import List, NamedTuple, Optional, Sequence
 
 from gdb_etm.errors import CommandError
-from gdb_etm.session.captures import Record, with_images
+from gdb_etm.session.captures import CaptureRecord, with_images
 from gdb_etm.session.halt_states import ram_in_use, with_anchored
 from gdb_etm.session.programs import differences_of, named_files, with_programs
 from gdb_etm.session.session import DebugSession
@@ -15,14 +15,14 @@ from gdb_etm.session.session import DebugSession
 class LoadedSnapshot(NamedTuple):
     """What came of a snapshot folder."""
 
-    records: List[Record]
+    captures: List[CaptureRecord]
     # What the debugger said of the program files.
     lines: List[str]
     # What to know of the captures.
     notes: List[str]
 
 
-def save(session: DebugSession, record: Record, path: str, replace: bool) -> List[str]:
+def save(session: DebugSession, record: CaptureRecord, path: str, replace: bool) -> List[str]:
     """Write a capture, with the program and the states of the core, as a snapshot folder.
 
     :param replace: Whether a snapshot that is there gives way, once this one is written.

@@ -14,7 +14,7 @@ from gdb_etm.access.pyocd_session import PyocdSession, SessionOptions
 from gdb_etm.access.stream import LineStream
 from gdb_etm.access.wire import NO_CORE
 from gdb_etm.errors import ConnectError
-from gdb_etm.session.connection import Live
+from gdb_etm.session.connection import TargetConnection
 from gdb_etm.sockets import peers
 from tests.access.processes import CPUID, write_forever
 
@@ -69,8 +69,8 @@ def test_where_nobody_tells_who_connects_the_user_is_told(board: PoweredBoard, m
     where = "every user of this machine can reach %s" % hello.gdb_server
     assert hello.gdb_server.startswith("localhost:") and hello.warning.endswith(where)
     with socket.socket() as ours:
-        live = Live("core", "title", None, [], Client(LineStream(ours, ours), hello))
-        assert live.greeting() == ["note: " + hello.warning]
+        connection = TargetConnection("core", "title", None, [], Client(LineStream(ours, ours), hello))
+        assert connection.greeting() == ["note: " + hello.warning]
     session.close()
 
 

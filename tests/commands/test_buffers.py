@@ -58,9 +58,9 @@ def test_what_asks_for_numbers_wants_one(folder: str) -> None:
 def test_loaded_all_or_one(folder: str) -> None:
     session = DebugSession(OfflineDebugger())
     list(LOAD.run(session, parse(LOAD, [folder])))
-    assert [len(record.capture.buffer) for record in session.records] == [43, CUT]
+    assert [len(record.capture.buffer) for record in session.captures] == [43, CUT]
     list(LOAD.run(session, parse(LOAD, [folder, "--buffer", "SECOND"])))
-    assert [len(record.capture.buffer) for record in session.records] == [43, CUT, CUT]
+    assert [len(record.capture.buffer) for record in session.captures] == [43, CUT, CUT]
     with pytest.raises(SnapshotError, match="no buffer THIRD"):
         list(LOAD.run(session, parse(LOAD, [folder, "--buffer=THIRD"])))
 

@@ -69,7 +69,7 @@ def test_other_trace_ids(session: DebugSession) -> None:
     assert run(session, "history --id 0x11 -1")[0].startswith("164   ")
     with pytest.raises(CommandError, match="no trace ID 0x01 in capture 1; it has: 0x10, "):
         run(session, "packets --id 1")
-    session.current = session.records[1]
+    session.current = session.captures[1]
     with pytest.raises(CaptureError, match=r"STM_12 \(stm\)"):
         run(session, "history")
 

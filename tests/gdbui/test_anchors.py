@@ -29,7 +29,7 @@ def told(state):
         return None
     word = state.read(%#x, 4)
     return dict(registers=dict(state.registers), word=None if word is None else word.hex())
-for record in session.records:
+for record in session.captures:
     history = session.decode(record).history
     begin, end = record.anchored.before(history), record.anchored.after(history)
     print("TOLD " + json.dumps(dict(count=len(history), begin=told(begin), end=told(end))))

@@ -366,7 +366,7 @@ def test_completion() -> None:
 _KILL = """python
 import os, signal
 from gdb_etm.api.inside import commands_session
-os.kill(commands_session().shadow._process.pid, signal.SIGKILL)
+os.kill(commands_session().second_gdb._process.pid, signal.SIGKILL)
 end
 """
 
