@@ -15,6 +15,7 @@ from gdb_etm.coresight.components import Component
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session import session as commands
 from gdb_etm.session.connection import TargetConnection
+from gdb_etm.session.disconnecting import disconnect
 from gdb_etm.session.places import Locations
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
@@ -78,7 +79,7 @@ class Session:
 
         :raises EtmError: The first thing that could not be put back; the connection has ended all the same.
         """
-        self._session.disconnect()
+        disconnect(self._session)
 
     def discover(self) -> Tuple[Component, ...]:
         """List the debug components of the chip, as the ROM tables have them (CoreSight Architecture v3.0, D5).

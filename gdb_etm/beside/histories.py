@@ -16,8 +16,9 @@ from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay
 from gdb_etm.session.captures import with_images
-from gdb_etm.session.connection import TargetConnection, over_port
+from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.halt_states import Anchor, Anchored, anchored_of
+from gdb_etm.session.opening import over_port
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions
 

@@ -9,6 +9,7 @@ from gdb_etm.commands.declare import Argument, Command, Completion, Values
 from gdb_etm.commands.parse import on, one_of
 from gdb_etm.profiles.library import profiles
 from gdb_etm.session.connecting import BOARDS, MODES, OWN, ConnectRequest, connect
+from gdb_etm.session.disconnecting import disconnect, drop_lost
 from gdb_etm.session.numbers import count, hertz, size
 from gdb_etm.session.session import DebugSession
 
@@ -90,10 +91,10 @@ def run_connect(session: DebugSession, values: Values) -> Iterator[str]:
 
 def run_disconnect(session: DebugSession, values: Values) -> Iterator[str]:
     """End the connection."""
-    name = session.tidy()
+    name = drop_lost(session)
     if name is None:
         name = session.connected().name
-        session.disconnect()
+        disconnect(session)
     yield "disconnected from %s; the captures stay at hand" % name
 
 

@@ -78,7 +78,7 @@ def run_reg(session: DebugSession, values: Values) -> Iterator[str]:
         part, (register,) = found[0]
         value = _number(whole, register.name) if equals else None
         written = bench.write(part, register, value, _fields(register, words))
-        connection.note_writes()
+        connection.leave_restoration()
         yield from written_lines(register, written)
 
 

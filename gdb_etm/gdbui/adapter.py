@@ -11,6 +11,7 @@ from gdb_etm.commands.overview import INTRODUCTION, overview
 from gdb_etm.commands.parse import complete, file_names, parse, words_of
 from gdb_etm.commands.settings import checked, value_of
 from gdb_etm.errors import EtmError
+from gdb_etm.session.disconnecting import error_text, settle
 from gdb_etm.session.session import DebugSession
 
 _PREFIX = "etm"
@@ -97,7 +98,7 @@ class _Parameter(gdb.Parameter):
             self.__session.keep_setting(self.__setting.name, _given(self.__setting, self.value))
         except EtmError as error:
             self.value = _shown(self.__session, self.__setting)
-            raise gdb.GdbError(self.__session.explain(error))
+            raise gdb.GdbError(error_text(self.__session, error))
         return ""
 
     def get_show_string(self, value: str) -> str:
@@ -153,11 +154,11 @@ class _SettingPrefix(gdb.Command):
 def _show(session: DebugSession, run: Callable[[], Iterable[str]]) -> None:
     # The one place where errors become GDB's: one line, no traceback.
     try:
-        session.settle()
+        settle(session)
         for line in run():
             gdb.write(line + "\n")
     except EtmError as error:
-        raise gdb.GdbError(session.explain(error))
+        raise gdb.GdbError(error_text(session, error))
     except gdb.error as error:
         raise gdb.GdbError(str(error))
     except KeyboardInterrupt as stop:

@@ -1,4 +1,4 @@
-"""What happens in GDB, told to the session."""
+"""GDB's events, passed on to the session."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import gdb
 from gdb_etm.errors import EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.places import GdbPlaces, publish
+from gdb_etm.session.disconnecting import check_connection_end, error_text, leave, settle
 from gdb_etm.session.session import DebugSession
 
 
@@ -27,8 +28,8 @@ class GdbEvents:
         self._session = session
         self._debugger = debugger
         self._places = places
-        # Of what is about to end GDB's own connection, too.
-        self._has_told = False
+        # Whether the error is reported already that is about to end GDB's own connection, too.
+        self._has_reported = False
 
     def connect(self) -> None:
         """Ask GDB to tell."""
@@ -41,19 +42,19 @@ class GdbEvents:
         gdb.events.before_prompt.connect(self._on_prompt)
         gdb.events.new_objfile.connect(self._on_symbols)
         gdb.events.clear_objfiles.connect(self._on_symbols)
-        # Before GDB 12 a connection's end is told as the program's.
+        # GDB before 12 reports a connection's end as the program's.
         ends = getattr(gdb.events, "connection_removed", gdb.events.exited)
         ends.connect(self._on_connection_end)
         if hasattr(gdb.events, "gdb_exiting"):  # GDB 12; before, the process beside it sees its input end
             gdb.events.gdb_exiting.connect(self._on_exiting)
 
     def _on_stop(self, event: Any) -> None:
-        self._report(self._session.on_halt)
+        self._report(DebugSession.on_halt)
         publish(self._session)
 
     def _on_cont(self, event: Any) -> None:
-        # GDB tells of it before it lets the target go, which it does whatever happens here.
-        self._has_told = not self._report(_quietly(self._session.on_resume), interrupted=_interrupt_soon)
+        # The event comes before GDB lets the target go, which it does whatever happens here.
+        self._has_reported = not self._report(DebugSession.on_resume, interrupted=_interrupt_soon)
 
     def _on_memory_changed(self, event: Any) -> None:
         self._session.on_memory_changed(int(event.address), int(event.length))
@@ -65,27 +66,29 @@ class GdbEvents:
     def _on_exited(self, event: Any) -> None:
         # "run" kills the program first; whether it has a successor shows when GDB is done with the command.
         # (Not by gdb.post_event: GDB 13 crashes at its end when such an event is still waiting.)
-        self._session.on_program_end()
+        self._session.program_ended = True
 
     def _on_connection_end(self, event: Any) -> None:
-        has_told, self._has_told = self._has_told, False
-        if not has_told:
-            self._report(_quietly(self._session.on_connection_end))
+        has_reported, self._has_reported = self._has_reported, False
+        if not has_reported:
+            self._report(check_connection_end)
 
     def _on_prompt(self) -> None:
-        self._report(_quietly(self._session.settle))
+        self._report(settle)
 
     def _on_exiting(self, event: Any) -> None:
-        self._report(_quietly(self._session.on_exit))
+        self._report(leave)
 
-    def _report(self, action: Callable[[], Iterable[str]], interrupted: Optional[Callable[[], None]] = None) -> bool:
-        # Nobody waits for an event's outcome, so what went wrong is a line of its own; GDB goes on.
+    def _report(
+        self, react: Callable[[DebugSession], Optional[Iterable[str]]], interrupted: Optional[Callable[[], None]] = None
+    ) -> bool:
+        # Nobody waits for an event's outcome, so an error is a line of its own; GDB goes on.
         try:
-            for line in action():
+            for line in react(self._session) or ():
                 gdb.write(line + "\n")
             return True
         except EtmError as error:
-            gdb.write("etm: %s\n" % self._session.explain(error), gdb.STDERR)
+            gdb.write("etm: %s\n" % error_text(self._session, error), gdb.STDERR)
         except KeyboardInterrupt:
             if interrupted is not None:
                 interrupted()
@@ -108,12 +111,3 @@ def _interrupt() -> None:
     thread = gdb.selected_thread()
     if thread is not None and thread.is_running():
         gdb.execute("interrupt")
-
-
-def _quietly(action: Callable[[], None]) -> Callable[[], Iterable[str]]:
-    # An action that has nothing to say unless it fails.
-    def run() -> Iterable[str]:
-        action()
-        return ()
-
-    return run

@@ -4,8 +4,9 @@ Commands and the Python interface are two ways to the same things here; neither 
 
 - ``session.py``: what everything shares; it reacts to halts, resumes and the end of a connection.
 - ``debugger.py``, ``places.py``: what is needed of a debugger, as protocols; GDB and ELF files fulfil them.
-- ``connecting.py``: a connection as it is wished and made; ``connection.py``: how the target's registers are reached;
-  ``interpreter.py``: which Python does so; ``description.py``: the trace hardware in words.
+- ``connecting.py``: from a user's request to a connection; ``opening.py``: by way of pyOCD or of GDB's own connection;
+  ``connection.py``: the trace unit and buffer that it reaches; ``disconnecting.py``: how a connection ends;
+  ``interpreter.py``: which Python runs pyOCD; ``description.py``: the trace hardware in words.
 - ``request.py``, ``filters.py``, ``events.py``, ``event_words.py``, ``trace_settings.py``: what the user wishes to
   trace; ``planning.py`` makes the trace unit's options of all that, and starts.
 - ``captures.py``: captures at hand, decoded when somebody looks; ``decoding.py``, ``decode_pool.py`` and

@@ -12,13 +12,15 @@ from gdb_etm.profiles.library import load, own_lines
 from gdb_etm.profiles.profile import Profile
 from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.image import load_elf
+from gdb_etm.session.disconnecting import drop_lost
 from gdb_etm.session.numbers import check_number
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.session import DebugSession
 
 if TYPE_CHECKING:
     from gdb_etm.coresight.topology import Choice
-    from gdb_etm.session.connection import ProcessRequest, TargetConnection
+    from gdb_etm.session.connection import TargetConnection
+    from gdb_etm.session.opening import ProcessRequest
 
 BOARDS = ("board:m33", "board:m7", "board:m4", "board:a9")
 _WITH_A_FULLER_UNIT = "board:m4"
@@ -83,11 +85,11 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
     :raises EtmError: Trace unit or buffer cannot be used, or a file cannot be read.
     """
     from gdb_etm.coresight.topology import Choice
-    from gdb_etm.session.connection import CONNECTED, over_debugger, over_process
+    from gdb_etm.session.opening import CONNECTED, over_debugger, over_process
 
     if session.connection is not None:
         raise CommandError('connected to %s already. "etm disconnect" first' % session.connection.name)
-    session.tidy()
+    drop_lost(session)
     where, alone = request.where, request.dap_only
     _check(request)
     files = named_files(request.elf)
@@ -191,7 +193,7 @@ def _check_board(request: ConnectRequest) -> None:
 
 def _process_request(request: ConnectRequest, files: List[str], reverse: bool) -> ProcessRequest:
     from gdb_etm.access.client import server_arguments
-    from gdb_etm.session.connection import ProcessRequest
+    from gdb_etm.session.opening import ProcessRequest
 
     where, alone = request.where, request.dap_only
     found = _ADDRESS.match(where) if where not in BOARDS else None

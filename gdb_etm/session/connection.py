@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import Callable, Collection, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Collection, Dict, List, Mapping, Optional, Sequence
 
-from gdb_etm.access.client import SERVER, Client, attach, start
-from gdb_etm.access.port import AccessPort
-from gdb_etm.access.wire import NO_CORE, Message, describe
+from gdb_etm.access.client import Client
+from gdb_etm.access.wire import Message
 from gdb_etm.capture import Core, MemoryImage, RawCapture
 from gdb_etm.coresight.components import Component, product, read_identity
 from gdb_etm.coresight.romtable import Discovery, Space, discover
@@ -15,38 +14,21 @@ from gdb_etm.coresight.sink import Progress
 from gdb_etm.coresight.special import SpecialRegisters
 from gdb_etm.coresight.topology import Choice, CoreLocation, TracePath, find_path, trace_buffers
 from gdb_etm.coresight.vendor import Vendor, Word
-from gdb_etm.errors import AccessError, CaptureError, ConnectError, EtmError, TopologyError
+from gdb_etm.errors import AccessError, CaptureError, EtmError, TopologyError
 from gdb_etm.profiles import library
 from gdb_etm.profiles.profile import PartId, Profile
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.registers import cortex_m
 from gdb_etm.session.captures import with_images
-from gdb_etm.session.debugger import Debugger
 from gdb_etm.session.description import core_type, info_lines, path_line, start_line, status_lines
 from gdb_etm.session.halt_states import Anchored
-from gdb_etm.session.interpreter import interpreter
 from gdb_etm.session.messages import capture_messages
 from gdb_etm.traceunit.options import TraceOptions
 from gdb_etm.traceunit.session import TraceSession
 from gdb_etm.traceunit.status import SessionState
 
-# What is told when a second connection would take GDB's own.
-CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
-_BESIDE = "gdb_etm.beside.process"
 # Values of many instructions may be to be worked out.
 _RELY_SECONDS = 60.0
-_CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
-
-
-class ProcessRequest(NamedTuple):
-    """What a user asked of a connection by way of pyOCD."""
-
-    # Host and port of a process started by hand; None to start one.
-    server: Optional[Tuple[str, int]]
-    # For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`.
-    arguments: Sequence[str]
-    # Whether GDB is to have reverse execution.
-    reverse: bool = True
 
 
 class TargetConnection:
@@ -74,7 +56,8 @@ class TargetConnection:
         self._core = core
         self._spaces = spaces
         self._client = client
-        self._trace: Optional[TraceSession] = None
+        # The trace unit and buffer that are ours; None when none are.
+        self.trace: Optional[TraceSession] = None
         self._choice = Choice()
         # From trace unit to buffer; None until they are found.
         self.path: Optional[TracePath] = None
@@ -90,11 +73,6 @@ class TargetConnection:
         self._held: Optional[RawCapture] = None
         # Whether the user wants halts to give captures; after an interruption the hardware may lag behind.
         self.is_tracing = False
-
-    @property
-    def has_trace(self) -> bool:
-        """Whether a trace unit and a buffer are ours."""
-        return self._trace is not None
 
     def find(self, choice: Choice, profile: Optional[Profile] = None) -> None:
         """Find trace unit and buffer and make them ours.
@@ -118,9 +96,9 @@ class TargetConnection:
         except EtmError as error:
             self.failure = error
             raise
-        self._trace = trace
+        self.trace = trace
         self.failure = None
-        self._leave_restoration()
+        self.leave_restoration()
 
     def find_again(self) -> None:
         """Try again to make trace unit and buffer ours."""
@@ -137,24 +115,19 @@ class TargetConnection:
         if self._vendor is None or self._vendor.profile != self.profile:
             self._vendor = Vendor(self._spaces[0].port, self.profile)
         written = [str(each) for each in self._vendor.enable()]
-        self._leave_restoration()
+        self.leave_restoration()
         return written
 
     def vendor_states(self) -> List[Word]:
         """Read what the profile wants written."""
         return [] if self._vendor is None else self._vendor.states()
 
-    @property
-    def trace(self) -> Optional[TraceSession]:
-        """The trace unit and buffer that are ours; None when none are."""
-        return self._trace
-
     def restart(self) -> None:
         """Put unit, funnels and buffer in order, and trace into an empty buffer, as programmed before if they were."""
         self.session().restart()
         self._held = None
         self.is_tracing = True
-        self._leave_restoration()
+        self.leave_restoration()
 
     def debug_port(self) -> Optional[int]:
         """Read the debug port's CTRL/STAT register; None where only the debugger's own server reaches it.
@@ -238,37 +211,33 @@ class TargetConnection:
         if self._client is not None:
             self._client.check(seconds)
 
-    def note_writes(self) -> None:
-        """Take note that registers were written by hand: they are put back even if GDB dies."""
-        self._leave_restoration()
-
     def greeting(self) -> List[str]:
-        """Say which trace unit and buffer were found."""
-        lines: List[str] = []
-        if self._client is not None and self._client.hello.warning:
-            lines.append("note: " + self._client.hello.warning)
-        if self.profile is not None and self.profile.title:
-            lines.append("Profile %s: %s" % (self.profile.name, self.profile.title))
-        if self._trace is not None:
-            lines += [path_line(self._trace)] + ["note: " + note for note in self._trace.unit.notes]
-        return lines + ["note: " + note for note in (self.profile.notes if self.profile is not None else ())]
+        """Describe the profile, trace unit and buffer that were found, in lines."""
+        warning = self._client.hello.warning if self._client is not None else ""
+        notes = [] if self.profile is None else list(self.profile.notes)
+        found: List[str] = []
+        if self.trace is not None:
+            found, notes = [path_line(self.trace)], list(self.trace.unit.notes) + notes
+        warnings = ["note: " + warning] if warning else []
+        return warnings + self._profile_title() + found + ["note: " + note for note in notes]
 
     def info(self, in_full: bool = False) -> List[str]:
-        """Describe the components and the path that is used.
+        """Describe the components and the path that is used, in lines.
 
         :param in_full: With the identification fields that say what the unit has.
         """
-        return [self.title, *self._profile_lines(), *info_lines(self.discovery, self._trace, in_full)]
+        lines = [self.title, *self._profile_title()]
+        if self.profile is not None and self.profile.title and self.profile.inputs:
+            inputs = sorted(self.profile.inputs.items(), key=lambda row: row[1])
+            lines.append("  external inputs by name: " + ", ".join("%s %d" % row for row in inputs))
+        return lines + list(info_lines(self.discovery, self.trace, in_full))
 
-    def _profile_lines(self) -> List[str]:
-        if self.profile is None or not self.profile.title:
-            return []
-        inputs = ["%s %d" % row for row in sorted(self.profile.inputs.items(), key=lambda row: row[1])]
-        lines = ["Profile %s: %s" % (self.profile.name, self.profile.title)]
-        return lines + (["  external inputs by name: " + ", ".join(inputs)] if inputs else [])
+    def _profile_title(self) -> List[str]:
+        profile = self.profile
+        return [] if profile is None or not profile.title else ["Profile %s: %s" % (profile.name, profile.title)]
 
     def status(self) -> List[str]:
-        """Say what the hardware does at the moment."""
+        """Describe what the hardware does at the moment, in lines."""
         return list(status_lines(self.session().status()))
 
     def start(self, options: TraceOptions) -> List[str]:
@@ -276,14 +245,14 @@ class TargetConnection:
         trace = self.session()
         plan = trace.start(options)
         self.is_tracing = True
-        self._leave_restoration()
+        self.leave_restoration()
         return [start_line(options, plan, trace)] + ["note: " + note for note in trace.notes]
 
     def program(self, options: TraceOptions) -> None:
         """Program the unit, and leave it and the buffer off; :meth:`start` with the same options turns them on."""
         self.session().program(options)
         self.is_tracing = False
-        self._leave_restoration()
+        self.leave_restoration()
 
     def drain(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> RawCapture:
         """Read the buffer and trace on into an empty one.
@@ -322,7 +291,7 @@ class TargetConnection:
 
         :raises EtmError: The first thing that went wrong.
         """
-        trace, self._trace = self._trace, None
+        trace, self.trace = self.trace, None
         vendor, self._vendor = self._vendor, None
         self.is_tracing = False
         try:
@@ -344,88 +313,23 @@ class TargetConnection:
 
         :raises CaptureError: None are.
         """
-        if self._trace is None:
+        if self.trace is None:
             raise CaptureError(
                 '%s has no trace unit and buffer that can be used; "etm info" lists what was found, "etm doctor" why'
                 % self.name
             )
-        return self._trace
+        return self.trace
 
-    def _leave_restoration(self) -> None:
-        # If GDB dies, the process beside it puts the registers back.
+    def leave_restoration(self) -> None:
+        """Have the process beside GDB put the registers back if GDB dies; after each kind of write."""
         if self._client is not None:
             steps = []
-            found = [] if self._trace is None else self._trace.restoration()
+            found = [] if self.trace is None else self.trace.restoration()
             for step in found + ([] if self._vendor is None else self._vendor.restoration()):
                 ap = getattr(step.port, "ap", None)
                 if ap is not None:
                     steps.append((int(ap), *step[1:]))
             self._client.at_end(steps)
-
-
-def over_process(
-    debugger: Debugger, request: ProcessRequest, progress: Optional[Callable[[float], None]] = None
-) -> TargetConnection:
-    """Start, or attach to, the process with pyOCD and connect the debugger to it, unless it serves no core.
-
-    :param progress: Called about every second while the process starts.
-    :returns: The connection; trace unit and buffer are still to be found.
-    :raises ConnectError: There is no probe, no target, no such process, or GDB cannot connect.
-    """
-    if request.server is not None:
-        client = attach(*request.server)
-    else:
-        client = start(
-            interpreter(), request.arguments, progress=progress, module=_BESIDE if request.reverse else SERVER
-        )
-    hello = client.hello
-    title = describe(hello)
-    if hello.core == NO_CORE:
-        return TargetConnection(hello.probe, title, None, _spaces(client), client)
-    core = next(core for core in hello.cores if core.number == hello.core)
-    try:
-        connection = debugger.connection()
-        if connection is not None:
-            raise ConnectError(CONNECTED % connection)
-        _connect(debugger, client)
-    except (EtmError, KeyboardInterrupt):
-        client.close()
-        raise
-    return TargetConnection(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
-
-
-def _connect(debugger: Debugger, client: Client) -> None:
-    try:
-        debugger.connect(client)
-    except ConnectError as error:
-        try:
-            client.states()
-        except AccessError as cause:
-            # GDB knows only that the server let it go, because it could not halt the core.
-            raise ConnectError(str(cause)) from None
-        raise error
-
-
-def over_debugger(debugger: Debugger) -> TargetConnection:
-    """Use the debugger's own connection to a Cortex-M.
-
-    :returns: The connection; trace unit and buffer are still to be found.
-    :raises AccessError: The target cannot be read.
-    """
-    return over_port(debugger.access_port())
-
-
-def over_port(port: AccessPort) -> TargetConnection:
-    """Use the memory of a Cortex-M, whatever reaches it.
-
-    :returns: The connection; trace unit and buffer are still to be found.
-    :raises AccessError: The target cannot be read.
-    """
-    cpuid = _cpuid(port)
-    name = core_type(cpuid)
-    is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7
-    space = Space(port, cortex_m.ROM_TABLE_BASE_M7 if is_m7 else cortex_m.ROM_TABLE_BASE)
-    return TargetConnection(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
 
 
 def part_ids(spaces: Sequence[Space]) -> List[PartId]:
@@ -462,11 +366,6 @@ def path_with(
     return find_path(components, location, choice._replace(inputs=inputs))
 
 
-def _spaces(client: Client, first: Optional[int] = None) -> List[Space]:
-    aps = sorted((ap for ap in client.hello.aps if ap.has_rom), key=lambda ap: ap.id != first)
-    return [Space(client.port(ap.id), ap.rom) for ap in aps]
-
-
 def _core_of(path: TracePath) -> Core:
     """Tell the processor by what is beside its trace unit, when nobody else does."""
     if path.scs is not None:
@@ -474,10 +373,3 @@ def _core_of(path: TracePath) -> Core:
     else:
         name = product(path.source) or "Cortex-A"
     return Core("cpu_0", name, {})
-
-
-def _cpuid(port: AccessPort) -> int:
-    try:
-        return port.read32(_CPUID)
-    except AccessError as error:
-        raise AccessError("no Cortex-M behind %s: %s" % (port.name, error), _CPUID, error.kind)

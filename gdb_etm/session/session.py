@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Callable, Collection, Deque, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from gdb_etm.capture import MemoryImage, RawCapture
-from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
+from gdb_etm.errors import CommandError
 from gdb_etm.history.build import DecoderCache
 from gdb_etm.history.store import ExecutionHistory
 from gdb_etm.program.image import load_elf
@@ -32,12 +32,6 @@ if TYPE_CHECKING:
 KEPT = 16
 # Captures up to this size are decoded for the line after a halt; it takes milliseconds for each 4 KiB.
 _SUMMARY_BYTES = 1 << 16
-# Its pipe may end a little after its socket.
-_FAREWELL_SECONDS = 0.2
-_LEFT_PROGRAMMED = (
-    "GDB's connection ended while the trace unit was ours, and nothing can be put back now;"
-    ' next time "etm disconnect" before "detach" or "disconnect"'
-)
 
 
 class DebugSession:
@@ -85,9 +79,10 @@ class DebugSession:
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
         self._undrained = False
-        self._program_ended = False
-        # A connection that was given up, to whose server GDB is connected still.
-        self._lost: Optional[TargetConnection] = None
+        # Whether the debugger's program ended: it may have let go of the target, or be about to run it anew.
+        self.program_ended = False
+        # A connection that was given up, and GDB is still connected to its server.
+        self.lost: Optional[TargetConnection] = None
         self._cache = DecoderCache()
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 
@@ -318,98 +313,8 @@ class DebugSession:
         function = self.debugger.function_at(history.instruction(number).address) if len(history) else None
         return function.name if function is not None else ""
 
-    def disconnect(self) -> None:
-        """Stop tracing, put the target back as it was and end the connection; GDB's own connection stays.
-
-        :raises EtmError: The first thing that went wrong; the connection has ended all the same.
-        """
-        connection = self._let_go()
-        if connection is None:
-            return
-        try:
-            connection.release()
-        finally:
-            if connection.has_process and connection.has_core:
-                self.debugger.disconnect()
-            connection.close()
-
-    def on_program_end(self) -> None:
-        """Take note that the debugger's program ended: it may have let go of the target, or be about to run it anew."""
-        self._program_ended = True
-
-    def on_connection_end(self) -> None:
-        """Say why the debugger's connection has ended, if it did not end it.
-
-        :raises EtmError: That is why.
-        """
-        lost, self._lost = self._lost, None
-        if lost is not None:
-            lost.close()
-            raise CommandError('GDB was connected to the process beside it, which is gone. Try "etm connect"')
-        if self.connection is not None and self.connection.has_core:
-            self.connection.check(_FAREWELL_SECONDS)
-
-    def settle(self) -> None:
-        """End our connection if the debugger turned out to have let go of the target.
-
-        :raises EtmError: The target could not be put back as it was, or what reaches it is lost.
-        """
-        if self.connection is not None:
-            self.connection.check()
-        ended, self._program_ended = self._program_ended, False
-        if not ended or self.debugger.connection() is not None:
-            return
-        if self.connection is not None and not self.connection.has_core:
-            return
-        connection = self._let_go()
-        if connection is None:
-            return
-        if not connection.has_process:
-            if connection.has_trace:
-                raise CaptureError(_LEFT_PROGRAMMED)
-            return
-        try:
-            connection.release()
-        finally:
-            connection.close()
-
-    def on_exit(self) -> None:
-        """React to the debugger's end, while it still holds the target; the process beside it ends after it.
-
-        :raises EtmError: The target could not be put back as it was.
-        """
-        self.end_second_gdb()
-        self.settle()
-        connection = self._let_go()
-        if connection is not None and (connection.has_process or not self.debugger.is_running()):
-            connection.release()
-
-    def explain(self, error: EtmError) -> str:
-        """Word an error for the user, and end a connection that it says is lost."""
-        connection = self.connection
-        if not isinstance(error, AccessError) or error.kind != "lost" or connection is None:
-            return str(error)
-        self._let_go()
-        if connection.has_process and connection.has_core:
-            # GDB may be in the midst of a command: it crashes when its connection ends then.
-            self._lost = connection
-        else:
-            connection.close()
-        return '%s; this connection is closed. Try "etm connect"' % error
-
-    def tidy(self) -> Optional[str]:
-        """Make the debugger let go of a server that is gone, or whose probe is.
-
-        :returns: What it was connected to; None when there was nothing to let go of.
-        """
-        lost, self._lost = self._lost, None
-        if lost is None:
-            return None
-        self.debugger.disconnect()
-        lost.close()
-        return lost.name
-
-    def _let_go(self) -> Optional[TargetConnection]:
+    def let_go(self) -> Optional[TargetConnection]:
+        """Take the connection out of the session; None when there is none."""
         connection, self.connection = self.connection, None
         self._undrained = False
         self._due = None

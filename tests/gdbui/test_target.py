@@ -44,7 +44,7 @@ def test_gdbs_own_connection_serves_too(pyocd_port: int) -> None:
     assert output.count("Trace: ETMv4.2 at 0xe0041000 -> funnel 0xe0042000 ports 0, 1 -> ETF at 0xe0043000") == 2
     assert "<HardFault (exception 3), return address 0x00163332>" in output
     assert "\npc  " in output
-    assert "GDB's connection ended while the trace unit was ours" in output
+    assert "GDB's connection ended while the trace unit was programmed" in output
 
 
 @pytest.mark.parametrize("pyocd_port", ["m7"], indirect=True)

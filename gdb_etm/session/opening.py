@@ -1,0 +1,110 @@
+"""Connections to targets as they are opened: by way of a process with pyOCD, or of the debugger's own connection."""
+
+from __future__ import annotations
+
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.access.client import SERVER, Client, attach, start
+from gdb_etm.access.port import AccessPort
+from gdb_etm.access.wire import NO_CORE, describe
+from gdb_etm.capture import Core
+from gdb_etm.coresight.romtable import Space
+from gdb_etm.errors import AccessError, ConnectError, EtmError
+from gdb_etm.registers import cortex_m
+from gdb_etm.session.connection import TargetConnection
+from gdb_etm.session.debugger import Debugger
+from gdb_etm.session.description import core_type
+from gdb_etm.session.interpreter import interpreter
+
+# The error when a second connection would take GDB's own.
+CONNECTED = 'GDB is connected to %s: "disconnect" first, or "etm connect target"'
+_BESIDE = "gdb_etm.beside.process"
+_CPUID = cortex_m.SCS_BASE + cortex_m.CPUID.offset
+
+
+class ProcessRequest(NamedTuple):
+    """What a user asked of a connection by way of pyOCD."""
+
+    # Host and port of a process started by hand; None to start one.
+    server: Optional[Tuple[str, int]]
+    # For the process that is started, see :func:`~gdb_etm.access.client.server_arguments`.
+    arguments: Sequence[str]
+    # Whether GDB is to have reverse execution.
+    reverse: bool = True
+
+
+def over_process(
+    debugger: Debugger, request: ProcessRequest, progress: Optional[Callable[[float], None]] = None
+) -> TargetConnection:
+    """Start, or attach to, the process with pyOCD and connect the debugger to it, unless it serves no core.
+
+    :param progress: Called about every second while the process starts.
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises ConnectError: There is no probe, no target, no such process, or GDB cannot connect.
+    """
+    if request.server is not None:
+        client = attach(*request.server)
+    else:
+        client = start(
+            interpreter(), request.arguments, progress=progress, module=_BESIDE if request.reverse else SERVER
+        )
+    hello = client.hello
+    title = describe(hello)
+    if hello.core == NO_CORE:
+        return TargetConnection(hello.probe, title, None, _spaces(client), client)
+    core = next(core for core in hello.cores if core.number == hello.core)
+    try:
+        connection = debugger.connection()
+        if connection is not None:
+            raise ConnectError(CONNECTED % connection)
+        _connect(debugger, client)
+    except (EtmError, KeyboardInterrupt):
+        client.close()
+        raise
+    return TargetConnection(core.name, title, Core("cpu_0", core.name.split()[0], {}), _spaces(client, core.ap), client)
+
+
+def _connect(debugger: Debugger, client: Client) -> None:
+    try:
+        debugger.connect(client)
+    except ConnectError as error:
+        try:
+            client.states()
+        except AccessError as cause:
+            # GDB knows only that the server let it go, because it could not halt the core.
+            raise ConnectError(str(cause)) from None
+        raise error
+
+
+def over_debugger(debugger: Debugger) -> TargetConnection:
+    """Use the debugger's own connection to a Cortex-M.
+
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises AccessError: The target cannot be read.
+    """
+    return over_port(debugger.access_port())
+
+
+def over_port(port: AccessPort) -> TargetConnection:
+    """Use the memory of a Cortex-M, whatever reaches it.
+
+    :returns: The connection; trace unit and buffer are still to be found.
+    :raises AccessError: The target cannot be read.
+    """
+    cpuid = _cpuid(port)
+    name = core_type(cpuid)
+    is_m7 = cortex_m.CPUID.get(cpuid, "PARTNO") == cortex_m.PART_M7
+    space = Space(port, cortex_m.ROM_TABLE_BASE_M7 if is_m7 else cortex_m.ROM_TABLE_BASE)
+    return TargetConnection(name, "%s through %s" % (name, port.name), Core("cpu_0", name, {}), [space], None)
+
+
+def _spaces(client: Client, first: Optional[int] = None) -> List[Space]:
+    aps = sorted((ap for ap in client.hello.aps if ap.has_rom), key=lambda ap: ap.id != first)
+    return [Space(client.port(ap.id), ap.rom) for ap in aps]
+
+
+def _cpuid(port: AccessPort) -> int:
+    try:
+        return port.read32(_CPUID)
+    except AccessError as error:
+        raise AccessError("no Cortex-M behind %s: %s" % (port.name, error), _CPUID, error.kind)
