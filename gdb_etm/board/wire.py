@@ -33,10 +33,10 @@ class ProbeWire:
         self.transfers = 0
         # The board, while it has power.
         self.powered: Optional[AnyBoard] = None
-        self._posted: Optional[object] = None
         # Marks the last posted read whose result has not been fetched.
-        self._failed: Set[str] = set()
+        self._posted: Optional[object] = None
         # Faults that happen once, and have happened.
+        self._failed: Set[str] = set()
         # Whether the answer to the next read lacks a value.
         self._cut = False
 

@@ -20,8 +20,8 @@ STACK_DEPTHS = {"etmv4": 3, "ptm": 4}
 
 _SYNC = ("A-Sync", "Trace Info", "A-sync", "I-sync", "I-sync with cycle count")
 _ADDRESSES = ("Exact Match Address", "Short Address", "Long Address", "Address with Context", "Branch address")
-_CUT = 1
 # Bytes that an address costs besides: it ends a packet of atoms, which would have held more.
+_CUT = 1
 _CYCLES = ("Cycle Count format 1", "Cycle Count format 2", "Cycle Count format 3", "Cycle count")
 _TIMES = ("Timestamp", "Timestamp Marker")
 _CONTEXTS = ("Context", "Context ID", "VMID")

@@ -57,8 +57,8 @@ class Timed(NamedTuple):
 
 class _Effect(NamedTuple):
     # What some events do to the total.
-    added: Optional[int]
     # To a total that is known; None when the total begins anew, or is lost.
+    added: Optional[int]
     # The total after them where it was not known before, or begins anew.
     fresh: Optional[int]
 

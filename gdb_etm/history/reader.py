@@ -50,8 +50,8 @@ class FrameEntry(NamedTuple):
     frame: Frame
 
 
-_SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
 # Functions that a longjmp returns from once more.
+_SET_JUMPS = frozenset(("setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp"))
 # Exits whose meaning depends on the frames.
 _BY_FRAMES = (Exit.CALL, Exit.RETURN, Exit.INDIRECT)
 

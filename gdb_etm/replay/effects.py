@@ -261,8 +261,8 @@ def _branch(instruction: Any, operands: List[Any]) -> Optional[Effect]:
     return Effect(0, returns=True) if _number(instruction, operands[0].reg) == LR else None
 
 
-_REGISTER, _CONSTANT, _MEMORY = 1, 2, 3
 # Kinds of Capstone's operands.
+_REGISTER, _CONSTANT, _MEMORY = 1, 2, 3
 _MAKERS = {
     "push": _push,
     "pop": _pop,

@@ -13,8 +13,8 @@ from gdb_etm.replay.target import Reply, console
 from gdb_etm.replay.wires import Wire
 
 _REPLY_SECONDS = 10
-_PATIENT_SECONDS, _BETWEEN_SECONDS = 4, 4
 # Before the first line about work that takes long, and between two of them.
+_PATIENT_SECONDS, _BETWEEN_SECONDS = 4, 4
 # Longest packet that is passed on: a server may announce that it takes long ones.
 _MOST_PASSED = 1 << 22
 

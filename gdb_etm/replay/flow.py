@@ -24,19 +24,19 @@ from gdb_etm.replay.effects import LR, PC, SP, TRACKED, Effect, Effects
 from gdb_etm.replay.script import ARRIVAL, EFFECT, EVENT, Script
 
 _WORD = 0xFFFFFFFF
-_EVERY = 2048
 # Instructions from one stored state to the next.
-_PENDING = 64
+_EVERY = 2048
 # Interrupted contexts that are remembered.
+_PENDING = 64
 # Registers that are followed, by their names.
 FOLLOWED = {"r7": 7, "r11": 11, "sp": SP, "lr": LR}
 
 # Bits of EXC_RETURN (Armv8-M ARM, D1.2.95), and places in the frame that an exception pushes (B3.19).
 _PROCESS_STACK, _THREAD, _BASIC_FRAME, _NO_MORE_STATE = 1 << 2, 1 << 3, 1 << 4, 1 << 5
-_THUMB = 1 << 24
 # Of xPSR.
-_OTHER_STACK = 6
+_THUMB = 1 << 24
 # CONTROL's FPCA and SPSEL (B3.16).
+_OTHER_STACK = 6
 _FRAME_LR, _FRAME_PC, _FRAME_STATUS = 0x14, 0x18, 0x1C
 
 # A root and a constant; root 0 is the number 0.
@@ -115,8 +115,8 @@ class Flow:
         self.entries: List[InterruptedContext] = []
         # Whether a stack pointer, or the choice of one, was written.
         self.has_switched = False
-        self._last: Optional[Tuple[int, _State]] = None
         # The state that was asked for last: GDB asks for many things at one place.
+        self._last: Optional[Tuple[int, _State]] = None
         self._marks: List[int] = []
         self._states: List[Tuple[int, _State]] = []
         self.script = Script(history)
@@ -130,8 +130,8 @@ class Flow:
         for name, register in FOLLOWED.items():
             if name in end.registers:
                 self.learn(walk.state.registers[register], end.registers[name])
-        self._frames: List[Tuple[int, Dict[int, int]]] = []
         # Exception frames that are on the stack at the end: the handler's first instruction, and the words by address.
+        self._frames: List[Tuple[int, Dict[int, int]]] = []
         self._return_code = self._unstack(walk.state, end)
         for entry in self.entries if self._return_code is not None else ():
             self._stack_frame(entry)
@@ -246,10 +246,10 @@ class _Walk:
         self._learns = learns
         self._marked = -_EVERY
         self._roots = 0
-        self._leaves: Optional[Tuple[Symbol, Optional[Tuple[int, SavedWord]]]] = None
         # What a return goes to, with the word it was popped from.
-        self._returning = False
+        self._leaves: Optional[Tuple[Symbol, Optional[Tuple[int, SavedWord]]]] = None
         # Whether an exception return has just been.
+        self._returning = False
         # Handlers that are active; below 0 where the history began in one.
         self.depth = 0
 

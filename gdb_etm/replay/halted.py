@@ -12,8 +12,8 @@ from gdb_etm.replay.packets import unescape
 _BLOCK = 256
 _MOST_KEPT = 4096
 _MOST_BLOCKS = 1024
-_DEVICES = 0xE0000000
 # From there on an M-profile core has its own registers (Armv8-M ARM, B3.2).
+_DEVICES = 0xE0000000
 _MOST_XML = 1 << 18
 _PIECE = 0xFF0
 

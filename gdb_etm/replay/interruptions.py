@@ -32,8 +32,8 @@ class Interruptions:
         self._path = path
         history = path.history
         self._vectors: List[Optional[int]] = []
-        self._events: List[Tuple[bool, Optional[int]]] = []
         # Whether it is a return, and the preferred return address of an exception.
+        self._events: List[Tuple[bool, Optional[int]]] = []
         self._afters: List[int] = []
         for index, event in enumerate(history.events):
             is_return = isinstance(event, ExceptionReturn)

@@ -18,8 +18,8 @@ from gdb_etm.replay.stacked import Stacked
 from gdb_etm.replay.watching import STORES
 
 _THUMB_BIT = {"xpsr": 1 << 24, "cpsr": 1 << 5}
-_AT_ONCE = 30_000
 # Instructions of which all values are worked out at once; it takes up to a second for each ten thousand.
+_AT_ONCE = 30_000
 # Where the status register has them (Armv8-M ARM, B3.5).
 _FLAGS = (("n", 31), ("z", 30), ("c", 29), ("v", 28))
 
@@ -208,8 +208,8 @@ class RecoveredPast(FlowPast):
         self._recovery = self._recover()
         self._stacked = Stacked(path, self.register, self._bytes) if is_m_profile(path.history.source.core) else None
         self._length = path.length
-        self._what = ""
         # What is being worked out.
+        self._what = ""
         # Whether the user knows that older values are not worked out.
         self._has_told = False
 

@@ -17,22 +17,22 @@ from gdb_etm.replay.past import Patience
 from gdb_etm.replay.target import Replay, Reply, Target, console
 
 _FEATURES = b"ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
-_REPLACED = re.compile(rb"(ReverseStep|ReverseContinue|QStartNoAckMode|QNonStop|vContSupported)[-+?]")
 # Non-stop mode is not offered: while the past is shown no stop may come unasked.  GDB has to know that the target steps
 # by itself: where it would step by breakpoints it would have to know the condition flags of the past.
+_REPLACED = re.compile(rb"(ReverseStep|ReverseContinue|QStartNoAckMode|QNonStop|vContSupported)[-+?]")
 _ACTIONS = b"vCont;c;C;s;S"
 _ACTION = re.compile(rb"vCont;([csCS][0-9a-f]{0,2})")
-_RESUMES = re.compile(rb"vCont;|[sc][0-9a-f]*$|[SC][0-9a-f]{2}|R|vRun|vAttach|vFlash")
 # Packets that let the target run, or make another one of it.
+_RESUMES = re.compile(rb"vCont;|[sc][0-9a-f]*$|[SC][0-9a-f]{2}|R|vRun|vAttach|vFlash")
 _MONITOR = re.compile(rb"qRcmd,")
 _TAKES_LEAVE = re.compile(rb"D(;|$)|k$|vKill")
 _WRITES = re.compile(rb"[GPMX](?!.*,0:$)")
+# What the halted target's server answers in the past as well: descriptions, settings.
 _ASKS_LIVE = re.compile(
     rb"qC$|qAttached|qSupported|qOffsets|qSymbol|qTStatus"
     rb"|qXfer:(?!threads:)[a-z-]+:read:"
     rb"|[HT]|!|vMustReplyEmpty|vFile|QPassSignals|QProgramSignals|QThreadEvents|QCatchSyscalls|vCont\?"
 )
-# What the halted target's server answers in the past as well: descriptions, settings.
 _LEAVES = re.compile(rb"D|k|vKill|R|vRun|vAttach")
 _THREAD = re.compile(rb"[T;0-9a-f]thread:([^;]+);")
 _STOP = re.compile(rb"[TSWXN]")
@@ -73,13 +73,13 @@ class Proxy:
     def __init__(self, server: Server, source: Source) -> None:
         self._server = server
         self._source = source
-        self._passed: Optional[bytes] = None
         # The packet that the server has still to answer.
+        self._passed: Optional[bytes] = None
         self._thread = ""
-        self._inserted: Dict[Point, bytes] = {}
         # What the server has inserted, with the packets that did it.
-        self._wanted: Dict[Point, bytes] = {}
+        self._inserted: Dict[Point, bytes] = {}
         # What GDB has inserted.
+        self._wanted: Dict[Point, bytes] = {}
         self._target: Optional[Target] = None
         self._kept: Optional[Replay] = None
         self._halt = Halt(server)

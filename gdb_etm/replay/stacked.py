@@ -12,11 +12,11 @@ from gdb_etm.history.path import Path
 from gdb_etm.recovery.values import Value
 from gdb_etm.replay.interruptions import Handler, Interruptions
 
-_STATUS = 0x1C
 # Where xPSR is in the frame.
+_STATUS = 0x1C
 _THUMB, _ALIGNED = 1 << 24, 1 << 9
-_EXCEPTION = 0x1FF
 # Fields of xPSR (Armv8-M ARM, D1.2.275).
+_EXCEPTION = 0x1FF
 # EXC_RETURN.SPSEL and Mode (D1.2.95).
 _PROCESS, _THREAD = 1 << 2, 1 << 3
 

@@ -18,16 +18,16 @@ from gdb_etm.replay.watching import STORES, Missed
 from gdb_etm.views.text import gap_text, plural
 
 _MOST_READ = 1 << 14
-_REFUSED = b"E01"
 # Registers and memory of the past cannot be written.
+_REFUSED = b"E01"
 _UNKNOWN = b"E01"
-_NOTHING = b""
 # The reply to a packet that is not supported.
+_NOTHING = b""
 _SUPPORTED = "PacketSize=%x;qXfer:features:read+;ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
 _THREADS = ("qfThreadInfo", "qsThreadInfo", "qThreadExtraInfo", "qXfer:threads:read:")
 _RAN = "what ran then"
-_RUNS = re.compile(r"[sc]|b[sc]$|vCont;")
 # Packets that let the core run.
+_RUNS = re.compile(r"[sc]|b[sc]$|vCont;")
 _FRESH_WORDS = ("watch", "rwatch", "awatch")
 
 
@@ -61,8 +61,8 @@ class Target:
         self.ended: Optional[Stopped] = None
         # Who waits for answers that take long.
         self.patience: Optional[Patience] = None
-        self._has_stack = True
         # Whether the stack pointer was known at the last stop.
+        self._has_stack = True
         self._thread = thread
         self._is_asked_to_stop = False
         self._packets: Dict[str, Callable[[str], Iterator[Reply]]] = {

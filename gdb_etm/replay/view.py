@@ -19,15 +19,15 @@ from gdb_etm.replay.stacked import Stacked
 from gdb_etm.replay.target import Replay, Reply, Target, piece
 
 _SPACE = 1 << 32
-_NEAREST, _FARTHEST = 64, 4096
 # Bytes behind unknown ones that are looked at, at first and at most.
-_LONGEST = 1 << 30
+_NEAREST, _FARTHEST = 64, 4096
 # What GDB keeps the size of a range of memory in is signed.
-_BYTES = 1 << 16
+_LONGEST = 1 << 30
 # Values of bytes that are kept.
+_BYTES = 1 << 16
 _DOUBLE = re.compile(r"d\d+\Z")
-_MOVES = "scbvZzD"
 # Packets for what can run.
+_MOVES = "scbvZzD"
 _STATUS = b"T0;tstop::0;tframes:1;tcreated:1;tsize:0;tfree:0;circular:0;disconn:0"
 
 

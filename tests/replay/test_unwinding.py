@@ -40,8 +40,8 @@ def truth(path: Path) -> Tuple[List[int], Dict[int, Tuple[int, int]]]:
     before: Dict[int, Tuple[int, int]] = {}
     stack = 0
     open_: List[Tuple[int, int]] = []
-    left = (0, 0)
     # Of a handler that has returned: the next one may begin on its frame.
+    left = (0, 0)
     for line in path.read_text("ascii").splitlines():
         if line.startswith("0x"):
             ran.append(int(line[:10], 16))
