@@ -1,14 +1,13 @@
 """From bytes to packets, the same for every protocol: synchronisation, and cutting at packet boundaries.
 
-A protocol has a table of 256 headers, built from the unit's configuration.  A header says what kind of packet a first
-byte opens and how to find the packet's length.
+A protocol has a table of 256 headers, built from the unit's configuration.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from enum import Enum
-from typing import Callable, Generic, Iterator, Optional, Protocol, Sequence, TypeVar
+from typing import Any, Callable, Generic, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from gdb_etm.protocols.elements import GapReason
 from gdb_etm.protocols.packet import Packet
@@ -25,20 +24,30 @@ _UNSYNCHRONISED = "not synchronised"
 _CHUNK = 16
 
 
-class AnyHeader(Protocol):
+# A protocol's kinds of packets.
+K = TypeVar("K", bound=Enum)
+
+
+class Header(NamedTuple):
     """What a first byte opens."""
 
-    @property
-    def kind(self) -> Enum:
-        """The kind of packet, as far as its first byte tells."""
-
-    @property
-    def length(self) -> Length:
-        """Finds the packet's length."""
+    # The kind of packet, as far as the first byte says; a member of the protocol's enumeration.
+    kind: Any
+    length: Length
 
 
-K = TypeVar("K", bound=Enum)
-H = TypeVar("H", bound=AnyHeader)
+# ``kind_of(header, data, start)`` of the whole packet that begins at ``start``.
+KindOf = Callable[[Header, bytes, int], K]
+
+
+def fixed(length: int) -> Length:
+    """Make the length function of packets of one length in bytes."""
+    return lambda data, start, end: length if end - start >= length else NEED_MORE
+
+
+def kind_in_header(header: Header, data: bytes, start: int) -> Any:
+    """Give the kind of a packet whose first byte decides it."""
+    return header.kind
 
 
 class Form(Generic[K]):
@@ -56,8 +65,8 @@ class Form(Generic[K]):
 
 def list_stream(
     form: Form[K],
-    table: Sequence[H],
-    kind_of: Callable[[H, bytes, int], K],
+    table: Sequence[Header],
+    kind_of: KindOf[K],
     words: Callable[[K, bytes, int], str],
     data: bytes,
     offset_of: Callable[[int], int],
@@ -69,7 +78,7 @@ def list_stream(
 
     :param form: The protocol's form.
     :param table: The stream's 256 headers.
-    :param kind_of: ``kind_of(header, data, start)`` of the whole packet that begins at ``start``.
+    :param kind_of: Gives a packet's kind.
     :param words: Puts the fields of the packet at an index in words; called for every packet in order.
     :param data: The stream's bytes.
     :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
@@ -113,7 +122,7 @@ def feed_pieces(
             progress(len(piece))
 
 
-class PacketStream(ABC, Generic[H, K]):
+class PacketStream(ABC, Generic[K]):
     """Finds the packets of one stream, whose bytes may come in any split.
 
     A synchronisation packet is looked for, and packets count from the opening packet after it on; after a reserved or
@@ -121,10 +130,10 @@ class PacketStream(ABC, Generic[H, K]):
 
     :param form: The protocol's form.
     :param table: The stream's 256 headers.
-    :param kind_of: ``kind_of(header, data, start)`` of the whole packet that begins at ``start``.
+    :param kind_of: Gives a packet's kind.
     """
 
-    def __init__(self, form: Form[K], table: Sequence[H], kind_of: Callable[[H, bytes, int], K]) -> None:
+    def __init__(self, form: Form[K], table: Sequence[Header], kind_of: KindOf[K]) -> None:
         self._form = form
         self._table = table
         self._kind_of = kind_of
@@ -167,10 +176,6 @@ class PacketStream(ABC, Generic[H, K]):
         self._rest = data[at:]
         self._base += at
 
-    def _packets(self, data: bytes, at: int, end: int) -> int:
-        # Takes one or more whole packets and returns the index after them; ``at`` when there is none.
-        return self._packet(data, at, end)
-
     def _hunt(self, data: bytes, at: int, end: int) -> int:
         sync = self._form.sync
         found = data.find(sync, at)
@@ -204,6 +209,9 @@ class PacketStream(ABC, Generic[H, K]):
         elif kind is not self._form.sync_kind:
             self._skipped += size
         return at + size
+
+    # Takes one or more whole packets and returns the index after them; ``at`` when there is none.
+    _packets = _packet
 
     def _inform(self, position: int) -> None:
         self._informed = True

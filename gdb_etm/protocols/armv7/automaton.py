@@ -16,7 +16,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.armv7.fields import ISA, IsaState, Reference
 from gdb_etm.protocols.elements import Cycles
 from gdb_etm.protocols.recorder import Foreseen, Leg, Run, RunTable
-from gdb_etm.protocols.stream import AnyHeader
+from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream by which transitions are remembered.
 WINDOW = 8
@@ -169,7 +169,7 @@ class Automaton(ABC):
     :param followed: The kinds of packets that may be part of a transition.
     """
 
-    def __init__(self, blocks: Blocks, table: Sequence[AnyHeader], followed: Container[object]) -> None:
+    def __init__(self, blocks: Blocks, table: Sequence[Header], followed: Container[object]) -> None:
         self.blocks = blocks
         self.runs = RunTable()
         # How many transitions were worked out.

@@ -15,7 +15,7 @@ from gdb_etm.protocols.armv7.automaton import (
     settle,
 )
 from gdb_etm.protocols.armv7.fields import Reason, Reference
-from gdb_etm.protocols.elements import DEBUG_STATE, Context, Event, Gap, GapReason
+from gdb_etm.protocols.elements import DEBUG_STATE, Context, Event, ExceptionReturn, Gap, GapReason
 from gdb_etm.protocols.recorder import Leg, Recorder
 
 _HYP_LEVEL = 2
@@ -135,6 +135,10 @@ class Execution:
         """
         point = self.automaton.lost if reference is None else self.automaton.point_of(reference)
         self.set(point, Rest(reference, True))
+
+    def returned(self, position: int) -> None:
+        """Take an exception return: the instruction before it returned from an exception."""
+        self.event(ExceptionReturn(self.offset(position)))
 
     def set_context(
         self,

@@ -10,11 +10,11 @@ Three caches, each used where the one before it has been enough so far:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, Container, Hashable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, List, Optional, Sequence, Tuple
 
-from gdb_etm.protocols.armv7.automaton import WINDOW, Automaton, DecoderState, Entry
+from gdb_etm.protocols.armv7.automaton import WINDOW, DecoderState, Entry
 from gdb_etm.protocols.armv7.exceptions import DEBUG_HALT
-from gdb_etm.protocols.armv7.execution import Execution
+from gdb_etm.protocols.armv7.handlers import Handlers
 from gdb_etm.protocols.armv7.transition_cache import (
     KEY,
     LONGEST,
@@ -26,83 +26,68 @@ from gdb_etm.protocols.armv7.transition_cache import (
 from gdb_etm.protocols.elements import Event, Exception_, Gap, GapReason
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run
-from gdb_etm.protocols.stream import NEED_MORE, Form, H, K, PacketStream, feed_pieces
-
-# ``take(data, at, end, position)`` of the timestamp at index ``at``; the index after it, NEED_MORE when it is cut.
-TakeTime = Callable[[bytes, int, int, int], int]
+from gdb_etm.protocols.stream import NEED_MORE, Form, Header, K, PacketStream, feed_pieces, kind_in_header
 
 _LONG = LONGEST // 2
 # Entries of the return stack; more than a unit has do no harm, for it says by branch packets where its own ends.
 _MOST_BELOW = 32
 
 
-class FollowedStream(PacketStream[H, K]):
+class FollowedStream(PacketStream[K]):
     """One stream being decoded; its bytes may be fed in any split.
 
     :param form: The protocol's form.
     :param table: The stream's 256 headers.
-    :param kind_of: Tells a packet's kind.
-    :param automaton: What is known of the program.
-    :param execution: Where the execution stands.
+    :param handlers: The handlers of the stream; their execution says where it stands.
     :param caches: What is remembered of all streams; None where packets are taken one by one.
     :param remembered: Kinds of packets to be remembered: state and packet context decide what they do.
-    :param time: The kind of timestamps, and what takes one.
+    :param timestamp: The kind of timestamps.
     """
 
     def __init__(
         self,
         form: Form[K],
-        table: Sequence[H],
-        kind_of: Callable[[H, bytes, int], K],
-        automaton: Automaton,
-        execution: Execution,
+        table: Sequence[Header],
+        handlers: Handlers[K],
         caches: Optional[TransitionCaches],
         remembered: Container[K],
-        time: Tuple[K, TakeTime],
+        timestamp: K,
     ) -> None:
-        super().__init__(form, table, kind_of)
-        self.recorder = execution.recorder
-        self._automaton = automaton
-        self._execution = execution
+        super().__init__(form, table, kind_in_header)
+        self.recorder = handlers.execution.recorder
+        self._automaton = handlers.execution.automaton
+        self._execution = handlers.execution
+        self._handlers = handlers
         self._caches = caches
         # By first byte.
         self._remembered = [header.kind in remembered for header in table]
-        self._timed = [header.kind is time[0] for header in table]
-        self._time = time[1]
+        self._timed = [header.kind is timestamp for header in table]
         self._stamp = bytes([self._timed.index(True)]) if True in self._timed else b"\0"
 
-    @abstractmethod
     def finish(self) -> Recorder:
         """End the stream and give what was recorded."""
-
-    @abstractmethod
-    def _packet_context(self) -> Hashable:
-        # What decides, beside the state, what remembered packets do.
-        ...
-
-    @abstractmethod
-    def _resume(self, packet_context: Any) -> None:
-        # Takes note that remembered packets changed the packet context.
-        ...
+        self._end()
+        self._handlers.finish()
+        return self.recorder
 
     def _packets(self, data: bytes, at: int, end: int) -> int:
         # Returns where it stopped: at the end, before a packet that is not whole, or where synchronisation was lost.
         caches = self._caches
         if caches is None or not self._informed:
             return self._packet(data, at, end)
-        cache = caches.under(self._packet_context())
+        cache = caches.under(self._handlers.packet_context())
         while at < end:
             at, after = self._follow(caches, cache, data, at, end)
             del self._execution.below[:-_MOST_BELOW]
             if after is not cache:
-                self._resume(after.packet_context)
+                self._handlers.resume(after.packet_context)
             if at == end:
                 break
             following = self._remember(caches, after, data, at, end)
             if self._hunting or following == at:
                 return following
             at, cache = following, after
-            packet_context = self._packet_context()
+            packet_context = self._handlers.packet_context()
             if packet_context != cache.packet_context:
                 cache = caches.under(packet_context)
         return at
@@ -124,7 +109,7 @@ class FollowedStream(PacketStream[H, K]):
     def _pass(self, cache: TransitionCache, data: bytes, at: int, end: int) -> Tuple[int, TransitionCache]:
         # Goes as far as long transitions are remembered, and over the timestamps between them.
         state, begin, below, base = self._execution.state, at, self._execution.below, self._base
-        timed, take, stamp = self._timed, self._time, self._stamp
+        timed, take, stamp = self._timed, self._handlers.timestamp, self._stamp
         numbers: List[int] = []
         ran, extend = numbers.append, self.recorder.extend
         while at < end:
@@ -242,7 +227,7 @@ class FollowedStream(PacketStream[H, K]):
             before = [count - entries for count in recorder.event_entries[events:]]
             foreseen = tuple([Foreseen(count, 0, event._replace(offset=0)) for count, event in zip(before, added)])
             run = runs.add(Run(following - at, [0] * len(legs), legs, foreseen))
-            after = caches.under(self._packet_context())
+            after = caches.under(self._handlers.packet_context())
             caches.add_packet(cache, state, LongTransition(data[at:following], run, execution.state, after, ()))
         return following
 
@@ -252,6 +237,10 @@ class FollowedStream(PacketStream[H, K]):
 
     def _bad(self, position: int, detail: str) -> None:
         self._execution.lose(position, GapReason.BAD_PACKET, detail)
+        self._handlers.lose()
+
+    def _handle(self, kind: K, data: bytes, at: int, position: int) -> None:
+        self._handlers.handle(kind, data, at, position)
 
 
 def _is_halt(event: Event) -> bool:
@@ -263,7 +252,7 @@ class StreamDecoder(ABC):
     """Decodes streams of one trace unit; what it learns of the program serves every later stream."""
 
     @abstractmethod
-    def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Any, Any]:
+    def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Any]:
         """Begin a stream.
 
         :param offset_of: Maps a position in the stream to an offset in the capture's buffer.

@@ -10,7 +10,7 @@ set state, which says how far an address is shifted.
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Protocol
 
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
@@ -19,6 +19,22 @@ from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
 ASYNC = b"\x00" * 5 + b"\x80"
 _MOST_ZEROS = 4096
 _ADDRESS_BYTES = 5
+
+
+class UnitConfig(Protocol):
+    """What the configurations of an ETMv3 and of a PTM share."""
+
+    @property
+    def context_id_bytes(self) -> int:
+        """Size of a Context ID in bytes: 0, 1, 2 or 4."""
+
+    @property
+    def timestamp_bytes(self) -> int:
+        """Longest timestamp in bytes: 7 for 48 bits, 9 for 64."""
+
+    @property
+    def gray_timestamps(self) -> bool:
+        """Whether timestamps are Gray-coded (ETMCCER[28] is 0)."""
 
 
 class IsaState(Enum):

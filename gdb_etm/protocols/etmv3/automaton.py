@@ -14,11 +14,12 @@ from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Step, Suc
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.datainstructions import data_parts
-from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS, Header
+from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS
 from gdb_etm.protocols.etmv3.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv3.packets import read_branch
 from gdb_etm.protocols.obstacles import Obstacle, no_code, not_taken
 from gdb_etm.protocols.recorder import Leg
+from gdb_etm.protocols.stream import Header
 
 # A name of its own is faster to reach than an enumeration's member.
 _P_HEADER, _BRANCH, _IGNORE = PacketKind.P_HEADER, PacketKind.BRANCH, PacketKind.IGNORE

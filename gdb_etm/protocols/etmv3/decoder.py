@@ -20,9 +20,9 @@ from gdb_etm.protocols.etmv3.automaton import Etmv3Automaton
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import DataTracer
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
-from gdb_etm.protocols.etmv3.handlers import Handlers, PacketContext
-from gdb_etm.protocols.etmv3.headers import build_table, packet_kind
-from gdb_etm.protocols.etmv3.packets import Header, Kind
+from gdb_etm.protocols.etmv3.handlers import Etmv3Handlers
+from gdb_etm.protocols.etmv3.headers import build_table
+from gdb_etm.protocols.etmv3.packets import Kind
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
@@ -59,41 +59,10 @@ class Decoder(StreamDecoder):
         self.automaton = Etmv3Automaton(Blocks(program), self.table, config)
         self.caches = None if config.data_trace else TransitionCaches()
 
-    def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
+    def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Kind]:
         """Begin a stream; see :class:`StreamDecoder`."""
-        return Decoding(self, offset_of)
-
-
-class Decoding(FollowedStream[Header, Kind]):
-    """One stream being decoded; its bytes may be fed in any split."""
-
-    def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
-        config = decoder.config
-        self.recorder = Recorder(decoder.automaton.runs, offset_of)
-        self._data = DataTracer(config, self.recorder) if config.data_trace else None
-        execution = Etmv3Execution(decoder.automaton, self.recorder, config.m_profile, self._data)
-        self._handlers = Handlers(config, execution, self._data)
-        time = Kind.TIMESTAMP, self._handlers.timestamp
-        known = decoder.automaton, execution, decoder.caches
-        super().__init__(FORM, decoder.table, packet_kind, *known, REMEMBERED, time)
-
-    def finish(self) -> Recorder:
-        """End the stream and give what was recorded."""
-        self._end()
-        self.recorder.insert_at(self._handlers.late)
-        if self._data is not None:
-            self._data.finish()
-        return self.recorder
-
-    def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
-        self._handlers.handle(kind, data, at, position)
-
-    def _packet_context(self) -> PacketContext:
-        return self._handlers.packet_context()
-
-    def _resume(self, packet_context: PacketContext) -> None:
-        self._handlers.resume(packet_context)
-
-    def _bad(self, position: int, detail: str) -> None:
-        super()._bad(position, detail)
-        self._handlers.lose()
+        config, recorder = self.config, Recorder(self.automaton.runs, offset_of)
+        data = DataTracer(config, recorder) if config.data_trace else None
+        execution = Etmv3Execution(self.automaton, recorder, config.m_profile, data)
+        handlers = Etmv3Handlers(config, execution, data)
+        return FollowedStream(FORM, self.table, handlers, self.caches, REMEMBERED, Kind.TIMESTAMP)

@@ -5,19 +5,16 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
-from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.fields import Reason
-from gdb_etm.protocols.elements import Context, Cycles, Event, TraceEvent
+from gdb_etm.protocols.armv7.handlers import Handlers
+from gdb_etm.protocols.elements import Context, Cycles, Event
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.data import DataTracer
 from gdb_etm.protocols.etmv3.execution import Etmv3Execution
 from gdb_etm.protocols.etmv3.packets import Kind, Sync, read_branch, read_count, read_sync
 from gdb_etm.protocols.recorder import Spot
-
-# ``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream.
-Handler = Callable[[bytes, int, int], None]
 
 
 class PacketContext(NamedTuple):
@@ -39,7 +36,7 @@ DATA_KINDS = (
 )
 
 
-class Handlers:
+class Etmv3Handlers(Handlers[Kind]):
     """One handler for each kind of packet.
 
     :param config: The unit's configuration.
@@ -48,15 +45,15 @@ class Handlers:
     """
 
     def __init__(self, config: Etmv3Config, execution: Etmv3Execution, data: Optional[DataTracer]) -> None:
+        super().__init__(config, execution)
         self._config = config
         self._execution = execution
         self._data = data
-        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         # After the last I-sync packet that was not periodic: where a cycle count that follows belongs.
         self._gap: Optional[Spot] = None
         # Cycle counts of gaps, each with its spot; not recorded yet.
-        self.late: List[Tuple[Spot, Event]] = []
-        self._by_kind: Dict[Kind, Handler] = {
+        self._late: List[Tuple[Spot, Event]] = []
+        self._by_kind = {
             Kind.ASYNC: self._on_nothing,
             Kind.IGNORE: self._on_nothing,
             Kind.P_HEADER: lambda data, at, position: self._execution.header(data[at], position),
@@ -68,7 +65,7 @@ class Handlers:
             Kind.TRIGGER: self._on_trigger,
             Kind.CONTEXT_ID: self._on_context_id,
             Kind.VMID: self._on_vmid,
-            Kind.EXCEPTION_EXIT: self._on_exception_exit,
+            Kind.EXCEPTION_EXIT: self._on_exception_return,
             Kind.EXCEPTION_ENTRY: self._on_exception_entry,
         }
 
@@ -82,23 +79,26 @@ class Handlers:
 
     def lose(self) -> None:
         """Forget what packets are compressed against, as when synchronisation is lost."""
-        self._clock.lose()
+        super().lose()
         self._gap = None
         if self._data is not None:
             self._data.desynchronise()
+
+    def finish(self) -> None:
+        """Record the late cycle counts, and the transfers of the last instructions."""
+        self._execution.recorder.insert_at(self._late)
+        if self._data is not None:
+            self._data.finish()
 
     def packet_context(self) -> PacketContext:
         """Give the present packet context."""
         return PacketContext(self._execution.context, self._gap is not None)
 
     def resume(self, packet_context: PacketContext) -> None:
-        """Go on under a packet context that packets led to which were not handled here."""
+        """Continue under the packet context after packets that were not handled here."""
         self._execution.context = packet_context.context
         if not packet_context.counts:
             self._gap = None
-
-    def _on_nothing(self, data: bytes, at: int, position: int) -> None:
-        pass
 
     def _on_branch(self, data: bytes, at: int, position: int) -> None:
         # Before the first I-sync packet there is nothing to read the address against.
@@ -145,7 +145,7 @@ class Handlers:
             return None
         return None if reason is Reason.DEBUG and not self._config.version else count
 
-    # Time and events.
+    # Cycles and exceptions.
 
     def _on_cycle_count(self, data: bytes, at: int, position: int) -> None:
         # It belongs before the last I-sync packet that was not periodic (7.3.4).
@@ -154,38 +154,8 @@ class Handlers:
         if self._gap is None:
             self._execution.event(event)
         else:
-            self.late.append((self._gap, event))
+            self._late.append((self._gap, event))
             self._gap = None
-
-    def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
-        self.timestamp(data, at, len(data), position)
-
-    def timestamp(self, data: bytes, at: int, end: int, position: int) -> int:
-        """Take a timestamp packet.
-
-        :param end: The index after the last byte that is there.
-        :returns: The index after the packet; NEED_MORE, and nothing done, when it is not whole.
-        """
-        after, value = self._clock.take(data, at + 1, end)
-        if value is not None:
-            self._execution.recorder.time(value, position)
-        return after
-
-    def _on_trigger(self, data: bytes, at: int, position: int) -> None:
-        self._execution.event(TraceEvent(self._execution.offset(position), 0))
-
-    # Context and exceptions.
-
-    def _on_context_id(self, data: bytes, at: int, position: int) -> None:
-        value = int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
-        self._execution.set_context(position, context_id=value)
-
-    def _on_vmid(self, data: bytes, at: int, position: int) -> None:
-        self._execution.set_context(position, vmid=data[at + 1])
-
-    def _on_exception_exit(self, data: bytes, at: int, position: int) -> None:
-        if self._execution.is_synchronised:
-            self._execution.returned(position)
 
     def _on_exception_entry(self, data: bytes, at: int, position: int) -> None:
         if self._data is not None:

@@ -10,13 +10,8 @@ from typing import List, Tuple
 
 from gdb_etm.protocols.armv7.fields import address_end, async_length, is_informed, timestamp_end
 from gdb_etm.protocols.etmv3.config import Etmv3Config
-from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS, Header, Kind, count_end, size_of
-from gdb_etm.protocols.stream import MALFORMED, NEED_MORE, Length
-
-
-def fixed(length: int) -> Length:
-    """Make the length function of a packet that has always the same length in bytes."""
-    return lambda data, start, end: length if end - start >= length else NEED_MORE
+from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS, Kind, count_end, size_of
+from gdb_etm.protocols.stream import MALFORMED, NEED_MORE, Header, Length, fixed
 
 
 def _branch(original: bool) -> Length:
@@ -142,8 +137,3 @@ def _put_data(table: List[Header], config: Etmv3Config) -> None:
     table[0x62] = Header(Kind.DATA_SUPPRESSED, fixed(1))
     if config.data_values:
         table[0x50] = Header(Kind.STORE_FAILED, fixed(1))
-
-
-def packet_kind(header: Header, data: bytes, start: int) -> Kind:
-    """Tell the kind of a whole packet: its first byte says it all."""
-    return header.kind

@@ -21,7 +21,7 @@ from gdb_etm.protocols.armv7.words import (
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.decoder import FORM
 from gdb_etm.protocols.etmv3.exceptions import exception_name
-from gdb_etm.protocols.etmv3.headers import build_table, packet_kind
+from gdb_etm.protocols.etmv3.headers import build_table
 from gdb_etm.protocols.etmv3.packets import (
     ATOMS,
     CYCLE_ATOMS,
@@ -37,19 +37,12 @@ from gdb_etm.protocols.etmv3.packets import (
     read_value,
 )
 from gdb_etm.protocols.packet import Packet
-from gdb_etm.protocols.stream import list_stream
+from gdb_etm.protocols.stream import kind_in_header, list_stream
 
 
 def list_packets(config: Etmv3Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
-    """Go through the packets of a stream.
-
-    Bytes before an A-sync are listed as not synchronised; after a reserved packet the next A-sync is looked for.
-
-    :param config: The unit's configuration.
-    :param data: The stream's bytes.
-    :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
-    """
-    return list_stream(FORM, build_table(config), packet_kind, _Fields(config).words, data, offset_of)
+    """Iterate over the packets of a stream; see :func:`gdb_etm.protocols.stream.list_stream`."""
+    return list_stream(FORM, build_table(config), kind_in_header, _Fields(config).words, data, offset_of)
 
 
 class _Fields(FieldWords[Kind]):

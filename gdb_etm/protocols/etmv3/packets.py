@@ -22,7 +22,6 @@ from gdb_etm.protocols.armv7.fields import (
 )
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.exceptions import LEGACY
-from gdb_etm.protocols.stream import Length
 
 
 class Kind(Enum):
@@ -48,13 +47,6 @@ class Kind(Enum):
     EXCEPTION_ENTRY = "Exception entry"
     P_HEADER = "P-header"
     RESERVED = "reserved"
-
-
-class Header(NamedTuple):
-    """What a first byte opens."""
-
-    kind: Kind
-    length: Length
 
 
 class Sync(NamedTuple):

@@ -8,6 +8,6 @@ As in every protocol: ``config.py``, ``headers.py``, ``packets.py``, ``listing.p
 - ``conditional.py``, ``results.py``, ``outcomes.py``: conditional instructions and whether they passed (2.6.2).
 - ``reserved.py``: packets whose length is certain and whose value is not.
 - ``log.py``: what the analysis of data and conditions needs of the instruction stream.
-- ``exceptions.py``: exception types by name; ``stream.py``: bytes to packets, for both streams.
+- ``exceptions.py``: exception types by name.
 - ``data/``: the data stream, and the instructions that made its transfers.
 """

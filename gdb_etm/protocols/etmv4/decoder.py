@@ -26,13 +26,12 @@ from gdb_etm.protocols.etmv4.fast_path import Follower, TransitionCaches
 from gdb_etm.protocols.etmv4.handlers import Handlers
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.log import Log
-from gdb_etm.protocols.etmv4.packets import Kind
+from gdb_etm.protocols.etmv4.packets import FORM, Kind
 from gdb_etm.protocols.etmv4.reserved import reserved_field
-from gdb_etm.protocols.etmv4.stream import PacketStream
 from gdb_etm.protocols.etmv4.transitions import TransitionFinder
 from gdb_etm.protocols.garbage import garbage_uncollected
 from gdb_etm.protocols.recorder import Recorder
-from gdb_etm.protocols.stream import feed_pieces
+from gdb_etm.protocols.stream import PacketStream, feed_pieces
 
 if TYPE_CHECKING:
     from gdb_etm.protocols.etmv4.data.elements import DataElement
@@ -85,11 +84,11 @@ class Decoder:
             return decoding.finish(transfers)
 
 
-class Decoding(PacketStream):
+class Decoding(PacketStream[Kind]):
     """One stream being decoded; its bytes may be fed in any split."""
 
     def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
-        super().__init__(decoder.table, partial(packet_kind, config=decoder.config))
+        super().__init__(FORM, decoder.table, partial(packet_kind, config=decoder.config))
         self._config = decoder.config
         self._automaton = decoder.automaton
         self.recorder = Recorder(decoder.automaton.runs, offset_of)

@@ -20,10 +20,11 @@ from gdb_etm.protocols.etmv4.automaton import Automaton
 from gdb_etm.protocols.etmv4.exceptions import DEBUG_HALT
 from gdb_etm.protocols.etmv4.execution import Execution
 from gdb_etm.protocols.etmv4.handlers import Handlers, PacketContext
-from gdb_etm.protocols.etmv4.packets import ASYNC, Header, Kind
+from gdb_etm.protocols.etmv4.packets import ASYNC, Kind
 from gdb_etm.protocols.etmv4.program_points import AFTER_BRANCH, STACK_DEPTH, DecoderState, Entry
 from gdb_etm.protocols.etmv4.transitions import FIRST_ADDRESS, FIRST_ATOM, WINDOW, TransitionFinder
 from gdb_etm.protocols.recorder import Chain, Foreseen, Recorder, Run, RunTable
+from gdb_etm.protocols.stream import Header
 
 # Bytes of the stream by which long transitions are remembered.
 LONGEST = 512

@@ -9,15 +9,11 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.packets import ATOMS, MALFORMED, NEED_MORE, Header, Kind, Length, read_continued
+from gdb_etm.protocols.etmv4.packets import ATOMS, Kind, read_continued
+from gdb_etm.protocols.stream import MALFORMED, NEED_MORE, Header, Length, fixed
 
 _MAX_CONTINUED = 10
 _ASYNC_LENGTH = 12
-
-
-def fixed(length: int) -> Length:
-    """Make the length function of a packet that has always the same length in bytes."""
-    return lambda data, start, end: length if end - start >= length else NEED_MORE
 
 
 def after_continued(data: bytes, at: int, end: int) -> int:
@@ -256,8 +252,9 @@ def _put_addresses(table: List[Header], config: Etmv4Config) -> None:
 
 def packet_kind(header: Header, data: bytes, start: int, config: Etmv4Config) -> Kind:
     """Tell the kind of a whole packet; the extension header 0x00 needs its second byte."""
-    if header.kind is not Kind.ASYNC or not data[start + 1]:
-        return header.kind
+    kind: Kind = header.kind
+    if kind is not Kind.ASYNC or not data[start + 1]:
+        return kind
     second = data[start + 1]
     if second == 0x03:
         return Kind.DISCARD

@@ -14,6 +14,7 @@ from gdb_etm.protocols.etmv4.exceptions import exception_name
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
 from gdb_etm.protocols.etmv4.packets import (
     ATOMS,
+    FORM,
     NO_ADDRESSES,
     Address,
     ContextFields,
@@ -36,23 +37,16 @@ from gdb_etm.protocols.etmv4.resolution import (
     read_mispredict,
     read_sync_mark,
 )
-from gdb_etm.protocols.etmv4.stream import list_stream
 from gdb_etm.protocols.packet import Packet
+from gdb_etm.protocols.stream import list_stream
 
 _KEYS_SHOWN = 8
 
 
 def list_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
-    """Go through the packets of a stream.
-
-    Bytes before an A-Sync are listed as not synchronised; after a reserved packet the next A-Sync is looked for.
-
-    :param config: The unit's configuration.
-    :param data: The stream's bytes.
-    :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
-    """
+    """Iterate over the packets of a stream; see :func:`gdb_etm.protocols.stream.list_stream`."""
     kind_of = partial(packet_kind, config=config)
-    return list_stream(build_table(config), kind_of, _Fields(config).words, data, offset_of)
+    return list_stream(FORM, build_table(config), kind_of, _Fields(config).words, data, offset_of)
 
 
 class _Fields:

@@ -2,21 +2,16 @@
 
 Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 (IHI 0064 H.a), chapter 6,
 "Descriptions of trace packets"; sections are cited as 6.4.x.
-
-One table of 256 headers, built from the unit's configuration, serves the listing and the decoder.  A header
-says what kind of packet it opens and how to find the packet's length.  A length function returns the
-length in bytes, NEED_MORE when the bytes so far do not tell, or MALFORMED.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Callable, Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
+from gdb_etm.protocols.stream import NEED_MORE, Form
 
-NEED_MORE = 0
-MALFORMED = -1
 # Alignment synchronisation packet (6.4.2).
 ASYNC = b"\x00" * 11 + b"\x80"
 
@@ -80,15 +75,8 @@ class Kind(Enum):
     RESERVED = "reserved"
 
 
-# ``length(data, start, end)`` of the packet that begins at ``start``.
-Length = Callable[[bytes, int, int], int]
-
-
-class Header(NamedTuple):
-    """What a first byte opens."""
-
-    kind: Kind
-    length: Length
+# Packets count from the Trace Info after an A-Sync on (2.5).
+FORM = Form(ASYNC, Kind.ASYNC, Kind.TRACE_INFO, Kind.RESERVED)
 
 
 class Address(NamedTuple):

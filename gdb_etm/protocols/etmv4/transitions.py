@@ -9,15 +9,7 @@ from __future__ import annotations
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 from gdb_etm.protocols.etmv4.automaton import ADDRESS_KINDS, Automaton
-from gdb_etm.protocols.etmv4.packets import (
-    ATOMS,
-    NEED_MORE,
-    Address,
-    Header,
-    push_address,
-    read_address,
-    read_packed_address,
-)
+from gdb_etm.protocols.etmv4.packets import ATOMS, Address, push_address, read_address, read_packed_address
 from gdb_etm.protocols.etmv4.program_points import (
     AFTER_BRANCH,
     LOST,
@@ -32,6 +24,7 @@ from gdb_etm.protocols.etmv4.program_points import (
     UnknownPoint,
 )
 from gdb_etm.protocols.recorder import Leg, Run
+from gdb_etm.protocols.stream import NEED_MORE, Header
 
 # Bytes of the stream in a transition at most.
 WINDOW = 32

@@ -11,10 +11,11 @@ from gdb_etm.program.isa import InstructionKind, Isa
 from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Stack, Step, Successor, UnknownPoint, Walk, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.ptm.config import PtmConfig
-from gdb_etm.protocols.ptm.packets import ATOMS, Header
+from gdb_etm.protocols.ptm.packets import ATOMS
 from gdb_etm.protocols.ptm.packets import Kind as PacketKind
 from gdb_etm.protocols.ptm.packets import read_branch, read_count
 from gdb_etm.protocols.recorder import Leg
+from gdb_etm.protocols.stream import Header
 
 # A name of its own is faster to reach than an enumeration's member.
 _ATOM, _BRANCH, _IGNORE = PacketKind.ATOM, PacketKind.BRANCH, PacketKind.IGNORE

@@ -17,9 +17,9 @@ from gdb_etm.protocols.armv7.transition_cache import TransitionCaches
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
-from gdb_etm.protocols.ptm.handlers import Handlers, PacketContext
-from gdb_etm.protocols.ptm.headers import build_table, packet_kind
-from gdb_etm.protocols.ptm.packets import Header, Kind
+from gdb_etm.protocols.ptm.handlers import PtmHandlers
+from gdb_etm.protocols.ptm.headers import build_table
+from gdb_etm.protocols.ptm.packets import Kind
 from gdb_etm.protocols.recorder import Recorder
 from gdb_etm.protocols.stream import Form
 
@@ -55,35 +55,8 @@ class Decoder(StreamDecoder):
         self.automaton = PtmAutomaton(program, self.table, config)
         self.caches = TransitionCaches()
 
-    def begin(self, offset_of: Callable[[int], int]) -> "Decoding":
+    def begin(self, offset_of: Callable[[int], int]) -> FollowedStream[Kind]:
         """Begin a stream; see :class:`StreamDecoder`."""
-        return Decoding(self, offset_of)
-
-
-class Decoding(FollowedStream[Header, Kind]):
-    """One stream being decoded; its bytes may be fed in any split."""
-
-    def __init__(self, decoder: Decoder, offset_of: Callable[[int], int]) -> None:
-        execution = PtmExecution(decoder.automaton, Recorder(decoder.automaton.runs, offset_of))
-        self._handlers = Handlers(decoder.config, decoder.automaton, execution)
-        time = Kind.TIMESTAMP, self._handlers.timestamp
-        known = decoder.automaton, execution, decoder.caches
-        super().__init__(FORM, decoder.table, packet_kind, *known, REMEMBERED, time)
-
-    def finish(self) -> Recorder:
-        """End the stream and give what was recorded."""
-        self._end()
-        return self.recorder
-
-    def _handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
-        self._handlers.handle(kind, data, at, position)
-
-    def _packet_context(self) -> PacketContext:
-        return self._handlers.packet_context()
-
-    def _resume(self, packet_context: PacketContext) -> None:
-        self._handlers.resume(packet_context)
-
-    def _bad(self, position: int, detail: str) -> None:
-        super()._bad(position, detail)
-        self._handlers.lose()
+        execution = PtmExecution(self.automaton, Recorder(self.automaton.runs, offset_of))
+        handlers = PtmHandlers(self.config, self.automaton, execution)
+        return FollowedStream(FORM, self.table, handlers, self.caches, REMEMBERED, Kind.TIMESTAMP)

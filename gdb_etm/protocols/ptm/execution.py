@@ -10,7 +10,7 @@ from gdb_etm.protocols.armv7.automaton import Successor, UnknownPoint
 from gdb_etm.protocols.armv7.exceptions import exception_name
 from gdb_etm.protocols.armv7.execution import Execution
 from gdb_etm.protocols.armv7.fields import Branch, Reference
-from gdb_etm.protocols.elements import Exception_, ExceptionReturn, GapReason, Range
+from gdb_etm.protocols.elements import Exception_, GapReason, Range
 from gdb_etm.protocols.obstacles import in_block
 from gdb_etm.protocols.ptm.automaton import Atoms, PtmAutomaton
 from gdb_etm.protocols.recorder import Leg, Recorder
@@ -71,10 +71,6 @@ class PtmExecution(Execution):
         else:
             self._ran(block, position)
             self.set(self.automaton.point(block.end, block.isa), rest._replace(address_given=False))
-
-    def returned(self, position: int) -> None:
-        """Take an exception return packet: the waypoint before it returned from an exception."""
-        self.event(ExceptionReturn(self.offset(position)))
 
     def _follow(self, successor: Successor, atoms: int, position: int) -> None:
         self.follow(successor, position)

@@ -5,11 +5,9 @@ Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Optional
-
-from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.fields import Reason
-from gdb_etm.protocols.elements import Context, Cycles, TraceEvent
+from gdb_etm.protocols.armv7.handlers import Handlers
+from gdb_etm.protocols.elements import Cycles
 from gdb_etm.protocols.ptm.automaton import PtmAutomaton
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.execution import PtmExecution
@@ -17,17 +15,11 @@ from gdb_etm.protocols.ptm.headers import timestamp_length
 from gdb_etm.protocols.ptm.packets import Kind, count_end, read_branch, read_count, read_sync, read_update
 from gdb_etm.protocols.stream import NEED_MORE
 
-# ``handler(data, at, position)``: the packet's header is at index ``at``, which is ``position`` in the stream.
-Handler = Callable[[bytes, int, int], None]
-
 # Bytes that hold any timestamp packet with its count.
 _LONGEST_TIMESTAMP = 16
 
-# What decides, beside the state of the execution, what packets do: the context.
-PacketContext = Optional[Context]
 
-
-class Handlers:
+class PtmHandlers(Handlers[Kind]):
     """One handler for each kind of packet.
 
     Cycle counts stand after what they belong to.
@@ -38,13 +30,13 @@ class Handlers:
     """
 
     def __init__(self, config: PtmConfig, automaton: PtmAutomaton, execution: PtmExecution) -> None:
+        super().__init__(config, execution)
         self._config = config
         self._automaton = automaton
         self._execution = execution
-        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
         self._timestamp_size = timestamp_length(config)
         self._counted = config.cycle_accurate
-        self._by_kind: Dict[Kind, Handler] = {
+        self._by_kind = {
             Kind.ASYNC: self._on_nothing,
             Kind.IGNORE: self._on_nothing,
             Kind.ATOM: self._on_atom,
@@ -57,25 +49,6 @@ class Handlers:
             Kind.VMID: self._on_vmid,
             Kind.EXCEPTION_RETURN: self._on_exception_return,
         }
-
-    def handle(self, kind: Kind, data: bytes, at: int, position: int) -> None:
-        """Handle one whole packet."""
-        self._by_kind[kind](data, at, position)
-
-    def lose(self) -> None:
-        """Forget what packets are compressed against, as when synchronisation is lost."""
-        self._clock.lose()
-
-    def packet_context(self) -> PacketContext:
-        """Give the present packet context."""
-        return self._execution.context
-
-    def resume(self, packet_context: PacketContext) -> None:
-        """Go on under a packet context that packets led to which were not handled here."""
-        self._execution.context = packet_context
-
-    def _on_nothing(self, data: bytes, at: int, position: int) -> None:
-        pass
 
     # Program flow (4.5.2 to 4.5.5).
 
@@ -115,21 +88,14 @@ class Handlers:
         else:
             execution.restart(sync.start)
 
-    # Time, events, context.
+    # Cycles and time.
 
     def _count(self, cycles: int, position: int) -> None:
         if cycles:
             self._execution.event(Cycles(self._execution.offset(position), cycles))
 
-    def _on_timestamp(self, data: bytes, at: int, position: int) -> None:
-        self.timestamp(data, at, len(data), position)
-
     def timestamp(self, data: bytes, at: int, end: int, position: int) -> int:
-        """Take a timestamp packet.
-
-        :param end: The index after the last byte that is there.
-        :returns: The index after the packet; NEED_MORE, and nothing done, when it is not whole.
-        """
+        """Take a timestamp packet, and its cycle count; see the base class."""
         if end - at < _LONGEST_TIMESTAMP and self._timestamp_size(data, at, end) == NEED_MORE:
             return NEED_MORE
         after, value = self._clock.take(data, at + 1, end)
@@ -144,17 +110,3 @@ class Handlers:
         if value is not None:
             self._execution.recorder.time(value, position)
         return after
-
-    def _on_trigger(self, data: bytes, at: int, position: int) -> None:
-        self._execution.event(TraceEvent(self._execution.offset(position), 0))
-
-    def _on_context_id(self, data: bytes, at: int, position: int) -> None:
-        value = int.from_bytes(data[at + 1 : at + 1 + self._config.context_id_bytes], "little")
-        self._execution.set_context(position, context_id=value)
-
-    def _on_vmid(self, data: bytes, at: int, position: int) -> None:
-        self._execution.set_context(position, vmid=data[at + 1])
-
-    def _on_exception_return(self, data: bytes, at: int, position: int) -> None:
-        if self._execution.is_synchronised:
-            self._execution.returned(position)

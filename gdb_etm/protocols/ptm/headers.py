@@ -10,13 +10,8 @@ from typing import Tuple
 
 from gdb_etm.protocols.armv7.fields import address_end, async_length, is_informed, timestamp_end
 from gdb_etm.protocols.ptm.config import PtmConfig
-from gdb_etm.protocols.ptm.packets import ATOMS, Header, Kind, count_end
-from gdb_etm.protocols.stream import NEED_MORE, Length
-
-
-def fixed(length: int) -> Length:
-    """Make the length function of a packet that has always the same length in bytes."""
-    return lambda data, start, end: length if end - start >= length else NEED_MORE
+from gdb_etm.protocols.ptm.packets import ATOMS, Kind, count_end
+from gdb_etm.protocols.stream import NEED_MORE, Header, Length, fixed
 
 
 def _branch(counted: bool) -> Length:
@@ -105,8 +100,3 @@ def build_table(config: PtmConfig) -> Tuple[Header, ...]:
     if config.context_id_bytes:
         table[0x6E] = Header(Kind.CONTEXT_ID, fixed(1 + config.context_id_bytes))
     return tuple(table)
-
-
-def packet_kind(header: Header, data: bytes, start: int) -> Kind:
-    """Tell the kind of a whole packet: its first byte says it all."""
-    return header.kind

@@ -21,7 +21,7 @@ from gdb_etm.protocols.armv7.words import (
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.protocols.ptm.config import PtmConfig
 from gdb_etm.protocols.ptm.decoder import FORM
-from gdb_etm.protocols.ptm.headers import build_table, packet_kind
+from gdb_etm.protocols.ptm.headers import build_table
 from gdb_etm.protocols.ptm.packets import (
     ATOMS,
     Kind,
@@ -31,19 +31,12 @@ from gdb_etm.protocols.ptm.packets import (
     read_timestamp_count,
     read_update,
 )
-from gdb_etm.protocols.stream import list_stream
+from gdb_etm.protocols.stream import kind_in_header, list_stream
 
 
 def list_packets(config: PtmConfig, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
-    """Go through the packets of a stream.
-
-    Bytes before an A-sync are listed as not synchronised; after a reserved packet the next A-sync is looked for.
-
-    :param config: The unit's configuration.
-    :param data: The stream's bytes.
-    :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
-    """
-    return list_stream(FORM, build_table(config), packet_kind, _Fields(config).words, data, offset_of)
+    """Iterate over the packets of a stream; see :func:`gdb_etm.protocols.stream.list_stream`."""
+    return list_stream(FORM, build_table(config), kind_in_header, _Fields(config).words, data, offset_of)
 
 
 class _Fields(FieldWords[Kind]):

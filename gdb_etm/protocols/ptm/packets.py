@@ -20,7 +20,6 @@ from gdb_etm.protocols.armv7.fields import (
     state_of,
 )
 from gdb_etm.protocols.ptm.config import PtmConfig
-from gdb_etm.protocols.stream import Length
 
 # What is set in the first byte of every Atom packet (4.5.3).
 ATOM_HEADER = 0x80
@@ -43,13 +42,6 @@ class Kind(Enum):
     EXCEPTION_RETURN = "Exception return"
     IGNORE = "Ignore"
     RESERVED = "reserved"
-
-
-class Header(NamedTuple):
-    """What a first byte opens."""
-
-    kind: Kind
-    length: Length
 
 
 class Sync(NamedTuple):

@@ -12,7 +12,8 @@ import pytest
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
-from gdb_etm.protocols.etmv4.packets import ATOMS, MALFORMED, NEED_MORE, Kind
+from gdb_etm.protocols.etmv4.packets import ATOMS, Kind
+from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
 from tests.protocols.etmv4.streams import A_PROFILE
 
 # First byte, last byte, kind, first version that has it, line of its section.

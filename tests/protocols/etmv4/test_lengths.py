@@ -14,7 +14,8 @@ import pytest
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.headers import build_table, packet_kind
-from gdb_etm.protocols.etmv4.packets import MALFORMED, NEED_MORE, Kind
+from gdb_etm.protocols.etmv4.packets import Kind
+from gdb_etm.protocols.stream import MALFORMED, NEED_MORE
 from tests.protocols.etmv4.streams import A_PROFILE
 
 # Every continuation bit is clear; as the information byte of a context, neither VMID nor Context ID follows.

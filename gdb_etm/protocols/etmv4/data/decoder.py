@@ -12,10 +12,9 @@ from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.data.elements import DataElement
 from gdb_etm.protocols.etmv4.data.headers import build_data_table, data_packet_kind
 from gdb_etm.protocols.etmv4.data.reader import DataReader
-from gdb_etm.protocols.etmv4.packets import Kind
-from gdb_etm.protocols.etmv4.stream import PacketStream
+from gdb_etm.protocols.etmv4.packets import FORM, Kind
 from gdb_etm.protocols.garbage import garbage_uncollected
-from gdb_etm.protocols.stream import feed_pieces
+from gdb_etm.protocols.stream import PacketStream, feed_pieces
 
 # Bytes fed at a time; they take longer than those of an instruction stream.
 _PIECE = 1 << 15
@@ -42,7 +41,7 @@ def decode_data(
     return decoding.finish()
 
 
-class DataDecoding(PacketStream):
+class DataDecoding(PacketStream[Kind]):
     """One data stream being decoded; its bytes may be fed in any split.
 
     :param config: The unit's configuration.
@@ -50,28 +49,12 @@ class DataDecoding(PacketStream):
     """
 
     def __init__(self, config: Etmv4Config, offset_of: Callable[[int], int]) -> None:
-        super().__init__(build_data_table(config), data_packet_kind)
+        super().__init__(FORM, build_data_table(config), data_packet_kind)
         self._elements: List[DataElement] = []
         # The index of the last element that has an address: P1 format 7 puts it right.
         self._last_address = -1
         self._offset_of = offset_of
         self._reader = DataReader(config)
-
-    def feed(self, data: bytes) -> None:
-        """Take the next bytes of the stream; a packet that is not whole waits for more."""
-        data = self._rest + bytes(data)
-        at, end = 0, len(data)
-        while at < end:
-            if self._hunting:
-                at = self._hunt(data, at, end)
-                if self._hunting:
-                    break
-            following = self._packet(data, at, end)
-            if following == at:
-                break
-            at = following
-        self._rest = data[at:]
-        self._base += at
 
     def finish(self) -> List[DataElement]:
         """End the stream and give its elements in order."""

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import List, Tuple
 
 from gdb_etm.protocols.etmv4.config import Etmv4Config
-from gdb_etm.protocols.etmv4.headers import after_continued, extension_length, fixed, timestamp_length
-from gdb_etm.protocols.etmv4.packets import MALFORMED, NEED_MORE, Header, Kind, Length
+from gdb_etm.protocols.etmv4.headers import after_continued, extension_length, timestamp_length
+from gdb_etm.protocols.etmv4.packets import Kind
+from gdb_etm.protocols.stream import MALFORMED, NEED_MORE, Header, Length, fixed
 
 _TRACE_INFO = 0x01
 
@@ -134,8 +135,9 @@ def _put_addresses(table: List[Header]) -> None:
 
 def data_packet_kind(header: Header, data: bytes, start: int) -> Kind:
     """Tell the kind of a whole packet of the data stream; the extension header 0x00 needs its second byte."""
-    if header.kind is not Kind.ASYNC or not data[start + 1]:
-        return header.kind
+    kind: Kind = header.kind
+    if kind is not Kind.ASYNC or not data[start + 1]:
+        return kind
     second = data[start + 1]
     if second & 0xF1 == 0x11:
         return Kind.NUMBERED_SYNC

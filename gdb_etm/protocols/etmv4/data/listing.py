@@ -12,27 +12,20 @@ from gdb_etm.protocols.etmv4.data.elements import P1, P2, DataElement
 from gdb_etm.protocols.etmv4.data.headers import build_data_table, data_packet_kind
 from gdb_etm.protocols.etmv4.data.reader import DataReader
 from gdb_etm.protocols.etmv4.log import Marker, Time
-from gdb_etm.protocols.etmv4.packets import Kind
-from gdb_etm.protocols.etmv4.stream import list_stream
+from gdb_etm.protocols.etmv4.packets import FORM, Kind
 from gdb_etm.protocols.packet import Packet
+from gdb_etm.protocols.stream import list_stream
 
 
 def list_data_packets(config: Etmv4Config, data: bytes, offset_of: Callable[[int], int]) -> Iterator[Packet]:
-    """Go through the packets of a data stream.
-
-    Bytes before an A-Sync are listed as not synchronised; after a reserved packet the next A-Sync is looked for.
-
-    :param config: The unit's configuration.
-    :param data: The stream's bytes.
-    :param offset_of: Maps a position in the stream to an offset in the capture's buffer.
-    """
+    """Iterate over the packets of a data stream; see :func:`gdb_etm.protocols.stream.list_stream`."""
     reader = DataReader(config)
 
     def words(kind: Kind, data: bytes, at: int) -> str:
         found = [_words(element) for element in reader.read(kind, data, at, at)]
         return "; ".join(word for word in found if word)
 
-    return list_stream(build_data_table(config), data_packet_kind, words, data, offset_of)
+    return list_stream(FORM, build_data_table(config), data_packet_kind, words, data, offset_of)
 
 
 def _words(element: DataElement) -> str:
