@@ -293,7 +293,7 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def _lines(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.command == "guide":
-        from gdb_etm.offline.guide import page_lines
+        from gdb_etm.commands.guide import page_lines
 
         arguments.notes = []
         return iter(page_lines(arguments.page))

@@ -13,8 +13,8 @@ from typing import Tuple
 import pytest
 
 from gdb_etm.commands.declare import help_text
+from gdb_etm.commands.guide import pages
 from gdb_etm.commands.registry import COMMANDS
-from gdb_etm.offline.guide import pages
 from tests.pages import GUIDE, ROOT
 
 

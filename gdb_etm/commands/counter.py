@@ -6,10 +6,10 @@ from typing import Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.parse import on, one_of
-from gdb_etm.commands.reprogram import change_events
 from gdb_etm.errors import CommandError
 from gdb_etm.session.events import EventSettings
 from gdb_etm.session.numbers import count
+from gdb_etm.session.planning import change_events
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.events import Action, Count, Counter, FirstState, NextState, Reload
 from gdb_etm.views.events import CounterLine, counter_lines, step_lines

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar
 
-from gdb_etm.commands.pages import page_of
+from gdb_etm.commands.guide import page_of
 
 if TYPE_CHECKING:
     from gdb_etm.session.session import DebugSession

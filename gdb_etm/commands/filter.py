@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.doubts import point_notes
 from gdb_etm.commands.parse import one_of
-from gdb_etm.commands.reprogram import carry_over, planned
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.filters import CONTEXT, DATA_PLACES, KINDS, LEVEL, PLACES, STATES, Filter
 from gdb_etm.session.numbers import count
+from gdb_etm.session.planning import carry_over, planned, point_notes
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.filters import FilterRow, filter_lines, place_text
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.doubts import point_notes
-from gdb_etm.commands.reprogram import change_events, planned
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.event_words import ACTIONS, CODE, EVENTS
 from gdb_etm.session.events import Reaction
 from gdb_etm.session.numbers import count
+from gdb_etm.session.planning import change_events, planned, point_notes
 from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.events import Accessed, Committed, Event, Executed, ExecutedIn, members
 from gdb_etm.views.events import EventLine, event_lines

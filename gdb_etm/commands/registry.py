@@ -13,11 +13,11 @@ from gdb_etm.commands.doctor import DOCTOR
 from gdb_etm.commands.filter import FILTER
 from gdb_etm.commands.frames import FRAME_COMMANDS
 from gdb_etm.commands.history import FUNCTIONS, HISTORY
+from gdb_etm.commands.moves import MOVE_COMMANDS
 from gdb_etm.commands.on import ON
 from gdb_etm.commands.packets import PACKETS
 from gdb_etm.commands.registers import DIFF, PLAN, REG
-from gdb_etm.commands.replay import REPLAY_COMMANDS
-from gdb_etm.commands.reverse import REPLAY
+from gdb_etm.commands.replay import REPLAY
 from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.trace import START, STATUS, STOP
 from gdb_etm.commands.values import INFO, PRINT, X
@@ -56,5 +56,5 @@ COMMANDS: Tuple[Command, ...] = (
     WHY,
     WRITES,
     *FRAME_COMMANDS,
-    *REPLAY_COMMANDS,
+    *MOVE_COMMANDS,
 )

@@ -1,11 +1,16 @@
-"""From a request, a session's settings, filters and events to its trace unit's options; and the start with them."""
+"""From a request, a session's settings, filters and events to its trace unit's options; and the start with them.
+
+A change of the filters or events is planned first, so that what does not fit into the unit changes nothing.
+"""
 
 from __future__ import annotations
 
-from typing import List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from gdb_etm.errors import CaptureError, CommandError
-from gdb_etm.session.events import asks_for_time, rules_of
+from gdb_etm.errors import CaptureError, CommandError, EtmError
+from gdb_etm.program.image import Program
+from gdb_etm.program.points import doubt_of
+from gdb_etm.session.events import EventSettings, asks_for_time, rules_of
 from gdb_etm.session.filters import wanted_of
 from gdb_etm.session.request import Range, TraceRequest
 from gdb_etm.session.session import DebugSession
@@ -19,6 +24,9 @@ from gdb_etm.traceunit.options import (
     QElements,
     TraceOptions,
 )
+
+if TYPE_CHECKING:
+    from gdb_etm.traceunit.plan import Plan
 
 
 def options_of(session: DebugSession, request: TraceRequest) -> TraceOptions:
@@ -92,6 +100,73 @@ def start(session: DebugSession, request: TraceRequest) -> List[str]:
     session.request = request
     session.on_trace_start()
     return lines
+
+
+def carry_over(session: DebugSession, undo: Callable[[], None]) -> str:
+    """Have the trace unit do what the session says now.
+
+    :param undo: Puts the session back as it was before; done if the unit cannot.
+    :returns: From when on it does so, as the end of a sentence.
+    :raises EtmError: It cannot.
+    """
+    try:
+        planned(session)
+    except EtmError:
+        undo()
+        raise
+    connection = session.connection
+    if connection is None or not connection.is_tracing:
+        return '; from the next "etm start" on'
+    if not connection.has_core:
+        return '; from the next "etm start" on: the core may be running'
+    request = session.request
+
+    def restart() -> None:
+        connection.start(options_of(session, request))
+
+    return '; from the next "continue" on' if session.reprogram(restart) else "; from the next halt on"
+
+
+def change_events(session: DebugSession, events: EventSettings) -> str:
+    """Have the trace unit do what other rules and counters say.
+
+    :returns: From when on it does so, as the end of a sentence.
+    :raises EtmError: It cannot; the session's are as before.
+    """
+    before, session.events.now = session.events.now, events
+
+    def undo() -> None:
+        session.events.now = before
+
+    return carry_over(session, undo)
+
+
+def planned(session: DebugSession) -> Optional[Plan]:
+    """Plan how the unit would be programmed; None where there is none.
+
+    :raises EtmError: It cannot do what the session says.
+    """
+    is_on = session.connection is not None and session.connection.is_tracing
+    options = options_of(session, session.request if is_on else TraceRequest())
+    if session.connection is None or session.connection.trace is None:
+        return None
+    return session.connection.trace.plan_start(options)[0]
+
+
+def point_notes(session: DebugSession, addresses: Iterable[int]) -> Iterator[str]:
+    """Say of which addresses an instruction may be missed; of a Cortex-M only, whose code is all T32."""
+    trace = session.connection.trace if session.connection is not None else None
+    if trace is None or not trace.core.type.startswith("Cortex-M"):
+        return
+    try:
+        image = Program(session.images())
+    except EtmError:
+        return  # the program cannot be read, which is told where it is needed
+    for address in dict.fromkeys(addresses):
+        function = session.debugger.function_at(address)
+        doubt = doubt_of(image.read, address, None if function is None else function.start)
+        if doubt:
+            yield "note: 0x%08x %s" % (address, doubt)
 
 
 def _first(wished: Optional[int], set_: Optional[int]) -> Optional[int]:

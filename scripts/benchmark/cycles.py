@@ -32,7 +32,7 @@ def cycle():
 for number in range(1, %d + 1):
     cycle()
     if number %% %d == 0:
-        beside = commands_session().live._client.process_id
+        beside = commands_session().connection._client.process_id
         print("%%6d %%9.2f %%9.2f" %% (number, held("self"), held(beside)), flush=True)
 """
 

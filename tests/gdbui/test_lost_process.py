@@ -14,7 +14,7 @@ ENDED = 'the process beside GDB ended; this connection is closed. Try "etm conne
 GONE = 'etm: GDB was connected to the process beside it, which is gone. Try "etm connect"'
 _KILL = """import os, time
 from gdb_etm.api.inside import commands_session
-pid = commands_session().live._client.process_id
+pid = commands_session().connection._client.process_id
 os.kill(pid, 9)
 while open('/proc/%d/stat' % pid).read().rpartition(')')[2].split()[0] != 'Z': time.sleep(0.01)
 """

@@ -1,18 +1,39 @@
-"""``gdb-etm guide``: the guide's pages, as they come with the package."""
+"""The guide: which of its pages has each command, and the pages as they come with the package."""
 
 from __future__ import annotations
 
 import os
-from typing import List
+from typing import Dict, List, Tuple
 
 from gdb_etm.errors import CommandError
 from gdb_etm.files import read_regular
 
+_COMMANDS: Dict[str, Tuple[str, ...]] = {
+    "connect": ("connect", "disconnect", "info"),
+    "settings": ("start", "stop", "status", "set", "show"),
+    "filters": ("filter",),
+    "events": ("on", "counter", "sequencer", "trigger"),
+    "registers": ("plan", "diff", "reg"),
+    "doctor": ("doctor", "budget"),
+    "history": ("history", "functions", "packets"),
+    "offline": ("captures", "save", "load"),
+    "reverse": ("replay",),
+    "values": ("print", "x", "why", "writes"),
+}
+
+_PAGES: Dict[str, str] = {command: page for page, commands in _COMMANDS.items() for command in commands}
+# All others walk through a history.
+_WALKING = "tour"
 _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "guide")
 _ENDING = ".md"
 _INDEX = "README"
 # Bytes of a page: those of the package have less than twenty thousand.
 _LARGEST = 1 << 18
+
+
+def page_of(command: str) -> str:
+    """Name the page that has a command, without its ending."""
+    return _PAGES.get(command, _WALKING)
 
 
 def pages() -> List[str]:
