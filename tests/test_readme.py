@@ -23,6 +23,7 @@ _SESSIONS = [block for page in PAGES if page != TOUR for block in blocks(page) i
 _OTHERS = {
     GUIDE / "python.md": "tests/test_readme_script.py",
     GUIDE / "editor.md": "tests/gdbui/test_debug_adapter.py",
+    GUIDE / "boards.md": "tests/board/test_boards_page.py",
 }
 _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 _SECONDS = 240
@@ -96,11 +97,21 @@ def test_the_list_of_pages_has_each_once(folder: Path) -> None:
 
 
 def test_what_the_buffer_holds_is_what_the_sessions_show() -> None:
-    told = re.findall(r"^\|[^|]*\| ([\d,]+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    counts = re.findall(r"^\|[^|]*\| ([\d,]+) \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
     printed = "".join(block.text for block in _SESSIONS)
-    assert len(told) == 3
-    for number in told:
+    assert len(counts) == 3
+    for number in counts:
         assert re.search(r"^etm: %s .* in 4,096 bytes" % number, printed, re.MULTILINE), number
+
+
+def test_readme_names_the_versions_of_the_table() -> None:
+    rows = re.findall(
+        r"^\| (\d+\.\d+) \| ([\d.]+) \| ([\d.]+) \|", (GUIDE / "versions.md").read_text("utf-8"), re.MULTILINE
+    )
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert "; tested: %s |" % ", ".join(gdb for gdb, _, _ in rows) in readme
+    newest = max(tuple(map(int, python.split(".")[:2])) for _, _, python in rows)
+    assert "tested up to %d.%d;" % newest in readme
 
 
 def test_pages_are_short() -> None:
