@@ -12,8 +12,8 @@ from gdb_etm.recovery.segment import Solution
 from gdb_etm.recovery.values import Step
 
 _NAMES = {slot: name for name, slot in SLOTS.items()}
-_STEPS = 40
 # Facts that a chain tells at most.
+_STEPS = 40
 _DEEP = 400
 _LOADS = -16
 # Where M-profile's memory map has code, and RAM outside of the chip (Armv8-M ARM, B8.1).

@@ -18,8 +18,8 @@ from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.ssa.segments import SsaSegment
 from gdb_etm.recovery.values import Finding
 
-_KEPT = 4
 # Pieces that are kept; one takes 50 MB, and can be worked out again.
+_KEPT = 4
 # This part of a piece comes before what it is asked about.
 _LEAD = 16
 
@@ -57,10 +57,10 @@ class Pieces:
         self.first = self._begin(stretch.last - most + 1, stretch.last)
         # What the user should know of the pieces that were worked out.
         self.findings: Dict[int, Tuple[Finding, ...]] = {}
-        self._cut: List[Piece] = []
         # Newest first.
-        self._borders: List[Optional[Border]] = [None]
+        self._cut: List[Piece] = []
         # Where each of them ends.
+        self._borders: List[Optional[Border]] = [None]
         self._kept: "OrderedDict[int, Queries]" = OrderedDict()
 
     def index(self, number: int) -> int:

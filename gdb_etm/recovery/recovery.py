@@ -47,8 +47,8 @@ class Recovery:
         self._begin = begin
         self._facts = tuple(facts)
         self._progress = progress
-        self._due = self._done = 0
         # Instructions that what was asked for takes, and those of them that are worked out.
+        self._due = self._done = 0
         self._stretches = [Pieces(history, one, rules, self._work) for one in stretches(history, rules.untouched)]
         self._firsts = [one.stretch.first for one in self._stretches]
 

@@ -93,8 +93,8 @@ class Solution:
         self._words = _words(end)
         # What this and newer pieces have found out.
         self.distrust = border.distrust if border is not None else Distrust()
-        self._readers: Dict[Tier, Reader] = {}
         # Of memory where the border is.
+        self._readers: Dict[Tier, Reader] = {}
         self._saved: Optional[SavedContexts] = None
         # Whether the core is of M-profile.
         self.is_m_profile = is_m_profile(core)

@@ -21,10 +21,10 @@ from tests.recovery.test_relations import settle, told
 
 Y = RAM + 0x40
 EXACT = Rules(limit=Tier.EXACT)
-POINTER = " ldr r6, =0x%x\n ldr r6, [r6]\n" % DEVICE
 # An address that only the device knows.
-KEPT = " ldr r1, =0x%x\n str r0, [r1]\n" % X + POINTER
+POINTER = " ldr r6, =0x%x\n ldr r6, [r6]\n" % DEVICE
 # A word is stored; then comes a store to that address, and r0 is overwritten.
+KEPT = " ldr r1, =0x%x\n str r0, [r1]\n" % X + POINTER
 GONE = " movs r0, #0\n movs r6, #0\n"
 ONE = KEPT + " movs r3, #5\n str r3, [r6]\n" + GONE
 

@@ -18,8 +18,8 @@ from tests.recovery.score import NAMES, Score, Uses, score
 from tests.recovery.small import DEVICE, RAM, run
 from tests.recovery.truth import Run, prepare
 
-HALT, ALL, PIECE = 20001, 16000, 5000
 # Instructions that run, that are recovered, and that are worked out at once.
+HALT, ALL, PIECE = 20001, 16000, 5000
 LONG = 70001
 X, Y, P = RAM + 0x40, RAM + 0x80, RAM + 0xC0
 CHOSEN = ["%s-%s" % (name, "O0 Os O2".split()[at % 3]) for at, name in enumerate((*KEEPING, *SMASHING)) if at % 2]

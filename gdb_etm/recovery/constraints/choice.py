@@ -91,8 +91,8 @@ def left(domain: Domain, constraint: Constraint) -> None:
     if not known and not domain.mask[d] & wanted:
         return
     missed = True
-    above = covered = 0
     # Bits that newer stores may have written, without and with those of the one that is looked at.
+    above = covered = 0
     newer = -1
     for place, data in enumerate(constraint[4 : 4 + count]):
         part, distance, store = constraint[6 + count + 3 * place : 9 + count + 3 * place]

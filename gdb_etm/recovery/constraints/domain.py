@@ -15,8 +15,8 @@ from gdb_etm.recovery.lift.operations import MASK
 
 NONE = -1
 _TOP = 0x80000000
-_SMALL = 16
 # Members of a class that are told of its interval.
+_SMALL = 16
 # Times that one class's interval is narrowed; an endless loop's counter would go step by step.
 _NARROWINGS = 24
 

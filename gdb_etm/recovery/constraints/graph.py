@@ -79,8 +79,8 @@ class ConstraintGraph:
         # The instruction that is being added.
         self.number = 0
         self.products = Remainders(self.domain, self.fixed)
-        self._compares: Dict[int, Tuple[int, int, int]] = {}
         # Of bits that compare: what, and the bias.
+        self._compares: Dict[int, Tuple[int, int, int]] = {}
         self._derived: Dict[Tuple[int, int], int] = {}
         self._base: Dict[int, Tuple[int, int]] = {}
         self._inverse: Dict[int, int] = {}

@@ -112,26 +112,26 @@ class SsaBuilder:
         self._program = history.program
         self._later = later
         self._threads = self._new_threads()
-        self._popped: Dict[int, int] = {}
         # By the index of an exception return the variable of its frame's address.
+        self._popped: Dict[int, int] = {}
         self._word = word
         self._limits = limits
-        self._resumed: Dict[int, int] = {}
         # By the index of an exception return that of the exception that left the thread which goes on.
+        self._resumed: Dict[int, int] = {}
         self._waiting: List[Tuple[int, Waiting]] = []
-        self._handled: Dict[int, Tuple[Optional[int], int, Handled]] = {}
         # By the index of an exception return: that of the one before, that of the exception, what the handler did.
-        self._returned: Dict[Optional[int], int] = {None: 0}
+        self._handled: Dict[int, Tuple[Optional[int], int, Handled]] = {}
         # The last instructions before exception returns, by their indices.
+        self._returned: Dict[Optional[int], int] = {None: 0}
         # What handlers did that changed between threads.
         self.scheduler = Scheduler(ssa, self.calls.assumptions, self._address, word)
         self._worlds: Tuple[List[int], List[int]] = ([], [])
         self._world_of = -1
         self._branch: Optional[_Branch] = None
-        self._interrupted: List[Optional[_Arrival]] = []
         # Of each handler that runs, the branch that it came between.
-        self._has_run = True
+        self._interrupted: List[Optional[_Arrival]] = []
         # Whether an instruction has run since a handler was entered.
+        self._has_run = True
         self._failures = failed
         self._handlers = waiting_handlers(self._runs)
         self._last = self.executed[-1] if self.executed else None

@@ -45,8 +45,8 @@ _BIT = 0xFFFFFFFE
 _FLAGS = ((31, N), (30, Z), (29, C), (28, V))
 _BASIC, _EXTENDED = 0x20, 0x68
 _SPSEL = 1
-_FTYPE, _MODE, _STACK = 4, 3, 2
 # EXC_RETURN: bit 4 is 0 with an extended frame, bit 3 is 1 for Thread mode, bit 2 for PSP (DDI 0553, D1.2.95).
+_FTYPE, _MODE, _STACK = 4, 3, 2
 # Bits of EXC_RETURN that are the same always (1 is 0, the others 1), and those that depend on the security state alone.
 _FIXED, _OF_STATE = 0xFFFFFF82, 0x61
 

@@ -22,14 +22,14 @@ from gdb_etm.recovery.rules import FrameInformation
 
 _REGISTERS = (*range(13), LR)
 _KEPT = (*range(4, 12), SP)
-_FRAME_WORDS = 1 << 10
 # A word of the frame is the slot with this number less its distance from the canonical frame address.
+_FRAME_WORDS = 1 << 10
 _WORD = 4
-_MADE, _FOUND, _OLD = range(3)
 # What an instruction makes, what it finds where ways meet, and what it has made before.
+_MADE, _FOUND, _OLD = range(3)
 _ENTRY = -1
-_VISITS = 8
 # Times that an instruction is looked at, on the average of all bytes.
+_VISITS = 8
 # Of the registers, that a function is called with; what others hold it only keeps.
 _LAST_ARGUMENT = 3
 
@@ -76,8 +76,8 @@ class EntryValues:
         self._read = read
         self._known: Dict[int, Dict[int, Known]] = {}
         self._loaded: Dict[int, Set[int]] = {}
-        self._lost: Dict[int, Set[int]] = {}
         # By function the registers that it writes, though nothing tells that it saves them.
+        self._lost: Dict[int, Set[int]] = {}
         self._names: Dict[Tuple[int, int, int], int] = {}
         # Of each base the instruction that it is named by.
         # By function the words of its frame that it loads: the others may be what it passes to those that it calls.

@@ -15,8 +15,8 @@ NEAREST, UP, DOWN, TOWARDS_ZERO = range(4)
 SIGN, INFINITY, DEFAULT_NAN = 0x80000000, 0x7F800000, 0x7FC00000
 _FLUSH, _DEFAULT = 4, 8
 _QUIET = 0x00400000
-_LOWEST, _LEAST = -149, -126
 # The exponents of the last bit of the least number, and of the least normal one.
+_LOWEST, _LEAST = -149, -126
 _LARGEST = 0x7F7FFFFF
 
 

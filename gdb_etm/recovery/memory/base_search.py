@@ -25,21 +25,21 @@ from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.memory.traces import ByteTrace, Store, Traces
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_NEWEST = 6
 # Classes of stacks that are tried.
-_FEW, _LARGE = 8, 8
+_NEWEST = 6
 # Values that another class may have to be tried, and accesses that it must have.
-_WORDS = 4096
+_FEW, _LARGE = 8, 8
 # Words of a stack that are looked at.
-_BESIDE, _APART, _ROUND = 4096, 256, 1024
+_WORDS = 4096
 # Bytes behind a stack that must not be readable, at what distances that is tried, and what RAM's end is a multiple of:
 # elsewhere it is memory that was not read in time.
-_FEWEST = 4
+_BESIDE, _APART, _ROUND = 4096, 256, 1024
 # Bytes that must tell something of a stack.
-_LEFT = 48
+_FEWEST = 4
 # Places that are looked at more closely.
-_NEAR, _FAR = 64, 400
+_LEFT = 48
 # Stores to unknown addresses that one byte is held against, at first and when few places are left.
+_NEAR, _FAR = 64, 400
 # Such stores that are looked at for one line.
 _EFFORT = 150000
 
@@ -68,8 +68,8 @@ class _Conflicts:
     def __init__(self) -> None:
         self._count = 0
         self._votes: Dict[Tuple[int, int], int] = {}
-        self._best: Dict[int, int] = {}
         # How many of them each class accounts for at most, wherever it is.
+        self._best: Dict[int, int] = {}
         self._most = 0
 
     def add(self, told: Set[Tuple[int, int]]) -> bool:
@@ -91,8 +91,8 @@ class BaseSearch:
 
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
-        self._tried: Dict[int, int] = {}
         # By class, how many stores to unknown addresses there were.
+        self._tried: Dict[int, int] = {}
         self._effort = _EFFORT
 
     def options(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:

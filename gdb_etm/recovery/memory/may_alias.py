@@ -18,12 +18,12 @@ from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
-_SCAN = 400
 # MayAlias that one link looks at.
-_BOUNDED = 1 << 20
+_SCAN = 400
 # Addresses of which so many are possible are not known at all.
-_NEAR = 128
+_BOUNDED = 1 << 20
 # Bytes of code that are believed to work on the same data.
+_NEAR = 128
 _NOWHERE = -1
 
 

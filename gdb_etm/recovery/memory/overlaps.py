@@ -14,10 +14,10 @@ from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
-_SMALL = 1 << 16
 # Intervals that are taken for those of an index.
-_MOST = 32
+_SMALL = 1 << 16
 # Places of stores that are weighed for one load.
+_MOST = 32
 # Rounds after which everything is due.
 _LATE = 1 << 16
 
@@ -103,15 +103,15 @@ class Weighing:
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
         self._round = 0
-        self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
         # By what was found, an access or the end, its source, and the address.
-        self._due: Dict[Tuple[int, int], Tuple[int, int]] = {}
+        self._weighed: Dict[Tuple[int, int, int], List[Candidate]] = {}
         # The round in which to look again, and how many later if nothing has changed then.
-        self._words: Dict[int, Tuple[int, ...]] = {}
+        self._due: Dict[Tuple[int, int], Tuple[int, int]] = {}
         # By variable, the variables that it is one of.
+        self._words: Dict[int, Tuple[int, ...]] = {}
         self._by_root: Dict[int, List[int]] = {}
-        self._plain: Set[int] = set()
         # Variables that are no such sum.
+        self._plain: Set[int] = set()
         # Classes that had been joined when _by_root was made.
         self._seen = -1
 

@@ -20,8 +20,8 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 # Gives the word at an aligned address, if known.
 Reader = Callable[[int], Optional[int]]
 
-_Byte = Tuple[int, int, int, bool]
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
+_Byte = Tuple[int, int, int, bool]
 _NOBODY: FrozenSet[int] = frozenset()
 
 
@@ -56,10 +56,10 @@ class StoreForwarding:
         self.placed = bytearray(len(ssa.accesses))
         # Bytes of each load that are linked, a bit for each.
         self.linked = bytearray(len(ssa.accesses))
-        self._ended: Dict[int, int] = {}
         # Bytes of each word that are linked to the end.
-        self._waiting: Dict[int, Set[int]] = {}
+        self._ended: Dict[int, int] = {}
         # By barrier: loads, or ~word for the end.
+        self._waiting: Dict[int, Set[int]] = {}
         # The barrier that a load's bytes wait for.
         self.blocked: Dict[int, int] = {}
         # Accesses of which more has become known.

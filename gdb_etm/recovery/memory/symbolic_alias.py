@@ -32,10 +32,10 @@ class SymbolicAlias:
     def __init__(self, ssa: TraceSsa) -> None:
         self._ssa = ssa
         self._top = max([high for _, high in ssa.rules.ram], default=0)
-        self._linked = bytearray(len(ssa.accesses))
         # Loads that have a link.
-        self._risky: List[int] = []
+        self._linked = bytearray(len(ssa.accesses))
         # Stores so far that may have reached a stack of which something is known.
+        self._risky: List[int] = []
         # By class, how many of them were looked at, and those that are not in the class.
         self._others: Dict[int, Tuple[int, List[int]]] = {}
 

@@ -72,8 +72,8 @@ class Traces:
         # The newest of them.
         self.newest = numbers[-1]
         self.root = self._domain.root[ssa.accesses[self.newest].address]
-        self._events: Dict[int, List[Tuple[int, bool, Byte]]] = {}
         # By offset: the access, whether it is a store, and what it has there.
+        self._events: Dict[int, List[Tuple[int, bool, Byte]]] = {}
         for number in numbers:
             self._note(number, ssa.accesses[number])
         self.lowest = min(self._events, default=0)

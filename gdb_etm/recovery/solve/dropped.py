@@ -8,8 +8,8 @@ from gdb_etm.recovery.constraints.graph import Premise, Withheld
 from gdb_etm.recovery.lift.operations import MASK, SLOTS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
-_MOST = 3
 # Facts that are told one by one.
+_MOST = 3
 _TEXTS: Dict[int, str] = {
     Premise.HALT: "{name} as it was read at the halt",
     Premise.BEGIN: "{name} as it was read when the run began",

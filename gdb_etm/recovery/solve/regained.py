@@ -11,9 +11,9 @@ from gdb_etm.recovery.solve.doubts import Doubts, Pair
 from gdb_etm.recovery.solve.dropped import Dropped
 from gdb_etm.recovery.solve.solver import Solver
 
-_SEEN, _STACK, _READ, _INFERRED = range(4)
 # How far facts are trusted: what was traced and the architecture; stack pointers, and that nobody else writes memory;
 # what was read or told; what was found by trying.
+_SEEN, _STACK, _READ, _INFERRED = range(4)
 _TRUST = {
     **dict.fromkeys((Premise.HALT, Premise.BEGIN, Premise.GIVEN), _READ),
     **dict.fromkeys((Premise.MEMORY, Premise.PLACE), _INFERRED),
@@ -39,8 +39,8 @@ class Regained:
         self._ssa = solver.ssa
         self._doubts = doubts
         self._word = word
-        self._words: Set[int] = set()
         # Those that are taken to be known.
+        self._words: Set[int] = set()
         self.dropped = Dropped([], [], [])
 
     def offer(self) -> None:

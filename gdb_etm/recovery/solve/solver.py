@@ -54,14 +54,14 @@ from gdb_etm.recovery.threads.saved_contexts import SavedContexts
 from gdb_etm.recovery.threads.scheduler import Scheduler
 from gdb_etm.recovery.values import Tier
 
-PROGRESS_INTERVAL = 1 << 13
 # Evaluations between two calls of a progress function.
-_PASSES = 40
+PROGRESS_INTERVAL = 1 << 13
 # Times that links by offset are looked for.
-_ROUNDS = 12
+_PASSES = 40
 # Times that what is assumed is begun again.
-_GUESSES = 40
+_ROUNDS = 12
 # Times that what is likely is: a contradiction comes soon, so most of them are short.
+_GUESSES = 40
 # Places of stacks that are tried by working on from there.
 _TRIES = 24
 

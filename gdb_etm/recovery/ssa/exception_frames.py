@@ -7,14 +7,14 @@ from typing import Callable, Collection, Dict, Iterable, Iterator, List, NamedTu
 # Gives the word at an aligned address at the end, if known.
 Word = Callable[[int], Optional[int]]
 
-_MOST = 1 << 20
 # Bytes that are searched.
-_ABOVE = 64
+_MOST = 1 << 20
 # Words above one another in which return addresses are looked for.
-_SKIPPED = 8
+_ABOVE = 64
 # Bytes of instructions behind a request that its handler may skip.
-_EXC_RETURN, _PSP = 0xFFFFFF80, 4
+_SKIPPED = 8
 # The least EXC_RETURN, and its bit for PSP.
+_EXC_RETURN, _PSP = 0xFFFFFF80, 4
 # T and the exception's number, which is 0 in Thread mode.
 _XPSR = 0x010001FF
 

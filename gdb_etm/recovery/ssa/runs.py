@@ -36,8 +36,8 @@ class Aside(NamedTuple):
 
 
 LOCKUP = "Lockup"
-_ASIDE = (LOCKUP, "Lazy FP push")
 # As protocols/etmv4/exceptions.py calls them.
+_ASIDE = (LOCKUP, "Lazy FP push")
 # How a handler is entered or left.
 Handling = Union[Exception_, ExceptionReturn, Chained]
 # What a line is made of, one after the other.

@@ -20,8 +20,8 @@ from gdb_etm.recovery.values import CoreState
 
 # The limits as registers of a state.
 NAMES = ("msplim", "psplim")
-_UNCHECKED = (2, 3)
 # NMI and HardFault.
+_UNCHECKED = (2, 3)
 _IPSR = 0x1FF
 _SPSEL, _NPRIV = 1, 0
 _FIELD = MASK & ~7
@@ -66,8 +66,8 @@ class Limits:
         self._now: List[int] = [ssa.new(START, 7), ssa.new(START, 7)] if self.used else []
         self._names = dict(zip(self._now, ("MSPLIM", "PSPLIM")))
         self._selected: Dict[Tuple[int, ...], int] = {}
-        self._checks: List[Tuple[int, int, int]] = []
         # The instruction, SP after it, and its limit.
+        self._checks: List[Tuple[int, int, int]] = []
         # Of each exception whose handler runs, whether it is checked there.
         self._open: List[bool] = []
 

@@ -58,8 +58,8 @@ class TraceSsa(ConstraintGraph):
         self.held: List[array[int]] = [array("i") for _ in range(SLOTS)]
         # Of flags that a comparison has set: the flag's slot and the two that it compared.
         self._origin: Dict[int, Tuple[int, ...]] = {}
-        self._compared: Optional[Tuple[int, int]] = None
         # What the instruction that is being added compares.
+        self._compared: Optional[Tuple[int, int]] = None
         self._makers: Dict[int, Callable[[Sequence[int], Tuple[int, ...]], int]] = {
             Op.ADD: self._add,
             Op.SUB: self._subtract,

@@ -17,8 +17,8 @@ from gdb_etm.recovery.lift.template import FLAGS, Step, Template
 
 # A base and what is added to it, modulo 2**32.
 Term = Tuple[int, int]
-_FIXED, _POINTER = 0, 1
 # Bases: none, so that it is a constant; PSP as the handler finds it.
+_FIXED, _POINTER = 0, 1
 # BITS with this sets bits 1:0 to 0; a stack pointer has none there.
 _ALIGNING = (2, 2, 30)
 
@@ -116,10 +116,10 @@ class _Walk:
         self._memory: Dict[Term, Term] = {}
         self._loads: List[Optional[Term]] = [None, None]
         self._of_load: Dict[Term, int] = {}
-        self._saved: List[Tuple[Term, Term]] = []
         # Stores of what PSP was: address and data.
-        self._accesses: List[Tuple[HandlerAccess, Term]] = []
+        self._saved: List[Tuple[Term, Term]] = []
         # The instructions counted from the beginning.
+        self._accesses: List[Tuple[HandlerAccess, Term]] = []
         self._interrupted: List[Dict[int, Term]] = []
         self._count = 0
 

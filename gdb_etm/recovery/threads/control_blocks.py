@@ -91,10 +91,10 @@ class _Search:
         self._frames = frames
         self._pointers = pointers
         self._current, self._member, self._lowered = kind
-        self._waiting: Dict[int, Set[int]] = {}
         # By return address, blocks of threads that may wait at the end.
-        self._later: Dict[Optional[int], Blocks] = {}
+        self._waiting: Dict[int, Set[int]] = {}
         # By address, blocks of the threads that go on there.
+        self._later: Dict[Optional[int], Blocks] = {}
         self.read: Dict[int, int] = {}
 
     def decide(self) -> Decided:

@@ -9,10 +9,10 @@ from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.threads.threads import NEAR
 
-_BELOW = 160
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
-_FRAME = 32
+_BELOW = 160
 # Bytes of the smallest frame: of one with floating-point registers there are 72 more, so it is not said which it is.
+_FRAME = 32
 # Instructions after the exception that are looked at.
 _SOON = 400
 

@@ -44,10 +44,10 @@ class Scheduler:
         self._word: Reader = word or (lambda address: None)
         self._where = where
         self._assumptions = assumptions
-        self._since: Dict[int, int] = {}
         # Words that are taken to be at the end what they were, and the instruction from which on.
-        self._own: List[Tuple[int, int]] = []
+        self._since: Dict[int, int] = {}
         # From the instruction before a handler to its last one.
+        self._own: List[Tuple[int, int]] = []
         self._current: Optional[int] = None
 
     def handle(self, handled: Handled, since: int, number: int) -> None:

@@ -18,13 +18,13 @@ from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, Cont
 from gdb_etm.recovery.threads.control_blocks import NOTHING, Decided, Period, Pointers, decide
 from gdb_etm.recovery.threads.scheduler import Handled
 
-_DEEP = 4
 # Calls that one return may leave at once, as in calls.py.
+_DEEP = 4
 _WAITING = 64
 # Frames that are no further apart, in bytes, are believed to be of one stack.
 NEAR = 128
-_HANDED = 4096
 # Stays of threads that are remembered of what ran later.
+_HANDED = 4096
 # Bytes below a frame, where a scheduler's pointer to a thread that waits points: to what it has pushed there.
 _SAVED = 128
 
@@ -41,16 +41,16 @@ class Residence:
 
     def __init__(self, resumed: Optional[int]) -> None:
         self.resumed = resumed
-        self.frame: Optional[int] = None
         # Where the frame was that it went on with, if that is known.
+        self.frame: Optional[int] = None
         self.address: Optional[int] = None
-        self.outs: List[Tuple[int, bool]] = []
         # Where indirect branches led that are no returns of its own calls, and whether they look like returns.
+        self.outs: List[Tuple[int, bool]] = []
         self.calls: List[int] = []
         self.left: Optional[int] = None
         self.left_at: Optional[int] = None
-        self.asked = False
         # Whether it has asked for the exception.
+        self.asked = False
         # What the handler does that it is left to.
         self.switch: Optional[Switch] = None
 
@@ -84,23 +84,23 @@ class Threads:
         self._program = program
         self._switches = switches
         self._later = later
-        self._handled: List[Part] = []
         # What the handlers did that run.
-        self._asked: Set[int] = set()
+        self._handled: List[Part] = []
         # Where threads have asked for an exception.
+        self._asked: Set[int] = set()
         self._returns: Dict[int, bool] = {}
         self._residence = Residence(None)
         self._all = [self._residence]
         self._depth = 0
-        self._calls: List[int] = []
         # Those of a handler.
+        self._calls: List[int] = []
         self._branch: Optional[Template] = None
         self._switched = False
         self._resuming = False
         # Where memory has frames that fit threads that went on, by the index of the exception that left them.
         self.places: Dict[int, Tuple[int, ...]] = {}
-        self._fits: List[Tuple[Residence, Tuple[int, ...]]] = []
         # The same of all that were matched by where they went on, with what they did then.
+        self._fits: List[Tuple[Residence, Tuple[int, ...]]] = []
         # The blocks of the threads.
         self.decided: Decided = NOTHING
         # The exceptions that left threads of which nothing but the block tells what they did afterwards.
