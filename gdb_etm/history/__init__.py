@@ -16,7 +16,8 @@ What is seen in it:
 
 Moving:
 
-- ``cursor.py``: where the user is; ``steps.py``: stepping by GDB's rules; ``lines.py``: what that needs of symbols.
+- ``cursor.py``: where the user is; ``steps.py``: positions and moves; ``stepper.py``: stepping by GDB's rules;
+  ``lines.py``: what that needs of symbols.
 
 Pure: no files, no clock, no thread.
 """

@@ -14,7 +14,8 @@ from gdb_etm.history.frames import Frame
 from gdb_etm.history.lines import SymbolTables
 from gdb_etm.history.path import Path
 from gdb_etm.history.stack import StackLevel, innermost, stack
-from gdb_etm.history.steps import MoveEnd, MoveReason, Position, Stepper, StepRange, Steps
+from gdb_etm.history.stepper import Stepper
+from gdb_etm.history.steps import MoveEnd, MoveReason, Position, StepRange, Steps
 from gdb_etm.history.store import ExecutionHistory
 
 # Moves that can be taken back.

@@ -11,7 +11,6 @@ from typing import AbstractSet, Dict, FrozenSet, Iterator, List, NamedTuple, Opt
 from gdb_etm.history.reader import DEBUG_HALT
 from gdb_etm.history.store import ExecutionHistory, Span
 from gdb_etm.protocols.elements import Exception_, Gap, GapReason, Range
-from gdb_etm.protocols.recorder import Leg
 
 
 class Seam(NamedTuple):
@@ -92,42 +91,26 @@ class Path:
 
     def next_at(self, addresses: AbstractSet[int], first: int, last: int) -> Optional[int]:
         """Find the first of the instructions ``first`` to ``last`` that is at one of ``addresses``."""
-        if not addresses or first > min(last, self.length):
-            return None
-        wanted = frozenset(addresses)
-        entry, _ = self.history.entry(first)
-        found = self._in_entry(wanted, entry, first, last, False)
-        if found is not None:
-            return found
-        end, _ = self.history.entry(min(last, self.length))
-        known = self._hits.setdefault(wanted, {})
-        order = self.history.order
-        for at in range(entry + 1, end + 1):
-            hit = known.get(order[at])
-            if hit is None:
-                hit = self._comes_by(wanted, order[at])
-            if hit:
-                found = self._in_entry(wanted, at, first, last, False)
-                if found is not None:
-                    return found
-        return None
+        return self._search(addresses, first, last, False)
 
     def last_at(self, addresses: AbstractSet[int], first: int, last: int) -> Optional[int]:
         """Find the last of the instructions ``first`` to ``last`` that is at one of ``addresses``."""
-        last = min(last, self.length)
+        return self._search(addresses, first, last, True)
+
+    def _search(self, addresses: AbstractSet[int], first: int, last: int, backward: bool) -> Optional[int]:
+        first, last = max(first, 1), min(last, self.length)
         if not addresses or first > last:
             return None
         wanted = frozenset(addresses)
-        entry, _ = self.history.entry(last)
-        begin, _ = self.history.entry(max(first, 1))
+        entries = range(self.history.entry(first)[0], self.history.entry(last)[0] + 1)
         known = self._hits.setdefault(wanted, {})
         order = self.history.order
-        for at in range(entry, begin - 1, -1):
+        for at in reversed(entries) if backward else entries:
             hit = known.get(order[at])
             if hit is None:
                 hit = self._comes_by(wanted, order[at])
             if hit:
-                found = self._in_entry(wanted, at, first, last, True)
+                found = self._in_entry(wanted, at, first, last, backward)
                 if found is not None:
                     return found
         return None
@@ -140,12 +123,10 @@ class Path:
 
     def _comes_by(self, wanted: FrozenSet[int], number: int) -> bool:
         # Runs share their legs, which are few.
-        hit = any(self._leg_hits(wanted, leg) for leg in set(self.history.run(number).all_legs()))
+        ranges = (executed for leg in set(self.history.run(number).all_legs()) for executed in leg.ranges)
+        hit = any(executed.start <= address < executed.end for executed in ranges for address in wanted)
         self._hits[wanted][number] = hit
         return hit
-
-    def _leg_hits(self, wanted: FrozenSet[int], leg: Leg) -> bool:
-        return any(executed.start <= address < executed.end for executed in leg.ranges for address in wanted)
 
     def _in_entry(self, wanted: FrozenSet[int], entry: int, first: int, last: int, is_last: bool) -> Optional[int]:
         number = self.history.entry_first(entry)
