@@ -114,6 +114,15 @@ def test_readme_names_the_versions_of_the_table() -> None:
     assert "tested up to %d.%d;" % newest in readme
 
 
+@pytest.mark.parametrize(
+    "page", [ROOT / "CONTRIBUTING.md", *(ROOT / "docs" / "design").glob("*.md")], ids=lambda page: page.stem
+)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    for name in re.findall(r"`([\w/]+(?:\.py|/))`", page.read_text("utf-8")):
+        inside = name if name.startswith("gdb_etm/") else "gdb_etm/**/" + name
+        assert (ROOT / name).exists() or any(ROOT.glob(inside)), name
+
+
 def test_pages_are_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
     for page in (GUIDE.parent / "design").glob("*.md"):
