@@ -307,7 +307,7 @@ class Solution:
         ssa, doubts = self.ssa, self._doubts
         dropped = Dropped(list(dict.fromkeys(ssa.withheld)), sorted(doubts.links), sorted(doubts.words))
         if self.rules.limit >= Tier.ASSUMED:
-            regained = Regained(self.solver, doubts, self._read_words or _nothing)
+            regained = Regained(self.solver.propagation, doubts, self._read_words or _nothing)
             regained.offer()
             dropped = regained.dropped
         self.findings.append(Finding(dropped.text(ssa, sorted(doubts.void)), None, Tier.EXACT))

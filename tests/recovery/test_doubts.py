@@ -18,7 +18,7 @@ from gdb_etm.recovery.constraints.graph import INPUT
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.solve.doubts import Doubts
-from gdb_etm.recovery.solve.solver import PROPAGATORS
+from gdb_etm.recovery.solve.propagation import PROPAGATORS
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 from gdb_etm.recovery.values import CoreState, Fact, Tier
 from tests.firmware.recovery.build import board_of

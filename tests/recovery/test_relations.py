@@ -11,7 +11,7 @@ from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Contradiction, Domain
 from gdb_etm.recovery.lift.evaluate import apply
 from gdb_etm.recovery.lift.operations import MASK, Op
-from gdb_etm.recovery.solve.solver import PROPAGATORS
+from gdb_etm.recovery.solve.propagation import PROPAGATORS
 
 TOP = 0x80000000
 # Known bits and their values.

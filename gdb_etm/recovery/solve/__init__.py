@@ -1,6 +1,6 @@
 """The worklist over the constraint graph, and what happens where facts contradict each other.
 
-- ``solver.py``: propagates until nothing more follows, tier after tier.
+- ``propagation.py``: the worklist; ``solver.py``: the fixpoint of each tier, one after the other.
 - ``assumptions.py``: what is assumed, and which assumptions fall together.
 - ``justifications.py``: what a narrowing rests on.
 - ``doubts.py``: facts that contradict each other are withheld; ``regained.py``: the most trusted of them come back,

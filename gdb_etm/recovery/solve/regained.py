@@ -9,7 +9,7 @@ from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.memory.store_forwarding import Reader
 from gdb_etm.recovery.solve.doubts import Doubts, Pair
 from gdb_etm.recovery.solve.dropped import Dropped
-from gdb_etm.recovery.solve.solver import Solver
+from gdb_etm.recovery.solve.propagation import Propagation
 
 # How far facts are trusted: what was traced and the architecture; stack pointers, and that nobody else writes memory;
 # what was read or told; what was found by trying.
@@ -29,14 +29,14 @@ class _Offer(NamedTuple):
 class Regained:
     """Gives back what was withheld of a line.
 
-    :param solver: Has worked out what is exact.
+    :param propagation: All that is exact is worked out.
     :param doubts: What was withheld.
     :param word: Reads all memory at the end; None when nothing is known of it.
     """
 
-    def __init__(self, solver: Solver, doubts: Doubts, word: Reader) -> None:
-        self._solver = solver
-        self._ssa = solver.ssa
+    def __init__(self, propagation: Propagation, doubts: Doubts, word: Reader) -> None:
+        self._propagation = propagation
+        self._ssa = propagation.ssa
         self._doubts = doubts
         self._word = word
         # Those that are taken to be known.
@@ -57,7 +57,7 @@ class Regained:
 
     def _try(self, offers: Sequence[_Offer]) -> None:
         # All of them; or those that go with what is known, if they go with each other.
-        tried = self._solver.tried
+        tried = self._propagation.tried
         if not offers or tried([one.take for one in offers]):
             return
         fit = [one for one in offers if len(offers) > 1 and tried([one.take], False)]
@@ -72,7 +72,7 @@ class Regained:
     def _link(self, pair: Pair) -> _Offer:
         def take() -> None:
             self._ssa.unlinked.discard(pair)
-            self._solver.relink(pair[1])
+            self._propagation.relink(pair[1])
 
         def drop() -> None:
             self._ssa.unlinked.add(pair)
@@ -84,7 +84,7 @@ class Regained:
         def take() -> None:
             self._words.add(address)
             known = frozenset(self._words)
-            self._solver.memory.reveal(lambda word: self._word(word) if self._is_known(word, known) else None)
+            self._propagation.memory.reveal(lambda word: self._word(word) if self._is_known(word, known) else None)
 
         def drop() -> None:
             self._words.discard(address)

@@ -1,0 +1,251 @@
+"""The worklist: propagates constraints and links of memory until nothing more follows."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from gdb_etm.recovery.constraints.arithmetic import (
+    carry_out,
+    compare,
+    divide,
+    forwards,
+    multiply,
+    overflow,
+    shift,
+    shift_carry,
+    total,
+    total_with_carry,
+)
+from gdb_etm.recovery.constraints.choice import choose, left, remainder, select
+from gdb_etm.recovery.constraints.constraints import (
+    ConstraintKind,
+    Handler,
+    aligned,
+    both,
+    differ,
+    either,
+    equal,
+    extended,
+    fact,
+    field,
+    kept,
+    replaced,
+    reverse,
+    zero,
+)
+from gdb_etm.recovery.constraints.domain import Contradiction, Domain
+from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
+from gdb_etm.recovery.memory.symbolic_alias import SymbolicAlias, relation_of
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# Evaluations between two calls of a progress function.
+PROGRESS_INTERVAL = 1 << 13
+# Times that links by offset are looked for.
+_PASSES = 40
+
+# What refines a constraint, by its kind.
+PROPAGATORS: Dict[int, Handler] = {
+    ConstraintKind.FACT: fact,
+    ConstraintKind.EQUAL: equal,
+    ConstraintKind.SUM: total,
+    ConstraintKind.SUM_CARRY: total_with_carry,
+    ConstraintKind.AND: both,
+    ConstraintKind.OR: either,
+    ConstraintKind.XOR: differ,
+    ConstraintKind.FIELD: field,
+    ConstraintKind.BITS: replaced,
+    ConstraintKind.SIGN: extended,
+    ConstraintKind.ZERO: zero,
+    ConstraintKind.SELECT: select,
+    ConstraintKind.COMPARE: compare,
+    ConstraintKind.CARRY: carry_out,
+    ConstraintKind.OVERFLOW: overflow,
+    ConstraintKind.SHIFT: shift,
+    ConstraintKind.SHIFT_CARRY: shift_carry,
+    ConstraintKind.MULTIPLY: multiply,
+    ConstraintKind.DIVIDE: divide,
+    ConstraintKind.COMPUTE: forwards,
+    ConstraintKind.ACCESS: fact,
+    ConstraintKind.KEPT: kept,
+    ConstraintKind.REVERSE: reverse,
+    ConstraintKind.GUESS: field,
+    ConstraintKind.LINK: field,
+    ConstraintKind.OWNED: field,
+    ConstraintKind.ALIGNED: aligned,
+    ConstraintKind.CHOOSE: choose,
+    ConstraintKind.REMAINDER: remainder,
+    ConstraintKind.LIMIT: compare,
+    ConstraintKind.LEFT: left,
+}
+
+
+class Saved(NamedTuple):
+    """All that grows while a tier is worked out."""
+
+    mask: List[int]
+    bits: List[int]
+    root: List[int]
+    offset: List[int]
+    low: List[int]
+    span: List[int]
+    members: Dict[int, List[int]]
+    narrowings: Dict[int, int]
+    constraints: int
+    entries: int
+    merged: int
+    memory: StoreForwarding
+    symbolic: SymbolicAlias
+
+
+class Propagation:
+    """The knowledge of a segment, narrowed by a worklist of constraints; it can be saved and restored.
+
+    :param ssa: With its facts.
+    :param memory: Of the same segment.
+    :param progress: Called now and then with the number of constraints looked at; what it raises ends the work.
+    """
+
+    def __init__(
+        self, ssa: TraceSsa, memory: StoreForwarding, progress: Optional[Callable[[int], None]] = None
+    ) -> None:
+        self.ssa = ssa
+        self.memory = memory
+        self.symbolic = SymbolicAlias(ssa)
+        self._progress = progress
+
+    def begin(self) -> None:
+        """Put every constraint but the facts into the worklist."""
+        domain = self.ssa.domain
+        queued = domain.queued
+        domain.queue.clear()
+        for number, constraint in enumerate(self.ssa.constraints):
+            queued[number] = constraint[0] != ConstraintKind.FACT
+            if queued[number]:
+                domain.queue.append(number)
+
+    def run(self) -> None:
+        """Propagate until nothing more follows.
+
+        :raises Contradiction: The facts do not fit together.
+        """
+        log = self.ssa.domain.log
+        seen = thorough = -1
+        passes = _PASSES
+        while True:
+            self.settle()
+            if len(log.variable) != seen:
+                seen = len(log.variable)
+                self.memory.look_again(False)
+            elif thorough != seen:
+                thorough = seen
+                self.memory.look_again(True)
+            elif not passes or not self._link_stack():
+                return
+            else:
+                passes -= 1
+
+    def settle(self) -> None:
+        """Propagate until nothing more follows, without looking again at stores of unknown address."""
+        self._drain()
+        while self.memory.work():
+            self._drain()
+
+    def tried(self, steps: Sequence[Callable[[], None]], keeps: bool = True) -> bool:
+        """Tell whether what some steps take to be known goes with all the rest; if it does not, it is forgotten.
+
+        :param keeps: Whether it stays if it does.
+        """
+        saved = self.save()
+        fits = True
+        try:
+            for step in steps:
+                step()
+            self.run()
+        except Contradiction:
+            fits = False
+        if not fits or not keeps:
+            self.restore(saved)
+        return fits
+
+    def relink(self, number: int) -> None:
+        """Link a load again, whose links were taken back.
+
+        :param number: Of the access; as many as there are for the end.
+        """
+        if number < len(self.ssa.accesses):
+            self.symbolic.relink(number)
+            self.memory.relink(number)
+
+    def save(self) -> Saved:
+        """Copy the knowledge, to be restored later."""
+        ssa = self.ssa
+        domain = ssa.domain
+        return Saved(
+            list(domain.mask),
+            list(domain.bits),
+            list(domain.root),
+            list(domain.offset),
+            list(domain.low),
+            list(domain.span),
+            {root: list(members) for root, members in domain.members.items()},
+            dict(domain.narrowings),
+            len(ssa.constraints),
+            len(domain.log.variable),
+            len(domain.log.merged),
+            self.memory.copy(),
+            self.symbolic.copy(),
+        )
+
+    def restore(self, saved: Saved) -> None:
+        """Forget all that was learned since; ``saved`` can be used again."""
+        ssa = self.ssa
+        domain = ssa.domain
+        # Constants that were made since are kept.
+        count = len(saved.mask)
+        domain.mask[:count], domain.bits[:count] = saved.mask, saved.bits
+        domain.root[:count], domain.offset[:count] = saved.root, saved.offset
+        domain.low[:count], domain.span[:count] = saved.low, saved.span
+        domain.members = {root: list(members) for root, members in saved.members.items()}
+        domain.narrowings = dict(saved.narrowings)
+        domain.log.cut(saved.entries, saved.merged)
+        count = saved.constraints
+        for waiting in domain.watchers:
+            while waiting and waiting[-1] >= count:
+                waiting.pop()
+        del ssa.constraints[count:], ssa.numbers[count:], domain.queued[count:]
+        domain.queue.clear()
+        domain.queued[:] = bytes(count)
+        self.memory = saved.memory.copy()
+        self.symbolic = saved.symbolic.copy()
+
+    def _link_stack(self) -> bool:
+        # Links by offset; tells whether there are new ones.
+        ssa = self.ssa
+        links = self.symbolic.find(self.memory.may_alias.guessing, self.memory.forbidden)
+        for link in links:
+            ssa.number = ssa.accesses[link[0]].number
+            ssa.add(relation_of(ssa, link))
+        return bool(links)
+
+    def _drain(self) -> None:
+        ssa = self.ssa
+        domain: Domain = ssa.domain
+        constraints, queue, queued = ssa.constraints, domain.queue, domain.queued
+        handlers, news = PROPAGATORS, self.memory.news
+        access = int(ConstraintKind.ACCESS)
+        due = PROGRESS_INTERVAL
+        count = 0
+        while queue:
+            number = queue.popleft()
+            queued[number] = 0
+            constraint = constraints[number]
+            if constraint[0] == access:
+                news.append(constraint[3])
+                continue
+            domain.cause = number
+            handlers[constraint[0]](domain, constraint)
+            count += 1
+            if count == due:
+                due += PROGRESS_INTERVAL
+                if self._progress is not None:
+                    self._progress(PROGRESS_INTERVAL)
