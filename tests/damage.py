@@ -22,8 +22,8 @@ from gdb_etm.offline.debugger import load_lines
 from gdb_etm.offline.symbols import load_symbols, load_variables
 from gdb_etm.profiles.library import load, own_lines
 from gdb_etm.profiles.profile import PartId
-from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.cfi import load_frames
+from gdb_etm.program.elf import profile_of
 from gdb_etm.program.image import load_constants, load_elf
 from gdb_etm.program.ram import load_writable
 from gdb_etm.session.decoding import decode_capture

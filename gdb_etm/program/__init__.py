@@ -1,11 +1,10 @@
 """The program that ran: its bytes, its instructions and its basic blocks.
 
-- ``elf.py``: the one opener of ELF files; ``image.py``: bytes by address; ``ram.py``: what the program changes;
-  ``attributes.py``: which processor it was built for.
+- ``elf.py``: the one opener of ELF files; ``image.py``: bytes by address; ``ram.py``: what the program changes.
 - ``isa.py``: what an instruction does to the flow of control, by encoding masks; ``conditions.py``, ``accesses.py``,
   ``barriers.py``, ``transfers.py``, ``futures.py`` and ``untaken.py`` tell more of it, in the same way.
 - ``blocks.py``: straight runs up to the next instruction that a trace unit reports.
 - ``cfi.py``: call frame information (DWARF 5, 6.4).
 - ``loaded.py``, ``dropped.py``: debug information of code that the linker dropped.
-- ``points.py``: where a comparator of instruction addresses may miss.
+- ``comparator_limits.py``: where a comparator of instruction addresses may miss.
 """

@@ -24,6 +24,9 @@ _SPARE = 1 << 26
 # The most that zlib can do; the old form of compressed sections is unpacked to its end, whatever size it tells.
 _ZLIB_RATIO = 1032
 
+# Values of Tag_CPU_arch_profile (ABI for the Arm Architecture, addenda, IHI 0045, 2.3.5.2).
+_PROFILES = {ord("A"): "A", ord("R"): "R", ord("S"): "A", ord("M"): "M"}
+
 
 @contextmanager
 def open_elf(path: str, what: str = "is not a readable ELF file") -> Iterator[Any]:
@@ -40,6 +43,24 @@ def open_elf(path: str, what: str = "is not a readable ELF file") -> Iterator[An
         elf: Any = ELFFile(stream)
         _check(elf, path, size_of(stream))
         yield elf
+
+
+def profile_of(path: str) -> str:
+    """Tell which architecture profile an ELF file was built for.
+
+    :param path: The ELF file.
+    :returns: ``"A"``, ``"R"`` or ``"M"``; ``""`` where it does not say, or cannot be read.
+    """
+    try:
+        with open_elf(path) as elf:
+            section = elf.get_section_by_name(".ARM.attributes")
+            for vendor in section.iter_subsections() if section is not None else ():
+                for part in vendor.iter_subsubsections():
+                    for attribute in part.iter_attributes("TAG_CPU_ARCH_PROFILE"):
+                        return _PROFILES.get(attribute.value, "")
+    except ImageError:
+        pass  # malformed: it tells nothing
+    return ""
 
 
 @contextmanager

@@ -19,7 +19,8 @@ Every protocol has a folder, and the folders have the same files:
   is listed.
 - ``obstacles.py``: why a program cannot be followed, in the same words everywhere.
 - ``recorder.py``: the recording, a column of run numbers.
-- ``profile.py``: which architecture profile a core has; ``garbage.py``: Python's memory management while decoding.
+- ``profile.py``: what a capture's source says of its registers and its core; ``garbage.py``: Python's memory management
+  while decoding.
 - ``registry.py``: which decoder fits which source of a capture.
 
 Malformed bytes give a gap with its offset and reason, never an exception; decoding goes on at the next synchronisation.

@@ -1,11 +1,12 @@
-"""Which architecture profile a core has; no trace register says so."""
+"""What a capture's source says of its unit and core: registers, and the architecture profile."""
 
 from __future__ import annotations
 
 import re
-from typing import Optional
+from typing import Mapping, Optional, Sequence
 
-from gdb_etm.capture import Core
+from gdb_etm.capture import Core, TraceSource
+from gdb_etm.errors import CaptureError
 
 # A product's name or an architecture's: Cortex-M33, STAR-MC1, ARMv7-M, ARMv7E-M, ARMv8.1-M.Main.
 _M_PROFILE = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
@@ -13,6 +14,17 @@ _M_PROFILE = re.compile(r"cortex-m|^star-mc|^armv[678](\.\d)?e?-m")
 LOCKUP_ADDRESSES = (0xEFFFFFFE, 0xFFFFFFFE)
 # No instruction can lie there.
 _NO_EXECUTION_FROM = 0xFFFFFFF0
+
+
+def needed_registers(source: TraceSource, names: Sequence[str]) -> Mapping[str, int]:
+    """Give a source's registers, among them all that decoding needs.
+
+    :raises CaptureError: When one of the names is missing.
+    """
+    for name in names:
+        if name not in source.registers:
+            raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, name))
+    return source.registers
 
 
 def is_m_profile(core: Optional[Core]) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, 
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.profiles.library import load, own_lines
 from gdb_etm.profiles.profile import Profile
-from gdb_etm.program.attributes import profile_of
+from gdb_etm.program.elf import profile_of
 from gdb_etm.program.image import load_elf
 from gdb_etm.session.disconnecting import drop_lost
 from gdb_etm.session.numbers import check_number

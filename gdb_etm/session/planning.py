@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CaptureError, CommandError, EtmError
+from gdb_etm.program.comparator_limits import doubt_of
 from gdb_etm.program.image import Program
-from gdb_etm.program.points import doubt_of
 from gdb_etm.session.events import EventSettings, asks_for_time, rules_of
 from gdb_etm.session.filters import wanted_of
 from gdb_etm.session.request import Range, TraceRequest

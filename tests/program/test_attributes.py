@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gdb_etm.program.attributes import profile_of
+from gdb_etm.program.elf import profile_of
 from tests.firmware.cortex_a.build import elf
 from tests.gdb_session import ROOT
 

@@ -23,9 +23,8 @@ from gdb_etm.files import open_regular, size_of
 from gdb_etm.offline.debugger import load_lines
 from gdb_etm.offline.symbols import load_symbols, load_variables
 from gdb_etm.program import elf as opener
-from gdb_etm.program.attributes import profile_of
 from gdb_etm.program.cfi import load_frames
-from gdb_etm.program.elf import open_elf
+from gdb_etm.program.elf import open_elf, profile_of
 from gdb_etm.program.image import load_constants, load_elf
 from gdb_etm.program.ram import load_writable
 from tests.firmware.build import elf

@@ -14,7 +14,7 @@ import pytest
 from gdb_etm.access.port import AccessPort
 from gdb_etm.coresight.poll import Deadline
 from gdb_etm.errors import CaptureError, UnsupportedError
-from gdb_etm.program.points import doubt_of
+from gdb_etm.program.comparator_limits import doubt_of
 from gdb_etm.registers import etmv4
 from gdb_etm.registers.etmv4_comparators import TRCACATR
 from gdb_etm.registers.etmv4_page import PAGE

@@ -21,6 +21,10 @@ _MOST_ZEROS = 4096
 _ADDRESS_BYTES = 5
 
 
+# Size of a Context ID in bytes, by ETMCR[15:14].
+CONTEXT_ID_BYTES = (0, 1, 2, 4)
+
+
 class UnitConfig(Protocol):
     """What the configurations of an ETMv3 and of a PTM share."""
 

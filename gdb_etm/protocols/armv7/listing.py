@@ -1,27 +1,28 @@
-"""Packets with their fields in words, as far as ETMv3 and PTM have them in common."""
+"""Fields that ETMv3 and PTM packets share, in words."""
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Generic, Optional
+from typing import Callable, Dict, Generic, List, Optional
 
 from gdb_etm.protocols.armv7.clock import Clock
-from gdb_etm.protocols.armv7.fields import Reference
+from gdb_etm.protocols.armv7.fields import Information, Reference, UnitConfig
 from gdb_etm.protocols.stream import K
 
 # ``words(data, at)`` of the fields of the packet at an index.
 Words = Callable[[bytes, int], str]
 
+NOT_KNOWN_YET = "address not known before an I-sync"
+
 
 class FieldWords(Generic[K]):
     """Puts packets' fields in words; keeps what packets are compressed against.
 
-    :param clock: Reads timestamps.
-    :param context_id_bytes: Size of a Context ID.
+    :param config: The unit's configuration.
     """
 
-    def __init__(self, clock: Clock, context_id_bytes: int) -> None:
-        self._clock = clock
-        self._context_id_bytes = context_id_bytes
+    def __init__(self, config: UnitConfig) -> None:
+        self._clock = Clock(config.timestamp_bytes, config.gray_timestamps)
+        self._context_id_bytes = config.context_id_bytes
         # The last address output; None where none has been since synchronisation.
         self._reference: Optional[Reference] = None
         self._by_kind: Dict[K, Words] = {}
@@ -42,3 +43,38 @@ class FieldWords(Generic[K]):
 
     def _vmid(self, data: bytes, at: int) -> str:
         return "0x%x" % data[at + 1]
+
+
+def reference_text(reference: Reference) -> str:
+    """Write an address with its instruction set state."""
+    return "0x%08x %s" % (reference.address, reference.state.value)
+
+
+def context_words(non_secure: Optional[bool], hyp: Optional[bool], context_id: Optional[int] = None) -> List[str]:
+    """Write the security state, Hyp mode, and the Context ID."""
+    words = [] if non_secure is None else ["NS" if non_secure else "S"]
+    words += ["Hyp"] if hyp else []
+    return words + ([] if context_id is None else ["Context ID 0x%x" % context_id])
+
+
+def information_words(information: Optional[Information], name: str) -> List[str]:
+    """Write exception information.
+
+    :param name: The exception's name; not used when there is none.
+    """
+    if information is None:
+        return []
+    words = context_words(information.non_secure, information.hyp)
+    words += [name] if information.number else []
+    words += ["cancels the last instruction"] if information.cancel else []
+    return words + (["resume 0x%x" % information.resume] if information.resume is not None else [])
+
+
+def timestamp_text(value: Optional[int], changed: bool) -> str:
+    """Write a timestamp.
+
+    :param value: None when its upper bits are not known.
+    :param changed: Whether a clock's speed changed since the last one.
+    """
+    words = "upper bits not known" if value is None else "0x%x" % value
+    return words + (", clock changed" if changed else "")

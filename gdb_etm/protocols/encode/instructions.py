@@ -1,8 +1,8 @@
-"""What an encoder asks of the instructions of a program, found out when they are first executed."""
+"""The instructions of a program, as an encoder asks for them."""
 
 from __future__ import annotations
 
-from typing import Callable, Dict
+from typing import Callable, Dict, NamedTuple, TypeVar
 
 from gdb_etm.program.isa import Insn, Isa, decode_a32, decode_t16, decode_t32, is_wide
 from gdb_etm.program.untaken import always_taken
@@ -11,6 +11,8 @@ from gdb_etm.program.untaken import always_taken
 ReadCode = Callable[[int], bytes]
 # Tells whether an address is in some region.
 Region = Callable[[int], bool]
+
+V = TypeVar("V")
 
 # Where the Code region of the memory map ends (Armv8-M ARM, B8.1): from here on programs may change their code.
 RAM = 0x20000000
@@ -38,18 +40,36 @@ def is_certain(read_code: ReadCode, address: int, isa: Isa = Isa.T32) -> bool:
     return always_taken(lambda at, size: read_code(at)[:size], address, address, isa)
 
 
-class Instructions(Dict[int, Insn]):
-    """The T32 instructions of a program by address; those in RAM are looked at each time.
+class BranchRecord(NamedTuple):
+    """A branch, or another instruction that a trace unit reports."""
 
-    :param read_code: Reads program memory.
+    # Address where it leads; -1 for an indirect branch.
+    target: int
+    # Address of the next instruction in memory.
+    following: int
+    link: bool
+    # Whether branch broadcasting is on there.
+    broadcast: bool
+    # Whether it is a barrier, or a branch that does nothing either.
+    barrier: bool
+    # Whether it is taken whenever it runs.
+    certain: bool
+
+
+class InstructionCache(Dict[int, V]):
+    """What an encoder knows of a program's instructions, by address.
+
+    Found out when an instruction is first executed; in RAM each time, for a program may change its code there.
+
+    :param find: Looks at the instruction at an address.
     """
 
-    def __init__(self, read_code: ReadCode) -> None:
+    def __init__(self, find: Callable[[int], V]) -> None:
         super().__init__()
-        self.__read_code = read_code
+        self.__find = find
 
-    def __missing__(self, address: int) -> Insn:
-        insn = instruction_at(self.__read_code, address)
+    def __missing__(self, address: int) -> V:
+        found = self.__find(address)
         if address < RAM:
-            self[address] = insn
-        return insn
+            self[address] = found
+        return found

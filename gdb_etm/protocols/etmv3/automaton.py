@@ -13,7 +13,7 @@ from gdb_etm.program.untaken import always_taken
 from gdb_etm.protocols.armv7.automaton import Automaton, ProgramPoint, Step, Successor, UnknownPoint, Walk, count
 from gdb_etm.protocols.elements import Range
 from gdb_etm.protocols.etmv3.config import Etmv3Config
-from gdb_etm.protocols.etmv3.datainstructions import data_parts
+from gdb_etm.protocols.etmv3.data import data_parts
 from gdb_etm.protocols.etmv3.packets import ATOMS, CYCLE_ATOMS
 from gdb_etm.protocols.etmv3.packets import Kind as PacketKind
 from gdb_etm.protocols.etmv3.packets import read_branch

@@ -8,12 +8,10 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Tuple
 
 from gdb_etm.capture import TraceSource
-from gdb_etm.errors import CaptureError
-from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.protocols.armv7.fields import CONTEXT_ID_BYTES
+from gdb_etm.protocols.profile import is_m_profile, needed_registers
 
 _NEEDED = ("ETMCR", "ETMTRACEIDR", "ETMIDR")
-# Size of a Context ID by ETMCR[15:14].
-CONTEXT_ID_BYTES = (0, 1, 2, 4)
 
 
 class Etmv3Config(NamedTuple):
@@ -93,7 +91,4 @@ class Etmv3Config(NamedTuple):
         needed: Tuple[str, ...] = _NEEDED
         if source.registers.get("ETMIDR", 0) >> 4 & 0xF >= 5:
             needed += ("ETMCCER",)
-        for name in needed:
-            if name not in source.registers:
-                raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, name))
-        return cls.from_registers(source.registers, is_m_profile(source.core))
+        return cls.from_registers(needed_registers(source, needed), is_m_profile(source.core))

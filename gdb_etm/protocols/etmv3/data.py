@@ -1,6 +1,7 @@
 """Data packets, and the instructions that made the transfers.
 
-Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 7.4 and 7.5.
+Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv1.0 to ETMv3.5 (IHI 0014Q), 4.11, 7.4 and 7.5: one data
+packet for each transfer of up to 32 bits.
 
 Data packets belong to the data instruction traced last.  Which of its transfers they tell is known only when all have
 come, for the last packet tells the last transfer (7.4.5); so instructions are kept with their packets up to the end.
@@ -10,7 +11,8 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Tuple
 
-from gdb_etm.program.transfers import EXCEPTION_ENTRY, EXCEPTION_RETURN, Parts, TransferPart, TransferRole
+from gdb_etm.program.isa import Isa, is_wide
+from gdb_etm.program.transfers import EXCEPTION_ENTRY, EXCEPTION_RETURN, Parts, TransferPart, TransferRole, transfers
 from gdb_etm.protocols.elements import DataGap, Event, Exception_, ExceptionReturn, GapReason, Transfer
 from gdb_etm.protocols.etmv3.config import Etmv3Config
 from gdb_etm.protocols.etmv3.packets import (
@@ -250,3 +252,31 @@ def _any(parts: Parts) -> Optional[TransferPart]:
     # What can be said of a transfer when it is not known which one it is.
     alike = set([part._replace(offset=None) for part in parts])
     return alike.pop() if len(alike) == 1 else None
+
+
+def data_parts(code: bytes, isa: Isa, coprocessor: bool) -> Parts:
+    """Tell the transfers of an instruction, in the order of the trace; empty when it makes none.
+
+    :param code: The instruction's bytes.
+    :param coprocessor: Whether transfers between the processor's and a coprocessor's registers are traced too.
+    """
+    parts = tuple([part for part in transfers(code, 0, isa) if part.role is not TransferRole.OPERAND])
+    if not parts and coprocessor and len(code) == 4:
+        return _coprocessor(code, isa)
+    return parts
+
+
+def _coprocessor(code: bytes, isa: Isa) -> Parts:
+    if isa is Isa.T32:
+        first = code[0] | code[1] << 8
+        if not is_wide(first) or first >> 13 != 7 or first & 0xEC00 != 0xEC00:
+            return ()
+        word = first << 16 | code[2] | code[3] << 8
+    else:
+        word = int.from_bytes(code, "little")
+    load = bool(word & 0x00100000)
+    if word & 0x0F000010 == 0x0E000010:
+        return (TransferPart(not load, 4, None, TransferRole.COPROCESSOR),)  # MCR, MRC
+    if word & 0x0FE00000 == 0x0C400000:
+        return (TransferPart(not load, 4, None, TransferRole.COPROCESSOR),) * 2  # MCRR, MRRC
+    return ()

@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Callable, Iterator, List, Optional
 
-from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Branch
-from gdb_etm.protocols.armv7.listing import FieldWords
-from gdb_etm.protocols.armv7.words import (
+from gdb_etm.protocols.armv7.listing import (
     NOT_KNOWN_YET,
+    FieldWords,
     context_words,
     information_words,
     reference_text,
@@ -47,7 +46,7 @@ def list_packets(config: Etmv3Config, data: bytes, offset_of: Callable[[int], in
 
 class _Fields(FieldWords[Kind]):
     def __init__(self, config: Etmv3Config) -> None:
-        super().__init__(Clock(config.timestamp_bytes, config.gray_timestamps), config.context_id_bytes)
+        super().__init__(config)
         self._config = config
         self._atoms = CYCLE_ATOMS if config.cycle_accurate else ATOMS
         self._address: Optional[DataAddress] = None
@@ -95,9 +94,7 @@ class _Fields(FieldWords[Kind]):
             self._reference = sync.current.reference
             current = self._branch_words(sync.current)
             words += ["executing " + current[0]] + current[1:]
-        words += context_words(sync.non_secure, sync.hyp)
-        if sync.context_id is not None:
-            words.append("Context ID 0x%x" % sync.context_id)
+        words += context_words(sync.non_secure, sync.hyp, sync.context_id)
         if sync.cycles is not None:
             words.append(_cycles(sync.cycles))
         return ", ".join(words)

@@ -5,11 +5,10 @@ Ref: Arm Embedded Trace Macrocell Architecture Specification ETMv4.0 to ETMv4.6 
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional
+from typing import Mapping, NamedTuple
 
 from gdb_etm.capture import TraceSource
-from gdb_etm.errors import CaptureError
-from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.protocols.profile import is_m_profile, needed_registers
 
 _NEEDED = ("TRCCONFIGR", "TRCTRACEIDR", "TRCIDR0", "TRCIDR1", "TRCIDR2")
 
@@ -129,7 +128,4 @@ class Etmv4Config(NamedTuple):
 
         :raises CaptureError: When a register that decoding needs is missing, naming it.
         """
-        missing: Optional[str] = next((name for name in _NEEDED if name not in source.registers), None)
-        if missing is not None:
-            raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, missing))
-        return cls.from_registers(source.registers, is_m_profile(source.core))
+        return cls.from_registers(needed_registers(source, _NEEDED), is_m_profile(source.core))

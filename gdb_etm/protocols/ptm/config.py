@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple
 
 from gdb_etm.capture import TraceSource
-from gdb_etm.errors import CaptureError
+from gdb_etm.protocols.armv7.fields import CONTEXT_ID_BYTES
+from gdb_etm.protocols.profile import needed_registers
 
 _NEEDED = ("ETMCR", "ETMTRACEIDR", "ETMIDR", "ETMCCER")
-_CONTEXT_ID_BYTES = (0, 1, 2, 4)
 
 
 class PtmConfig(NamedTuple):
@@ -51,7 +51,7 @@ class PtmConfig(NamedTuple):
             trace_id=registers["ETMTRACEIDR"] & 0x7F,
             version=registers["ETMIDR"] >> 4 & 0xF,
             cycle_accurate=bool(control >> 12 & 1),
-            context_id_bytes=_CONTEXT_ID_BYTES[control >> 14 & 3],
+            context_id_bytes=CONTEXT_ID_BYTES[control >> 14 & 3],
             return_stack=bool(control >> 29 & 1),
             barriers=bool(extension >> 24 & 1),
             wide_timestamps=bool(extension >> 29 & 1),
@@ -64,7 +64,4 @@ class PtmConfig(NamedTuple):
 
         :raises CaptureError: When a register that decoding needs is missing, naming it.
         """
-        for name in _NEEDED:
-            if name not in source.registers:
-                raise CaptureError("%s: register %s is missing; decoding needs its value" % (source.name, name))
-        return cls.from_registers(source.registers)
+        return cls.from_registers(needed_registers(source, _NEEDED))

@@ -5,14 +5,13 @@ Ref: CoreSight Program Flow Trace Architecture Specification PFTv1.0 and PFTv1.1
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, List
+from typing import Callable, Iterator
 
-from gdb_etm.protocols.armv7.clock import Clock
 from gdb_etm.protocols.armv7.exceptions import exception_name
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE
-from gdb_etm.protocols.armv7.listing import FieldWords
-from gdb_etm.protocols.armv7.words import (
+from gdb_etm.protocols.armv7.listing import (
     NOT_KNOWN_YET,
+    FieldWords,
     context_words,
     information_words,
     reference_text,
@@ -41,7 +40,7 @@ def list_packets(config: PtmConfig, data: bytes, offset_of: Callable[[int], int]
 
 class _Fields(FieldWords[Kind]):
     def __init__(self, config: PtmConfig) -> None:
-        super().__init__(Clock(config.timestamp_bytes, config.gray_timestamps), config.context_id_bytes)
+        super().__init__(config)
         self._config = config
         self._by_kind = {
             Kind.ATOM: self._atom,
@@ -81,10 +80,9 @@ class _Fields(FieldWords[Kind]):
     def _isync(self, data: bytes, at: int) -> str:
         sync = read_sync(self._config, data, at)
         self._reference = sync.start
-        words: List[str] = [sync.reason.value, reference_text(sync.start)]
-        words += context_words(sync.non_secure, sync.hyp)
-        if sync.context_id is not None:
-            words.append("Context ID 0x%x" % sync.context_id)
+        words = [sync.reason.value, reference_text(sync.start)] + context_words(
+            sync.non_secure, sync.hyp, sync.context_id
+        )
         if sync.cycles is not None:
             words.append(_cycles(sync.cycles))
         return ", ".join(words)

@@ -115,14 +115,7 @@ def test_synchronisation() -> None:
     assert written.take() == "08 41 00 10 00 00"
     written.writer.isync(1, 0xC004F698, cycles=0x1E0F)
     assert written.take() == "70 8f 3c 21 99 f6 04 c0"
-    # The address after it is relative to the first one, and what follows to that.
-    written.writer.isync_in_progress(1, 0x1000, 0x1010, cycles=3)
-    assert written.take() == "70 03 a1 01 10 00 00 11"
-    written.writer.branch(0x1012)
-    assert written.take() == "13"
-    jazelle = packets.isync(3, 0x2000, IsaState.JAZELLE, context_id=b"\x55", non_secure=True)
-    assert jazelle.hex(" ") == "08 55 79 00 20 00 00"
-    assert packets.data_isync(1, b"\x11\x22").hex() == "08112221"
+    assert packets.isync(3, 0x2000, IsaState.JAZELLE).hex(" ") == "08 71 00 20 00 00"
     assert packets.cycle_count(0x81).hex() == "048101"
 
 
@@ -234,11 +227,11 @@ def test_what_is_not_traced_is_left_out() -> None:
 
 
 def test_what_has_no_state_is_listed_as_what_it_is() -> None:
-    data = packets.A_SYNC + packets.isync(1, 0x1000) + packets.TRIGGER + packets.IGNORE
-    data += packets.EXCEPTION_EXIT + packets.EXCEPTION_ENTRY + packets.vmid(7)
+    data = packets.A_SYNC + packets.isync(1, 0x1000) + packets.TRIGGER + b"\x66"
+    data += packets.EXCEPTION_EXIT + packets.EXCEPTION_ENTRY + b"\x3c\x07"
     names = [packet.name for packet in list_packets(M_PROFILE, data, same)]
     assert names == ["A-sync", "I-sync", "Trigger", "Ignore", "Exception exit", "Exception entry", "VMID"]
-    data = packets.A_SYNC + packets.isync(1, 0x1000) + packets.DATA_SUPPRESSED + packets.STORE_FAILED
+    data = packets.A_SYNC + packets.isync(1, 0x1000) + packets.DATA_SUPPRESSED + b"\x50"
     names = [packet.name for packet in list_packets(DATA, data, same)]
     assert names == ["A-sync", "I-sync", "Data suppressed", "Store failed"]
 

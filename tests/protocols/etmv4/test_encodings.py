@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gdb_etm.protocols.etmv4.encode import packets as write
+from tests.protocols.etmv4 import rare_packets
 
 
 def same(data: bytes, expected: str) -> None:
@@ -63,39 +64,42 @@ def test_events() -> None:
 
 def test_contexts() -> None:
     # L12185: C, V, NS, SF, EL; the VMID comes before the Context ID.
-    same(write.context(write.context_payload(3)), "81 03")
-    same(write.context(write.context_payload(1, non_secure=True, wide=True)), "81 31")
+    same(rare_packets.context(rare_packets.context_payload(3)), "81 03")
+    same(rare_packets.context(rare_packets.context_payload(1, non_secure=True, wide=True)), "81 31")
     ids = {"vmid": b"\x12", "context_id": b"\x01\x02\x03\x04"}
-    same(write.context(write.context_payload(0, wide=True, **ids)), "81 d0 12 01 02 03 04")
-    same(write.SAME_CONTEXT, "80")
+    same(rare_packets.context(rare_packets.context_payload(0, wide=True, **ids)), "81 d0 12 01 02 03 04")
+    same(rare_packets.SAME_CONTEXT, "80")
 
 
 def test_exceptions() -> None:
     # L9515: C, E1, TYPE[4:0], E0; then P and TYPE[9:5]; then an address packet.
-    same(write.exception(0x0E, 1, b"\x90", short=True), "06 1d 90")
-    same(write.exception(0x0E, 2, b"\x95\x01", short=True), "06 5c 95 01")
-    same(write.exception(0x0E, 1, b"\x90"), "06 9d 00 90")
-    same(write.exception(0x208, 1, b"\x90", short=True), "06 91 10 90")
-    same(write.exception(0x03, 2, b"\x96\x02", pending=True, short=True), "06 c6 20 96 02")
+    same(rare_packets.exception(0x0E, 1, b"\x90", short=True), "06 1d 90")
+    same(rare_packets.exception(0x0E, 2, b"\x95\x01", short=True), "06 5c 95 01")
+    same(rare_packets.exception(0x0E, 1, b"\x90"), "06 9d 00 90")
+    same(rare_packets.exception(0x208, 1, b"\x90", short=True), "06 91 10 90")
+    same(rare_packets.exception(0x03, 2, b"\x96\x02", pending=True, short=True), "06 c6 20 96 02")
 
 
 def test_q() -> None:
     # L12661: TYPE, the address, the count.
-    same(write.q(None) + write.q(200), "af ac c8 01")
-    same(write.q(3, b"\x91") + write.q(3, b"\x95\x01") + write.q(3, b"\x96\x81\x02"), "a1 03 a5 01 03 a6 81 02 03")
-    same(write.q(1, b"\x9a\x01\x02\x03\x04"), "aa 01 02 03 04 01")
-    same(write.q(1, b"\x9b\x01\x02\x03\x04"), "ab 01 02 03 04 01")
+    same(rare_packets.q(None) + rare_packets.q(200), "af ac c8 01")
+    same(
+        rare_packets.q(3, b"\x91") + rare_packets.q(3, b"\x95\x01") + rare_packets.q(3, b"\x96\x81\x02"),
+        "a1 03 a5 01 03 a6 81 02 03",
+    )
+    same(rare_packets.q(1, b"\x9a\x01\x02\x03\x04"), "aa 01 02 03 04 01")
+    same(rare_packets.q(1, b"\x9b\x01\x02\x03\x04"), "ab 01 02 03 04 01")
 
 
 def test_conditional_instructions() -> None:
     # L10334, L10376, L10417.
-    same(write.conditional_1(3) + write.conditional_1(300), "6c 03 6c ac 02")
-    same(b"".join(map(write.conditional_2, range(3))), "40 41 42")
-    same(write.conditional_3(0, again=True) + write.conditional_3(63), "6d 01 6d 7e")
+    same(rare_packets.conditional_1(3) + rare_packets.conditional_1(300), "6c 03 6c ac 02")
+    same(b"".join(map(rare_packets.conditional_2, range(3))), "40 41 42")
+    same(rare_packets.conditional_3(0, again=True) + rare_packets.conditional_3(63), "6d 01 6d 7e")
     # L10546: the low three bits of the key with the result; set 0's bit is bit 0 of the header.
-    same(write.result_1([(5, 0x8, True)]), "6f 58")
-    same(write.result_1([(300, 0x1, False)]), "6e c1 25")
-    same(write.result_1([(1, 4, True), (10, 2, False)]), "69 14 a2 01")
+    same(rare_packets.result_1([(5, 0x8, True)]), "6f 58")
+    same(rare_packets.result_1([(300, 0x1, False)]), "6e c1 25")
+    same(rare_packets.result_1([(1, 4, True), (10, 2, False)]), "69 14 a2 01")
     # L10641, L10679, L10715.
     same(write.result_2(False, 2) + write.result_2(True, 0), "4a 4c")
-    same(write.result_3(0xABC) + write.result_4(1), "5a bc 45")
+    same(rare_packets.result_3(0xABC) + rare_packets.result_4(1), "5a bc 45")

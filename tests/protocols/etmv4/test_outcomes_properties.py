@@ -18,6 +18,7 @@ from gdb_etm.program.conditions import ALWAYS, FLAGS_NEEDED
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.decoder import Decoder
 from gdb_etm.protocols.etmv4.encode import packets as write
+from tests.protocols.etmv4 import rare_packets
 from tests.protocols.etmv4.streams import ASYNC, M_PROFILE, Code, history_of, program, same
 
 BLOCKS = 4
@@ -203,22 +204,22 @@ class Packets:
             return self._result(key, value), 1
         if key != (self._c + 1) % self._keys:
             self._c = key if key < self._keys else (self._c + 1) % self._keys
-            return write.conditional_1(key), 1
+            return rare_packets.conditional_1(key), 1
         count = self._run(elements, at)
         self._c = last = elements[at + count - 1].key
         following = elements[at + count] if at + count < len(elements) else Element("E")
         if following[:2] == ("R", last) and self._dice.random() < 0.7:
             return self._with_result(last, following.value), count + 1
-        return self._dice.choice([write.conditional_3(count), write.conditional_2(0) * count]), count
+        return self._dice.choice([rare_packets.conditional_3(count), rare_packets.conditional_2(0) * count]), count
 
     def _with_result(self, key: int, value: int) -> bytes:
         # The C elements up to a key and its result.
         step = (key - self._r) % self._keys
         self._r = key
-        choices = [write.result_1([(key, value, True)])]
+        choices = [rare_packets.result_1([(key, value, True)])]
         token = self._tokens.get(value)
         if token is not None and (step == 1 or self._keys == 1):
-            choices += [write.result_2(False, token), write.result_3(0xFFC | token)]
+            choices += [write.result_2(False, token), rare_packets.result_3(0xFFC | token)]
         if token is not None and step == 2:
             choices.append(write.result_2(True, token))
         return self._dice.choice(choices)
@@ -236,7 +237,9 @@ class Packets:
         back = (self._r - 1) % self._keys == key
         self._r = key if key < self._keys else (self._r + 1) % self._keys
         token = self._tokens.get(value)
-        return write.result_4(token) if token is not None and back else write.result_1([(key, value, False)])
+        return (
+            rare_packets.result_4(token) if token is not None and back else rare_packets.result_1([(key, value, False)])
+        )
 
 
 @pytest.mark.parametrize("flags", [False, True], ids=["pass-fail", "flags"])

@@ -165,7 +165,7 @@ def test_waypoint_updates() -> None:
 def test_others() -> None:
     assert packets.context_id(b"\x01\x02").hex(" ") == "6e 01 02"
     assert packets.vmid(9).hex(" ") == "3c 09"
-    assert (packets.TRIGGER + packets.IGNORE + packets.EXCEPTION_RETURN).hex(" ") == "0c 66 76"
+    assert (packets.TRIGGER + packets.EXCEPTION_RETURN).hex(" ") == "0c 76"
     assert [packets.to_gray(value) for value in range(5)] == [0, 1, 3, 2, 6]
 
 

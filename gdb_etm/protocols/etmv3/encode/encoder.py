@@ -10,12 +10,13 @@ packet with the target of an indirect branch, and that of an exception, which te
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Callable, Collection, Mapping, NamedTuple, Optional, Sequence
 
 from gdb_etm.program.isa import Insn, InstructionKind
 from gdb_etm.protocols.armv7.fields import Information
 from gdb_etm.protocols.encode.cores import StreamEncoder
-from gdb_etm.protocols.encode.instructions import Instructions, ReadCode
+from gdb_etm.protocols.encode.instructions import InstructionCache, ReadCode, instruction_at
 from gdb_etm.protocols.encode.output import Sink
 from gdb_etm.protocols.etmv3.encode.data import DataConfig, DataEncoder, Transfer
 from gdb_etm.protocols.etmv3.encode.packets import EXCEPTION_ENTRY, EXCEPTION_EXIT, TRIGGER, cycle_count
@@ -91,7 +92,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._config = config
         self._data = None if config.data is None else DataEncoder(self._writer, config.data)
         self._read_code = read_code
-        self._code = Instructions(read_code)
+        self._code = InstructionCache(partial(instruction_at, read_code))
         # What waits for the next address, in this order: a direct branch for its direction, the target of an indirect
         # branch or of an exception return, an exception.
         self._branch: Optional[Insn] = None
@@ -121,7 +122,7 @@ class Encoder(StreamEncoder[PacketWriter]):
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
-        self._code = Instructions(self._read_code)
+        self._code = InstructionCache(partial(instruction_at, self._read_code))
 
     def overflow(self) -> None:
         """Lose what is not written yet and restart, as after an overflow of the unit's FIFO."""

@@ -16,18 +16,13 @@ from gdb_etm.protocols.encode.output import continued
 A_SYNC = b"\x00\x00\x00\x00\x00\x80"
 # The trigger event occurred.
 TRIGGER = b"\x0c"
-# Nothing.
-IGNORE = b"\x66"
 # The instruction before it returns from an exception, on an ARMv7-M processor.
 EXCEPTION_EXIT = b"\x76"
 # What is stored after it is stored by an exception's entry, on an ARMv7-M processor.
 EXCEPTION_ENTRY = b"\x7e"
 # Data packets were left out lest the FIFO overflow (7.4.6).
 DATA_SUPPRESSED = b"\x62"
-# The exclusive store before it did not take place.
-STORE_FAILED = b"\x50"
 
-_LOAD_IN_PROGRESS = 0x80
 _MOST_PAIRS = 7
 _MOST_WAITS = 8
 _MOST_EXECUTED = 15
@@ -84,54 +79,23 @@ def _two(atoms: str) -> int:
 # Synchronisation and cycles.
 
 
-def isync(
-    reason: int,
-    address: int,
-    state: IsaState = IsaState.THUMB,
-    cycles: Optional[int] = None,
-    context_id: bytes = b"",
-    non_secure: bool = False,
-    hyp: bool = False,
-    after: Optional[bytes] = None,
-) -> bytes:
-    """Write an I-sync packet (7.10.5).
+def isync(reason: int, address: int, state: IsaState = IsaState.THUMB, cycles: Optional[int] = None) -> bytes:
+    """Write an I-sync packet without a Context ID (7.10.5).
 
     :param reason: 0 periodic, 1 tracing enabled, 2 after an overflow, 3 after debug state.
-    :param address: Of the next instruction, or of a load or store that is in progress.
-    :param cycles: Cycles since the last P-header, 0 when they are unknown; None for the forms without.
-    :param context_id: As many bytes as ETMCR says.
-    :param after: Where execution is meanwhile, while a load or store is in progress: the address bytes of a branch.
+    :param address: Of the next instruction.
+    :param cycles: Cycles since the last P-header, 0 when they are unknown; None for the form without.
     """
     jazelle = state is IsaState.JAZELLE
-    info = 0x01 | hyp << 1 | (state is IsaState.THUMBEE) << 2 | non_secure << 3 | jazelle << 4 | reason << 5
-    if after is not None:
-        info |= _LOAD_IN_PROGRESS
+    info = 0x01 | (state is IsaState.THUMBEE) << 2 | jazelle << 4 | reason << 5
     thumb = state in (IsaState.THUMB, IsaState.THUMBEE)
     header = b"\x08" if cycles is None else b"\x70" + continued(cycles)
-    return header + context_id + bytes((info,)) + (address | thumb).to_bytes(4, "little") + (after or b"")
-
-
-def data_isync(reason: int, context_id: bytes = b"", non_secure: bool = False) -> bytes:
-    """Write an I-sync packet of a unit that traces only data (7.10.5)."""
-    return b"\x08" + context_id + bytes((0x01 | non_secure << 3 | reason << 5,))
+    return header + bytes((info,)) + (address | thumb).to_bytes(4, "little")
 
 
 def cycle_count(cycles: int) -> bytes:
     """Write Cycle Count (7.3.4): cycles before the last I-sync packet that was not periodic, 0 when unknown."""
     return b"\x04" + continued(cycles)
-
-
-# Context.
-
-
-def context_id(value: bytes) -> bytes:
-    """Write Context ID, as many bytes as ETMCR says."""
-    return b"\x6e" + value
-
-
-def vmid(value: int) -> bytes:
-    """Write VMID."""
-    return bytes((0x3C, value))
 
 
 # Data (7.4).

@@ -80,24 +80,6 @@ class PacketWriter(AtomOutput):
         self.put(isync(reason, address, state, cycles))
         self._reference = Reference(address, state)
 
-    def isync_in_progress(
-        self,
-        reason: int,
-        data_address: int,
-        address: int,
-        state: IsaState = IsaState.THUMB,
-        cycles: Optional[int] = None,
-    ) -> None:
-        """Write an I-sync packet while a load or store is in progress (7.10.5).
-
-        :param data_address: Of the instruction that loads or stores.
-        :param address: Where execution is meanwhile.
-        """
-        place, begin = Reference(address, state), Reference(data_address, state)
-        after = branch_address(place, begin, not self._layout.alternative)
-        self.put(isync(reason, data_address, state, cycles, after=after))
-        self._reference = place
-
     # Branches (7.3.5).
 
     def branch(self, address: int, state: IsaState = IsaState.THUMB, told: Optional[Information] = None) -> None:

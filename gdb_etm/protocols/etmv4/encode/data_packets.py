@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from gdb_etm.protocols.encode.output import Output, Sink, continued
-from gdb_etm.protocols.etmv4.encode.packets import A_SYNC
+from gdb_etm.protocols.etmv4.encode.packets import A_SYNC, changed_bytes
 
 _MOST_WAITING = 8
 _MOST_BARE = 4
@@ -139,17 +139,8 @@ class DataWriter(Output):
         :param value: 64-bit global timestamp.
         """
         self.flush()
-        changed = value ^ self._timestamp
+        self._put(b"\x02" + changed_bytes(value, self._timestamp))
         self._timestamp = value
-        data = bytearray((0x02,))
-        for index in range(8):
-            more = changed >> (7 * index + 7) != 0
-            data.append((value >> (7 * index) & 0x7F) | more << 7)
-            if not more:
-                break
-        else:
-            data.append(value >> 56)
-        self._put(bytes(data))
 
     # P1 and P2 elements (6.5.5, 6.5.6).
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import Callable, Collection, List, Mapping, NamedTuple, Optional, Sequence
 
 from gdb_etm.protocols.encode.cores import StreamEncoder
-from gdb_etm.protocols.encode.instructions import ReadCode, Region
+from gdb_etm.protocols.encode.instructions import BranchRecord, ReadCode, Region
 from gdb_etm.protocols.encode.output import Sink
 from gdb_etm.protocols.etmv4.encode.conditions import ConditionalInstructions
 from gdb_etm.protocols.etmv4.encode.data import DataTracer, Transfer
 from gdb_etm.protocols.etmv4.encode.data_packets import DataWriter
 from gdb_etm.protocols.etmv4.encode.packets import CONDITIONAL_FLUSH, event, result_2, trace_info
-from gdb_etm.protocols.etmv4.encode.records import TRANSFER, Branch, Records
+from gdb_etm.protocols.etmv4.encode.records import TRANSFER, p0_instructions
 from gdb_etm.protocols.etmv4.encode.speculation import Setup, Speculator
 from gdb_etm.protocols.etmv4.encode.writer import HANDLER, THREAD, PacketWriter, exception_type
 
@@ -109,11 +109,11 @@ class Encoder(StreamEncoder[PacketWriter]):
         self._config = config
         self._data = self._data_tracer(data_sink)
         self._read_code = read_code
-        self._records = Records(read_code, config.broadcast, config.transfers)
+        self._records = p0_instructions(read_code, config.broadcast, config.transfers)
         conditional = config.conditional
         self._conditional = ConditionalInstructions(read_code, conditional) if conditional else None
         self._stack: List[int] = []
-        self._branch: Optional[Branch] = None
+        self._branch: Optional[BranchRecord] = None
         # What the branch itself loads, as POP with the PC does.
         self._loaded: Sequence[Transfer] = ()
         self._level = HANDLER if handler else THREAD
@@ -170,7 +170,7 @@ class Encoder(StreamEncoder[PacketWriter]):
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
-        self._records = Records(self._read_code, self._config.broadcast, self._config.transfers)
+        self._records = p0_instructions(self._read_code, self._config.broadcast, self._config.transfers)
 
     def overflow(self) -> None:
         """Lose what is not written yet and restart, as after an overflow of the unit's buffer (3.5.9)."""
@@ -353,7 +353,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         data = self._config.data
         return transfers if data is not None and data.exceptions else ()
 
-    def _resolve(self, branch: Branch, successor: int) -> None:
+    def _resolve(self, branch: BranchRecord, successor: int) -> None:
         # Write the atom of a P0 instruction whose successor is now known; then _lost tells whether an address is due.
         target, following, link, broadcast, barrier, certain = branch
         if successor == following and successor != target and not certain:

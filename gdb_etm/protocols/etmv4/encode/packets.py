@@ -6,7 +6,7 @@ The encodings are IHI 0064 chapter 6.4; each function names its paragraph.  What
 
 from __future__ import annotations
 
-from typing import Dict, Iterable, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Optional
 
 from gdb_etm.protocols.encode.output import continued
 
@@ -14,27 +14,13 @@ from gdb_etm.protocols.encode.output import continued
 A_SYNC = bytes(11) + b"\x80"
 # What ran just before is not in the trace (6.4.2).
 TRACE_ON = b"\x04"
-# Uncommitted elements are lost (6.4.2).
-DISCARD = b"\x00\x03"
 # Packets were lost (6.4.2).
 OVERFLOW = b"\x00\x05"
 # An exception return; on M-profile a P0 element (6.4.5).
 EXCEPTION_RETURN = b"\x07"
-# A return to Secure state on M-profile with data trace, from ETMv4.2; a P0 element (6.4.4).
-FUNCTION_RETURN = b"\x05"
 
-# What a branch future does is not known, from ETMv4.5 (6.4.2).
-RESYNCHRONIZATION = b"\x08"
-# A branch future no longer holds, from ETMv4.5 (6.4.15).
-BRANCH_FUTURE_FLUSH = b"\x00\x07"
-# Nothing, from ETMv4.3 (6.4.10).
-IGNORE = b"\x70"
-# The place that the next timestamp belongs to, from ETMv4.6 (6.4.3).
-TIMESTAMP_MARKER = b"\x88"
 # Conditional elements before it may never get a result (6.4.9).
 CONDITIONAL_FLUSH = b"\x43"
-# A Context element with the values of the last one (6.4.12).
-SAME_CONTEXT = b"\x80"
 
 _MOST_COUNT = 0xFFFFF
 _MISPREDICT_ATOMS: Dict[str, int] = {"": 0, "E": 1, "EE": 2, "N": 3}
@@ -44,6 +30,18 @@ _MOST_SYNC_ATOMS = 4
 def count20(value: int) -> bytes:
     """Write a number of cycles: at most three bytes of 7, 7 and 6 bits (6.4.3, 6.4.6)."""
     return continued(value & _MOST_COUNT)
+
+
+def changed_bytes(value: int, old: int) -> bytes:
+    """Write the low bytes of a timestamp that changed: seven bits a byte, the ninth has eight (6.4.3, 6.5.4)."""
+    changed = value ^ old
+    data = bytearray()
+    for index in range(8):
+        more = changed >> (7 * index + 7) != 0
+        data.append((value >> (7 * index) & 0x7F) | more << 7)
+        if not more:
+            return bytes(data)
+    return bytes(data) + bytes((value >> 56,))
 
 
 # Synchronisation (6.4.2).
@@ -171,96 +169,7 @@ def event(numbers: Iterable[int]) -> bytes:
     return bytes((0x70 | sum(1 << number for number in numbers),))
 
 
-# Contexts and exceptions (6.4.12, 6.4.5).
-
-
-def context_payload(
-    level: int, non_secure: bool = False, wide: bool = False, vmid: bytes = b"", context_id: bytes = b""
-) -> bytes:
-    """Write what Context and Address with Context packets have in common (6.4.12).
-
-    :param level: Exception level, 0 to 3.
-    :param wide: Whether the processor is in AArch64 state.
-    :param vmid: The VMID, as many bytes as TRCIDR2.VMIDSIZE says; empty leaves it out.
-    :param context_id: The Context ID, as many bytes as TRCIDR2.CIDSIZE says; empty leaves it out.
-    """
-    info = level | wide << 4 | non_secure << 5 | (vmid != b"") << 6 | (context_id != b"") << 7
-    return bytes((info,)) + vmid + context_id
-
-
-def context(payload: bytes) -> bytes:
-    """Write Context (6.4.12) with a payload of :func:`context_payload`."""
-    return b"\x81" + payload
-
-
-def exception(number: int, elements: int, place: bytes, pending: bool = False, short: bool = False) -> bytes:
-    """Write Exception (6.4.5).
-
-    :param number: TYPE, 0 to 0x3FF.
-    :param elements: E1:E0: 1, the address is only the preferred return address; 2, it is where execution was as well.
-    :param place: The packet with the address: Address of any form, or Address with Context.
-    :param pending: M-profile: whether a fault is pending.
-    :param short: Whether to leave out the second byte where its bits are zero.
-    """
-    more = number >> 5 | pending << 5
-    info = (elements & 2) << 5 | (number & 0x1F) << 1 | (elements & 1)
-    if short and not more:
-        return bytes((0x06, info)) + place
-    return bytes((0x06, info | 0x80, more)) + place
-
-
-# Q elements (6.4.14).
-
-
-def q(count: Optional[int], place: bytes = b"") -> bytes:
-    """Write Q (6.4.14): instructions ran of which the branches are not told.
-
-    :param count: How many, at least 1; None when unknown, and then there is no address.
-    :param place: The address packet that tells where they led, of any form but the 64-bit ones; empty for none.
-    """
-    if count is None:
-        return b"\xaf"
-    if not place:
-        return b"\xac" + continued(count)
-    return bytes((0xA0 | (place[0] & 0xF),)) + place[1:] + continued(count)
-
-
 # Conditional non-branch instructions (6.4.9).
-
-
-def conditional_1(key: int) -> bytes:
-    """Write Conditional Instruction format 1 (6.4.9) with any key."""
-    return b"\x6c" + continued(key)
-
-
-def conditional_2(form: int) -> bytes:
-    """Write Conditional Instruction format 2 (6.4.9): 0, the next key; 1, the same key; 2, both one after the other."""
-    return bytes((0x40 | form,))
-
-
-def conditional_3(count: int, again: bool = False) -> bytes:
-    """Write Conditional Instruction format 3 (6.4.9).
-
-    :param count: How many with the next keys, 0 to 63.
-    :param again: Whether one with the last key follows; without it `count` is at least 1.
-    """
-    return bytes((0x6D, count << 1 | again))
-
-
-def result_1(results: Sequence[Tuple[int, int, bool]]) -> bytes:
-    """Write Conditional Result format 1 (6.4.9).
-
-    :param results: One or two of key, result (APSR flags N, Z, C, V in bits 3 to 0, or 1 for passed) and whether
-        conditional instructions up to that key are implied.
-    """
-    implied = [bit for _, _, bit in results]
-    header = 0x6E | implied[0] if len(results) == 1 else 0x68 | implied[0] | implied[1] << 1
-    data = bytearray((header,))
-    for key, result, _ in results:
-        rest = key >> 3
-        data.append((rest > 0) << 7 | (key & 7) << 4 | result)
-        data += continued(rest) if rest else b""
-    return bytes(data)
 
 
 def result_2(skip: bool, token: int) -> bytes:
@@ -270,13 +179,3 @@ def result_2(skip: bool, token: int) -> bytes:
     :param token: 0, 1 or 2.
     """
     return bytes((0x48 | skip << 2 | token,))
-
-
-def result_3(tokens: int) -> bytes:
-    """Write Conditional Result format 3 (6.4.9): 12 bits of tokens, the oldest in the lowest bits."""
-    return bytes((0x50 | tokens >> 8, tokens & 0xFF))
-
-
-def result_4(token: int) -> bytes:
-    """Write Conditional Result format 4 (6.4.9), for the key before the last one: token 0, 1 or 2."""
-    return bytes((0x44 | token,))

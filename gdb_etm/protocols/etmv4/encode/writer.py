@@ -18,6 +18,7 @@ from gdb_etm.protocols.etmv4.encode.packets import (
     EXCEPTION_RETURN,
     OVERFLOW,
     TRACE_ON,
+    changed_bytes,
     count20,
     cycle_count_1,
     cycle_count_3,
@@ -153,17 +154,9 @@ class PacketWriter(AtomOutput):
         :param value: 64-bit global timestamp.
         :param cycles: Cycles since the last Cycle Count, or None when cycle counting is off.
         """
-        changed = value ^ self._timestamp
+        data = changed_bytes(value, self._timestamp)
         self._timestamp = value
-        data = bytearray((0x02 if cycles is None else 0x03,))
-        for index in range(8):
-            more = changed >> (7 * index + 7) != 0
-            data.append((value >> (7 * index) & 0x7F) | more << 7)
-            if not more:
-                break
-        else:
-            data.append(value >> 56)
-        self._put(bytes(data) if cycles is None else bytes(data) + count20(cycles))
+        self._put(b"\x02" + data if cycles is None else b"\x03" + data + count20(cycles))
 
     def place(self, address: int, is1: bool, form: int = 0) -> bytes:
         """Make an address packet (6.4.12), which from then on others may refer to.
@@ -180,7 +173,7 @@ class PacketWriter(AtomOutput):
     def place_with_context(self, address: int, is1: bool, context: bytes, form: int = 0) -> bytes:
         """Make an Address with Context packet (6.4.12), to which others may then refer.
 
-        :param context: A payload of :func:`~gdb_etm.protocols.etmv4.encode.packets.context_payload`.
+        :param context: A payload of a Context packet (6.4.12).
         :param form: 0 for the shorter form that can tell this address, 1 for the 64-bit one.
         """
         wide = form > 0 or (address ^ self._recent[0]) >> 32 != 0

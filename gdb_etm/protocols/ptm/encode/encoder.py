@@ -13,11 +13,11 @@ from typing import Callable, List, NamedTuple, Optional, Sequence
 
 from gdb_etm.protocols.armv7.fields import Information, IsaState, Reason, Reference
 from gdb_etm.protocols.encode.cores import StreamEncoder
-from gdb_etm.protocols.encode.instructions import ReadCode, Region
+from gdb_etm.protocols.encode.instructions import BranchRecord, ReadCode, Region
 from gdb_etm.protocols.encode.output import Sink
 from gdb_etm.protocols.ptm.encode import packets
 from gdb_etm.protocols.ptm.encode.packets import Regime
-from gdb_etm.protocols.ptm.encode.records import Records, Waypoint
+from gdb_etm.protocols.ptm.encode.records import waypoints
 from gdb_etm.protocols.ptm.encode.writer import PacketWriter
 
 # Tells whether TraceEnable is active for an instruction; called once for each executed instruction, in order.
@@ -26,8 +26,6 @@ View = Callable[[int], bool]
 # Exception types of ARMv7-A and ARMv7-R (4.5.4).
 DEBUG_HALT = 1
 SMC = 2
-HYP = 3
-ASYNCHRONOUS_ABORT = 4
 RESET = 8
 UNDEFINED = 9
 SVC = 10
@@ -85,10 +83,10 @@ class Encoder(StreamEncoder[PacketWriter]):
         super().__init__(PacketWriter(sink, config.cycle_accurate, config.wide_timestamps), config.timestamps)
         self._config = config
         self._read_code = read_code
-        self._records = Records(read_code, config.broadcast, config.barriers)
+        self._records = waypoints(read_code, config.broadcast, config.barriers)
         self._stack: List[int] = []
         # The last instruction, when it is a waypoint that waits for its successor.
-        self._waypoint: Optional[Waypoint] = None
+        self._waypoint: Optional[BranchRecord] = None
         # Whether nothing ran since a waypoint or an exception, and what is due there has not been written.
         self._between = False
         # The first and the last instruction since a waypoint; -1 at one.
@@ -114,7 +112,7 @@ class Encoder(StreamEncoder[PacketWriter]):
 
     def forget_code(self) -> None:
         """Read program memory afresh from here on: it may have changed."""
-        self._records = Records(self._read_code, self._config.broadcast, self._config.barriers)
+        self._records = waypoints(self._read_code, self._config.broadcast, self._config.barriers)
 
     def overflow(self) -> None:
         """Lose what is not written yet and restart, as after an overflow of the unit's FIFO (4.5.2)."""
@@ -192,7 +190,7 @@ class Encoder(StreamEncoder[PacketWriter]):
         """Take an exit from Debug state: the debugger may have changed registers and memory."""
         self.forget_code()
 
-    def _ran(self, place: int, record: Optional[Waypoint]) -> None:
+    def _ran(self, place: int, record: Optional[BranchRecord]) -> None:
         self._waypoint = record
         if record is not None:
             self._first = self._last = -1
@@ -209,7 +207,7 @@ class Encoder(StreamEncoder[PacketWriter]):
             self._writer.update(_reference(self._last))
             self._first = self._last = -1
 
-    def _resolve(self, waypoint: Waypoint, successor: int) -> None:
+    def _resolve(self, waypoint: BranchRecord, successor: int) -> None:
         # Write the atom of a waypoint whose successor is now known, or the branch packet that implies it.
         self._waypoint = None
         returned, self._returned = self._returned, False

@@ -9,19 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple, Optional
 
 from gdb_etm.protocols.armv7.fields import IsaState, Reason, Reference
+from gdb_etm.protocols.ptm.packets import ATOM_HEADER
 
 # A-sync (4.5.1).
 A_SYNC = bytes(5) + b"\x80"
 # Trigger (4.5.7).
 TRIGGER = b"\x0c"
-# Ignore (4.5.9).
-IGNORE = b"\x66"
 # Exception return (4.5.8).
 EXCEPTION_RETURN = b"\x76"
-# What is set in the first byte of every Atom packet (4.5.3).
-ATOM_HEADER = 0x80
-# In one packet, without cycle counts.
-MOST_ATOMS = 5
 _REASONS = {Reason.PERIODIC: 0, Reason.ENABLED: 1, Reason.OVERFLOW: 2, Reason.DEBUG: 3}
 
 

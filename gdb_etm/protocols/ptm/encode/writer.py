@@ -12,7 +12,8 @@ from gdb_etm.protocols.armv7.encode.fields import branch_address, information, t
 from gdb_etm.protocols.armv7.fields import NO_REFERENCE, Information, IsaState, Reason, Reference
 from gdb_etm.protocols.encode.output import AtomOutput, Sink
 from gdb_etm.protocols.ptm.encode import packets
-from gdb_etm.protocols.ptm.encode.packets import MOST_ATOMS, Regime
+from gdb_etm.protocols.ptm.encode.packets import Regime
+from gdb_etm.protocols.ptm.packets import MOST_ATOMS
 
 _TIMESTAMP_BYTES = {False: 7, True: 9}
 

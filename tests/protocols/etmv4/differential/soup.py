@@ -11,6 +11,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.etmv4.config import Etmv4Config
 from gdb_etm.protocols.etmv4.encode import packets as write
 from gdb_etm.protocols.etmv4.encode.writer import PacketWriter
+from tests.protocols.etmv4 import rare_packets
 from tests.protocols.etmv4.differential.code import RandomCode, Spot
 from tests.protocols.etmv4.differential.recording import pieces
 from tests.protocols.etmv4.streams import A_PROFILE, M_PROFILE
@@ -172,26 +173,26 @@ class _Cook:
         vmid = self._bytes(config.vmid_bytes) if dice.random() < 0.5 else b""
         context_id = self._bytes(config.context_id_bytes) if dice.random() < 0.5 else b""
         wide = not config.m_profile and dice.random() < 0.5
-        return write.context_payload(dice.randrange(4), dice.random() < 0.5, wide, vmid, context_id)
+        return rare_packets.context_payload(dice.randrange(4), dice.random() < 0.5, wide, vmid, context_id)
 
     def _context(self) -> None:
         if self._dice.random() < 0.2:
-            self.writer.put(write.SAME_CONTEXT)
+            self.writer.put(rare_packets.SAME_CONTEXT)
         else:
-            self.writer.put(write.context(self._payload()))
+            self.writer.put(rare_packets.context(self._payload()))
 
     def _exception(self) -> None:
         number = self._dice.choice((0, 1, 2, 3, 0xE, 0x10, 0x18, 0x19, 0x1A, 0x20, 0x208))
         number = number if self._config.m_profile else number & 0x1F
-        self.writer.put(write.exception(number, self._dice.choice((1, 1, 2)), self._place(), short=True))
+        self.writer.put(rare_packets.exception(number, self._dice.choice((1, 1, 2)), self._place(), short=True))
 
     def _simple(self) -> None:
         version = self._config.version
         choices = [write.TRACE_ON, write.EXCEPTION_RETURN, write.EXCEPTION_RETURN, write.event((0, 2))]
-        choices += [write.DISCARD, write.OVERFLOW, write.CONDITIONAL_FLUSH]
-        choices += [write.FUNCTION_RETURN] * (version >= 2) + [write.IGNORE] * (version >= 3)
-        choices += [write.RESYNCHRONIZATION, write.BRANCH_FUTURE_FLUSH] * (version >= 5)
-        choices += [write.TIMESTAMP_MARKER] * (version >= 6)
+        choices += [rare_packets.DISCARD, write.OVERFLOW, write.CONDITIONAL_FLUSH]
+        choices += [rare_packets.FUNCTION_RETURN] * (version >= 2) + [rare_packets.IGNORE] * (version >= 3)
+        choices += [rare_packets.RESYNCHRONIZATION, rare_packets.BRANCH_FUTURE_FLUSH] * (version >= 5)
+        choices += [rare_packets.TIMESTAMP_MARKER] * (version >= 6)
         self.writer.put(self._dice.choice(choices))
 
     def _time(self) -> None:
@@ -211,15 +212,19 @@ class _Cook:
     def _conditional(self) -> None:
         dice = self._dice
         results = [(dice.randrange(20), dice.randrange(16), dice.random() < 0.5) for _ in range(dice.randint(1, 2))]
-        forms = [write.conditional_1(dice.randrange(20)), write.conditional_2(dice.randrange(3))]
-        forms += [write.conditional_3(dice.randint(1, 6), True), write.result_1(results), write.result_2(False, 1)]
-        self.writer.put(dice.choice(forms + [write.result_3(dice.randrange(1 << 12)), write.result_4(0)]))
+        forms = [rare_packets.conditional_1(dice.randrange(20)), rare_packets.conditional_2(dice.randrange(3))]
+        forms += [
+            rare_packets.conditional_3(dice.randint(1, 6), True),
+            rare_packets.result_1(results),
+            write.result_2(False, 1),
+        ]
+        self.writer.put(dice.choice(forms + [rare_packets.result_3(dice.randrange(1 << 12)), rare_packets.result_4(0)]))
 
     def _q(self) -> None:
         count = self._dice.choice((None, 1, 2, 3, 10, 1 << 40))
         place = self._place() if self._dice.random() < 0.7 else b""
         # There is no form for a 64-bit address.
-        self.writer.put(write.q(count, place if place[:1] not in (b"\x9d", b"\x9e") and count else b""))
+        self.writer.put(rare_packets.q(count, place if place[:1] not in (b"\x9d", b"\x9e") and count else b""))
 
     def _marker(self) -> None:
         self.writer.put(self._dice.choice((write.numbered_sync(3), write.unnumbered_sync(self._dice.randrange(5)))))

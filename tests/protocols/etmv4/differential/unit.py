@@ -12,6 +12,7 @@ from typing import List, Optional, Tuple
 
 from gdb_etm.protocols.etmv4.encode import packets
 from gdb_etm.protocols.etmv4.encode.writer import PacketWriter
+from tests.protocols.etmv4 import rare_packets
 from tests.protocols.etmv4.differential.case import Case, Setting
 from tests.protocols.etmv4.differential.code import BARRIER, DIRECT, INDIRECT, WAIT, Instruction, Spot
 from tests.protocols.etmv4.differential.known import EXCEPTION_RETURN, NO_EXECUTION, ON, Element, Fact, Known
@@ -185,7 +186,7 @@ class Unit:
         else:
             place = self._writer.place(return_address, is1, self._form())
         elements = 2 if joint else 1
-        self._put(packets.exception(number, elements, place, short=self._dice.random() < 0.5))
+        self._put(rare_packets.exception(number, elements, place, short=self._dice.random() < 0.5))
         if context:
             self._quiet = False
             self._told_at = len(self.elements) if self._told_at is None else self._told_at
@@ -245,18 +246,18 @@ class Unit:
         is1 = spot[1].name == "T32"
         order = self._dice.randrange(3) if changed else 3
         if changed and not address:
-            self._put(packets.context(self._payload(setting)))
+            self._put(rare_packets.context(self._payload(setting)))
         elif order == 0:
             payload = self._payload(setting)
             self._put(self._writer.place_with_context(spot[0], is1, payload, self._form()))
         else:
             if order == 1:
-                self._put(packets.context(self._payload(setting)))
+                self._put(rare_packets.context(self._payload(setting)))
             self._put(self._writer.place(spot[0], is1, self._form()))
             if order == 2:
-                self._put(packets.context(self._payload(setting)))
+                self._put(rare_packets.context(self._payload(setting)))
             if order == 3 and self._sent == setting and not self.bare and self._dice.random() < 0.05:
-                self._put(packets.SAME_CONTEXT)
+                self._put(rare_packets.SAME_CONTEXT)
         self._known = Known(spot, setting, known.whole_stack(), known.branched)
         self._quiet = False
         self._told_at = len(self.elements) if self._told_at is None else self._told_at
@@ -279,7 +280,7 @@ class Unit:
         if case.context_id and (every or sent is not None and sent.context_id != setting.context_id):
             context_id = setting.context_id.to_bytes(4, "little")
         self._sent = setting
-        return packets.context_payload(setting.level, setting.non_secure, setting.wide, vmid, context_id)
+        return rare_packets.context_payload(setting.level, setting.non_secure, setting.wide, vmid, context_id)
 
     # Discontinuities.
 
@@ -313,7 +314,7 @@ class Unit:
     def lose(self, overflow: bool) -> None:
         """Lose the uncommitted elements, by an overflow or a discard, and begin again."""
         self._flush()
-        self._put(packets.OVERFLOW if overflow else packets.DISCARD)
+        self._put(packets.OVERFLOW if overflow else rare_packets.DISCARD)
         del self.elements[self.committed :]
         self.events = []
         self._known = Known()

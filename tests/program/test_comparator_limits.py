@@ -8,7 +8,7 @@ from typing import Callable, Optional
 
 import pytest
 
-from gdb_etm.program.points import doubt_of
+from gdb_etm.program.comparator_limits import doubt_of
 
 NOP, WIDE = 0xBF00, (0xF3AF, 0x8000)
 ITTE, IT = 0xBF0A, 0xBF08  # on EQ
