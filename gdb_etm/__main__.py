@@ -192,7 +192,7 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
 def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     # GDB's command of the same name, on a snapshot in the place of a target; it lists everything unless told.
     from gdb_etm.commands.parse import parse, words_of
-    from gdb_etm.commands.registry import COMMANDS
+    from gdb_etm.commands.registry import command_named
     from gdb_etm.offline.debugger import OfflineDebugger
     from gdb_etm.offline.locations import ElfLocations
     from gdb_etm.session.session import DebugSession
@@ -202,7 +202,7 @@ def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
     session.locations = ElfLocations(debugger)
     session.settings.update({"history-size": "unlimited", "function-call-history-size": "unlimited"})
     session.add(arguments.capture, "loaded from " + arguments.snapshot, is_live=False)
-    command = next(command for command in COMMANDS if command.name == arguments.command)
+    command = command_named(arguments.command)
     words = [] if arguments.id is None else ["--id", "%d" % arguments.id]
     if arguments.command == "info":
         words += ["--at", "%d" % arguments.at]

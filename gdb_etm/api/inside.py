@@ -22,6 +22,6 @@ def commands_session() -> DebugSession:
 
 def gdb_runner() -> Runner:
     """Give GDB as what runs and halts the core."""
-    from gdb_etm.gdbui.runner import GdbRunner
+    from gdb_etm.gdbui.target import GdbRunner
 
     return GdbRunner()

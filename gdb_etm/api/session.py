@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import List, NamedTuple, Optional, Sequence, Tuple, Type, Union
 
 from gdb_etm.api.capture import Capture
-from gdb_etm.api.command_line import run_line
-from gdb_etm.api.events import EventRequest, Own, with_asked
 from gdb_etm.api.inside import is_inside
 from gdb_etm.api.plan import TracePlan
+from gdb_etm.api.request import EventRequest, Location, Own, Places, Variables, addresses, ranges, variables, with_asked
 from gdb_etm.api.target import Runner
+from gdb_etm.commands.parse import parse, split
+from gdb_etm.commands.registry import command_named
 from gdb_etm.coresight.components import Component
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session import session as commands
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.disconnecting import disconnect
-from gdb_etm.session.places import Locations
 from gdb_etm.session.planning import options_of, start
 from gdb_etm.session.register_lines import plan_lines
-from gdb_etm.session.request import Range, TraceRequest
+from gdb_etm.session.request import TraceRequest
 from gdb_etm.traceunit.bench import Bench
 from gdb_etm.traceunit.events import Counter
-
-# A byte address, or what ``break`` takes: ``"dispatch"``, ``"rx.c:121"``, ``"*0x304"``.
-Location = Union[int, str]
-# One range or location, or several; a function means its whole code.
-Places = Union[Range, Location, Sequence[Union[Range, Location]]]
-
-# One pair of byte addresses, variable or other object of memory, or several.
-Variables = Union[Range, str, Sequence[Union[Range, str]]]
 
 
 class Stop(NamedTuple):
@@ -172,15 +164,16 @@ class Session:
         :param trigger_position: Percent of the buffer that is filled after a trigger; None: as ``etm trigger`` says.
         :raises EtmError: A location is unknown, or a value makes no sense whatever the unit.
         """
+        session, locations = self._session, self._session.locations
         request = TraceRequest(
-            include=self._ranges(include),
-            exclude=self._ranges(exclude),
-            start_at=self._addresses(start_at),
-            stop_at=self._addresses(stop_at),
+            include=ranges(include, locations),
+            exclude=ranges(exclude, locations),
+            start_at=addresses(start_at, locations),
+            stop_at=addresses(stop_at, locations),
             cycles=cycles,
             timestamps=timestamps,
             branch_broadcast=branch_broadcast,
-            broadcast_range=self._ranges(broadcast_range),
+            broadcast_range=ranges(broadcast_range, locations),
             no_return_stack=no_return_stack,
             context=context,
             sync_period=sync_period,
@@ -188,15 +181,14 @@ class Session:
             stall_level=stall_level,
             overflow_prevention=overflow_prevention,
             data=data,
-            data_range=self._variables(data_range),
-            data_exclude=self._variables(data_exclude),
+            data_range=variables(data_range, locations),
+            data_exclude=variables(data_exclude, locations),
             conditional=conditional,
             q_elements=q_elements,
         )
-        session, before = self._session, self._session.events.now
         events, own = with_asked(session, self._own, EventRequest(on, counters, first_state, trigger_position))
-        kept, numbers = session.filters.with_texts(filters, session.locations, self._own.filters)
-        session.events.now, undo = events, session.filters.keep(kept)
+        kept, numbers = session.filters.with_texts(filters, locations, self._own.filters)
+        before, session.events.now, undo = session.events.now, events, session.filters.keep(kept)
         try:
             options_of(session, request)
         except EtmError:
@@ -224,7 +216,8 @@ class Session:
         :raises CommandError: Not connected, or the core runs.
         """
         connection = self._connection
-        self._check_halted()
+        if self._session.debugger.is_running():
+            raise CommandError("the core runs; halt() halts it")
         connection.program(options_of(self._session, self._request))
 
     def start(self) -> List[str]:
@@ -295,7 +288,7 @@ class Session:
         :returns: The breakpoint, which is also a context manager.
         :raises EtmError: There is no such place, or no breakpoint left.
         """
-        found = self._addresses(location)
+        found = addresses(location, self._session.locations)
         if not found:
             raise CommandError("%s has no code" % location)
         return Breakpoint(self._runner, found[0])
@@ -325,21 +318,13 @@ class Session:
         :returns: The lines that it prints.
         :raises EtmError: There is no such command, or it fails.
         """
-        return run_line(self._session, line)
+        name, *rest = split(line) or [""]
+        command = command_named(name)
+        return list(command.run(self._session, parse(command, rest)))
 
     @property
     def _connection(self) -> TargetConnection:
         return self._session.connected()
-
-    @property
-    def _locations(self) -> Locations:
-        if self._session.locations is None:
-            raise CommandError("nothing here finds locations by name; give addresses")
-        return self._session.locations
-
-    def _check_halted(self) -> None:
-        if self._session.debugger.is_running():
-            raise CommandError("the core runs; halt() halts it")
 
     def _halted(self, timed_out: bool) -> Stop:
         # Inside GDB the halt has been dealt with when it is told of.
@@ -352,27 +337,6 @@ class Session:
         address = self._runner.pc()
         function = self._session.debugger.function_at(address)
         return Stop(address, function.name if function is not None else "", timed_out)
-
-    def _ranges(self, places: Places) -> Tuple[Range, ...]:
-        found: List[Range] = []
-        for place in _several(places):
-            if isinstance(place, tuple):
-                found.append(place)
-            else:
-                found += self._locations.code("*%d" % place if isinstance(place, int) else place)
-        return tuple(found)
-
-    def _variables(self, places: Variables) -> Tuple[Range, ...]:
-        found: List[Range] = []
-        for place in _several(places):
-            found += [place] if isinstance(place, tuple) else self._locations.data(place)
-        return tuple(found)
-
-    def _addresses(self, places: Union[Location, Sequence[Location]]) -> Tuple[int, ...]:
-        found: List[int] = []
-        for place in _several(places):
-            found += [place & ~1] if isinstance(place, int) else self._locations.entries(place)
-        return tuple(found)
 
 
 class Breakpoint:
@@ -405,15 +369,3 @@ class Breakpoint:
         :raises EtmError: It cannot be taken out.
         """
         self._runner.clear_breakpoint(self._number)
-
-
-def _several(places: Any) -> Sequence[Any]:
-    # One place or several; a pair of addresses is one.
-    if isinstance(places, (int, str)) or _is_range(places):
-        return [places]
-    return list(places)
-
-
-def _is_range(value: Any) -> bool:
-    """Tell whether a value is a pair of addresses."""
-    return isinstance(value, tuple) and len(value) == 2 and all(isinstance(end, int) for end in value)

@@ -2,7 +2,7 @@
 
 - ``process.py``: the process that ``etm connect`` starts; it owns the probe.
 - ``shell.py``: ``gdb-etm replay`` and ``gdb-etm proxy``.
-- ``histories.py``: where their history comes from: a trace unit, a snapshot, or the captures of GDB's plug-in.
+- ``histories.py``: where their history comes from: a trace unit, a snapshot, or the captures of GDB's plug-in;
+  registers through the memory packets of any GDB server.
 - ``replays.py``: a history as GDB's remote target.
-- ``server_port.py``: registers through the memory packets of any GDB server.
 """

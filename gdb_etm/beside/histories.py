@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gc
+import struct
 from typing import Callable, List, Optional, Sequence
 
+from gdb_etm.access.memory_port import MemoryPort
 from gdb_etm.beside.replays import make_replay
-from gdb_etm.beside.server_port import ServerPort
 from gdb_etm.capture import RawCapture
 from gdb_etm.coresight.topology import Choice
-from gdb_etm.errors import CaptureError, EtmError
+from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
-from gdb_etm.replay.halted import Halt
+from gdb_etm.replay.halted import Halt, Server, read_memory
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.target import Replay
 from gdb_etm.session.captures import with_images
@@ -23,6 +24,8 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.traceunit.options import TraceOptions
 
 LIVE_END = "[the live end: here the target is halted; the next command runs it]"
+# Words in one read of a server.
+_MOST_WORDS = 256
 # Says a line to the user.
 Tell = Callable[[str], None]
 
@@ -100,6 +103,36 @@ class SnapshotSource:
 
     def on_leave(self, halt: Halt) -> None:
         """Do nothing."""
+
+
+class ServerPort(MemoryPort):
+    """An :class:`~gdb_etm.access.port.AccessPort` made of ``m`` and ``M`` packets.
+
+    :param server: The server of a halted target.
+    :param name: Short description for messages.
+    """
+
+    def __init__(self, server: Server, name: str) -> None:
+        super().__init__(name)
+        self._server = server
+
+    def write32(self, address: int, value: int) -> None:
+        """Write one word."""
+        reply = self._server.ask(b"M%x,4:%s" % (address, struct.pack("<I", value).hex().encode("ascii")))
+        if reply != b"OK":
+            raise AccessError("write of 0x%08x failed: %s" % (address, reply.decode("latin-1") or "refused"), address)
+
+    def read_block(self, address: int, words: int) -> List[int]:
+        """Read consecutive words."""
+        result: List[int] = []
+        while len(result) < words:
+            count = min(_MOST_WORDS, words - len(result))
+            at = address + 4 * len(result)
+            data = read_memory(self._server, at, 4 * count)
+            if data is None:
+                raise AccessError("read of 0x%08x failed" % at, at)
+            result += struct.unpack("<%dI" % count, data)
+        return result
 
 
 class TracingSource:

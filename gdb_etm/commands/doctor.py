@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.commands.overview import standing
 from gdb_etm.commands.parse import on
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.doctor import CheckRow, conclusion, verdict_lines
+from gdb_etm.views.text import align, plural
 
 if TYPE_CHECKING:
     # At run time only when the command is used: the rooms behind them take a while to import.
@@ -37,9 +37,7 @@ def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
     doctor = _Doctor(session, connection)
     if values.get(FIX):
         yield from doctor.fix()
-    rows = [_row(finding) for finding in doctor.findings()]
-    yield from verdict_lines(rows)
-    yield conclusion(rows)
+    yield from _verdict_lines(doctor.findings())
     if doctor.lost is not None:
         raise doctor.lost
 
@@ -205,8 +203,20 @@ def _ids(found: Dict[int, int], size: int) -> str:
     return ", ".join(shares) + " of %d bytes" % size if shares else "%d bytes, but of no source" % size
 
 
-def _row(finding: DoctorFinding) -> CheckRow:
-    return CheckRow(finding.verdict.value, finding.subject, finding.proof, finding.advice)
+def _verdict_lines(findings: Sequence[DoctorFinding]) -> Iterator[str]:
+    # A numbered line a check, and under a bad one what to do about it.
+    rows = [["%2d" % number, one.verdict.value, one.subject, one.proof] for number, one in enumerate(findings, 1)]
+    for finding, line in zip(findings, align(rows)):
+        yield line
+        if finding.advice:
+            yield "    -> " + finding.advice
+    wrong = [(number, one) for number, one in enumerate(findings, 1) if one.verdict.value == "bad"]
+    if not wrong:
+        yield "Nothing is wrong."
+        return
+    number, first = wrong[0]
+    more = "; %s more" % plural(len(wrong) - 1, "bad line") if len(wrong) > 1 else ""
+    yield "Begin with line %d, %s%s." % (number, first.subject, more)
 
 
 DOCTOR = Command(

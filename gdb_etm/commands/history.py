@@ -18,14 +18,15 @@ from gdb_etm.session.disassembler import ItBlocks, symbol_text
 from gdb_etm.session.numbers import count
 from gdb_etm.session.ranges import NumberRange, check, window
 from gdb_etm.session.session import DebugSession
-from gdb_etm.views.functions import FunctionRow, function_lines
-from gdb_etm.views.instructions import (
+from gdb_etm.views.history import (
     EventRow,
+    FunctionRow,
     InstructionRow,
     Row,
     SourceRow,
     TracedData,
     TransferRow,
+    function_lines,
     instruction_lines,
 )
 from gdb_etm.views.text import end_text, plural

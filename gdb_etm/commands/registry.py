@@ -22,8 +22,9 @@ from gdb_etm.commands.settings import SET, SETTINGS, SHOW
 from gdb_etm.commands.trace import START, STATUS, STOP
 from gdb_etm.commands.values import INFO, PRINT, X
 from gdb_etm.commands.why import WHY, WRITES
+from gdb_etm.errors import CommandError
 
-__all__ = ["COMMANDS", "SETTINGS"]
+__all__ = ["COMMANDS", "SETTINGS", "command_named"]
 
 COMMANDS: Tuple[Command, ...] = (
     CONNECT,
@@ -58,3 +59,14 @@ COMMANDS: Tuple[Command, ...] = (
     *FRAME_COMMANDS,
     *MOVE_COMMANDS,
 )
+
+
+def command_named(name: str) -> Command:
+    """Find a command by its name.
+
+    :raises CommandError: There is none of that name.
+    """
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    raise CommandError('"%s" is no command; there are: %s' % (name, ", ".join(one.name for one in COMMANDS)))

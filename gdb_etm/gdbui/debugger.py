@@ -10,7 +10,7 @@ import gdb
 
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
-from gdb_etm.gdbui.memory_port import GdbMemoryPort
+from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
 from gdb_etm.gdbui.there import There, full_name, minimal_symbol
 from gdb_etm.history.frames import Function
 from gdb_etm.offline.symbols import SymbolTable, load_symbols
@@ -23,13 +23,8 @@ from gdb_etm.session.disassembler import Disassembler
 if TYPE_CHECKING:
     from gdb_etm.access.client import Client
 
-_REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr", "cpsr", "msp", "psp", "control"]
-_REGISTERS += ["primask", "basepri", "faultmask", "msplim", "psplim", "msplim_s", "psplim_s", "msplim_ns", "psplim_ns"]
-# What GDB's target descriptions call the registers of 32-bit cores.
-_FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
 # GDB 11, and before; GDB before 11 keeps nothing but the stack.
 _FORGET = (("maintenance flush register-cache", "flushregs"), ("maintenance flush dcache",))
-_FPCA = 4
 _SYMBOL = re.compile(r"<(.+)>\Z")
 _OPERAND = re.compile(r"0x([0-9a-f]+) <.+>\Z")
 
@@ -149,15 +144,7 @@ class GdbDebugger:
 
     def registers(self) -> Dict[str, int]:
         """Read the registers of the selected thread's newest frame."""
-        try:
-            frame = gdb.newest_frame()
-        except gdb.error:
-            return {}
-        found = _read(frame, _REGISTERS)
-        # CONTROL.FPCA: whether the floating-point registers are in use; each of them may cost a transfer.
-        if found.get("control", _FPCA) & _FPCA:
-            found.update(_read(frame, _FLOATS))
-        return found
+        return read_registers()
 
     def connection(self) -> Optional[str]:
         """Describe GDB's connection; None without one that runs a program."""
@@ -292,17 +279,6 @@ def _is_other(program: str, path: str) -> bool:
         )
     except ImageError:
         return True
-
-
-def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:
-    found = {}
-    for name in names:
-        try:
-            # The bits, whatever the type is: flags, a pointer, a float.
-            found[name] = int(frame.read_register(name).format_string(format="x"), 16) & 0xFFFFFFFF
-        except (ValueError, gdb.error):
-            continue  # there is no such register, or it is not available
-    return found
 
 
 def _pointer(address: int) -> str:

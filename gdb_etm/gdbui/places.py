@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import AbstractSet, Dict, List, Mapping, Optional, Sequence, Tuple
+import re
+from typing import AbstractSet, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import gdb
 
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
-from gdb_etm.gdbui.line_table import LineTableRow, line_table
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
 from gdb_etm.gdbui.there import full_name
 from gdb_etm.gdbui.version import VERSION
@@ -24,6 +24,17 @@ from gdb_etm.session.places import SymbolFile
 from gdb_etm.session.session import DebugSession
 
 _CALLS = (Entered.CALL, Entered.TAIL_CALL, Entered.EXCEPTION)
+# Columns of "maint info line-table": GDB 13 and older have one for the address; from GDB 14 on the relocated address
+# stands before the file's own.
+_ADDRESSES = ("ADDRESS", "REL-ADDRESS")
+
+
+class _LineTableRow(NamedTuple):
+    # One entry.
+
+    address: int
+    line: int
+    is_statement: bool
 
 
 class GdbPlaces:
@@ -39,7 +50,7 @@ class GdbPlaces:
         self._extents = Extents(debugger)
         self._lines: Dict[int, Optional[LineEntry]] = {}
         self._inlined: Dict[int, Sequence[Inlined]] = {}
-        self._rows: Dict[Tuple[str, int], List[LineTableRow]] = {}
+        self._rows: Dict[Tuple[str, int], List[_LineTableRow]] = {}
         self._shown: Dict[str, str] = {}
 
     @property
@@ -170,11 +181,11 @@ class GdbPlaces:
         is_statement = any(row.line == found.line and row.is_statement for row in rows) or not rows
         return LineEntry(file, found.line, found.pc, found.last + 1, is_statement, len(rows) > 1)
 
-    def _entries(self, base: str, address: int) -> List[LineTableRow]:
+    def _entries(self, base: str, address: int) -> List[_LineTableRow]:
         # A header's entries come unit by unit, as GDB reads what included it.
         if (base, address) not in self._rows:
-            found: Dict[Tuple[str, int], List[LineTableRow]] = {(base, address): []}
-            for row in line_table(base):
+            found: Dict[Tuple[str, int], List[_LineTableRow]] = {(base, address): []}
+            for row in _line_table(base):
                 found.setdefault((base, row.address), []).append(row)
             self._rows.update(found)
         return self._rows[base, address]
@@ -234,3 +245,39 @@ def _key(block: gdb.Block) -> InlinedKey:
     # GDB 15 and older take the first part's beginning for it, newer ones what DW_AT_entry_pc says.
     entry = int(address) & ~1 if address is not None else start
     return InlinedKey(start, int(block.end), str(block.function.print_name), entry)
+
+
+def _line_table(base: str) -> List[_LineTableRow]:
+    # The entries of all source files of a name, which is without folders.  GDB's Python does not say which are
+    # statements; "maint info line-table" does.
+    try:
+        text = gdb.execute("maint info line-table %s$" % re.escape(base), False, True)
+    except gdb.error:
+        return []
+    return list(_line_table_rows(text))
+
+
+def _line_table_rows(text: str) -> Iterator[_LineTableRow]:
+    # A cell may be empty, so what belongs to which column is known by where it begins.
+    columns: Optional[Dict[str, Tuple[int, Optional[int]]]] = None
+    for line in text.splitlines():
+        if line.startswith("INDEX"):
+            columns = _columns(line)
+        elif columns is not None and line[:1].isdigit():
+            row = _row({name: line[slice(*place)].strip() for name, place in columns.items()})
+            if row is not None:
+                yield row
+
+
+def _columns(header: str) -> Dict[str, Tuple[int, Optional[int]]]:
+    found = list(re.finditer(r"\S+", header))
+    ends = [after.start() for after in found[1:]] + [None]
+    return {name.group(): (name.start(), end) for name, end in zip(found, ends)}
+
+
+def _row(cells: Dict[str, str]) -> Optional[_LineTableRow]:
+    address = next((cells[name] for name in _ADDRESSES if name in cells), "")
+    if not cells.get("LINE", "").isdigit() or not address.startswith("0x"):
+        return None  # the end of a sequence has no line
+    # GDB 9 and older have no column for it; there every entry is a statement.
+    return _LineTableRow(int(address, 16), int(cells["LINE"]), cells.get("IS-STMT", "Y") == "Y")

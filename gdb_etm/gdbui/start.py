@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Optional
 
 import gdb
@@ -12,9 +14,8 @@ from gdb_etm.gdbui.adapter import PrefixCommand, register_command, register_sett
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.events import GdbEvents
 from gdb_etm.gdbui.places import CallsFunction, GdbPlaces
-from gdb_etm.gdbui.terminal import Terminal
 from gdb_etm.gdbui.unwinder import register as register_unwinder
-from gdb_etm.session.progress import Meter
+from gdb_etm.session.progress import Meter, TerminalLine
 from gdb_etm.session.session import DebugSession
 
 _session: Optional[DebugSession] = None
@@ -46,3 +47,30 @@ def _wait(seconds: float) -> None:
     if int(seconds) in (10, 20):
         gdb.write("waiting for pyOCD to open the target, %d s (Ctrl-C gives up)\n" % seconds)
         gdb.flush()
+
+
+class Terminal:
+    """Tells whether somebody watches GDB's terminal, and whether a line there disturbs nothing.
+
+    GDB shows its own progress under the same conditions.  Its prompt tells a person from a batch and from a program
+    that talks MI: these get none.
+    """
+
+    def __init__(self) -> None:
+        self._prompted = False
+        gdb.events.before_prompt.connect(self._on_prompt)
+
+    def line(self) -> TerminalLine:
+        """Give the line to show progress on."""
+        return TerminalLine(sys.__stderr__, self._is_free)
+
+    def _on_prompt(self) -> None:
+        self._prompted = True
+
+    def _is_free(self) -> bool:
+        if not self._prompted or not os.isatty(0):
+            return False
+        try:
+            return "not active" in gdb.execute("info win", False, True)
+        except gdb.error:
+            return True  # this GDB was built without TUI

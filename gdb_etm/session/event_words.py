@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Sequence
 from gdb_etm.errors import CommandError
 from gdb_etm.session.filters import commas, range_of
 from gdb_etm.session.numbers import count
-from gdb_etm.session.places import Locations
+from gdb_etm.session.places import Locations, required
 from gdb_etm.session.request import Range
 from gdb_etm.traceunit.addresses import AddressRange
 from gdb_etm.traceunit.events import (
@@ -208,9 +208,9 @@ class _Parser:
             if word == "exec":
                 if numbers is not None:
                     raise CommandError('exec is one instruction; "in %s" is a range' % part)
-                found += [Executed(address) for address in self._known().entries(part)]
+                found += [Executed(address) for address in required(self._places).entries(part)]
                 continue
-            for first, last in [numbers] if numbers is not None else self._known().code(part):
+            for first, last in [numbers] if numbers is not None else required(self._places).code(part):
                 found.append(Executed(first) if first == last else ExecutedIn(AddressRange(first, last)))
         return any_of(found)
 
@@ -233,12 +233,7 @@ class _Parser:
     def _data(self, text: str) -> Sequence[Range]:
         if text[:1].isdigit():
             return [(count(text), count(text))]
-        return self._known().data(text)
-
-    def _known(self) -> Locations:
-        if self._places is None:
-            raise CommandError("there is no debugger here that knows locations")
-        return self._places
+        return required(self._places).data(text)
 
     def _skip(self, word: str) -> bool:
         if self.rest[:1] != [word]:

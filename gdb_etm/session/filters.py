@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from gdb_etm.errors import CommandError
 from gdb_etm.session.numbers import count
-from gdb_etm.session.places import Locations
+from gdb_etm.session.places import Locations, required
 from gdb_etm.session.request import Range
 
 # Kinds that take locations.
@@ -229,7 +229,7 @@ def _located(found: Filter, places: Optional[Locations]) -> Filter:
     if found.kind == CONTEXT:
         return found._replace(contexts=tuple(count(part) for part in parts))
     if found.kind in ("start", "stop"):
-        return found._replace(points=tuple(at for part in parts for at in _known(places).entries(part)))
+        return found._replace(points=tuple(at for part in parts for at in required(places).entries(part)))
     is_data = found.kind in DATA_PLACES
     return found._replace(ranges=tuple(pair for part in parts for pair in _ranges(part, places, is_data)))
 
@@ -253,13 +253,7 @@ def _ranges(text: str, places: Optional[Locations], is_data: bool = False) -> Se
     found = range_of(text)
     if found is not None:
         return [found]
-    return _known(places).data(text) if is_data else _known(places).code(text)
-
-
-def _known(places: Optional[Locations]) -> Locations:
-    if places is None:
-        raise CommandError("there is no debugger here that knows locations")
-    return places
+    return required(places).data(text) if is_data else required(places).code(text)
 
 
 def _bridged(ranges: Sequence[Range], is_padding: Callable[[int, int], bool]) -> List[Range]:

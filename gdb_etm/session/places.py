@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple
 
+from gdb_etm.errors import CommandError
 from gdb_etm.history.lines import SymbolTables
 
 
@@ -31,6 +32,16 @@ class Locations(Protocol):
 
     def completions(self, text: str) -> List[str]:
         """List the locations that begin so."""
+
+
+def required(locations: Optional[Locations]) -> Locations:
+    """Give locations that are needed.
+
+    :raises CommandError: Nothing finds any here.
+    """
+    if locations is None:
+        raise CommandError("nothing here finds locations by name; give addresses")
+    return locations
 
 
 class SymbolFile(NamedTuple):

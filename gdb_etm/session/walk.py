@@ -10,12 +10,14 @@ from gdb_etm.history.cursor import Cursor
 from gdb_etm.history.stack import StackLevel
 from gdb_etm.history.steps import FrameId, MoveEnd, MoveReason
 from gdb_etm.history.store import ExecutionHistory
+from gdb_etm.protocols.elements import Exception_
 from gdb_etm.session.places import ReplayPlaces
-from gdb_etm.views.stops import NO_MORE, BacktraceRow, frame_text, level_text, source_text
-from gdb_etm.views.text import end_text, gap_text
+from gdb_etm.views.text import end_text, exception_text, gap_text
 
 LIVE_END = "[the live end: here the target is halted]"
 CAPTURE_END = "[the capture ends here]"
+# What GDB 13 says at both ends.
+_NO_MORE = "No more reverse-execution history."
 
 
 class Arguments(NamedTuple):
@@ -26,6 +28,27 @@ class Arguments(NamedTuple):
     text: str
     # What they rest on, where that is not everything exact.
     mark: str
+
+
+class _FrameRow(NamedTuple):
+    """A frame with what the debugger knows of it."""
+
+    # Of the function; None when unknown.
+    name: Optional[str]
+    has_arguments: bool
+    address: Optional[int]
+    # Whether the address is where the line begins, so that it is not shown.
+    is_exact: bool
+    # Source file as shown; empty when unknown.
+    path: str
+    line: int
+    exception: Optional[Exception_] = None
+    # Whether its call lies before the history.
+    called_before: bool = False
+    # Names and values of its arguments; None where they were not worked out.
+    arguments: Optional[str] = None
+    # What the arguments rest on, where that is not everything exact.
+    mark: str = ""
 
 
 class Variables(Protocol):
@@ -90,7 +113,7 @@ class Walk:
                 found = next((one for one in known if one.function == row.name.partition("(")[0]), None)
                 if found is not None:
                     row = row._replace(arguments=found.text, mark=found.mark if found.text else "")
-            yield level_text(number, row)
+            yield _level_text(number, row)
         if len(shown) < len(levels):
             yield "(More stack frames follow...)"
 
@@ -136,7 +159,7 @@ class Walk:
         row = self.row(0)
         same = before is not None and cursor.stepper.frame_id(cursor.position) == before
         if same and row.path and stop.reason is MoveReason.STEPPED:
-            yield source_text(row, self._text(0), not row.is_exact)
+            yield _source_text(row, self._text(0), not row.is_exact)
             return
         number = self.places.breakpoints().get(cursor.address or 0) if stop.reason is MoveReason.BREAKPOINT else None
         prefix = "Breakpoint %d, " % number if number is not None else ""
@@ -162,23 +185,23 @@ class Walk:
         values = {"etm_pc": cursor.address, "etm_index": cursor.position.number, "etm_count": cursor.end - 1}
         self.places.publish({**values, **self._variables.at(cursor.position.number)})
 
-    def row(self, level: int) -> BacktraceRow:
+    def row(self, level: int) -> _FrameRow:
         """Describe a frame; the innermost needs no call history unless a callee is about to be entered."""
         return self._row(self.cursor.stack()[level] if level else self.cursor.innermost())
 
-    def _row(self, level: StackLevel) -> BacktraceRow:
+    def _row(self, level: StackLevel) -> _FrameRow:
         name = level.name
         asked = level.address is not None and name is not None
         arguments = asked and self.places.has_arguments(level.address or 0, name or "")
         path, line = level.place if level.place is not None else ("", 0)
         shown = self.places.shown(path) if path else ""
         before = level.called_before and level.exception is None
-        return BacktraceRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, before)
+        return _FrameRow(name, arguments, level.address, level.is_exact, shown, line, level.exception, before)
 
-    def _frame(self, row: BacktraceRow, level: Optional[int]) -> Iterator[str]:
-        yield ("#%-2d " % level if level is not None else "") + frame_text(row)
+    def _frame(self, row: _FrameRow, level: Optional[int]) -> Iterator[str]:
+        yield ("#%-2d " % level if level is not None else "") + _frame_text(row)
         if row.path:
-            yield source_text(row, self._text(level or 0))
+            yield _source_text(row, self._text(level or 0))
 
     def _text(self, level: int) -> Optional[str]:
         place = (self.cursor.stack()[level] if level else self.cursor.innermost()).place
@@ -190,7 +213,7 @@ class Walk:
         if stop.reason is not MoveReason.NO_HISTORY:
             return
         yield ""
-        yield NO_MORE
+        yield _NO_MORE
         if stop.gap is not None:
             yield gap_text(stop.gap)
         if stop.position.number == self.cursor.end:
@@ -200,3 +223,30 @@ class Walk:
 
     def _end(self) -> str:
         return LIVE_END if self._is_live else CAPTURE_END
+
+
+def _frame_text(row: _FrameRow) -> str:
+    """Write a frame: ``dispatch (...) at rx.c:121``.  Dots stand for arguments that were not worked out."""
+    if row.exception is not None:
+        return "<%s>" % exception_text(row.exception)
+    dots = "..." if row.has_arguments else ""
+    words = "%s (%s)" % (row.name or "??", dots if row.arguments is None else row.arguments)
+    if row.address is not None and not (row.is_exact and row.path):
+        words = "0x%08x in %s" % (row.address, words)
+    place = " at %s:%d" % (row.path, row.line) if row.path else ""
+    return ("%s%s %s" % (words, place, row.mark)).rstrip()
+
+
+def _level_text(level: int, row: _FrameRow) -> str:
+    """Write a frame with its level, as a line of a backtrace."""
+    note = "   [called before the history begins]" if row.called_before else ""
+    return "#%-2d %s%s" % (level, _frame_text(row), note)
+
+
+def _source_text(row: _FrameRow, text: Optional[str], mid_line: bool = False) -> str:
+    """Write a source line with its number; without its text name the file.
+
+    :param mid_line: Whether to write the address before it.
+    """
+    address = "0x%08x\t" % row.address if mid_line and row.address is not None else ""
+    return "%s%d\t%s" % (address, row.line, text if text is not None else "in " + row.path)

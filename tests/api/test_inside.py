@@ -49,7 +49,8 @@ def test_commands_see_what_a_script_connected() -> None:
         "python import gdb_etm",
         "python session = gdb_etm.connect('board:m33', elf=%r)" % str(DEMO),
         "python session.configure(cycles=32); print('PLANNED', session.plan().value('TRCCCCTLR'))",
-        "python print('INCLUDED', session._ranges('parse'), session._addresses('parse'))",
+        "python from gdb_etm.api.request import addresses, ranges; places = session._session.locations",
+        "python print('INCLUDED', ranges('parse', places), addresses('parse', places))",
         "python session.start()",
         "etm status",
         "python print('ON', session.command('status')[0])",
@@ -71,7 +72,7 @@ def test_commands_see_what_a_script_connected() -> None:
         ("gdb_etm.current().run()", "CommandError: The program is not being run"),
         ("gdb_etm.current().run(1)", "CommandError: seconds: GDB itself waits for the halt"),
         ("gdb_etm.current().breakpoint('nowhere')", "CommandError: "),
-        ("gdb_etm.load('/nowhere')", "Missing: /nowhere/snapshot.ini: no such file"),
+        ("gdb_etm.load('/nowhere')", "MissingFile: /nowhere/snapshot.ini: no such file"),
     ],
 )
 def test_errors_are_one_line(statement: str, words: str) -> None:

@@ -146,7 +146,7 @@ def test_locations() -> None:
         ("always never", '"never" is left over behind the event'),
         ("exec 0x10-0x20", 'exec is one instruction; "in 0x10-0x20" is a range'),
         ("in 0x20-0x10", "the range 0x20-0x10 ends before it begins"),
-        ("exec note", "no debugger here that knows locations"),
+        ("exec note", "nothing here finds locations by name"),
         ("dwt x", '"x" is not a number'),
         ("input irq", 'no external input "irq": give its number'),
         ("load 0x10 ==", "a value is missing"),

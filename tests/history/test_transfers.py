@@ -23,7 +23,7 @@ from gdb_etm.program.transfers import TransferRole
 from gdb_etm.protocols.elements import DataGap, Exception_, ExceptionReturn, Gap, GapReason, Transfer
 from gdb_etm.session.packet_listing import packets_of
 from gdb_etm.snapshot.writer import write_snapshot
-from gdb_etm.views.instructions import event_text
+from gdb_etm.views.history import event_text
 from tests.history.frames import frames
 
 # At 0x1000: a loop of loads and stores; at 0x1100 a handler.

@@ -21,14 +21,15 @@ from gdb_etm.protocols.elements import (
 )
 from gdb_etm.protocols.packet import Packet
 from gdb_etm.views.captures import CaptureRow, capture_lines, counts_text, size_text
-from gdb_etm.views.functions import FunctionRow, function_lines
-from gdb_etm.views.instructions import (
+from gdb_etm.views.history import (
     EventRow,
+    FunctionRow,
     InstructionRow,
     SourceRow,
     TracedData,
     TransferRow,
     event_text,
+    function_lines,
     instruction_lines,
 )
 from gdb_etm.views.packets import packet_lines

@@ -1,0 +1,139 @@
+"""GDB's target: its registers and memory, and what runs and halts it for scripts."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import contextmanager
+from typing import Dict, Iterator, List, Optional, Sequence
+
+import gdb
+
+from gdb_etm.access.memory_port import MemoryPort
+from gdb_etm.errors import AccessError, CommandError
+from gdb_etm.gdbui.version import VERSION
+
+# What GDB's target descriptions call the registers of 32-bit cores.
+_REGISTERS = ["r%d" % number for number in range(13)] + ["sp", "lr", "pc", "xpsr", "cpsr", "msp", "psp", "control"]
+_REGISTERS += ["primask", "basepri", "faultmask", "msplim", "psplim", "msplim_s", "psplim_s", "msplim_ns", "psplim_ns"]
+_FLOATS = ["fpscr"] + ["s%d" % number for number in range(32)]
+# CONTROL.FPCA: whether the floating-point registers are in use.
+_FPCA = 4
+
+
+def read_registers() -> Dict[str, int]:
+    """Read the registers of the selected thread's newest frame; none without a target."""
+    try:
+        frame = gdb.newest_frame()
+    except gdb.error:
+        return {}
+    found = _read(frame, _REGISTERS)
+    # Each of these may cost a transfer.
+    if found.get("control", _FPCA) & _FPCA:
+        found.update(_read(frame, _FLOATS))
+    return found
+
+
+def _read(frame: gdb.Frame, names: Sequence[str]) -> Dict[str, int]:
+    found = {}
+    for name in names:
+        try:
+            # The bits, whatever the type is: flags, a pointer, a float.
+            found[name] = int(frame.read_register(name).format_string(format="x"), 16) & 0xFFFFFFFF
+        except (ValueError, gdb.error):
+            continue  # there is no such register, or it is not available
+    return found
+
+
+class GdbMemoryPort(MemoryPort):
+    """An :class:`~gdb_etm.access.port.AccessPort` made of GDB's memory reads and writes.
+
+    :param inferior: The program whose target is read.
+    :param name: The connection, for messages.
+    """
+
+    def __init__(self, inferior: gdb.Inferior, name: str) -> None:
+        super().__init__(name)
+        self._inferior = inferior
+
+    def write32(self, address: int, value: int) -> None:
+        """Write one word."""
+        try:
+            with _whole_memory():
+                self._inferior.write_memory(address, struct.pack("<I", value))
+        except gdb.error as error:
+            raise AccessError("write of 0x%08x failed: %s" % (address, error), address)
+
+    def read_block(self, address: int, words: int) -> List[int]:
+        """Read consecutive words."""
+        try:
+            with _whole_memory():
+                data = self._inferior.read_memory(address, 4 * words)
+        except gdb.error as error:
+            raise AccessError("read of 0x%08x failed: %s" % (address, error), address)
+        return list(struct.unpack("<%dI" % words, bytes(data)))
+
+
+@contextmanager
+def _whole_memory() -> Iterator[None]:
+    # A server's memory map often lists flash and RAM only; by default GDB then refuses the debug registers.
+    if not gdb.parameter("mem inaccessible-by-default"):
+        yield
+        return
+    gdb.execute("set mem inaccessible-by-default off")
+    try:
+        yield
+    finally:
+        gdb.execute("set mem inaccessible-by-default on")
+
+
+class GdbRunner:
+    """The :class:`~gdb_etm.api.target.Runner` that GDB is."""
+
+    def __init__(self) -> None:
+        self._breakpoints: Dict[int, gdb.Breakpoint] = {}
+
+    def run(self, seconds: Optional[float]) -> bool:
+        """Run ``continue``, which returns at the halt."""
+        if seconds is not None:
+            raise CommandError("seconds: GDB itself waits for the halt; Ctrl-C halts the core")
+        _execute("continue")
+        return True
+
+    def halt(self) -> None:
+        """Refuse: while Python runs, GDB takes no note of a halt."""
+        raise CommandError('the core runs in the background; "interrupt" at the prompt halts it')
+
+    def reset(self) -> None:
+        """Have the server reset the chip."""
+        _execute("monitor reset halt")
+        # Nothing was run that would tell GDB that the registers have changed.
+        _execute("maintenance flush register-cache" if VERSION >= (11,) else "flushregs")
+
+    def pc(self) -> int:
+        """Ask GDB's newest frame."""
+        try:
+            return int(gdb.newest_frame().pc())
+        except gdb.error as error:
+            raise CommandError(str(error).rstrip(".")) from None
+
+    def set_breakpoint(self, address: int) -> int:
+        """Set a breakpoint of GDB's."""
+        try:
+            made = gdb.Breakpoint("*0x%x" % address)
+        except gdb.error as error:
+            raise CommandError(str(error).rstrip(".")) from None
+        self._breakpoints[made.number] = made
+        return int(made.number)
+
+    def clear_breakpoint(self, number: int) -> None:
+        """Delete it, unless the user did."""
+        made = self._breakpoints.pop(number, None)
+        if made is not None and made.is_valid():
+            made.delete()
+
+
+def _execute(line: str) -> None:
+    try:
+        gdb.execute(line)
+    except gdb.error as error:
+        raise CommandError(str(error).rstrip(".")) from None
