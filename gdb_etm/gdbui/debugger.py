@@ -11,7 +11,7 @@ import gdb
 from gdb_etm.access.port import AccessPort
 from gdb_etm.errors import AccessError, CommandError, ConnectError, EtmError, ImageError
 from gdb_etm.gdbui.target import GdbMemoryPort, read_registers
-from gdb_etm.gdbui.there import There, full_name, minimal_symbol
+from gdb_etm.gdbui.there import There, minimal_symbol
 from gdb_etm.history.frames import Function
 from gdb_etm.offline.symbols import SymbolTable, load_symbols
 from gdb_etm.program.elf import open_elf
@@ -236,13 +236,13 @@ class GdbDebugger:
         return "%s+%d" % found if found[1] else found[0]
 
     def _hidden_line(self, address: int) -> Optional[SourceLine]:
-        entry = self.there.entry(address)
-        if entry is None:
+        line = self.there.line(address)
+        if line is None:
             return None
-        table = self.there.table(entry.line)
+        table = self.there.table(line.file, line.line)
         if table is None:
-            return entry.line._replace(file=full_name(entry.line))
-        return SourceLine(display_name(table), entry.line.line, table.fullname())
+            return line._replace(file=os.path.normpath(line.file))
+        return SourceLine(display_name(table), line.line, table.fullname())
 
     def _operand(self, found: "re.Match[str]") -> str:
         address = int(found.group(1), 16)

@@ -89,7 +89,7 @@ class Extents:
             return True
         if _LINE.match(text):
             entry = self._there.entry(place.pc)
-            return entry is not None and entry.line.line == place.line
+            return entry is not None and entry.line == place.line
         is_named = any(_is_called(name, text) for name in self._names_at(place.pc))
         return is_named or self._named_block(text, place.pc) is not None
 
@@ -100,7 +100,7 @@ class Extents:
         for pc in sorted({pc for pc, number in rows if number == line}):
             if self._there.hides(pc):
                 entry = self._there.entry(pc)
-                if entry is not None and (entry.line.line, entry.start) == (line, pc):
+                if entry is not None and (entry.line, entry.start) == (line, pc):
                     yield pc, entry.end - 1
                 continue
             last = gdb.find_pc_line(pc).last

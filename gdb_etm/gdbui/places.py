@@ -12,7 +12,6 @@ from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.gdbui.extents import Extents, completions
 from gdb_etm.gdbui.symbol_files import gdb_command, symbol_files
-from gdb_etm.gdbui.there import full_name
 from gdb_etm.gdbui.version import VERSION
 from gdb_etm.history.frames import Function
 from gdb_etm.history.lines import Inlined, InlinedKey, LineEntry
@@ -191,13 +190,13 @@ class GdbPlaces:
         return self._rows[base, address]
 
     def _hidden_line(self, address: int) -> Optional[LineEntry]:
-        entry = self._debugger.there.entry(address)
-        if entry is None:
+        entry, line = self._debugger.there.entry(address), self._debugger.there.line(address)
+        if entry is None or line is None:
             return None
-        table = self._debugger.there.table(entry.line)
-        file = table.fullname() if table is not None else full_name(entry.line)
-        self._shown[file] = table.filename if table is not None else entry.line.path
-        return LineEntry(file, entry.line.line, *entry[1:])
+        table = self._debugger.there.table(entry.file, entry.line)
+        file = table.fullname() if table is not None else os.path.normpath(entry.file)
+        self._shown[file] = table.filename if table is not None else line.path
+        return entry._replace(file=file)
 
     def _instance(self, block: gdb.Block, address: int, before: AbstractSet[InlinedKey]) -> Inlined:
         function, key = block.function, _key(block)

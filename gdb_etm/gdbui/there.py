@@ -7,14 +7,14 @@ longest of them, and up to there the program's files are read instead.
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple, TypeVar
 
 import gdb
 
 from gdb_etm.errors import EtmError
-from gdb_etm.offline.lines import ElfLineEntry, LineTable, load_lines
+from gdb_etm.history.lines import LineEntry
+from gdb_etm.offline.lines import LineTable, load_lines
 from gdb_etm.program.dropped import dropped_end
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_name_of
@@ -81,9 +81,13 @@ class There:
         blocks = self.blocks(address)
         return bool(blocks) and bool(blocks[-1].start & 1)  # an assembler's, with the T32 state in it
 
-    def entry(self, address: int) -> Optional[ElfLineEntry]:
-        """Find the line-table entry of an address that :meth:`hides` tells of."""
+    def entry(self, address: int) -> Optional[LineEntry]:
+        """Find the line-table entry of an address for which :meth:`hides` holds."""
         return self._lines.entry(address) if self._lines is not None else None
+
+    def line(self, address: int) -> Optional[SourceLine]:
+        """Find the source line of an address for which :meth:`hides` holds."""
+        return self._lines.at(address) if self._lines is not None else None
 
     def _read_lines(self, below: int) -> LineTable:
         try:
@@ -91,15 +95,18 @@ class There:
         except EtmError:
             return LineTable([])  # GDB could read it; no line is better than a false one
 
-    def table(self, line: SourceLine) -> Optional[gdb.Symtab]:
-        """Find what GDB knows of a source file; None when it does not know it."""
-        if line.file not in self._tables:
+    def table(self, file: str, line: int) -> Optional[gdb.Symtab]:
+        """Find GDB's symbol table of a source file; None when it has none.
+
+        :param line: One of its lines that has code.
+        """
+        if file not in self._tables:
             try:
-                _, found = gdb.decode_line('"%s":%d' % (line.file, line.line))
-                self._tables[line.file] = found[0].symtab if found else None
+                _, found = gdb.decode_line('"%s":%d' % (file, line))
+                self._tables[file] = found[0].symtab if found else None
             except gdb.error:
-                self._tables[line.file] = None
-        return self._tables[line.file]
+                self._tables[file] = None
+        return self._tables[file]
 
     def _is_there(self, block: gdb.Block) -> bool:
         if block.start > 1:
@@ -117,11 +124,6 @@ def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
     """
     found = _MINIMAL.match(gdb.execute("info symbol %d" % address, False, True))
     return (found.group(1), int(found.group(2) or 0)) if found is not None else None
-
-
-def full_name(line: SourceLine) -> str:
-    """Name a file that GDB does not know."""
-    return os.path.normpath(line.file)
 
 
 def _block_at(address: int) -> Optional[gdb.Block]:

@@ -7,25 +7,13 @@ import re
 from bisect import bisect_right
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from gdb_etm.history.lines import LineEntry
 from gdb_etm.program.elf import open_elf
 from gdb_etm.program.loaded import LoadedElf, is_name_of
 from gdb_etm.session.debugger import SourceLine
 
 _SET_ADDRESS = 2
 _ASSEMBLER = 0x8001  # DW_LANG_Mips_Assembler
-
-
-class ElfLineEntry(NamedTuple):
-    """One entry of a line table, with the addresses up to the next one."""
-
-    line: SourceLine
-    start: int
-    # Address just past the entry's code.
-    end: int
-    # Whether it is a recommended place to stop.
-    is_statement: bool
-    # Whether its file has two entries at :attr:`start`.
-    is_doubled: bool
 
 
 class _Row(NamedTuple):
@@ -51,7 +39,7 @@ class LineTable:
         index = bisect_right(self._starts, address) - 1
         return self._rows[index].line if index >= 0 else None
 
-    def entry(self, address: int) -> Optional[ElfLineEntry]:
+    def entry(self, address: int) -> Optional[LineEntry]:
         """Find the entry that holds an address."""
         index = bisect_right(self._starts, address) - 1
         row = self._rows[index] if index >= 0 else None
@@ -60,7 +48,7 @@ class LineTable:
         same = self._rows[bisect_right(self._starts, row.address - 1) : index + 1]
         doubled = sum(one.line is not None and one.line.file == row.line.file for one in same) > 1
         end = self._starts[index + 1] if index + 1 < len(self._rows) else row.address
-        return ElfLineEntry(row.line, row.address, end, row.is_statement, doubled)
+        return LineEntry(row.line.file, row.line.line, row.address, end, row.is_statement, doubled)
 
     def ranges(self, file: str, line: int) -> List[Tuple[int, int]]:
         """Find the code of a line, as first and last addresses; neighbours are one range.
