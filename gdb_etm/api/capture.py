@@ -19,7 +19,9 @@ from gdb_etm.session.session import DebugSession
 
 
 class Capture:
-    """One capture: a trace buffer as it was read.  Made by :meth:`DebugSession.capture` and :func:`load`.
+    """A trace buffer's contents.
+
+    Made by :meth:`Session.capture` and :func:`load`.
 
     :param session: The session that keeps it.
     :param record: The capture in it.
@@ -82,7 +84,9 @@ class Capture:
         return History(decoded, self._session.debugger, recover)
 
     def save(self, folder: Union[str, "os.PathLike[str]"], replace: bool = False) -> None:
-        """Write it, with the program, as a snapshot folder: for :func:`load`, Arm Development Studio and OpenCSD.
+        """Write it, with the program, as a snapshot folder.
+
+        :func:`load`, Arm Development Studio and OpenCSD read such folders.
 
         :param folder: A new or empty one.
         :param replace: Whether a snapshot that is there gives way, once this one is written.
@@ -93,7 +97,9 @@ class Capture:
 
 
 def load(snapshot: Union[str, "os.PathLike[str]"], elf: Files = (), buffer: Optional[str] = None) -> List[Capture]:
-    """Read a snapshot folder: what :meth:`Capture.save`, ``etm save``, Arm Development Studio or a probe's tools wrote.
+    """Read a snapshot folder.
+
+    :meth:`Capture.save`, ``etm save``, Arm Development Studio and other tools write such folders.
 
     Inside GDB the captures are added to those of the ``etm`` commands, as ``etm load`` does.
 

@@ -1,4 +1,4 @@
-"""Open a session for a script, or find the one of GDB's commands."""
+"""Sessions for scripts: new ones, and the one of GDB's commands."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def connect(
     data_trace: bool = False,
     option: Union[str, Sequence[str]] = (),
 ) -> Session:
-    """Connect to a target with trace, and make its trace unit and buffer ours, as ``etm connect`` does.
+    """Connect to a target with trace, as ``etm connect`` does.
 
     pyOCD runs in a process beside this one, which ends with the session; the target then runs on with its registers
     as they were.  Inside GDB the session is that of the ``etm`` commands, and GDB runs the core.

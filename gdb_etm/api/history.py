@@ -32,7 +32,7 @@ class CallKind(Enum):
 
 
 class Call(NamedTuple):
-    """One entry of the call history: what ``etm functions`` prints in a line."""
+    """One entry of the call history, a line of ``etm functions``."""
 
     # Whether it is a function, an exception or a gap.
     kind: CallKind
@@ -64,7 +64,9 @@ class Instruction(NamedTuple):
 
 
 class History:
-    """The executed instructions of one core, numbered from 1, oldest first.  Made by :meth:`Capture.history`.
+    """One core's executed instructions, numbered from 1, oldest first.
+
+    Made by :meth:`Capture.history`.
 
     :param decoded: The decoded trace.
     :param debugger: Finds symbols and lines, and writes instructions as text.
@@ -85,7 +87,7 @@ class History:
 
     @property
     def source(self) -> str:
-        """Name of the trace unit and its core in the capture, such as ``"ETM_0 (cpu_0)"``."""
+        """Name of the trace unit and its core, as ``"ETM_0 (cpu_0)"``."""
         source = self._decoded.history.source
         return source.name if source.core is None else "%s (%s)" % (source.name, source.core.name)
 
@@ -117,7 +119,7 @@ class History:
                 yield Instruction(*item, self.function_at(item.address), passed)
 
     def functions(self, first: int = 1, last: Optional[int] = None) -> Iterator[Call]:
-        """Go through what ran function by function, with exceptions and gaps: what ``etm functions`` lists.
+        """Iterate over the call history, as ``etm functions`` lists it.
 
         :param first: Number of the first entry; a negative one counts from the end.  Gaps have no number: those
             directly before and after the entries come with them.
@@ -131,11 +133,14 @@ class History:
 
     @property
     def marks(self) -> Dict[int, str]:
-        """What the numbers of the trace unit's own events mean, in the words of ``etm on``, as far as that is known."""
+        """Meanings of the trace unit's event numbers, in words of ``etm on``.
+
+        Only those that are known.
+        """
         return dict(self._decoded.history.source.marks)
 
     def events(self) -> List[Tuple[int, Event]]:
-        """List everything that is no instruction: exceptions, returns from them, contexts, times, events and gaps.
+        """List the events: exceptions, returns, contexts, times, trace events and gaps.
 
         :returns: The number of the instruction before each, 0 when there is none, and the event: a value of
             :mod:`gdb_etm.protocols.elements`, whose ``offset`` is that of its packet in the buffer, in bytes
@@ -145,7 +150,7 @@ class History:
         return [(history.number_at(index), event) for index, event in enumerate(history.events)]
 
     def transfers(self) -> List[Union[store.OwnedTransfer, DataGap]]:
-        """List the loads and stores that the data stream told of, in its order, with the gaps in it.
+        """List the traced loads and stores in order, with their gaps.
 
         :returns: Each with the number of its instruction or with the exception that made it; empty where none were
             traced (``configure(data="both")``; IHI 0064, 5.4).
@@ -153,7 +158,7 @@ class History:
         return [item for _, item in self._decoded.history.data_elements()]
 
     def times(self, first: int = 1, last: Optional[int] = None) -> Iterator[Tuple[int, TraceTime]]:
-        """Go through the cycle counts and timestamps of instructions, where the trace has them.
+        """Iterate over the instructions' cycle counts and timestamps, where traced.
 
         :param first: Number of the first instruction; a negative one counts from the end.
         :param last: Number of the last, which is included; None: up to the newest.
@@ -198,7 +203,9 @@ class History:
         return self._debugger.disassemble(instruction.address, code, instruction.isa)
 
     def registers(self, number: int) -> Dict[str, Value]:
-        """Give the registers before an instruction: r0 to r12, sp, lr, pc and xpsr, as far as they can be worked out.
+        """Recover the core's registers before an instruction.
+
+        They are r0 to r12, sp, lr, pc and xpsr.
 
         What is not known has the value None, and the tier :attr:`Tier.UNKNOWN`; the session's setting ``recovery`` says
         how far to go, ``recovery-limit`` how far back, and ``volatile`` which memory others write.
@@ -230,7 +237,9 @@ class History:
         return self._recovered(number).recovery.why(number, name)
 
     def writes(self, address: int, size: int) -> Written:
-        """List the executed stores that wrote a piece of memory, newest first, with those that may have counted.
+        """List the stores that wrote a piece of memory, newest first.
+
+        Stores that may have written it are counted.
 
         :param address: Of the first byte, in the core's memory.
         :param size: In bytes.
@@ -240,7 +249,7 @@ class History:
 
     @property
     def findings(self) -> Tuple[Finding, ...]:
-        """What did not hold of what was assumed, as far as registers and memory were asked for."""
+        """Assumptions that did not hold, among the values asked for so far."""
         found = self._decoded.recovered
         return found.recovery.findings if found is not None else ()
 

@@ -1,4 +1,4 @@
-"""Where a script runs: inside GDB, whose session of commands it shares, or outside."""
+"""Where a script runs: inside GDB or outside."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_inside() -> bool:
 
 
 def commands_session() -> DebugSession:
-    """Give the session of GDB's ``etm`` commands, which are registered if that was not done before."""
+    """Give the session of GDB's ``etm`` commands, and register them if necessary."""
     from gdb_etm.gdbui.start import start
 
     return start()

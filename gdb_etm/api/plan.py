@@ -1,4 +1,4 @@
-"""A plan for scripts: what would be written to the trace hardware, and why."""
+"""A plan for scripts: the planned register writes, with reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from gdb_etm.errors import CommandError
 
 
 class TracePlan(NamedTuple):
-    """What :meth:`Session.start` would do, by :meth:`Session.plan`; printing it gives the lines of ``etm plan``."""
+    """Register writes of :meth:`Session.start`, given by :meth:`Session.plan`.
+
+    Printed, it gives the lines of ``etm plan``.
+    """
 
     # The trace unit's register writes in order: name, offset in bytes in the unit's 4 KiB, 32-bit value, reason
     # (IHI 0064, chapter 7; of older units their own architecture).

@@ -1,4 +1,4 @@
-"""What a script wishes to trace: its places as addresses, and its events among those of ``etm on``."""
+"""A script's trace request: places as addresses, and its events."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Own(NamedTuple):
 
 
 def with_asked(session: DebugSession, own: Own, asked: EventRequest) -> Tuple[EventSettings, Own]:
-    """Put a script's events among the session's, in place of those that it put there before.
+    """Put a script's events among the session's, replacing its earlier ones.
 
     :returns: All events, and which of them are the script's.
     :raises CommandError: There is no such event, action or place.

@@ -36,7 +36,9 @@ class Stop(NamedTuple):
 
 
 class Session:
-    """A connection to a target with trace.  Made by :func:`connect` and :func:`current`; ends as a context manager.
+    """A connection to a target with trace; also a context manager.
+
+    Made by :func:`connect` and :func:`current`.
 
     :param session: What the commands work on.
     :param runner: Runs and halts the core.
@@ -67,14 +69,18 @@ class Session:
         )
 
     def close(self) -> None:
-        """Stop tracing, put the target's registers back and end the connection; captures stay.  Twice is no error.
+        """Stop tracing, restore the target's registers and end the connection.
+
+        Captures stay.  Closing twice is no error.
 
         :raises EtmError: The first thing that could not be put back; the connection has ended all the same.
         """
         disconnect(self._session)
 
     def discover(self) -> Tuple[Component, ...]:
-        """List the debug components of the chip, as the ROM tables have them (CoreSight Architecture v3.0, D5).
+        """List the chip's debug components from the ROM tables.
+
+        CoreSight Architecture v3.0, D5.
 
         :returns: Each with kind, name, address in bytes and identification.
         :raises CommandError: Not connected.
@@ -89,7 +95,7 @@ class Session:
         return self.command("info")
 
     def status(self) -> List[str]:
-        """Say what trace unit and buffer do now: the lines of ``etm status``.
+        """Describe the state of trace unit and buffer, as ``etm status`` does.
 
         :raises EtmError: The target does not answer.
         """
@@ -123,7 +129,9 @@ class Session:
         first_state: Optional[int] = None,
         trigger_position: Optional[int] = None,
     ) -> None:
-        """Choose what to trace, as the options of ``etm start`` do; what was chosen before is forgotten.
+        """Choose what to trace, with the options of ``etm start``.
+
+        What was chosen before is forgotten.
 
         It holds for :meth:`plan`, :meth:`apply` and :meth:`start` of this object, which find out whether the unit can.
 
@@ -221,7 +229,9 @@ class Session:
         connection.program(options_of(self._session, self._request))
 
     def start(self) -> List[str]:
-        """Program the unit and trace into an empty buffer; from now on every halt gives a capture.
+        """Program the unit and trace into an empty buffer.
+
+        From then on every halt gives a capture.
 
         :returns: What ``etm start`` prints.
         :raises UnsupportedError: The unit lacks what was asked for; nothing was changed.
@@ -256,7 +266,7 @@ class Session:
         return [Capture(self._session, record) for record in self._session.captures]
 
     def run(self, seconds: Optional[float] = None) -> Stop:
-        """Let the core run until it halts: at a breakpoint, or in a fault that is caught.
+        """Run the core until it halts, at a breakpoint or a fault.
 
         :param seconds: How long at most, after which it is halted; None: without end (Ctrl-C halts it).  Inside GDB
             only None, because GDB waits for the halt itself.
@@ -272,7 +282,9 @@ class Session:
         return self._halted(not itself)
 
     def run_to(self, location: Location, seconds: Optional[float] = None) -> Stop:
-        """Let the core run until it reaches a location, or halts before for another reason: see where it stopped.
+        """Run the core until it reaches a location.
+
+        It may halt before for another reason: the result says where it stopped.
 
         :param location: A byte address, a function (its first instruction), ``"FILE:LINE"`` or ``"*ADDRESS"``.
         :param seconds: How long at most, after which it is halted; None: without end.  Inside GDB only None.
@@ -304,7 +316,7 @@ class Session:
         return self._stop(False)
 
     def reset(self) -> Stop:
-        """Reset the chip and halt the core at its first instruction; breakpoints stay.
+        """Reset the chip and halt at its first instruction; breakpoints stay.
 
         :raises EtmError: It cannot be reset.
         """

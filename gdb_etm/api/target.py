@@ -1,4 +1,4 @@
-"""A target without GDB: the core that the process beside us opened, run and halted by a script."""
+"""A script's target outside GDB: the core that pyOCD opened."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HALT_SECONDS = 2.0
 
 
 class Runner(Protocol):
-    """Runs and halts the core: GDB does so inside GDB, a :class:`ScriptDebugger` outside."""
+    """What runs and halts the core: GDB or a :class:`ScriptDebugger`."""
 
     def run(self, seconds: Optional[float]) -> bool:
         """Let the core run until it halts.
@@ -45,7 +45,7 @@ class Runner(Protocol):
         """
 
     def set_breakpoint(self, address: int) -> int:
-        """Halt before the instruction at an address, and give a number for :meth:`clear_breakpoint`.
+        """Set a breakpoint, and give its number for :meth:`clear_breakpoint`.
 
         :raises EtmError: It cannot be set.
         """
@@ -58,7 +58,7 @@ class Runner(Protocol):
 
 
 class ScriptDebugger(OfflineDebugger):
-    """The :class:`~gdb_etm.session.debugger.Debugger` of a script outside GDB: ELF files, and the core beside us.
+    """The debugger of a script outside GDB: ELF files and pyOCD's core.
 
     :param paths: ELF files with symbols; may be empty.
     :raises ImageError: A file cannot be read.
@@ -107,7 +107,7 @@ class ScriptDebugger(OfflineDebugger):
         return function.name if function is not None else "0x%08x" % address
 
     def run(self, seconds: Optional[float]) -> bool:
-        """Let the core run, past a breakpoint at which it stands, until it halts."""
+        """Run the core until it halts, stepping over a breakpoint at first."""
         client = self._connected()
         try:
             client.run()
@@ -135,14 +135,14 @@ class ScriptDebugger(OfflineDebugger):
         return self._connected().registers()["pc"]
 
     def set_breakpoint(self, address: int) -> int:
-        """Have pyOCD set a breakpoint; two at one address are one to it."""
+        """Set a breakpoint; pyOCD counts two at one address as one."""
         self._connected().set_breakpoint(address)
         self._last += 1
         self._breakpoints[self._last] = address
         return self._last
 
     def clear_breakpoint(self, number: int) -> None:
-        """Have pyOCD take out a breakpoint, unless another of ours is at its address."""
+        """Clear a breakpoint, unless another of ours has its address."""
         address = self._breakpoints.pop(number, None)
         if address is not None and address not in self._breakpoints.values():
             self._connected().clear_breakpoint(address)

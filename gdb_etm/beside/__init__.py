@@ -1,4 +1,4 @@
-"""Processes beside GDB: reverse execution between GDB and a server, and in the place of one.
+"""Processes beside GDB, with reverse execution on a server or a snapshot.
 
 - ``process.py``: the process that ``etm connect`` starts; it owns the probe.
 - ``shell.py``: ``gdb-etm replay`` and ``gdb-etm proxy``.

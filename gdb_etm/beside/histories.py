@@ -1,4 +1,7 @@
-"""Where a proxy's history comes from: the trace unit behind its server, a snapshot, or the plug-in's captures."""
+"""Sources of a proxy's history: trace unit, snapshot, or plug-in.
+
+The trace unit is reached through the server; the plug-in hands over the captures that it drained.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ class _HaltAnchor(Anchor):
 
 
 class SnapshotSource:
-    """A capture that was taken before, of the program that is halted now where it ends.
+    """Source of an older capture, for the program halted at its end.
 
     :param captures: The snapshot's captures.
     :param reliance: What values may rest on.
@@ -99,7 +102,10 @@ class SnapshotSource:
         """Do nothing."""
 
     def on_resume(self, halt: Halt) -> None:
-        """Do nothing: the capture is for the place where it ends, and GDB may come there by running."""
+        """Do nothing: the capture stays valid for the place where it ends.
+
+        GDB may come there by running.
+        """
 
     def on_leave(self, halt: Halt) -> None:
         """Do nothing."""
@@ -136,7 +142,7 @@ class ServerPort(MemoryPort):
 
 
 class TracingSource:
-    """The trace unit behind the server, programmed and drained through the server's memory packets.
+    """Source that traces through the memory packets of the proxy's server.
 
     :param name: What the server is called in messages.
     :param tell: Says what was found.
@@ -155,7 +161,7 @@ class TracingSource:
         self._begin: Optional[Anchor] = None
 
     def replay(self, halt: Halt) -> Replay:
-        """Drain the trace buffer, trace on with an empty one, and give the history."""
+        """Drain the trace buffer, go on tracing, and give the history."""
         if self._failure is not None:
             raise self._failure
         if self._connection is None or not self._has_run:
@@ -213,7 +219,7 @@ class HandedSource:
         self._histories: Optional[Histories] = None
 
     def rely(self, reliance: Reliance) -> None:
-        """Take note of what values may rest on, and work out anew what GDB looks at."""
+        """Change what values may rest on, and recover the past again."""
         self._reliance = reliance
         replay = self._replay
         if replay is not None:
@@ -222,7 +228,7 @@ class HandedSource:
                 replay.past.prepare(replay.motion.number)
 
     def hand_over(self, capture: RawCapture, files: Sequence[str], known: Anchored) -> None:
-        """Take a capture of the present halt; it is decoded when GDB first goes back.
+        """Take a capture of the present halt, to be decoded when needed.
 
         :param files: ELF files of the program.
         :param known: What is known of the ends of its trace.

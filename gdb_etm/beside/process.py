@@ -86,7 +86,10 @@ class _Between:
 
 
 class HistoryFront:
-    """Gives each GDB who stands between it and pyOCD's server; all of them look at the same captures."""
+    """Factory of the proxies between each GDB and pyOCD's server.
+
+    All of them use the same captures.
+    """
 
     def __init__(self) -> None:
         self._source = HandedSource()

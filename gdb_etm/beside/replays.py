@@ -1,4 +1,4 @@
-"""A history as GDB's remote target: what is decoded, and what is known at its end."""
+"""A decoded history as GDB's remote target."""
 
 from __future__ import annotations
 

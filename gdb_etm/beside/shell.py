@@ -1,4 +1,4 @@
-"""``gdb-etm replay`` and ``gdb-etm proxy``: GDB's reverse execution on a snapshot, and in front of any server."""
+"""``gdb-etm replay`` and ``gdb-etm proxy``: reverse execution for GDB."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main_replay(argv: Sequence[str]) -> int:
 
 
 def main_proxy(argv: Sequence[str]) -> int:
-    """Run ``gdb-etm proxy`` until GDB is gone, or until Ctrl-C where it listens.
+    """Run ``gdb-etm proxy`` until GDB ends, or Ctrl-C while it listens.
 
     :param argv: Arguments after the word ``proxy``.
     :returns: The exit status: 0, or 1 after an error that was told in one line.
@@ -126,7 +126,7 @@ def _add_listening(parser: argparse.ArgumentParser) -> None:
 
 
 def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Optional[Door] = None) -> None:
-    """Stand between one GDB and a server until one of them is gone.
+    """Relay between one GDB and a server until one of them ends.
 
     :param name: What the server is called in messages.
     :param door: Where another GDB may come, to be told that there is one.
@@ -238,7 +238,10 @@ def port_number(text: str) -> int:
 
 
 def standard_wire() -> Wire:
-    """Keep standard input and output for GDB alone: whatever else prints goes to standard error."""
+    """Reserve standard input and output for GDB.
+
+    Whatever else prints goes to standard error.
+    """
     reader, writer = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb", 0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -254,7 +257,7 @@ def load_replay(
     buffer: Optional[str] = None,
     tell: Callable[[str], None] = _tell,
 ) -> Replay:
-    """Decode a snapshot and make it one that GDB can be answered from.
+    """Decode a snapshot into a history that GDB can replay.
 
     :param snapshot: Its folder.
     :param files: ELF files of the program.

@@ -1,4 +1,4 @@
-"""What a user can type, declared as data and free of GDB: declarations, parsing, and a file a command.
+"""The commands, declared as data and free of GDB.
 
 - ``declare.py``: what a command, an argument and a setting are; ``parse.py``: words to values.
 - ``registry.py``: all commands and settings; ``guide.py``: the page of each; ``overview.py``: plain ``etm``.

@@ -15,7 +15,7 @@ from gdb_etm.views.budget import rate_line, stream_lines, worth_lines
 
 
 def run_budget(session: DebugSession, values: Values) -> Iterator[str]:
-    """Count what the last capture's bytes are, and estimate what options would change."""
+    """Count the last capture's bytes by packet, and estimate the options' cost."""
     record = session.look()
     size = len(record.capture.buffer)
     wanted = values.get(TRACE_ID)

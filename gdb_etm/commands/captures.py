@@ -1,4 +1,4 @@
-"""``etm captures``, ``etm save`` and ``etm load``: captures at hand and in snapshot folders."""
+"""``etm captures``, ``etm save``, ``etm load``: captures at hand and in folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``etm counter``, ``etm sequencer`` and ``etm trigger``: what events count, remember and stop."""
+"""``etm counter``, ``etm sequencer``, ``etm trigger``: the unit's counters, sequencer and trigger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command is: a value that says everything about it, whoever runs it.
+"""Declarations of commands, arguments and settings, as values.
 
 GDB, the shell and the tests read the same declarations; help, completion and argument checking come
 from them.
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Completion(Enum):
-    """What can stand where an argument's value is typed, beside its fixed choices."""
+    """What completion offers for an argument, beside its fixed choices."""
 
     NOTHING = "nothing"
     # A file or folder name.
@@ -28,7 +28,7 @@ class Completion(Enum):
 
 @dataclass(frozen=True)
 class Argument(Generic[T]):
-    """One argument; an option when its name begins with ``-``, else given by position."""
+    """One argument: an option if its name begins with ``-``, else positional."""
 
     # As typed (``"--elf"``) or as shown in the usage (``"RANGE"``).
     name: str
@@ -115,7 +115,7 @@ class Setting:
 
 
 def usage(command: Command) -> str:
-    """Write a command's usage in one line, such as ``etm history [/mrsf] [RANGE]``."""
+    """Write a command's usage line, such as ``etm history [/mrsf] [RANGE]``."""
     words = ["etm", command.name]
     if command.modifiers:
         words.append("[/%s]" % "".join(command.modifiers))

@@ -26,7 +26,7 @@ _GREEDY = 0.5
 
 
 def run_doctor(session: DebugSession, values: Values) -> Iterator[str]:
-    """Check the path from the processor to the buffer, and mend it if asked to."""
+    """Check the path from processor to buffer, and repair it on request."""
     connection = session.connected()
     if session.debugger.is_running():
         if not connection.has_process:
@@ -86,7 +86,7 @@ class _Doctor:
         return [] if record is None else _shares(record)
 
     def fix(self) -> Iterator[str]:
-        """Apply what mends there are, in their order, each as long as something bad asks for it."""
+        """Apply the repairs in their order, each while something bad needs it."""
         from gdb_etm.traceunit.doctor.findings import Mend, Verdict
 
         actions: Dict[Mend, Callable[[], None]] = {

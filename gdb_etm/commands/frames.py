@@ -1,4 +1,4 @@
-"""Looking around at a position of the history: ``etm where``, ``etm backtrace``, ``etm list``."""
+"""``etm where``, ``etm backtrace``, ``etm list``: the cursor's surroundings."""
 
 from __future__ import annotations
 

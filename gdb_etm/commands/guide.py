@@ -1,4 +1,4 @@
-"""The guide: which of its pages has each command, and the pages as they come with the package."""
+"""The guide's pages, and the page that each command has."""
 
 from __future__ import annotations
 

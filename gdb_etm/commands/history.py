@@ -1,4 +1,4 @@
-"""``etm history`` and ``etm functions``: the executed instructions, one by one and by function."""
+"""``etm history`` and ``etm functions``: the executed instructions, and the call history."""
 
 from __future__ import annotations
 

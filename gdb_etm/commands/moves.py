@@ -1,4 +1,4 @@
-"""Moving through the history: ``etm goto``, ``etm step``, ``etm reverse-continue`` and their kin."""
+"""Moves of the cursor: ``etm goto``, ``etm step``, ``etm reverse-continue`` and others."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _absent(walked: Walk, text: str, addresses: AbstractSet[int]) -> str:
 
 
 def place_number(walked: Walk, text: str) -> Optional[int]:
-    """Find the position that ``etm goto`` means; None when it is a location.
+    """Read an instruction's number for ``etm goto``; None for a location.
 
     :raises CommandError: It is outside the history.
     """

@@ -1,4 +1,4 @@
-"""What can be asked of the trace unit: the options of ``etm start``, and the settings that stand in for them."""
+"""The options of ``etm start``, and the settings for their defaults."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def overview(session: DebugSession, commands: Sequence[Command]) -> Iterator[str
 
 
 def standing(session: DebugSession) -> str:
-    """Say in one line whether there is a connection, tracing and a capture."""
+    """Summarise connection, tracing and captures in one line."""
     if session.connection is None:
         words = "Not connected"
     else:

@@ -105,7 +105,9 @@ def complete(session: DebugSession, command: Command, text: str, word: str) -> T
 
 
 def file_names(word: str) -> List[str]:
-    """Find files and folders whose names begin with ``word``; of a single folder, what is in it.
+    """Complete the name of a file or folder.
+
+    Of a single folder, list what is in it.
 
     GDB's own completion of file names takes all words of a line for one name.
     """

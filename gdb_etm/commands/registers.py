@@ -1,4 +1,4 @@
-"""``etm plan``, ``etm diff`` and ``etm reg``: what is written to the trace hardware, and what it holds."""
+"""``etm plan``, ``etm diff``, ``etm reg``: planned and present contents of registers."""
 
 from __future__ import annotations
 

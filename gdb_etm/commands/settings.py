@@ -1,4 +1,4 @@
-"""``etm set`` and ``etm show``: the settings, which in GDB are ``set etm`` and ``show etm`` as well."""
+"""``etm set`` and ``etm show``: the settings."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ SETTINGS: Tuple[Setting, ...] = (
 
 
 def checked(setting: Setting, text: str) -> str:
-    """Check a value of a setting, and give it as it is kept.
+    """Check a setting's value, and convert it to the stored form.
 
     :raises CommandError: It is none.
     """

@@ -1,4 +1,4 @@
-"""``etm print``, ``etm x`` and ``etm info``: registers, variables and memory at the position in the history."""
+"""``etm print``, ``etm x``, ``etm info``: values at the position."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AT = Argument("--at", count, "before this instruction instead of at the position
 
 
 def moment_of(session: DebugSession, values: Values, needs_position: bool = True) -> Moment:
-    """Give the moment that a command is about: where the cursor is, or what ``--at`` says.
+    """Give the moment that a command asks for: the cursor's or ``--at``.
 
     :raises CommandError: There is none.
     """
@@ -93,7 +93,7 @@ def _topic(text: str) -> str:
 
 
 def registers(at: Moment, names: List[str]) -> Iterator[str]:
-    """List registers at a moment; with names also why their values are known.
+    """List registers at a moment; named ones with their reasons.
 
     :param names: Which; none: all of the core's.
     """
@@ -112,7 +112,7 @@ def registers(at: Moment, names: List[str]) -> Iterator[str]:
 
 
 def register_at(at: Moment, name: str) -> Value:
-    """Give a register at a moment; of the status register the flags, as far as they are known."""
+    """Give a register at a moment; of xpsr the known flags."""
     value = at.recovery.register(at.number, name)
     if name != "xpsr" or value.value is not None:
         return value

@@ -1,4 +1,4 @@
-"""``etm why`` and ``etm writes``: what a value rests on, and which stores made it."""
+"""``etm why`` and ``etm writes``: a value's facts, and a variable's stores."""
 
 from __future__ import annotations
 

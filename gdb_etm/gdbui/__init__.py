@@ -1,4 +1,4 @@
-"""The only room that imports ``gdb``: commands, parameters and events inside GDB, and GDB as a debugger.
+"""The only room that imports ``gdb``: commands, events, and GDB as debugger.
 
 - ``start.py``: registers everything; ``scripts/gdb_etm`` calls it.
 - ``adapter.py``: declared commands and settings as GDB's own; ``debug_adapter.py``: requests of a debug adapter.

@@ -1,4 +1,4 @@
-"""GDB as a debug adapter: the requests for going back, and what its client is told.
+"""GDB as a debug adapter: its requests for reverse execution.
 
 Ref: Debug Adapter Protocol, requests StepBack, ReverseContinue and Attach, events Stopped and Capabilities; the package
 gdb.dap in the Python of GDB 14 to 18.  That package is internal to GDB: where it is not as expected, it stays as it is.
@@ -20,7 +20,7 @@ _MODULES = ("server", "events", "launch", "next")
 
 
 def extend() -> None:
-    """Have GDB go back for its client, where GDB is a debug adapter."""
+    """Add reverse execution to GDB's debug adapter, if GDB is one."""
     # "-i=dap" loads the package before any command file is read.
     if "gdb.dap" not in sys.modules:
         return

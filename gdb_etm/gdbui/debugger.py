@@ -1,4 +1,4 @@
-"""GDB as the commands see it: symbols, source, disassembly and the target's connection."""
+"""GDB as the session's debugger: symbols, source, disassembly, target."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class GdbDebugger:
         return self._as_named(function) if function is not None else None
 
     def names_at(self, address: int) -> List[str]:
-        """List the names of the function at an address: its own, and those of symbols that begin where it does."""
+        """List the names of the function at an address.
+
+        Its own name comes first, then those of symbols with the same start.
+        """
         function = self.function_at(address)
         if function is None:
             return []
@@ -94,7 +97,10 @@ class GdbDebugger:
         return read_source(line.file, line.line).strip() or None
 
     def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
-        """Write an instruction as GDB does, where GDB sees the same bytes; else as Capstone does."""
+        """Write an instruction as GDB does, or as Capstone does.
+
+        Capstone is used where GDB sees other bytes.
+        """
         key = (address, code)
         if key not in self._texts:
             text = _gdb_text(address, code)
@@ -108,7 +114,10 @@ class GdbDebugger:
         return [name for name in files if name and os.path.isfile(name)]
 
     def load_files(self, paths: Sequence[str]) -> List[str]:
-        """Make a file the program if GDB has none, or one that cannot be beside it; add the symbols of the others."""
+        """Load the program's symbols, and add those of further files.
+
+        A file becomes the program if GDB has none, or one that cannot be loaded together with it.
+        """
         told: List[str] = []
         known = [os.path.realpath(name) for name in self.program_files()]
         named = [os.path.realpath(path) for path in paths]

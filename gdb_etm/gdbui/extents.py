@@ -1,4 +1,4 @@
-"""Locations as GDB's ``break`` takes them, and all the code they stand for."""
+"""Code of locations, which are written as for GDB's ``break``."""
 
 from __future__ import annotations
 

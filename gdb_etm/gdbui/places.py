@@ -1,4 +1,4 @@
-"""GDB's symbol tables as walking through a history needs them, its breakpoints, and its convenience variables."""
+"""GDB's line tables, breakpoints and convenience variables, for walking through a history."""
 
 from __future__ import annotations
 
@@ -227,7 +227,10 @@ class CallsFunction(gdb.Function):
 
 
 def publish(session: DebugSession) -> None:
-    """Set the convenience variables after a halt; they are void until its capture is decoded."""
+    """Set the convenience variables after a halt.
+
+    They are void until the capture is decoded.
+    """
     record = session.current
     try:
         if record is not None and record.is_decoded and session.settings.get("drain") != "lazy":

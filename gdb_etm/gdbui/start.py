@@ -22,7 +22,7 @@ _session: Optional[DebugSession] = None
 
 
 def start() -> DebugSession:
-    """Register commands, settings and events, unless that was done before, and give what the commands work on."""
+    """Register commands, settings and events once, and give their session."""
     global _session
     if _session is not None:
         return _session
@@ -50,7 +50,7 @@ def _wait(seconds: float) -> None:
 
 
 class Terminal:
-    """Tells whether somebody watches GDB's terminal, and whether a line there disturbs nothing.
+    """Detector of a user at GDB's terminal, and of a free line.
 
     GDB shows its own progress under the same conditions.  Its prompt tells a person from a batch and from a program
     that talks MI: these get none.

@@ -1,4 +1,4 @@
-"""What it takes to have a second GDB with the same symbols: this one's command, and its files with their offsets."""
+"""This GDB's command line and symbol files, for a second GDB."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = ("gdb-multiarch", "arm-none-eabi-gdb", "gdb")
 
 
 def gdb_command() -> List[str]:
-    """Find how to start this GDB once more: its executable, and what it needs to be told.
+    """Find the command line that starts this GDB's program again.
 
     :raises ConnectError: It cannot be found.
     """

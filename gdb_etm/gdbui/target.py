@@ -1,4 +1,4 @@
-"""GDB's target: its registers and memory, and what runs and halts it for scripts."""
+"""GDB's target: its registers, its memory, and running it for scripts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FPCA = 4
 
 
 def read_registers() -> Dict[str, int]:
-    """Read the registers of the selected thread's newest frame; none without a target."""
+    """Read the registers of the newest frame; empty without a target."""
     try:
         frame = gdb.newest_frame()
     except gdb.error:

@@ -1,4 +1,4 @@
-"""Which of GDB's answers are of code that is there, and better ones where they are of functions that were dropped.
+"""Corrections of what GDB says of functions that the linker dropped.
 
 Where a program has memory at address 0, GDB takes the functions that the linker dropped (at 0 in the debug information)
 to lie there, one over the other and over those that do.  Their blocks begin at 0; their lines reach as far as the
@@ -46,7 +46,9 @@ class There:
         self._tables.clear()
 
     def blocks(self, address: int) -> List[gdb.Block]:
-        """List the blocks of functions around an address, innermost first; the last is not inlined.
+        """List the function blocks around an address, innermost first.
+
+        The last one is not inlined.
 
         :returns: Nothing where GDB knows of no function but one that was dropped.
         """
@@ -75,7 +77,7 @@ class There:
         return self.hides(0)
 
     def misnames(self, address: int) -> bool:
-        """Tell whether GDB may write an address with a name that is not the one there, or with a wrong distance."""
+        """Tell whether GDB may write a wrong symbol for an address."""
         if self.is_hiding:
             return True
         blocks = self.blocks(address)
@@ -96,7 +98,7 @@ class There:
             return LineTable([])  # GDB could read it; no line is better than a false one
 
     def table(self, file: str, line: int) -> Optional[gdb.Symtab]:
-        """Find GDB's symbol table of a source file; None when it has none.
+        """Find GDB's symbol table of a source file, if any.
 
         :param line: One of its lines that has code.
         """
@@ -118,7 +120,7 @@ class There:
 
 
 def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
-    """Ask GDB for a symbol by the symbol table alone, whatever debug information says.
+    """Look a symbol up in GDB's symbol table, without debug information.
 
     :returns: Its name, and how many bytes behind it the address is.
     """

@@ -1,4 +1,4 @@
-"""The version of the GDB that this runs in, for what it does not tell otherwise."""
+"""This GDB's version, for what it cannot be asked."""
 
 from __future__ import annotations
 

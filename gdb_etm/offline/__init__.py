@@ -1,4 +1,4 @@
-"""ELF files in the place of a debugger, for captures that come from a folder.
+"""ELF files in place of a debugger, for captures in folders.
 
 - ``debugger.py``: functions, source lines and instruction text; it fulfils the session's ``Debugger``.
 - ``symbols.py``, ``lines.py``: symbol tables, and the line tables of DWARF 5 (6.2).

@@ -1,4 +1,4 @@
-"""ELF files in the place of a debugger: symbols, source lines and text for captures from a folder."""
+"""ELF files in place of a debugger: symbols, source lines, disassembly."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class OfflineDebugger:
         return self._symbols.functions
 
     def line_at(self, address: int) -> Optional[SourceLine]:
-        """Find a source line in the DWARF line tables, which are read at the first call."""
+        """Find a source line in DWARF, which is read at first use."""
         return self._line_table().at(address)
 
     def line_ranges(self, file: str, line: int) -> List[Tuple[int, int]]:

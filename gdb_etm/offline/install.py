@@ -1,4 +1,4 @@
-"""``gdb-etm install``: one line in the user's gdbinit, so that ``source gdb_etm`` works from any folder."""
+"""``gdb-etm install``: a line in gdbinit for ``source gdb_etm``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Edit(NamedTuple):
 
 
 def installed(text: str, folder: str) -> Edit:
-    """Put the line for ``folder`` into a gdbinit's text, replacing one for another folder.
+    """Add the line for ``folder`` to a gdbinit, replacing an older one.
 
     :param text: What the file holds; empty when there is none.
     :param folder: The folder that holds the file ``gdb_etm``.
@@ -53,7 +53,7 @@ def removed(text: str) -> Edit:
 
 
 def gdbinit_paths(environment: Mapping[str, str], home: str, is_mac: bool = False) -> List[str]:
-    """List where GDB looks for this user's gdbinit; it reads the first that is there, and only that.
+    """List where GDB looks for a gdbinit; it reads the first one.
 
     First the configuration folder's ``gdb/gdbinit`` (GDB 11 and newer), then ``~/.gdbinit``, which every GDB reads.
 

@@ -1,4 +1,7 @@
-"""The line tables of ELF files: source lines by address, addresses by source line (DWARF 5, 6.2)."""
+"""Line tables of ELF files, by address and by line.
+
+DWARF 5, 6.2.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ class LineTable:
         return LineEntry(row.line.file, row.line.line, row.address, end, row.is_statement, doubled)
 
     def ranges(self, file: str, line: int) -> List[Tuple[int, int]]:
-        """Find the code of a line, as first and last addresses; neighbours are one range.
+        """Find a line's code as address ranges; neighbours are joined.
 
         :param file: The end of the file's path, such as ``"rx.c"``.
         """
@@ -75,7 +78,7 @@ def _is_file(line: SourceLine, name: str) -> bool:
 
 
 def load_lines(paths: Iterable[str], below: Optional[int] = None) -> LineTable:
-    """Read the line tables of ELF files, but not of code that the linker dropped.
+    """Read the line tables of ELF files, without code that was dropped.
 
     Where files fill the same memory, that of the earlier one counts.
 

@@ -1,4 +1,4 @@
-"""Locations such as ``dispatch``, ``rx.c:121`` or ``*0x304`` found in ELF files, where no debugger resolves them."""
+"""Locations such as ``dispatch``, ``rx.c:121``, ``*0x304``, found in ELF files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = 8
 
 
 class ElfLocations:
-    """The :class:`~gdb_etm.session.places.Locations` of a program by the symbols and line tables of its ELF files.
+    """The :class:`~gdb_etm.session.places.Locations` that ELF files give.
 
     :param debugger: The ELF files.
     """
@@ -25,7 +25,9 @@ class ElfLocations:
         self._debugger = debugger
 
     def code(self, text: str) -> Sequence[Tuple[int, int]]:
-        """Find the code of a location, as first and last addresses: all of a function, of a line, one instruction.
+        """Find the code of a function, line or address, as ranges.
+
+        Each range is a first and a last address.
 
         :raises CommandError: There is no such place.
         """

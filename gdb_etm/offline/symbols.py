@@ -1,4 +1,4 @@
-"""Functions and data by address from the symbol tables of ELF files, as GDB finds its minimal symbols."""
+"""Symbol tables of ELF files, searched as GDB searches minimal symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One user's work between the debugger and the trace hardware: the connection, the captures, and what is made of them.
+"""A session: the connection, the captures, and what is made of them.
 
 Commands and the Python interface are two ways to the same things here; neither is imported.  In reading order:
 

@@ -79,7 +79,7 @@ class Decoded:
         return self._clock
 
     def forget_symbols(self) -> None:
-        """Make the call history anew at the next look: the symbols have changed."""
+        """Forget the call history: the symbols have changed."""
         self._calls = self.recovered = None
         if self.walk is not None:
             self.walk.cursor.forget()
@@ -93,7 +93,7 @@ class Decoded:
         return self._calls
 
     def compare(self, read: ReadMemory) -> None:
-        """Compare the code that ran with the target's memory, and keep what differs as :attr:`doubt`."""
+        """Compare the executed code with the target's memory; sets :attr:`doubt`."""
         pieces = self._code()
         different: Set[int] = set()
         try:
@@ -110,7 +110,7 @@ class Decoded:
             self.doubt = Doubt(different, None)
 
     def is_of(self, program: Program) -> bool:
-        """Tell whether the code that ran is a program's, whatever else of it there is."""
+        """Tell whether the executed code is part of a program."""
         key = program.identity()
         if key == self.program.identity():
             return True
@@ -174,7 +174,7 @@ class CaptureRecord:
         read: Optional[ReadMemory],
         trace_id: Optional[int] = None,
     ) -> Dict[int, Decoded]:
-        """Give histories by trace ID, decoded at the first look, and again once there is a program at all.
+        """Decode histories by trace ID, once, and again when code appears.
 
         :param images: Program memory beside what the capture holds; it comes after the capture's own.
         :param cache: Decoders of earlier captures.
@@ -218,7 +218,7 @@ class CaptureRecord:
             return all_streams(self.capture, taken.advance)
 
     def packets(self, trace_id: Optional[int]) -> Packets:
-        """Give the packets with a trace ID; None takes all, in the buffer's order.
+        """List a trace ID's packets; None takes all, in buffer order.
 
         :raises CommandError: There is no such trace ID.
         """
@@ -233,7 +233,7 @@ class CaptureRecord:
         return self._packets[trace_id]
 
     def choose(self, decoded: Dict[int, Decoded], trace_id: Optional[int]) -> Decoded:
-        """Take the history with a trace ID; None takes the first that holds instructions.
+        """Choose a trace ID's history; None takes the first with instructions.
 
         :raises CommandError: There is no such trace ID.
         """
@@ -247,7 +247,7 @@ class CaptureRecord:
         return next((one for one in decoded.values() if len(one.history)), next(iter(decoded.values())))
 
     def whose(self, decoded: Decoded) -> str:
-        """Say which trace ID a history has, where the capture has several; otherwise ``""``."""
+        """Name a history's trace ID; empty where there is only one."""
         ids = {id(one): "0x%02x" % trace_id for trace_id, one in (self._decoded or {}).items()}
         return "" if len(ids) < 2 else "trace ID %s of %s" % (ids[id(decoded)], ", ".join(ids.values()))
 
@@ -275,7 +275,7 @@ def _refuse_data_id(trace_id: int, decoded: Dict[int, Decoded]) -> None:
 
 
 def no_such_id(trace_id: int, number: int, known: Iterable[int]) -> CommandError:
-    """Make the error for a trace ID that a capture does not hold."""
+    """Make the error for a trace ID that is not there."""
     words = ", ".join("0x%02x" % one for one in known) or "none"
     return CommandError("no trace ID 0x%02x in capture %d; it has: %s" % (trace_id, number, words))
 

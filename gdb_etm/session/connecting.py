@@ -1,4 +1,4 @@
-"""Connecting to a target with trace: what is wished, checked, carried out, and told line by line."""
+"""From a user's request to a connection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[^:\s]*):(\d{1,5})\Z")
 
 @dataclass(frozen=True)
 class ConnectRequest:
-    """What is wished of a connection; what is None, False or empty is left to whoever connects.
+    """What a user asks of a connection.
+
+    What is None, False or empty is chosen by the one who connects.
 
     :raises CommandError: The mode is none of :data:`MODES`, or a number is negative.
     """

@@ -1,4 +1,4 @@
-"""A connection to a target with trace: how its registers are reached, and its trace session."""
+"""A connection to a target with trace, and its trace session."""
 
 from __future__ import annotations
 
@@ -123,14 +123,17 @@ class TargetConnection:
         return [] if self._vendor is None else self._vendor.states()
 
     def restart(self) -> None:
-        """Put unit, funnels and buffer in order, and trace into an empty buffer, as programmed before if they were."""
+        """Repair unit, funnels and buffer, and trace into an empty buffer.
+
+        The unit is programmed as it was, if it was.
+        """
         self.session().restart()
         self._held = None
         self.is_tracing = True
         self.leave_restoration()
 
     def debug_port(self) -> Optional[int]:
-        """Read the debug port's CTRL/STAT register; None where only the debugger's own server reaches it.
+        """Read the debug port's CTRL/STAT register; None if it is unreachable.
 
         :raises AccessError: It does not answer.
         """
@@ -147,7 +150,7 @@ class TargetConnection:
     def hand_over(
         self, capture: RawCapture, files: Sequence[str], anchored: Anchored, settings: Mapping[str, str]
     ) -> None:
-        """Give a capture to what serves GDB reverse execution, if that is there.
+        """Send a capture to the process that serves reverse execution, if any.
 
         :param files: ELF files of the program.
         :param anchored: What is known of the ends of its trace.
@@ -158,7 +161,9 @@ class TargetConnection:
                 self._client.request(message)
 
     def rely(self, settings: Mapping[str, str]) -> bool:
-        """Tell what serves GDB reverse execution what values may rest on; it works out anew what GDB looks at.
+        """Change the settings of recovery in the process that serves reverse execution.
+
+        It recovers again what GDB looks at.
 
         :returns: Whether GDB looks at the past, and has values that rested on something else.
         """
@@ -168,11 +173,11 @@ class TargetConnection:
 
     @property
     def in_the_past(self) -> bool:
-        """Whether GDB looks at the past by reverse execution, and not at the halted target."""
+        """Whether GDB looks at the past by reverse execution."""
         return bool(self._reverse().get("past", False))
 
     def has_run(self) -> bool:
-        """Tell whether the target has run since this was asked last, as far as is known."""
+        """Tell whether the target may have run since the last call."""
         told = self._reverse()
         before, self._runs = self._runs, told.get("runs")
         return not told or not told["past"] and self._runs != before
@@ -189,7 +194,9 @@ class TargetConnection:
         return struct.pack("<%dI" % len(words), *words)[address - first : address - first + size]
 
     def special_registers(self, known: Collection[str]) -> Dict[str, int]:
-        """Read registers of the halted core that the debugger's server does not give; empty where that cannot be done.
+        """Read special registers that the debugger's server does not give.
+
+        The core is halted; empty where they cannot be read.
 
         :param known: The names of those that are known.
         """
@@ -203,7 +210,7 @@ class TargetConnection:
         return self._client.request({"op": "past"}) if self._client is not None and is_there else {}
 
     def check(self, seconds: float = 0.001) -> None:
-        """Take note of the loss of the probe, or of the process beside GDB.
+        """Check for a lost probe or process.
 
         :param seconds: How long to wait for word of it.
         :raises AccessError: It is lost.
@@ -249,7 +256,10 @@ class TargetConnection:
         return [start_line(options, plan, trace)] + ["note: " + note for note in trace.notes]
 
     def program(self, options: TraceOptions) -> None:
-        """Program the unit, and leave it and the buffer off; :meth:`start` with the same options turns them on."""
+        """Program the unit, and leave it and the buffer off.
+
+        :meth:`start` with the same options turns them on.
+        """
         self.session().program(options)
         self.is_tracing = False
         self.leave_restoration()
@@ -272,7 +282,7 @@ class TargetConnection:
         return with_images(capture, images)
 
     def expect_trace(self) -> None:
-        """Take note that the target ran: what an interrupted drain left behind is of an older halt."""
+        """Forget an interrupted drain: the target has run since."""
         self._held = None
 
     def stop(self, images: Sequence[MemoryImage], name: str, progress: Optional[Progress] = None) -> RawCapture:
@@ -287,7 +297,7 @@ class TargetConnection:
         self.is_tracing = False
 
     def release(self) -> None:
-        """Stop tracing and put the target's trace hardware back as it was; the connection stays.
+        """Stop tracing and restore the target's trace hardware; the connection stays.
 
         :raises EtmError: The first thing that went wrong.
         """
@@ -321,7 +331,10 @@ class TargetConnection:
         return self.trace
 
     def leave_restoration(self) -> None:
-        """Have the process beside GDB put the registers back if GDB dies; after each kind of write."""
+        """Store the steps that restore the target if GDB dies.
+
+        To be called after each write; the process beside GDB keeps them.
+        """
         if self._client is not None:
             steps = []
             found = [] if self.trace is None else self.trace.restoration()
@@ -333,7 +346,7 @@ class TargetConnection:
 
 
 def part_ids(spaces: Sequence[Space]) -> List[PartId]:
-    """Read which chip it is from the first ROM tables; one that is not there says nothing.
+    """Read the chip's part IDs from the ROM tables that answer.
 
     :raises AccessError: The connection is lost.
     """
@@ -353,7 +366,7 @@ def part_ids(spaces: Sequence[Space]) -> List[PartId]:
 def path_with(
     profile: Optional[Profile], components: Sequence[Component], location: CoreLocation, choice: Choice
 ) -> TracePath:
-    """Arrange components into a path, with what a profile knows of funnels and buffers.
+    """Find the trace path, using a profile's funnels and buffers.
 
     :raises TopologyError: No trace unit or no buffer is there, or which one to take must be chosen.
     """
@@ -367,7 +380,7 @@ def path_with(
 
 
 def _core_of(path: TracePath) -> Core:
-    """Tell the processor by what is beside its trace unit, when nobody else does."""
+    """Identify the processor by the components beside its trace unit."""
     if path.scs is not None:
         name = core_type(path.scs.port.read32(path.scs.address + cortex_m.CPUID.offset))
     else:

@@ -1,4 +1,4 @@
-"""What commands need from a debugger: GDB gives it inside GDB, ELF files give it offline."""
+"""What the session needs from a debugger: GDB, or ELF files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Debugger(Protocol):
         """Find the source line of an instruction."""
 
     def source_text(self, line: SourceLine) -> Optional[str]:
-        """Read one line of source, without leading blanks; None when the file is not there."""
+        """Read a source line without leading blanks; None without a file."""
 
     def disassemble(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
         """Write an instruction as text: mnemonic, a tab, operands.
@@ -75,13 +75,13 @@ class Debugger(Protocol):
         """
 
     def registers(self) -> Mapping[str, int]:
-        """Read the registers of the halted core, by their lower-case names; empty when there is none."""
+        """Read the halted core's registers by lower-case name; empty without a core."""
 
     def connection(self) -> Optional[str]:
-        """Describe the server that the debugger is connected to; None when it is to none."""
+        """Describe the debugger's own connection; None without one."""
 
     def connect(self, client: Client) -> None:
-        """Make the core that the process beside the debugger has opened the debugger's target.
+        """Connect the debugger to the core that the process has opened.
 
         :param client: The connection to that process, which has a core.
         :raises ConnectError: Its GDB server does not answer.
@@ -95,25 +95,25 @@ class Debugger(Protocol):
         """
 
     def monitor(self, command: str) -> None:
-        """Have what serves the debugger's target carry out a command of its own.
+        """Run a command of the target's server.
 
         :raises ConnectError: It does not.
         """
 
     def refresh(self) -> None:
-        """Forget what was read of the target: it may be something else by now."""
+        """Forget cached registers and memory of the target."""
 
     def disconnect(self) -> None:
-        """Give up the connection; the target runs on where its server lets it."""
+        """End the debugger's connection; its server decides whether the target runs."""
 
     def access_port(self) -> AccessPort:
         """Reach the target's registers through the debugger's own connection."""
 
     def is_running(self) -> bool:
-        """Tell whether the target runs at the moment, so that nothing can be read."""
+        """Tell whether the target runs, so that nothing can be read."""
 
     def location(self) -> str:
-        """Name the place where the target is halted, such as a function; empty when unknown."""
+        """Name the place of the halt, such as a function, if known."""
 
     def load_files(self, paths: Sequence[str]) -> List[str]:
         """Take the symbols of ELF files, where the debugger has none yet.

@@ -1,4 +1,6 @@
-"""Decodes the parts of a big capture at the same time: one here, the others each in a process of its own.
+"""Parallel decoding of a big capture's parts.
+
+One part is decoded here, each of the others in a process of its own.
 
 Inside GDB neither fork nor a thread would be safe, and its Python may have no interpreter beside it; so the processes
 are started from the one that gdb_etm was installed in.  What they do not do is done here.
@@ -29,7 +31,7 @@ _SMALL_RESULT = 1 << 24
 
 
 def processors() -> int:
-    """Tell how many processors this process may use; 1 where pipes from processes cannot be waited for."""
+    """Count the usable processors; 1 where pipes cannot be waited for."""
     if os.name != "posix":
         return 1
     if hasattr(os, "sched_getaffinity"):
@@ -40,7 +42,7 @@ def processors() -> int:
 def decode_together(
     todo: Sequence[StreamPart], cache: DecoderCache, python: str, most: int, progress: Optional[Progress] = None
 ) -> List[Recorder]:
-    """Decode parts at the same time, here and in processes of their own.
+    """Decode parts in parallel, here and in other processes.
 
     :param cache: Decoders of earlier captures.
     :param python: The interpreter to run.

@@ -1,5 +1,6 @@
-"""A process that decodes a part of a capture: it reads an errand from standard input and writes the result to standard
-output.
+"""The process that decodes a part of a capture.
+
+It reads an errand from standard input and writes the result to standard output.
 
 It writes messages of a kind and a size: :data:`PROGRESS` with the number of bytes decoded since the last one; at the
 end :data:`RESULT` with the size of the recording, which follows.  It needs the standard library and this package only.

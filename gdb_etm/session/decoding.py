@@ -39,6 +39,6 @@ def decode_capture(
 
 
 def taking_apart(capture: RawCapture, meter: Meter) -> ContextManager[Task]:
-    """Watch a capture being taken apart by trace IDs; the bytes of its buffer count."""
+    """Measure the deframing of a capture, in bytes of its buffer."""
     size = len(capture.buffer)
     return meter.task("taking %s of frames apart" % about_text(size), size)

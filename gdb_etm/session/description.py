@@ -39,13 +39,19 @@ _DATA = {DataTrace.ADDRESSES: "addresses", DataTrace.VALUES: "values", DataTrace
 
 
 def core_type(cpuid: int) -> str:
-    """Name a processor by its CPUID register (Armv8-M ARM, "CPUID, CPUID Base Register")."""
+    """Name a processor by its CPUID register.
+
+    Armv8-M ARM, "CPUID, CPUID Base Register".
+    """
     part = cpuid >> 4 & 0xFFF
     return _CORTEX_M.get(part, "Cortex-M (part 0x%03x)" % part)
 
 
 def path_line(trace: TraceSession) -> str:
-    """Describe a path in a line: ``Trace: ETMv4.2 at 0xe0041000 -> funnel ... -> ETF at 0xe0043000, 4 KiB``."""
+    """Describe a trace path in a line.
+
+    Such as ``Trace: ETMv4.2 at 0xe0041000 -> funnel ... -> ETF at 0xe0043000, 4 KiB``.
+    """
     steps = ["%s at 0x%08x" % (trace.unit.title, trace.path.source.address)]
     steps += [str(link) for link in trace.path.links]
     steps.append("%s at 0x%08x, %s" % (trace.path.sink.name, trace.path.sink.address, bytes_text(trace.sink.size)))
@@ -131,7 +137,7 @@ def status_lines(status: SessionStatus) -> Iterator[str]:
 
 
 def info_lines(discovery: Discovery, trace: Optional[TraceSession], in_full: bool = False) -> Iterator[str]:
-    """Describe what was found on the chip, and the path that is used.
+    """Describe the chip's components and the path in use.
 
     :param in_full: Whether each thing that the unit has comes with the identification fields that say so.
     """

@@ -1,4 +1,4 @@
-"""Instruction text by Capstone, for code that the debugger does not see as it was traced."""
+"""Disassembly by Capstone, for code that the debugger does not see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class Disassembler:
         self._engines: Dict[Isa, List[Any]] = {}
 
     def text(self, address: int, code: bytes, isa: Isa, before: bytes = b"") -> str:
-        """Write one instruction: mnemonic, a tab, operands; bytes that are none become ``.inst``.
+        """Disassemble one instruction: mnemonic, a tab, operands.
+
+        Bytes that are none become ``.inst``.
 
         :param before: The IT block before it, see :class:`ItBlocks`.
         """
@@ -59,7 +61,10 @@ class Disassembler:
 
 
 class ItBlocks:
-    """Knows of each instruction of a walk what of its IT block ran before it: conditions are written only with that."""
+    """Tracker of IT blocks along a walk.
+
+    Capstone writes a condition only if it sees the block's earlier instructions.
+    """
 
     def __init__(self) -> None:
         self._following = -1
@@ -83,7 +88,10 @@ class ItBlocks:
 
 
 def symbol_text(function: Optional[Function], address: int) -> str:
-    """Write an address as GDB does inside ``<>``: ``dispatch+18``, ``dispatch`` at its start, or nothing."""
+    """Write an address as GDB does inside ``<>``, such as ``dispatch+18``.
+
+    Empty without a function.
+    """
     if function is None:
         return ""
     offset = address - function.start

@@ -1,4 +1,4 @@
-"""The end of a connection: by the user, with the debugger's program or the debugger itself, or by a loss."""
+"""The end of a connection: requested, with GDB, or by a loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LEFT_PROGRAMMED = (
 
 
 def disconnect(session: DebugSession) -> None:
-    """Stop tracing, restore the target and end the connection and GDB's to it.
+    """Stop tracing, restore the target and end both connections.
 
     :raises EtmError: The first thing that went wrong; the connection has ended all the same.
     """
@@ -32,7 +32,7 @@ def disconnect(session: DebugSession) -> None:
 
 
 def check_connection_end(session: DebugSession) -> None:
-    """Raise the reason for the end of the debugger's connection, unless the debugger ended it.
+    """Raise the reason why GDB's connection ended, unless GDB ended it.
 
     :raises EtmError: That is why.
     """
@@ -45,7 +45,7 @@ def check_connection_end(session: DebugSession) -> None:
 
 
 def settle(session: DebugSession) -> None:
-    """End our connection if the debugger turned out to have let go of the target.
+    """End our connection if the debugger has let the target go.
 
     :raises EtmError: The target could not be put back as it was, or what reaches it is lost.
     """
@@ -70,7 +70,9 @@ def settle(session: DebugSession) -> None:
 
 
 def leave(session: DebugSession) -> None:
-    """Restore the target as the debugger ends, while the debugger still holds it.
+    """Restore the target when the debugger ends.
+
+    The debugger still holds it then.
 
     :raises EtmError: The target could not be put back as it was.
     """
@@ -82,7 +84,7 @@ def leave(session: DebugSession) -> None:
 
 
 def error_text(session: DebugSession, error: EtmError) -> str:
-    """Word an error for the user, and end a connection that it says is lost."""
+    """Word an error for the user; a lost connection is closed."""
     connection = session.connection
     if not isinstance(error, AccessError) or error.kind != "lost" or connection is None:
         return str(error)
@@ -96,7 +98,7 @@ def error_text(session: DebugSession, error: EtmError) -> str:
 
 
 def drop_lost(session: DebugSession) -> Optional[str]:
-    """Make the debugger let go of a server that is gone, or whose probe is.
+    """Disconnect the debugger from a server that is lost.
 
     :returns: What it was connected to; None when there was nothing to let go of.
     """

@@ -1,4 +1,7 @@
-"""What GDB prints of a moment of the past: a second GDB is asked once for each tier, to mark what is not exact."""
+"""Values of the past as a second GDB prints them.
+
+It is asked once for each tier, to mark what is not exact.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class Moment(NamedTuple):
 def moment(
     session: DebugSession, at: Optional[int], trace_id: Optional[int] = None, needs_position: bool = True
 ) -> Moment:
-    """Give a moment of the newest capture, with what leads to it solved.
+    """Give a moment of the newest capture, solved up to there.
 
     :param at: The number of an instruction, the moment before it; None: where the cursor is.
     :param trace_id: Of the core; None: the one that was looked at last.
@@ -147,7 +150,7 @@ class _Viewer:
         self._second_gdb = _second_gdb(at.session, Replay(motion, self.sight, layout, "", ""), self.sight)
 
     def ask(self, command: str, limit: Tier) -> Answer:
-        """Carry out a command until all that it asks for is known to be there or not."""
+        """Run a command until it meets no more missing memory."""
         self.sight.look(self._at.number, limit)
         self.sight.unwinds = bool(self._at.level) or command == "backtrace"
         answer = Answer([])
@@ -205,7 +208,7 @@ def _body(line: str) -> str:
 
 
 def marks(lines: Sequence[Marked]) -> List[str]:
-    """Write lines with what they rest on behind them, where that is not everything exact."""
+    """Write lines with their tiers after them, unless exact."""
     return [one.text if _NOTHING.search(one.text) else ("%s %s" % (one.text, mark(one.tier))).rstrip() for one in lines]
 
 

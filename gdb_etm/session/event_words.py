@@ -1,4 +1,4 @@
-"""Events and actions as a user types them: ``exec main and not counter 0``, ``next-state 1``."""
+"""Parser of events and actions: ``exec main and not counter 0``."""
 
 from __future__ import annotations
 

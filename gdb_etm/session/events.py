@@ -1,4 +1,4 @@
-"""What a session's trace unit does when events happen: what the user said, and what that asks of the unit."""
+"""The rules, counters and sequencer of a session."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reaction(NamedTuple):
 
 
 class EventSettings(NamedTuple):
-    """All that belongs together, so that it can be changed and put back at once."""
+    """Rules and counters as one value, to change them at once."""
 
     reactions: Sequence[Reaction] = ()
     counters: Sequence[Counter] = ()
@@ -71,7 +71,7 @@ class EventSet:
         return "; ".join(str(each) for each in self.now.reactions)
 
     def forget_places(self) -> None:
-        """Look the locations up anew when they are next needed: the debugger has other symbols now."""
+        """Look locations up again at next use: the symbols have changed."""
         self._stale = True
 
     def renew(self, places: Optional[Locations]) -> None:

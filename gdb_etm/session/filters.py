@@ -1,4 +1,4 @@
-"""The filters of a session: what the user said, where that is, and what it asks of a trace unit."""
+"""The filters of a session, with the addresses that they mean."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FilterSet:
         return _located(Filter(self._last + 1, kind, text), places)
 
     def with_filter(self, added: Filter) -> List[Filter]:
-        """List all filters with one more, which takes the place of another of the same state."""
+        """List all filters and a new one, which may replace another."""
         return [each for each in self.filters if each.kind != added.kind or each.kind not in STATES] + [added]
 
     def with_texts(
@@ -118,7 +118,7 @@ class FilterSet:
         return undo
 
     def forget_places(self) -> None:
-        """Look the locations up anew when they are next needed: the debugger has other symbols now."""
+        """Look locations up again at next use: the symbols have changed."""
         self._stale = True
 
     def renew(self, places: Optional[Locations]) -> None:
@@ -187,7 +187,7 @@ def wanted_of(filters: Sequence[Filter], is_padding: Callable[[int, int], bool])
 
 
 def commas(text: str) -> List[str]:
-    """Split at the commas that are not in brackets, as of a C++ function's arguments."""
+    """Split at commas outside brackets, as in a C++ function's arguments."""
     parts, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         depth += (letter in "([<") - (letter in ")]>")
@@ -198,7 +198,7 @@ def commas(text: str) -> List[str]:
 
 
 def range_of(text: str) -> Optional[Range]:
-    """Read ``FIRST-LAST``, in front of which a star may stand as before an address; None for other words.
+    """Read ``FIRST-LAST``, also ``*FIRST-*LAST``; None for other words.
 
     :raises CommandError: The last address is below the first.
     """

@@ -1,4 +1,7 @@
-"""The states of the core from which its past is worked out: at the halt, and when the run began."""
+"""States of the core at the ends of a trace, for recovery.
+
+One is read at the halt, one before the run began.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +108,7 @@ class Anchor:
         return CoreState({name: value for name, value in self.registers.items() if value <= _WORD}, self.read)
 
     def read(self, address: int, size: int) -> Optional[bytes]:
-        """Read memory as it was; None where it was not read in time, or cannot be."""
+        """Read memory as it was then; None where that is unknown."""
         for image in self._images:
             offset = address - image.address
             if 0 <= offset <= len(image.data) - size:
@@ -160,7 +163,10 @@ class Anchor:
         return any(first < start + size and start < end for first, end in self._changed)
 
     def change(self, address: int, size: int) -> None:
-        """Take note that the debugger has changed memory: what was there is lost, unless it was read before."""
+        """Note that the debugger has changed memory.
+
+        What was there is lost unless it was read before.
+        """
         self._changed.append((address, address + size))
 
     def leave(self) -> None:
@@ -168,7 +174,7 @@ class Anchor:
         self._memory = None
 
     def stay(self, memory: TargetMemory) -> None:
-        """Take note that the core did not run after all, and how it is read now."""
+        """Note that the core did not run, and how to read it."""
         self._memory = memory
 
     @property
@@ -255,14 +261,16 @@ class Anchors:
         self.is_untouched = self.is_untouched and not self._ran
 
     def changed(self, address: int, size: int) -> None:
-        """Take note that the user, or we by way of the debugger, have written to memory."""
+        """Note a write to memory through the debugger."""
         if not any(first <= address < end for first, end in _DEVICES):
             self.touched()
         if self.halt is not None:
             self.halt.change(address, size)
 
     def take_begin(self) -> Optional[Anchor]:
-        """Give, once, the state when the run began of which the trace buffer tells all; None when that is not known.
+        """Take the state from before the run, if the trace covers it.
+
+        It is given once.
 
         What goes wrong with the buffer after that leaves nothing behind that later trace could be taken to begin with.
         """
@@ -287,7 +295,10 @@ class Anchored(NamedTuple):
     is_untouched: bool = False
 
     def before(self, history: ExecutionHistory) -> Optional[CoreState]:
-        """Give the state before a history's first instruction, if the history reaches back to when the run began."""
+        """Give the state before a history's first instruction.
+
+        None unless the history reaches back to the beginning of the run.
+        """
         anchor = self.begin
         if anchor is None or not self.is_whole or not len(history) or history.end_reason is not BufferEnd.STARTED:
             return None
@@ -299,7 +310,9 @@ class Anchored(NamedTuple):
         return anchor.state() if history.instruction(1).address == anchor.pc else None
 
     def after(self, history: ExecutionHistory) -> Optional[CoreState]:
-        """Give the state after a history's last instruction, if the core was halted directly behind it.
+        """Give the state after a history's last instruction.
+
+        None unless the core was halted directly after it.
 
         Behind a filter, or where the trace ends before the halt, the core's state says nothing of what was traced.
         """
@@ -359,7 +372,10 @@ def anchored_of(capture: RawCapture) -> Anchored:
 
 
 def with_anchored(capture: RawCapture, anchored: Anchored) -> RawCapture:
-    """Put what is known of the ends of its trace into a capture, as far as it was read."""
+    """Store the states at the ends of a trace in its capture.
+
+    Only memory that was read is stored.
+    """
     begin, end = anchored.begin, anchored.end
     sources = []
     for source in capture.sources:

@@ -1,4 +1,4 @@
-"""Which Python runs pyOCD: the one that gdb_etm was installed in, not GDB's own."""
+"""Search for the Python that gdb_etm was installed in, for pyOCD."""
 
 from __future__ import annotations
 

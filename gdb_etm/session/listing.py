@@ -1,4 +1,4 @@
-"""The rows of instruction and function listings: a decoded history, with what the debugger knows of it."""
+"""Rows of the instruction listing and of the function listing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def history_rows(
 
 
 def event_rows(debugger: Debugger, decoded: Decoded) -> List[Row]:
-    """Give the rows of a history without instructions: its events, which still say why there are none."""
+    """Give the rows of a history without instructions: its events."""
     events = [event for event in decoded.history.events if not isinstance(event, (Cycles, DataGap, Timestamp))]
     write = _RowWriter(debugger, decoded, "")
     return [write.event(event, None) for event in events if not _is_start(decoded, event)]
@@ -76,7 +76,7 @@ def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with
 
 
 def traced_data(decoded: Decoded) -> TracedData:
-    """Tell what of loads and stores the trace unit was programmed to trace."""
+    """Tell whether addresses and values of loads and stores are traced."""
     language = LANGUAGES[decoded.history.source.protocol]
     return TracedData(*language.transfers(language.config(decoded.history.source)))
 
@@ -166,7 +166,7 @@ class _SegmentLines:
         self._known: Dict[Tuple[int, int], Set[Tuple[str, int]]] = {}
 
     def of(self, entry: Entry) -> Tuple[str, int, int]:
-        """Give a segment's source file with the lowest and the highest line that ran."""
+        """Give a segment's source file, lowest and highest executed line."""
         if not isinstance(entry, Segment):
             return "", 0, 0
         here = self._debugger.line_at(entry.address)

@@ -110,7 +110,7 @@ def capture_of(buffer: bytes, message: Message) -> RawCapture:
 
 
 def number_of(found: Any) -> int:
-    """Read an address, a register's value or a size: 64 bits at most.
+    """Read a whole number of at most 64 bits.
 
     :raises ValueError: It is no whole number, or another one.
     """

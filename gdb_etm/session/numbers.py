@@ -17,7 +17,7 @@ def count(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """Convert a number of bytes, or of something per second: ``4096``, ``4K``, ``10M``."""
+    """Convert a size in bytes, such as ``4096``, ``4K``, ``10M``."""
     scale = {"k": 10, "m": 20}.get(text[-1:].lower(), 0)
     return count(text[:-1] if scale else text) << scale
 
@@ -29,7 +29,7 @@ def hertz(text: str) -> int:
 
 
 def check_number(name: str, value: object) -> None:
-    """Check a number that a script gave, which nobody has checked for its type; None is none.
+    """Check a number that a script gave; None passes.
 
     :param name: What it is for.
     :raises CommandError: It is no whole number, or negative.

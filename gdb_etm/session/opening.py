@@ -1,4 +1,4 @@
-"""Connections to targets as they are opened: by way of a process with pyOCD, or of the debugger's own connection."""
+"""Opening of connections, by way of pyOCD or of the debugger's own."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class ProcessRequest(NamedTuple):
 def over_process(
     debugger: Debugger, request: ProcessRequest, progress: Optional[Callable[[float], None]] = None
 ) -> TargetConnection:
-    """Start, or attach to, the process with pyOCD and connect the debugger to it, unless it serves no core.
+    """Connect through pyOCD's process, which is started or exists.
+
+    The debugger is connected too, unless the process serves no core.
 
     :param progress: Called about every second while the process starts.
     :returns: The connection; trace unit and buffer are still to be found.

@@ -1,4 +1,4 @@
-"""The packets of a capture's streams, numbered in the order of the buffer."""
+"""Packets of a capture, numbered in buffer order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = Tuple[int, Packet]
 
 
 def packets_of(chosen: Sequence[SourceStream]) -> Iterator[Row]:
-    """Go through the packets of some streams, in the order in which they begin in the buffer."""
+    """Merge the packets of streams in buffer order."""
     return merge(*[_of(stream) for stream in chosen], key=lambda row: row[1].offset)
 
 

@@ -1,4 +1,4 @@
-"""The past of a capture: the walk through it, and its registers and memory, made at the first look and kept with it."""
+"""The walk and the recovery of a capture, made at first use."""
 
 from __future__ import annotations
 
@@ -84,7 +84,10 @@ class RecoveredVariables:
         self._decoded = decoded
 
     def at(self, number: int) -> Dict[str, Optional[int]]:
-        """Give them before an instruction; what is not known is None, and so is all that would take long."""
+        """Give the registers before an instruction, None where unknown.
+
+        What would take long is None as well.
+        """
         values: Dict[str, Optional[int]] = dict(VARIABLES)
         history = self._decoded.history
         if number > len(history):

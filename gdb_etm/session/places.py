@@ -1,4 +1,4 @@
-"""What walking through a history needs of the debugger, beside what all commands need."""
+"""What a walk needs from the debugger: locations, lines, breakpoints, files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ class Locations(Protocol):
     """Finds places in the program by what the user calls them."""
 
     def code(self, text: str) -> Sequence[Tuple[int, int]]:
-        """Find the code of a location, as first and last addresses: all of a function, of a line, one instruction.
+        """Find the code of a function, line or address, as ranges.
+
+        Each range is a first and a last address.
 
         :raises CommandError: There is no such place.
         """
 
     def data(self, text: str) -> Sequence[Tuple[int, int]]:
-        """Find where a variable is, or what else an expression for an object of memory means.
+        """Find the memory of a variable or another object.
 
         :returns: Its first and last address.
         :raises CommandError: There is no such object, or it is in no memory.
@@ -70,7 +72,7 @@ class ReplayPlaces(SymbolTables, Locations, Protocol):
         """Name a file of a :class:`~gdb_etm.history.lines.LineEntry` for the user."""
 
     def text(self, file: str, line: int) -> Optional[str]:
-        """Read a line of source with its leading blanks; None when it is not there."""
+        """Read a source line with its blanks; None without a file."""
 
     def has_arguments(self, address: int, name: str) -> bool:
         """Tell whether the function of that name around an address takes any."""

@@ -1,4 +1,4 @@
-"""From a request, a session's settings, filters and events to its trace unit's options; and the start with them.
+"""Planning: from a request, settings, filters and events to trace options.
 
 A change of the filters or events is planned first, so that what does not fit into the unit changes nothing.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def options_of(session: DebugSession, request: TraceRequest) -> TraceOptions:
-    """Put a request, the session's filters and events, and its settings in the trace unit's terms.
+    """Combine request, settings, filters and events into trace options.
 
     :raises EtmError: It makes no sense, whatever the unit.
     """
@@ -154,7 +154,10 @@ def planned(session: DebugSession) -> Optional[Plan]:
 
 
 def point_notes(session: DebugSession, addresses: Iterable[int]) -> Iterator[str]:
-    """Say of which addresses an instruction may be missed; of a Cortex-M only, whose code is all T32."""
+    """Warn of addresses where a comparator may miss the instruction.
+
+    Only for a Cortex-M, whose code is all T32.
+    """
     trace = session.connection.trace if session.connection is not None else None
     if trace is None or not trace.core.type.startswith("Cortex-M"):
         return

@@ -1,4 +1,4 @@
-"""The program files that a command names, and whether they are the program that a snapshot tells of."""
+"""Program files that a command names, compared with a snapshot's code."""
 
 from __future__ import annotations
 

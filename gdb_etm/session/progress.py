@@ -1,4 +1,7 @@
-"""How far a piece of work is, on a line that goes away: shown when it takes over a second."""
+"""Progress of long work, on a line that vanishes.
+
+It is shown after a second.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _ECHO = 2
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a piece of work; the message says which, as in ``"while decoding 64 MiB of trace, at 43%"``."""
+    """Ctrl-C in a piece of work, with its progress as message.
+
+    The message is such as ``"while decoding 64 MiB of trace, at 43%"``.
+    """
 
 
 class Screen(Protocol):
@@ -123,7 +129,7 @@ class Meter:
 
     @contextmanager
     def task(self, what: str, total: int = 0) -> Iterator[Task]:
-        """Watch a piece of work, which tells by :meth:`Task.advance` how far it is.
+        """Measure a piece of work, which reports by :meth:`Task.advance`.
 
         :param what: It, as in ``"decoding 64 MiB of trace"``.
         :param total: Its size, in whatever is told; 0 when the work itself will tell.

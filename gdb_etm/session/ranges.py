@@ -20,7 +20,7 @@ class NumberRange(NamedTuple):
 
 
 def check(text: str, what: str) -> None:
-    """See to it that a range is one, where there is nothing that it could mean.
+    """Check the form of a range for an empty history.
 
     :param what: Plural noun for messages, such as ``"instructions"``.
     :raises CommandError: It is malformed.

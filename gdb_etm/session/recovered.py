@@ -1,4 +1,4 @@
-"""The recovery of one history: worked out on request, with progress, and its findings in words."""
+"""A history's recovery on request, with progress, and its findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THIS_GDB = "auto"
 
 
 class Recovered:
-    """The recovery of one history, with how far the user was told of it.
+    """A history's recovery, and which findings were reported.
 
     :param recovery: It.
     :param asked: The settings and the program that it was made with.
@@ -39,7 +39,7 @@ class Recovered:
         self._told: Set[Finding] = set()
 
     def is_long(self, number: int) -> bool:
-        """Tell whether what leads to an instruction takes so long that nobody wants it unasked."""
+        """Tell whether solving up to an instruction would take long."""
         return self.recovery.pending(number) > _UNASKED
 
     def solve(self, number: int, meter: Meter) -> None:
@@ -51,7 +51,7 @@ class Recovered:
             self.recovery.register(number, "r0")
 
     def writes(self, address: int, size: int, enough: Optional[int], meter: Meter) -> Written:
-        """Find the stores that wrote a piece of memory, working out what they were found among.
+        """Find the stores that wrote a piece of memory.
 
         :param enough: How many will do.
         :raises Interrupted: By Ctrl-C; it goes on when it is asked for.
@@ -73,7 +73,7 @@ class Recovered:
                 self._watch.begin(None)
 
     def news(self, debugger: Debugger) -> List[str]:
-        """Tell what the user should know of it and was not told yet."""
+        """Give the findings that were not reported yet, as lines."""
         found = [one for one in self.recovery.findings if one not in self._told]
         self._told.update(found)
         return ["etm: " + _finding_text(debugger, one) for one in found]
@@ -103,7 +103,7 @@ def _finding_text(debugger: Debugger, finding: Finding) -> str:
 
 
 def named(debugger: Debugger, text: str) -> str:
-    """Put names behind the addresses in a reason: ``the call at 0x1dc <main+24> kept r4``."""
+    """Add symbols after addresses: ``the call at 0x1dc <main+24> kept r4``."""
 
     def name(found: "re.Match[str]") -> str:
         symbol = debugger.symbol_at(int(found.group(), 16))

@@ -1,4 +1,4 @@
-"""What recovery is given of a capture: its ends, where there is RAM, call frame information."""
+"""Inputs of recovery: states at the ends, RAM, call frame information."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def recovery_of(
     reliance: Reliance = Reliance(),
     progress: Optional[Progress] = None,
 ) -> Recovery:
-    """Make the recovery of one core's history; it works when it is asked.
+    """Make the recovery of one core's history; it solves on demand.
 
     :param record: The capture.
     :param decoded: What of it is recovered.
@@ -46,7 +46,7 @@ def recovery_of(
 
 
 def rules_of(anchored: Anchored, core: Optional[Core], files: Sequence[str]) -> Rules:
-    """Tell what a recovery may rely on, by the core and the program.
+    """Give the rules of a recovery, from core and program.
 
     A file that cannot be read, or that does not say it, leaves the memory map and the calling convention.
     """

@@ -13,7 +13,7 @@ _ALIASES = {"r13": "sp", "r14": "lr", "r15": "pc", "cpsr": "xpsr", "fp": "r11", 
 
 
 def register_name(text: str) -> str:
-    """Give a register's name as a recovery knows it: ``$R3`` is r3, r13 is sp.
+    """Normalise a register's name: ``$R3`` is r3, r13 is sp.
 
     :raises CommandError: There is no such register.
     """

@@ -1,4 +1,4 @@
-"""What a user wishes to trace: the one typed way from words or keywords to the trace unit's options."""
+"""The typed trace request of commands and scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ Q_CHOICES = ("off", "counts", "on")
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What is wished of the trace unit for one start; what is None, False or empty is as the settings say.
+    """What to trace after one start.
+
+    What is None, False or empty is as the settings say.
 
     :raises CommandError: A word is none of its choices, or a number is negative.
     """

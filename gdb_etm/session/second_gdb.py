@@ -1,4 +1,6 @@
-"""A second GDB with the same symbols: it prints values of the past while the user's own stays on the live target.
+"""A second GDB with the same symbols, which prints past values.
+
+The user's own GDB stays on the live target.
 
 It is connected to nothing but this process, which answers it from a history.  It reads no start-up files and loads no
 scripts; in it nothing runs and nothing can be written.
@@ -117,7 +119,7 @@ class SecondGdb:
         self._copies.cleanup()
 
     def show(self) -> None:
-        """Have it forget the moment that it saw before: the view shows another one, or knows more of it.
+        """Make it forget what it read: the view has changed.
 
         :raises ConnectError: It has ended.
         """

@@ -1,4 +1,4 @@
-"""What the commands of one debugging session share: the connection, the captures, the settings."""
+"""What the commands of a session share: connection, captures, settings."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class DebugSession:
         return self._meter
 
     def add(self, capture: RawCapture, origin: str, is_live: bool) -> CaptureRecord:
-        """Keep a capture and make it the current one; the oldest of more than 16 is dropped."""
+        """Add a capture as the current one; at most 16 are kept."""
         self._taken += 1
         self.current = CaptureRecord(self._taken, capture, origin, is_live, self._meter)
         self.current.anchored = anchored_of(capture)
@@ -134,7 +134,7 @@ class DebugSession:
         return self.connection
 
     def look(self) -> CaptureRecord:
-        """Give the capture to show, drained from the target first if that is still to do.
+        """Give the current capture, drained before if necessary.
 
         :raises CommandError: There is none.
         """
@@ -149,7 +149,7 @@ class DebugSession:
         return self.current
 
     def drain(self) -> CaptureRecord:
-        """Read the trace buffer, keep what was in it, and trace on with an empty buffer."""
+        """Read the trace buffer into a capture, and go on tracing."""
         connection = self.connected()
         if self.debugger.is_running():
             raise CommandError("the target runs; halt it first (Ctrl-C)")
@@ -190,7 +190,7 @@ class DebugSession:
         return self._add_anchored(connection, capture, "etm stop", begun)
 
     def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
-        """Decode a capture unless that was done before, and give one core's history."""
+        """Decode a capture once, and give one core's history."""
         read = self.debugger.read_memory if record.is_live and self._reaches_memory() else None
         decoded = record.decoded(self.images_for(record), self._cache, read, trace_id)
         return record.choose(decoded, trace_id)
@@ -201,7 +201,7 @@ class DebugSession:
         return self.connection.has_core or self.debugger.connection() is not None
 
     def images_for(self, record: CaptureRecord) -> Sequence[MemoryImage]:
-        """Read the program that a capture is to be decoded with; a live one keeps the program of its time."""
+        """Read the program for a capture, unless it holds its own."""
         return () if record.is_live and record.has_program else self.images()
 
     def images(self) -> Sequence[MemoryImage]:
@@ -217,7 +217,7 @@ class DebugSession:
         return result
 
     def forget_program(self) -> None:
-        """Read ELF files and symbols anew when they are next needed: the debugger has others now."""
+        """Read ELF files and symbols again at next use."""
         self._images.clear()
         self.end_second_gdb()
         self.filters.forget_places()
@@ -232,7 +232,7 @@ class DebugSession:
             second_gdb.close()
 
     def on_halt(self) -> Iterator[str]:
-        """React to a halt of the target: drain, unless the user wants that later.
+        """React to a halt: drain the buffer, unless draining is lazy.
 
         :returns: Lines to print.
         """
@@ -297,7 +297,7 @@ class DebugSession:
         return True
 
     def summary(self, record: CaptureRecord) -> str:
-        """Say in a line what a capture holds; a big one is not decoded for it."""
+        """Summarise a capture in a line; a big one is not decoded."""
         is_big = not record.is_decoded and len(record.capture.buffer) > _SUMMARY_BYTES
         if is_big or not record.capture.buffer:
             return size_text(record.capture)

@@ -23,7 +23,9 @@ class LoadedSnapshot(NamedTuple):
 
 
 def save(session: DebugSession, record: CaptureRecord, path: str, replace: bool) -> List[str]:
-    """Write a capture, with the program and the states of the core, as a snapshot folder.
+    """Write a capture as a snapshot folder.
+
+    The program and the states of the core go with it.
 
     :param replace: Whether a snapshot that is there gives way, once this one is written.
     :returns: The paths of the files.
@@ -45,7 +47,7 @@ def save(session: DebugSession, record: CaptureRecord, path: str, replace: bool)
 
 
 def load(session: DebugSession, path: str, elf: Sequence[str], buffer: Optional[str] = None) -> LoadedSnapshot:
-    """Read a snapshot folder as new captures; the first becomes the one that is shown.
+    """Read a snapshot folder as captures; the first becomes current.
 
     :param elf: ELF files with the program.
     :param buffer: The name of the only trace buffer that is wanted.

@@ -1,4 +1,4 @@
-"""The settings that a start of the trace goes by where its request says nothing."""
+"""The settings for a start of tracing, as typed values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TraceSettings(NamedTuple):
     q_elements: str
 
     def broadcast_ranges(self, locations: Optional[Locations]) -> List[Range]:
-        """Find the code of the branches that are broadcast; none where all or no branches are.
+        """Find the code whose branches are broadcast, if it is chosen.
 
         :raises CommandError: There is no such place.
         """
@@ -113,7 +113,7 @@ def sync_period(text: str) -> Optional[int]:
 
 
 def stall(text: str) -> Tuple[bool, Optional[int]]:
-    """Convert off, on or a level to whether to stall, and how soon.
+    """Convert off, on or a level to stalling and its level.
 
     :raises CommandError: It is none of these.
     """
@@ -121,7 +121,7 @@ def stall(text: str) -> Tuple[bool, Optional[int]]:
 
 
 def broadcast(text: str) -> str:
-    """Check off, on or locations; these are looked up when a trace starts.
+    """Check off, on or locations, which are resolved at the start.
 
     :raises CommandError: Nothing was said.
     """

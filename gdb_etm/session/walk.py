@@ -1,4 +1,4 @@
-"""One user's walk through one history: the cursor, and what stops look like."""
+"""A user's walk through a history: the cursor, and its stops."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Variables(Protocol):
     """The registers at a position, for convenience variables."""
 
     def at(self, number: int) -> Dict[str, Optional[int]]:
-        """Give them before an instruction, by the variables' names; what is not known is None."""
+        """Give the registers by variable name; None where unknown."""
 
     def news(self) -> List[str]:
         """Tell what the user should know of how they were worked out."""
@@ -118,7 +118,7 @@ class Walk:
             yield "(More stack frames follow...)"
 
     def source(self, count: int) -> List[str]:
-        """List source lines around the selected frame, or those after the ones listed before."""
+        """List source lines around the frame, or the next ones."""
         row = self.row(self.cursor.selected)
         level = self.cursor.stack()[self.cursor.selected]
         if level.place is None:
@@ -143,7 +143,7 @@ class Walk:
         yield from self._frame(self.row(level), level)
 
     def stop(self, stop: MoveEnd, before: Optional[FrameId], level: Optional[int] = None) -> Iterator[str]:
-        """Print a stop as GDB does: the frame when it is another one, then the source line.
+        """Print a stop as GDB does: frame if changed, and source line.
 
         :param before: The frame before the move; None has the frame printed in any case.
         :param level: Level to print before the frame.
@@ -170,7 +170,7 @@ class Walk:
         yield from lines[1:]
 
     def locate(self, text: str) -> FrozenSet[int]:
-        """Find the addresses of a location; a number alone is a line of the file that the cursor is in.
+        """Find a location's addresses; a bare number is a line here.
 
         :raises CommandError: There is no such place.
         """
@@ -186,7 +186,10 @@ class Walk:
         self.places.publish({**values, **self._variables.at(cursor.position.number)})
 
     def row(self, level: int) -> _FrameRow:
-        """Describe a frame; the innermost needs no call history unless a callee is about to be entered."""
+        """Describe a frame.
+
+        The innermost needs no call history unless a callee is about to be entered.
+        """
         return self._row(self.cursor.stack()[level] if level else self.cursor.innermost())
 
     def _row(self, level: StackLevel) -> _FrameRow:
@@ -226,7 +229,10 @@ class Walk:
 
 
 def _frame_text(row: _FrameRow) -> str:
-    """Write a frame: ``dispatch (...) at rx.c:121``.  Dots stand for arguments that were not worked out."""
+    """Write a frame: ``dispatch (...) at rx.c:121``.
+
+    Dots stand for arguments that were not recovered.
+    """
     if row.exception is not None:
         return "<%s>" % exception_text(row.exception)
     dots = "..." if row.has_arguments else ""
@@ -244,7 +250,7 @@ def _level_text(level: int, row: _FrameRow) -> str:
 
 
 def _source_text(row: _FrameRow, text: Optional[str], mid_line: bool = False) -> str:
-    """Write a source line with its number; without its text name the file.
+    """Write a source line with its number, or its file's name.
 
     :param mid_line: Whether to write the address before it.
     """

@@ -24,7 +24,7 @@ def rate_line(size: int, instructions: int, holds: Optional[int] = None) -> str:
 
 
 def stream_lines(streams: Sequence[StreamBudget], size: int, others: int) -> Iterator[str]:
-    """Write trace IDs and their packets in columns: what, packets, bytes, share of the buffer.
+    """Write trace IDs and packet kinds in columns, with bytes and share.
 
     :param others: Bytes of trace IDs that are not among them.
     """
@@ -42,7 +42,7 @@ def stream_lines(streams: Sequence[StreamBudget], size: int, others: int) -> Ite
 
 
 def worth_lines(worths: Sequence[Worth], size: int) -> Iterator[str]:
-    """Write what options take or save: name, state, bytes, share, how it was found out."""
+    """Write what options cost or save, in columns."""
     rows = []
     for worth in worths:
         state = "" if worth.is_on is None else "on" if worth.is_on else "off"

@@ -20,7 +20,7 @@ class CaptureRow(NamedTuple):
 
 
 def size_text(capture: RawCapture) -> str:
-    """Say how many bytes a capture has and what its oldest byte is."""
+    """Describe a capture's size and its oldest byte."""
     if not capture.buffer:
         return "the trace buffer is empty"
     return "%s; %s" % (plural(len(capture.buffer), "byte"), capture.end.value)

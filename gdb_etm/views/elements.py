@@ -1,4 +1,4 @@
-"""Decoded elements one a line: as text for a person, or as JSON objects for a program."""
+"""Decoded elements, one a line, as text or JSON objects."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def end_object(trace_id: int, offset: int) -> Dict[str, Value]:
 
 
 def packet_object(trace_id: int, packet: Packet) -> Dict[str, Value]:
-    """Make the JSON object of a packet: ``index``, ``id``, ``bytes`` in hexadecimal, ``name`` and ``fields``."""
+    """Make a packet's JSON object.
+
+    It has ``index``, ``id``, ``bytes`` in hexadecimal, ``name`` and ``fields``.
+    """
     return {
         "index": packet.offset,
         "id": trace_id,

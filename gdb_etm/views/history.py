@@ -1,4 +1,4 @@
-"""A history as text: one executed instruction or event a line, or one function segment, exception or gap."""
+"""A history as text: instructions, events, and the call history."""
 
 from __future__ import annotations
 
@@ -143,7 +143,10 @@ class _Columns:
 
 
 def time_cells(time: Optional[TraceTime]) -> Tuple[str, str]:
-    """Write a time as two cells: ``"cycle 1204 (+18)"`` and ``"time 77215 (+6 cycles)"``; either may be empty."""
+    """Write a time as two cells, either of which may be empty.
+
+    They are such as ``"cycle 1204 (+18)"`` and ``"time 77215 (+6 cycles)"``.
+    """
     if time is None:
         return "", ""
     cycles = stamp = ""
@@ -158,7 +161,10 @@ def time_cells(time: Optional[TraceTime]) -> Tuple[str, str]:
 
 
 def transfer_cells(row: TransferRow) -> List[str]:
-    """Write a load or store as cells: ``store``, ``4 bytes``, ``at 0x20000050 <station>``, ``= 0x0000001b``, doubt."""
+    """Write a load or store as cells.
+
+    They are such as ``store``, ``4 bytes``, ``at 0x20000050 <station>``, ``= 0x0000001b``, and a doubt.
+    """
     transfer = row.transfer
     doubt = [] if transfer.certain else [NOT_CERTAIN]
     if transfer.role is TransferRole.STATUS:
@@ -188,7 +194,7 @@ def _register_cells(transfer: Transfer) -> List[str]:
 
 
 def event_text(event: Event, words: str = "") -> List[str]:
-    """Write an event as a line of the history; those that say nothing to a reader give none.
+    """Write an event as lines of the history; perhaps none.
 
     :param words: What an event of the trace unit's means, where that is known.
     """
@@ -216,7 +222,7 @@ def _middle(row: InstructionRow) -> str:
 
 
 class FunctionRow(NamedTuple):
-    """An entry of the call history, with what the debugger knows of it."""
+    """An entry of the call history, with source lines and a note."""
 
     entry: Entry
     # Source file of a segment; empty when unknown or unwanted.

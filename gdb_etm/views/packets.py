@@ -1,4 +1,4 @@
-"""Trace packets as text, one a line: number, offset in the buffer, trace ID, bytes, name and fields."""
+"""Trace packets as text, one a line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ _NAME_WIDTH = 24
 
 
 def packet_lines(packets: Iterable[Tuple[int, Packet]], first: int, ids: bool) -> Iterator[str]:
-    """Write packets in columns of fixed width, so that a listing of any length streams.
+    """Write packets in columns of fixed width.
+
+    So a listing of any length can be printed as it is made.
 
     :param packets: Each with its trace ID.
     :param first: The number of the first one.

@@ -1,4 +1,4 @@
-"""Registers as text: fields by the datasheet's names, and what their values mean."""
+"""Registers as text: their fields, and the meanings of the values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def word_fields(register: Register, shift: int, value: int) -> List[Tuple[str, F
 
 
 def fields_text(register: Register, shift: int, value: int, mask: Optional[int] = None) -> str:
-    """Write a word as ``RS=1 CCI=1``: the fields that are not 0, or all of those that ``mask`` covers.
+    """Write a word's fields, such as ``RS=1 CCI=1``.
+
+    Those that are not 0 are written, or all that ``mask`` covers.
 
     A word that is 0 gives nothing, unless it has a single field.
     """
@@ -55,7 +57,10 @@ def value_text(register: Register, value: int) -> str:
 
 
 def access_text(register: Register, where: str) -> str:
-    """Say where a register is and what may be done with it: ``"0x080 of ETMv4.2 at ..., read and write"``."""
+    """Describe a register's place and access.
+
+    Such as ``"0x080 of ETMv4.2 at ..., read and write"``.
+    """
     words = "0x%03x of %s, %s" % (register.offset, where, _ACCESS[register.access])
     if register.remarks.since is not None:
         words += ", since v%d.%d" % register.remarks.since

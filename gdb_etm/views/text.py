@@ -48,7 +48,7 @@ def gap_text(gap: Gap) -> str:
 
 
 def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:
-    """Describe gaps that follow directly on one another: of those with one reason the first, and how many more.
+    """Describe consecutive gaps: the first of each reason, and a count.
 
     That tracing begins again behind an overflow is not told: it was not off.
     """
@@ -68,7 +68,7 @@ def _without_restarts(gaps: Iterable[Gap]) -> Iterator[Gap]:
 
 
 def end_text(end: BufferEnd) -> str:
-    """Say why the oldest instruction is the oldest, as a line of its own before it."""
+    """Say why the history begins where it does, in a line."""
     return {
         BufferEnd.STARTED: "[tracing started here]",
         BufferEnd.WRAPPED: "[the buffer wrapped here: what ran before was overwritten]",

@@ -1,4 +1,4 @@
-"""Values of the past: registers with what they rest on, and what is known of those that are not known."""
+"""Values of the past as text: registers, reasons, and partial knowledge."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def value_text(value: Value, digits: int = 8) -> str:
 
 
 def mark(tier: Tier) -> str:
-    """Write what a value rests on: nothing where it is exact, else ``"(assumed)"`` or ``"(likely)"``."""
+    """Write a tier: nothing for exact, else ``"(assumed)"`` or ``"(likely)"``."""
     return "(%s)" % tier.name.lower() if tier in (Tier.ASSUMED, Tier.LIKELY) else ""
 
 
 def partial_text(value: Value) -> str:
-    """Tell what is known of an unknown value; empty when that is nothing.
+    """Describe partial knowledge of a value; empty if there is none.
 
     By another register (``"r5 at #48,211 + 4"``), by bounds (``"0 to 31"``), or by digits (``"0x????0040"``).
     """
@@ -58,7 +58,7 @@ def flags_text(value: Value) -> str:
 
 
 def register_cells(row: RegisterRow) -> List[str]:
-    """Write a register as cells: name, value, what it is besides, what it rests on."""
+    """Write a register as cells: name, value, meaning, tier and reason."""
     value = row.value
     if value.value is None:
         part = flags_text(value) if row.name in ("xpsr", "cpsr") else partial_text(value)
