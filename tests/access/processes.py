@@ -1,4 +1,4 @@
-"""Start the process beside GDB on the simulated board, as etm connect and as a user by hand do."""
+"""Starts the process beside GDB on the simulated board."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ FOREVER_TICK = 0x60
 
 
 def write_forever(path: Path) -> Path:
-    """Write an ELF file whose program counts for ever, with SysTick every 2000 cycles; the demo ends in its fault."""
+    """Write an ELF file whose program counts for ever.
+
+    SysTick fires every 2000 cycles.
+    """
     vectors = [0x20010000, 0x41, *[FOREVER_TICK | 1] * 14]
     # ldr r0,=SYST_CSR; ldr r1,=2000; str r1,[r0,#4]; str r1,[r0,#8]; movs r2,#7; str r2,[r0]; 1: adds r3,#1; b 1b
     code = struct.pack("<8H2I", 0x4803, 0x4904, 0x6041, 0x6081, 0x2207, 0x6002, 0x3301, 0xE7FD, 0xE000E010, 2000)
@@ -51,12 +54,12 @@ def write_forever(path: Path) -> Path:
 
 
 def start_board(elf: Path, *options: str) -> Client:
-    """Start the process beside GDB on the board with a program in its flash."""
+    """Start the process beside GDB, with a program in the board's flash."""
     return start(sys.executable, server_arguments(probe="board:m33", options=("board.elf=%s" % elf, *options)))
 
 
 def serve_by_hand(*arguments: str) -> ByHand:
-    """Run ``gdb-etm serve`` on the board with free ports, and wait until it serves."""
+    """Run ``gdb-etm serve`` on free ports; wait until it serves."""
     process = subprocess.Popen(
         [sys.executable, "-m", "gdb_etm.access.server", "--probe=board:m33", "--control-port=0", *arguments],
         cwd=ROOT,
@@ -73,7 +76,7 @@ def serve_by_hand(*arguments: str) -> ByHand:
 
 
 def run_server(text: bytes, *arguments: str) -> List[Dict[str, Any]]:
-    """Run the process to its end with this on stdin; return the lines of its stdout, parsed."""
+    """Run the process on an input; return its output lines, parsed."""
     finished = subprocess.run(
         [sys.executable, "-m", "gdb_etm.access.server", "--stdio", *arguments],
         input=text,
@@ -117,7 +120,7 @@ def _socket_inodes(pid: int) -> Set[str]:
 
 
 def listening_ports(pid: int) -> Dict[int, str]:
-    """Return the TCP ports that a process listens on, with the address bound, from /proc (Linux)."""
+    """Return a process's listening TCP ports and their addresses (Linux)."""
     inodes = _socket_inodes(pid)
     ports = {}
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
@@ -130,7 +133,7 @@ def listening_ports(pid: int) -> Dict[int, str]:
 
 
 def listening_sockets(pid: int) -> List[str]:
-    """Return the paths of the sockets that a process listens on, from /proc (Linux)."""
+    """Return the paths of a process's listening sockets (Linux)."""
     inodes = _socket_inodes(pid)
     rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
     return [row[7] for row in rows if len(row) > 7 and row[6] in inodes and int(row[3], 16) & 1 << 16]

@@ -1,4 +1,4 @@
-"""Real pyOCD in the real process beside GDB: a client without GDB runs, halts and stops the core at breakpoints."""
+"""Real pyOCD in the real process, controlled by a client without GDB."""
 
 from __future__ import annotations
 

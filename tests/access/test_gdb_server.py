@@ -1,4 +1,4 @@
-"""Real GDB sessions with real pyOCD on the simulated board m33: GDB and register access share one probe."""
+"""Real GDB sessions with real pyOCD on board m33."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _start_gdb(port: int, commands: List[str]) -> "subprocess.Popen[str]":
 
 
 def _gdb(port: int, *commands: str) -> str:
-    """Run GDB on the target to its end and return what it printed."""
+    """Run GDB on the target; return its output."""
     output, _ = _start_gdb(port, list(commands)).communicate(timeout=60)
     return output
 
@@ -171,7 +171,7 @@ port = client.port()
 
 
 def _run_in_gdb(elf: Path, program: str, faults: str = "") -> str:
-    """Run a Python program in GDB, after the lines that start a process beside it and connect GDB to it."""
+    """Run Python in GDB, connected to a process beside it."""
     script = elf.with_name("script.py")
     script.write_text(IN_GDB.format(root=str(ROOT), python=sys.executable, elf=elf, faults=faults) + program)
     finished = subprocess.run(
@@ -238,7 +238,7 @@ def test_the_process_ends_with_a_gdb_that_is_killed(forever: Path) -> None:
 
 
 def test_a_probe_unplugged_under_gdb_gives_back_the_prompt(forever: Path) -> None:
-    """GDB must not hang, nor the client in a drain, when nothing answers any more."""
+    """Neither GDB nor the client in a drain may hang."""
     output = _run_in_gdb(
         forever,
         """

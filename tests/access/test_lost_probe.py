@@ -1,4 +1,4 @@
-"""Real pyOCD and GDB on simulated boards whose probe fails: nobody waits without end, and nobody is left behind."""
+"""Real pyOCD and GDB on simulated boards whose probe fails."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def fail_after(session: PyocdSession, fault: str, transfers: int) -> None:
 
 
 def in_another_thread(work: Callable[[], object]) -> List[object]:
-    """Do something in a thread of its own; give what came of it, nothing if it did not return."""
+    """Call a function in a thread; return its result, if any."""
     found: List[object] = []
     thread = threading.Thread(target=lambda: found.append(work()), daemon=True)
     thread.start()
@@ -68,7 +68,7 @@ def in_another_thread(work: Callable[[], object]) -> List[object]:
 
 
 def read_past_the_fault(session: PyocdSession) -> int:
-    """Read a word; the first try may find what is left of the failure, such as a bus fault that was not cleared."""
+    """Read a word; the first read may find an old bus fault."""
     try:
         return session.port(0).read32(CPUID)
     except AccessError:
@@ -93,7 +93,7 @@ DEBUG_PORT = {"op": "debug_port", "power_up": True}
     ],
 )
 def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: str, message: Message) -> None:
-    """Each request fails at each of its transfers; pyOCD alone keeps its lock in some of these cases."""
+    """Each request fails at each transfer; pyOCD may keep its lock."""
     desk = Desk(session, LogKeeper())
     failed = 0
     for transfers in range(1, CASES):
@@ -107,7 +107,7 @@ def test_no_failure_keeps_the_probe_from_others(session: PyocdSession, fault: st
 
 
 def test_holes_in_a_fifo_are_told(session: PyocdSession) -> None:
-    """A word that was read and did not arrive is gone; the next one is not in its place."""
+    """A lost word is gone; the next one does not replace it."""
     fail_after(session, "short_read", 50)
     with pytest.raises(AccessError, match=r"sent nonsense; .* \(98 of 99 words\)"):
         session.port(0).read_fifo(CPUID, 100)
@@ -198,7 +198,7 @@ def test_a_process_that_waits_for_its_probe_ends_with_its_client(forever: Path) 
 
 @pytest.mark.parametrize("fault", ["unplug-after", "stuck"])
 def test_gdb_is_told_by_each_command(forever: Path, fault: str) -> None:
-    """The probe fails under GDB's own access, in a thread that may never come back."""
+    """The probe fails during GDB's own access, in another thread."""
     client = start_board(forever, "board.faults=%s:2500" % fault)
     commands = [
         "file %s" % forever,

@@ -1,4 +1,4 @@
-"""Real GDB and pyOCD on the board m33, where one access after the other of what GDB begins with fails."""
+"""Real GDB and pyOCD on m33, failing while GDB connects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TOLD = re.compile(
 
 
 class FailingAnew:
-    """A session whose probe is well again when a GDB comes, and fails a little later each time.
+    """A session whose probe recovers for each GDB, and fails later.
 
     :param fault: Which fault of the board's.
     :param step: How many accesses later.

@@ -1,4 +1,4 @@
-"""Real GDB and real pyOCD on the board m33: what ``monitor`` does not do, however it is spelt.
+"""Real GDB and real pyOCD: the refused ``monitor`` commands.
 
 The tricks go to the server as GDB sends them; each would leave a file behind.
 """

@@ -1,4 +1,4 @@
-"""Real pyOCD in the real process beside GDB, on the simulated board m33: what its client sees, and how both end."""
+"""Real pyOCD in the real process, seen by its client."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_process_that_dies_is_lost_with_its_last_words(forever: Path) -> None:
 
 
 def test_the_end_of_its_client_ends_the_process() -> None:
-    """The client is killed, so nobody says goodbye: the end of stdin must do."""
+    """After its client was killed, only the end of stdin remains."""
     program = (
         "import os, sys; from tests.access.processes import DEMO, start_board; client = start_board(DEMO); "
         "print(client.process_id, flush=True); os.kill(os.getpid(), 9)"
@@ -277,7 +277,7 @@ def test_by_hand_a_signal_ends_it(by_hand: ByHand, number: int) -> None:
 
 
 def test_a_web_page_cannot_talk_to_the_control_port(by_hand: ByHand) -> None:
-    """A page can make a browser post any text to localhost; the first line then is the request's."""
+    """A page can make a browser post any text to localhost."""
     body = b'{"op": "hello"}\n{"id": 1, "op": "write32", "ap": 0, "address": %d, "value": 7}\n' % SPARE
     with socket.create_connection(("localhost", by_hand.control_port), PATIENCE) as connection:
         connection.sendall(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -380,7 +380,7 @@ def test_the_working_directory_is_no_place_to_import_from(
 
 
 def test_waiting_for_the_hello_is_bounded_and_tells_that_it_waits(tmp_path: Path) -> None:
-    """An interpreter that never answers stands for a probe that does not: what matters is on this side."""
+    """An interpreter that never answers stands for a silent probe."""
     sleeper = tmp_path / "python"
     sleeper.write_text("#!/bin/sh\necho slow probe >&2\nexec sleep 60\n")
     sleeper.chmod(0o755)

@@ -1,4 +1,4 @@
-"""The process beside GDB in a folder with pyOCD's project files, which a cloned repository may bring (real pyOCD)."""
+"""Real pyOCD in a folder with pyOCD's project files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real pyOCD on the simulated board m33, in this process: values, transfers on the wire, and who else uses the port."""
+"""Real pyOCD on board m33, in this process: the access port."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_probe_that_is_pulled_out_is_lost(open_board: OpenBoard) -> None:
 
 
 def test_other_threads_move_nothing_under_a_drain(open_board: OpenBoard) -> None:
-    """pyOCD's GDB server reads blocks, halfwords and bytes from its own threads while the buffer is drained."""
+    """pyOCD's GDB server reads from its threads during a drain."""
     session = open_board()
     ap = session.target.aps[0]
     words = list(range(0x1000, 0x1400))

@@ -1,4 +1,4 @@
-"""Property test (what is recorded replays the same) and worked examples of recordings that do not fit."""
+"""Property test: recordings replay the same; some worked by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Outcome = Union[None, int, List[int], Tuple[str, object, str]]
 
 
 class _Memory:
-    """An access port over arithmetic: a word's value follows from its address, and one page faults."""
+    """An access port whose words follow from their addresses; one page faults."""
 
     name = "AHB-AP 0"
 

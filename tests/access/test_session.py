@@ -1,4 +1,4 @@
-"""Real pyOCD on the simulated board m33, in this process: how a session opens, fails to open, and leaves the target."""
+"""Real pyOCD on board m33, in this process: sessions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Open = Callable[..., PyocdSession]
 
 
 class PoweredBoard:
-    """A board that stays powered from one session to the next, as boards on a bench do."""
+    """A board that keeps its power between sessions."""
 
     def __init__(self, elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._options = ("board.elf=%s" % elf,)

@@ -1,4 +1,4 @@
-"""Property tests: whatever moment Ctrl-C hits, whatever bytes are in the way, the next exchange gets its own reply."""
+"""Property tests: after Ctrl-C each exchange gets its own reply."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pipes() -> Iterator[Pipes]:
 
 
 def _answer(reader: IO[bytes], writer: IO[bytes], size: int) -> None:
-    """Answer every line as the server does, with a reply of some length, in two writes."""
+    """Answer every line with a reply in two writes."""
     try:
         for line in reader:
             try:

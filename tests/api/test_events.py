@@ -1,4 +1,4 @@
-"""Events from a script, outside GDB, on a simulated board with pyOCD: the board's truth, and what is refused."""
+"""The board's truth: events from a script outside GDB."""
 
 from __future__ import annotations
 

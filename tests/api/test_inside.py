@@ -1,4 +1,4 @@
-"""Real GDB session: scripts inside GDB work on what the commands work on."""
+"""Real GDB session: scripts share the session of the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real captures with OpenCSD's result behind them, loaded by a script; and the board's, saved and loaded again."""
+"""Real captures with OpenCSD's result, loaded by a script."""
 
 from __future__ import annotations
 

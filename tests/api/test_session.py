@@ -1,4 +1,4 @@
-"""Real pyOCD on the simulated boards, from a script outside GDB, held against the board's truth."""
+"""Real pyOCD on the simulated boards: scripts and the board's truth."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS = 60.0
 
 
 def truth(path: Path) -> List[int]:
-    """Read the addresses of what ran after the board, which runs from power-up on, was halted for us."""
+    """Read the addresses that ran after the board was halted."""
     lines = path.read_text().splitlines()
     halted = next(number for number, line in enumerate(lines) if line.startswith("halt"))
     return [int(line.split()[0], 16) for line in lines[halted:] if line.startswith("0x")]

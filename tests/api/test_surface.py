@@ -1,4 +1,4 @@
-"""The source, read and imported: what ``import gdb_etm`` offers is documented, typed and cheap."""
+"""The source, read: ``import gdb_etm`` is documented, typed and cheap."""
 
 from __future__ import annotations
 

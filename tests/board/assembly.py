@@ -81,7 +81,9 @@ class Program:
 
 
 def program(source: str, core: str = "m33") -> Program:
-    """Assemble a program that begins at ``start`` and load it; without the assembler the test is skipped.
+    """Assemble a program that begins at ``start`` and load it.
+
+    Without the assembler the test is skipped.
 
     :param core: The board.
     """

@@ -1,4 +1,4 @@
-"""The cores that tests of exceptions run on, and what such a test asks of a program."""
+"""The cores for tests of exceptions, and helpers for their programs."""
 
 from __future__ import annotations
 

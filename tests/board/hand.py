@@ -1,4 +1,4 @@
-"""Trace on the board programmed by hand, register by register, through the real pyOCD."""
+"""Trace on the board, programmed register by register through real pyOCD."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOADS, STORES, ADDRESSES, VALUES = 1 << 1, 1 << 2, 1 << 16, 1 << 17
 
 @contextmanager
 def board(name: str = "m33", **options: Any) -> Iterator[Session]:
-    """Open a pyOCD session on a board with options such as ``elf``; the core is halted at the program's start."""
+    """Open a pyOCD session on a board, halted at its start."""
     settings: Dict[str, Any] = {"board." + name: value for name, value in options.items()}
     session = ConnectHelper.session_with_chosen_probe(
         blocking=False, unique_id="board:" + name, target_override="cortex_m", connect_mode="halt", options=settings
@@ -46,7 +46,7 @@ def probe_of(session: Session) -> BoardProbe:
 
 
 def start_trace(target: Target, configuration: int = 1, sync: int = 9, more: Tuple[Tuple[int, int], ...] = ()) -> None:
-    """Bring up buffer, funnel and trace unit, in this order; with data trace if the configuration has any."""
+    """Start buffer, funnel and trace unit; data trace if configured."""
     target.write32(ETF + LAR, KEY)
     target.write32(ETF + CTL, 0)
     for offset, value in ((MODE, 0), (PSCR, sync), (FFCR, 0x133), (CTL, 1)):
@@ -66,7 +66,7 @@ def start_trace(target: Target, configuration: int = 1, sync: int = 9, more: Tup
 
 
 def flush(target: Target) -> None:
-    """Stop in the opposite order: the unit, then with a flush the buffer."""
+    """Stop the unit, then flush and stop the buffer."""
     target.write32(ETM + 0x004, 0)
     poll(target, ETM + 0x00C, 1, 1)
     target.write32(ETF + FFCR, 0x1133)
@@ -90,7 +90,10 @@ def stop_trace(target: Target) -> Tuple[bytes, bool]:
 
 
 def poll(target: Target, address: int, mask: int, wanted: int) -> None:
-    """Read a register until it has a value; the core runs in a thread of its own, at its own pace."""
+    """Read a register until it has a value.
+
+    The core runs in a thread of its own.
+    """
     deadline = time.monotonic() + _SECONDS
     while time.monotonic() < deadline:
         if target.read32(address) & mask == wanted:

@@ -1,4 +1,4 @@
-"""Trace on the board a9 programmed by hand, register by register, through the real pyOCD without a core."""
+"""Trace on board a9, programmed register by register through pyOCD."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STS, _RRD, _RRP, RWP, _CTL, _FFCR = 0x00C, 0x010, 0x014, 0x018, 0x020, 0x304
 
 
 class Script:
-    """A session with the board: what a script of a debugger would do.
+    """A session with the board, for scripts.
 
     :param ap: The APB-AP.
     """
@@ -41,7 +41,10 @@ class Script:
         self._ap.write32(address, value)
 
     def poll(self, address: int, mask: int, wanted: int) -> None:
-        """Read a register until it has a value; the core runs in a thread of its own, at its own pace."""
+        """Read a register until it has a value.
+
+        The core runs in a thread of its own.
+        """
         deadline = time.monotonic() + _SECONDS
         while self.read(address) & mask != wanted:
             failure = self.board.machine.failure
@@ -92,7 +95,7 @@ class Script:
 
 @contextmanager
 def board(**options: Any) -> Iterator[Script]:
-    """Open a pyOCD session on the board with options such as ``elf``; the core waits for the trace unit."""
+    """Open a pyOCD session; the core waits for its trace unit."""
     settings: Dict[str, Any] = {"board." + name: value for name, value in {"hold": True, **options}.items()}
     session = ConnectHelper.session_with_chosen_probe(
         blocking=False,

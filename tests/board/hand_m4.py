@@ -1,4 +1,4 @@
-"""Trace on board m4 programmed by hand, register by register, through the real pyOCD."""
+"""Trace on board m4, programmed register by register through real pyOCD."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def start(target: Target, control: int, sync: int, more: Tuple[Tuple[int, int], 
 
 
 def stop(target: Target) -> Tuple[bytes, bool]:
-    """Stop in the opposite order; return the buffer, oldest byte first, and whether it wrapped."""
+    """Stop; return the buffer, oldest byte first, and whether it wrapped."""
     target.write32(ETM + CR, target.read32(ETM + CR) | PROG)
     poll(target, ETM + SR, 2, 2)
     target.write32(ETB + FFCR, 0x1003)

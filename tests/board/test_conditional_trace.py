@@ -1,5 +1,6 @@
-"""The board's truth, and a differential run against OpenCSD's packets: the results of conditional instructions, traced
-through real pyOCD, programmed by hand.
+"""The board's truth, and a differential run: traced results of conditions.
+
+The other side is OpenCSD's packets.
 
 Which instructions are conditional is Capstone's word.  OpenCSD refuses to decode execution where conditional
 instructions are traced (1.3.3: "Trace on conditional non-branch elements not supported"), and lists packets.
@@ -32,7 +33,10 @@ _LOAD, _STORE = ("ldr", "ldm", "pop", "vldr", "vpop", "vldm"), ("str", "stm", "p
 
 
 def conditional(program: str) -> Dict[int, int]:
-    """Find the conditional instructions that are no branches: 4, and 1 for a load, 2 for a store, 8 for VSEL."""
+    """Find conditional instructions other than branches, with a number.
+
+    4 for most, 1 for a load, 2 for a store, 8 for VSEL.
+    """
     disassembler = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8)
     disassembler.detail = True
     found: Dict[int, int] = {}
@@ -50,7 +54,7 @@ def conditional(program: str) -> Dict[int, int]:
 
 
 def stretches(program: str) -> Iterator[Tuple[int, bytes]]:
-    """Give the program's code without the data in it, by its mapping symbols."""
+    """Return the program's code without data, by its mapping symbols."""
     with open(hand.FIRMWARE / (program + ".elf"), "rb") as stream:
         file = ELFFile(stream)
         symbols = [
@@ -71,7 +75,7 @@ def stretches(program: str) -> Iterator[Tuple[int, bytes]]:
 
 
 def expected(lines: List[str], program: str, selection: int) -> List[Tuple[int, Optional[bool]]]:
-    """Read each executed instruction of the truth, and whether it passed if that is to be traced."""
+    """Read the truth's instructions, and whether they passed if traced."""
     of = conditional(program)
     wanted = 4 if selection == ALL else selection >> 8
     words = [line.split() for line in lines if line.startswith("0x")]
@@ -81,7 +85,7 @@ def expected(lines: List[str], program: str, selection: int) -> List[Tuple[int, 
 
 
 def outcomes(capture: RawCapture) -> List[Tuple[int, Optional[bool]]]:
-    """Decode; each instruction's address, and whether its condition held if that is known."""
+    """Decode; return each instruction's address and outcome, if known."""
     (history,) = build(capture).values()
     return [
         (item.address, history.outcome(item.number))
@@ -117,7 +121,7 @@ def test_programs_have_both_outcomes(tmp_path: Path) -> None:
 
 
 def test_a_buffer_that_wrapped_has_the_last_outcomes(tmp_path: Path) -> None:
-    """A synchronisation point has a Conditional Flush, from which on results can be matched."""
+    """From a synchronisation point's Conditional Flush on, results are matched."""
     run, lines = run_with_truth("ticks", tmp_path, ALL | hand.BROADCAST, 2048, sync=8)
     assert run.wrapped
     found = outcomes(run.capture)

@@ -1,4 +1,4 @@
-"""The board's truth: conditions that fail, against the flags that a debugger reads at each single step, and by hand."""
+"""The board's truth: failed conditions against a debugger's single steps."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def failures(name: str, lengths: object, data: bool = False) -> Recorder:
 
 
 def judged(name: str) -> List[int]:
-    """Step through a program, and return the indices of what the flags say does nothing."""
+    """Step through a program; return the indices of failed conditions."""
     recorder = Recorder()
     machine = board(elf(name), recorder, name="m7")
     machine.write(DHCSR, 4, HALT)

@@ -1,4 +1,7 @@
-"""Vectors worked by hand from the Armv8-M manual: what a debugger does through the System Control Space and the FPB."""
+"""Vectors worked by hand: debugging by System Control Space and FPB.
+
+From the Armv8-M manual.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the board's description: the serial port, the sensor, and time while the core sleeps."""
+"""Vectors worked by hand: serial port, sensor, and time asleep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the Armv8-M and Armv7-M manuals: stacking, EXC_RETURN, priorities, tail-chaining."""
+"""Vectors worked by hand from the manuals: exceptions."""
 
 from __future__ import annotations
 

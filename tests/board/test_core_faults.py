@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the Armv8-M and Armv7-M manuals: faults and lockup."""
+"""Vectors worked by hand from the manuals: faults and lockup."""
 
 from __future__ import annotations
 

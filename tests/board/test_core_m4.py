@@ -1,4 +1,4 @@
-"""Real pyOCD on board m4: which core it finds, breakpoints of its older breakpoint unit, watchpoints of its DWT."""
+"""Real pyOCD on board m4: the core, breakpoints, watchpoints."""
 
 from __future__ import annotations
 

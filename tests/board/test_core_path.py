@@ -1,4 +1,4 @@
-"""Differential run against QEMU: the path of whole programs, instruction by instruction, in slices of any length."""
+"""Differential run against QEMU: whole programs, instruction by instruction."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def program(name: str, core: str) -> str:
 
 
 def path(name: str, slices: Iterator[int], core: str = "m33") -> Recorder:
-    """Return what the board does up to the BKPT that ends a program."""
+    """Return the board's path up to a program's last BKPT."""
     recorder = Recorder()
     machine = board(program(name, core), recorder, name=core)
     machine.write(DHCSR, 4, RUN)

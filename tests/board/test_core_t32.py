@@ -1,4 +1,4 @@
-"""Differential run against Capstone: length, branches and their targets of all 16-bit and many 32-bit T32 encodings."""
+"""Differential run against Capstone: T32 lengths, branches and targets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def judged(code: bytes) -> Optional[CsInsn]:
 
 
 def expected(instruction: CsInsn) -> Tuple[bool, Optional[int], bool]:
-    """Return whether execution can fall through, the target and whether the target is computed."""
+    """Return whether execution falls through, the target, and its kind."""
     name = instruction.mnemonic.split(".")[0]
     writes_pc = ARM_REG_PC in instruction.regs_access()[1]
     if name in _TABLE or (writes_pc and name.startswith(("ldr", "ldm", "pop", "add", "mov"))):
@@ -116,7 +116,7 @@ def test_blocks_know_what_is_conditional() -> None:
 
 
 def test_loads_and_stores_as_the_decoders_masks_tell_them() -> None:
-    """The board's masks and the decoder's were written apart, so that they cannot share a misreading."""
+    """The board's masks were written apart from the decoder's."""
     halves = random.Random(7)
     codes = list(narrow())
     for first in [*range(0xE800, 0xEA00), *range(0xEC00, 0xEE00), *range(0xF800, 0xFA00)]:

@@ -1,5 +1,6 @@
-"""Differential runs against QEMU: what a crash leaves in the fault status, EXC_RETURN and the frame; and by hand, what
-QEMU has no answer to (it ends where a core locks up).
+"""Differential runs against QEMU: crashes; lockup worked by hand.
+
+Compared are the fault status, EXC_RETURN and the frame.
 
 Its Cortex-M33 boards have no memory where the program is, so those of Armv7-M stand for all.
 """
@@ -56,7 +57,7 @@ def crash(board: str, way: str, enabled: int = 0, control: int = 0) -> Machine:
 
 
 def in_qemu(machine: str, asked: List[Tuple[str, int, int]]) -> List[Dict[str, int]]:
-    """Let QEMU's core crash in some ways; return what its handler saw of each."""
+    """Crash QEMU's core in some ways; return its handler's view."""
     qemu, gdb = shutil.which("qemu-system-arm"), shutil.which(gdb_program())
     if qemu is None or gdb is None:
         pytest.skip("no qemu-system-arm, or no gdb-multiarch")
@@ -95,7 +96,7 @@ def test_the_handler_finds_what_it_finds_in_qemu(board: str) -> None:
 
 @pytest.mark.parametrize("board", ["m33", "m7", "m4"])
 def test_hard_fault_begins_though_its_frame_is_lost(board: str) -> None:
-    """By DDI 0337E, 5.12.1: the handler executes even though the pushes failed; then it faults itself."""
+    """DDI 0337E, 5.12.1: the handler begins though the pushes failed."""
     machine = crash(board, "overflow")
     core = machine.core
     assert core.locked_up and core.exceptions.active[exc.HARD_FAULT]
@@ -107,14 +108,17 @@ def test_hard_fault_begins_though_its_frame_is_lost(board: str) -> None:
 
 @pytest.mark.parametrize("board", ["m33", "m7", "m4"])
 def test_of_an_entry_and_its_stacking_fault_the_more_urgent_is_taken_first(board: str) -> None:
-    """SVC to a stack below RAM, by DerivedLateArrival: HardFault comes first, and SVC stays pending."""
+    """DerivedLateArrival: SVC to a stack below RAM.
+
+    HardFault comes first, and SVC stays pending.
+    """
     core = crash(board, "stacking").core
     assert core.exceptions.active[exc.HARD_FAULT] and not core.exceptions.active[exc.SVCALL]
     assert core.exceptions.pending[exc.SVCALL]
 
 
 def test_a_stack_limit() -> None:
-    """STKOF, and SP is the limit: the frame of HardFault was below it, too (DDI 0553, PushStack)."""
+    """DDI 0553, PushStack: SP is the limit after STKOF."""
     machine = crash("m33", "limit")
     assert machine.core.locked_up and machine.read(CFSR, 4) == 0x100000
     machine.write(witness.DHCSR, 4, witness.HALT)

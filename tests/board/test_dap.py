@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the Arm Debug Interface (ADIv5.2, B2 and C2): debug port and access port over memory."""
+"""Vectors worked by hand from ADIv5.2: debug and access port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board's truth: every load and store that a Cortex-M7 made, by what it traced of them, with address and value."""
+"""The board's truth: every load and store of a Cortex-M7."""
 
 from __future__ import annotations
 
@@ -72,7 +72,10 @@ def told(capture: RawCapture, passed_over: Collection[GapReason] = (GapReason.TR
 
 
 def moved(transfers: Sequence[Transfer]) -> Tuple[Moved, ...]:
-    """Return transfers as the truth tells them: the success of a store-exclusive has the address of the store."""
+    """Return the truth's transfers.
+
+    The success of a store-exclusive has the address of the store.
+    """
     found: List[Moved] = []
     for each in transfers:
         address = found[0].address if each.role is TransferRole.STATUS and found else each.address
@@ -134,7 +137,7 @@ def test_addresses_or_values_alone(data: int, known: Callable[[Moved], Moved], t
 
 
 def test_loads_alone(tmp_path: Path) -> None:
-    """What exceptions push is traced all the same, for they are P0 elements anyway."""
+    """Pushes of exceptions are traced, as they are P0 elements."""
     result, truth = run("interrupts", tmp_path, BOTH & ~hand.STORES)
     wanted = [
         (what, tuple(each for each in transfers if not each.store) if isinstance(what, int) else transfers)
@@ -193,7 +196,7 @@ _EITHER, _STORES = 3, 2
 def test_data_addresses_that_are_traced(
     program: str, kind: int, control: int, wanted: Callable[[bool, bool], bool], tmp_path: Path
 ) -> None:
-    """4.1.4: TRCVDARCCTLR with a range of data addresses; exceptions' own transfers by the same comparators."""
+    """4.1.4: TRCVDARCCTLR with a range of data addresses."""
     _, truth = run(program, tmp_path, BOTH)
     addresses = sorted(each.address or 0 for _, transfers in truth for each in transfers)
     first, last = addresses[len(addresses) // 4], addresses[len(addresses) * 3 // 4]
@@ -211,7 +214,7 @@ def test_data_addresses_that_are_traced(
 
 
 def test_instructions_whose_data_is_traced(tmp_path: Path) -> None:
-    """4.1.4: a range of instruction addresses in TRCVDARCCTLR; all instructions are traced all the same."""
+    """4.1.4: instruction addresses in TRCVDARCCTLR; all instructions are traced."""
     _, truth = run("sort", tmp_path, BOTH)
     movers = sorted({what for what, transfers in truth if isinstance(what, int) and transfers})
     first, last = movers[len(movers) // 3], movers[len(movers) * 2 // 3]
@@ -229,7 +232,7 @@ def only_traced(steps: Sequence[Step]) -> List[Step]:
 
 
 def test_events_in_both_streams(tmp_path: Path) -> None:
-    """7.3.28: DATAEN tells event 0 in the data stream too; here each time that a function is entered."""
+    """7.3.28: DATAEN puts event 0 into the data stream too."""
     (entry,) = [each.entry.st_value & ~1 for each in function_symbols("sort") if each.name == "quick_sort"]
     filters = {**_UNUSED, 0x400: entry, 0x208: 0x00040001, 0x020: 2, 0x024: 0x11}
     result, truth = run("sort", tmp_path, BOTH, more=tuple(filters.items()), resources="full")

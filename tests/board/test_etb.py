@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the ETB's manual (Arm DDI 0314H, 9.3 to 9.6) and ../shared/spec/programming-map.md, 6."""
+"""Vectors worked by hand from the ETB's manual (DDI 0314H)."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_memory_can_be_written_by_the_debugger() -> None:
 
 
 def test_the_trigger_input() -> None:
-    """9.4.7, 9.6.3: STS.Triggered at once; the formatter stops when TRG words more are stored, if StopTrig is set."""
+    """9.4.7, 9.6.3: STS.Triggered; after TRG words StopTrig stops the formatter."""
     etb = buffer()
     etb.write32(TRG, 4)
     start(etb, formatter=0x2001)

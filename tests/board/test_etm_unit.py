@@ -1,4 +1,4 @@
-"""The board's truth, and a differential run against OpenCSD: programs traced through real pyOCD, programmed by hand."""
+"""The board's truth, and a differential run against OpenCSD: ETMv4."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
 
 def run(program: str, folder: Path, configuration: int = PLAIN, size: int = 1 << 20, **options: Any) -> Run:
-    """Run a test program to its end with the trace unit on, as :func:`run_with_truth`."""
+    """Run a test program to its end, with trace."""
     return run_with_truth(program, folder, configuration, size, **options)[0]
 
 
@@ -54,7 +54,7 @@ def run_with_truth(
     board: str = "m33",
     **options: Any,
 ) -> Tuple[Run, List[str]]:
-    """Run a test program to its end with the trace unit on; return the run, and the truth's lines.
+    """Run a program with trace; return the run and its truth.
 
     :param more: Register writes.
     :param sync: A synchronisation point every 2 ** sync bytes.
@@ -76,7 +76,10 @@ def run_with_truth(
 
 
 def write_for_opencsd(capture: RawCapture, folder: Path) -> None:
-    """Write a snapshot; to OpenCSD a Cortex-M7, whose name it does not know, is any core with the same exceptions."""
+    """Write a snapshot for OpenCSD.
+
+    It does not know the name Cortex-M7; any core with the same exceptions does.
+    """
     (source,) = capture.sources
     assert source.core is not None
     if source.core.type == CORES["m7"]:
@@ -153,7 +156,7 @@ def test_a_buffer_that_wrapped_holds_the_end(program: str, board: str, tmp_path:
 
 
 def test_the_buffer_asks_for_synchronisation(tmp_path: Path) -> None:
-    """The unit's own period is fixed at 1024 bytes; the buffer's is 512 here."""
+    """The unit's period is fixed at 1024 bytes; the buffer's is 512."""
     result = run("sort", tmp_path, hand.BROADCAST, 4096)
     assert result.wrapped
     data = bytes(deframe(result.capture.buffer).streams[hand.TRACE_ID].data)

@@ -1,4 +1,4 @@
-"""The board's truth: every load and store that a Cortex-M4 made, by what a fuller ETMv3 traced of them."""
+"""The board's truth: loads and stores, traced by a fuller ETMv3."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ Step = Tuple[Event, Tuple[Moved, ...]]
 
 
 def truth_of(result: Traced) -> List[Step]:
-    """Return the truth's steps; that an exclusive store took place is told by nothing but its transfer."""
+    """Return the truth's steps.
+
+    Only its transfer shows that an exclusive store took place.
+    """
     program = Program(result.capture.sources[0].images)
     events: List[List[str]] = []
     moved: List[List[Moved]] = []
@@ -131,7 +134,7 @@ def test_a_buffer_that_wrapped_holds_the_end(program: str, tmp_path: Path) -> No
 
 
 def test_an_address_range_of_the_data(tmp_path: Path) -> None:
-    """Of a list the filter may let one word through; what follows it in the list is told to be not traced."""
+    """The filter may pass one word of a list, not those after."""
     stack = 0x2007FF00
     more = ((hand_m4.ACVR1 + 8, stack), (hand_m4.ACVR1 + 12, 0x20080000), (hand_m4.ACTR1 + 8, 4))
     more += ((hand_m4.ACTR1 + 12, 4), (hand_m4.VDCR3, 2))
@@ -187,7 +190,7 @@ def test_an_overflow_with_data(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["sort", "tables", "tasks", "transfers"])
 def test_opencsd_agrees_on_the_instruction_side(program: str, tmp_path: Path) -> None:
-    """OpenCSD decodes no data trace: it is given the stream without data packets."""
+    """OpenCSD gets the stream without data packets."""
     result, real = run(program, tmp_path, FULL)
     (source,) = result.capture.sources
     data = bytes(deframe(result.capture.buffer).streams[hand_m4.TRACE_ID].data)

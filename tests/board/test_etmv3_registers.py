@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0014Q, 3.4 and 3.5 (../shared/spec/programming-map.md, 6.1), DDI 0440C, 0403E."""
+"""Vectors worked by hand from IHI 0014Q: the ETMv3's registers."""
 
 from __future__ import annotations
 

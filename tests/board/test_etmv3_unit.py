@@ -1,4 +1,4 @@
-"""The board's truth, and a differential run against OpenCSD: programs traced through real pyOCD on board m4."""
+"""The board's truth, and a differential run against OpenCSD: ETMv3."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONFIGURATIONS = pytest.mark.parametrize("control", [PLAIN, BRANCHES, TIMED], id
 
 
 def truth(lines: Sequence[str]) -> List[Event]:
-    """Return the truth as this trace tells it: nothing tells halts and lockup."""
+    """Return the truth without halts and lockup."""
     found: List[Event] = []
     for line in lines:
         words = line.split()
@@ -49,7 +49,7 @@ def told(capture: RawCapture) -> List[Event]:
 
 
 def failed(capture: RawCapture) -> List[int]:
-    """Return the addresses of the instructions of which the trace says that their condition failed."""
+    """Return the addresses of instructions whose condition failed in the trace."""
     (history,) = build(capture).values()
     blocks = Blocks(Program(capture.sources[0].images))
     found: List[int] = []

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from CoreSight D4.2, and a property test: data survives formatting and deformatting."""
+"""Vectors worked by hand, and a property test: the formatter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real pyOCD: the board as a debug probe, in this process and as unmodified ``pyocd`` commands see it."""
+"""Real pyOCD: the board as a debug probe."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_draining_costs_about_one_transfer_a_word() -> None:
 
 
 def failing_board(faults: str) -> List[str]:
-    """Open a board with faults; return the messages of the exceptions that come of it, outermost first."""
+    """Open a board with faults; return its exceptions' messages, outermost first."""
     with pytest.raises(exceptions.Error) as caught:
         with hand.board(elf=SORT, faults=faults) as session:
             hand.start_trace(session.target)

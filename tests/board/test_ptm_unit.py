@@ -1,4 +1,4 @@
-"""The board's truth, and a differential run against OpenCSD: programs traced by a PTM through real pyOCD."""
+"""The board's truth, and a differential run against OpenCSD: PTM."""
 
 from __future__ import annotations
 
@@ -74,7 +74,10 @@ def captured(program: str, registers: Dict[str, int], buffer: bytes, wrapped: bo
 
 
 def known(line: str) -> bool:
-    """Tell whether the trace tells a line of the truth too; PFTv1.0 has no exception returns."""
+    """Check whether the trace contains a line of the truth.
+
+    PFTv1.0 has no exception returns.
+    """
     return line.split()[0] not in ("exception-return", "resume")
 
 
@@ -138,7 +141,7 @@ def test_context_ids_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["modes", "steps-t32"])
 def test_every_cycle_is_counted(program: str, tmp_path: Path) -> None:
-    """A cycle is an instruction on this board; the last count is that of the halt."""
+    """A cycle is an instruction; the last count is the halt's."""
     result = run(program, tmp_path, CONFIGURATIONS["all"])
     counts = [item.cycles or 0 for item in events(result.capture) if isinstance(item, Cycles)]
     assert sum(counts) == sum(isinstance(item, int) for item in result.truth)
@@ -172,7 +175,7 @@ def test_the_unit_synchronises_as_often_as_it_is_told(tmp_path: Path) -> None:
 
 
 def inside(program: str, *names: str) -> List[Tuple[int, int]]:
-    """Return where functions are: the first address of each, and the first one past it."""
+    """Return each function's first address and its end."""
     return [(symbol(elf(program), name), symbol(elf(program), name) + size(elf(program), name)) for name in names]
 
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064, 4.2 to 4.4 (tables 4-4 to 4-8, 4-14, example 4.4.6, appendix E)."""
+"""Vectors worked by hand from IHI 0064, 4.2 to 4.4: resources."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Unit:
 
 
 def unit_with(writes: Writes) -> Unit:
-    """Start a unit whose event 0 gives Event elements, with comparators 0 and 1 at A and B."""
+    """Start a unit with event 0, and comparators at A and B."""
     unit = Unit()
     unit.start({ACVR: A, ACVR + 8: B, EVENTCTL1R: 1, **writes})
     return unit
@@ -138,7 +138,7 @@ def test_pairs_of_selectors(a_inverted: int, b_inverted: int, pair_inverted: int
 
 
 def test_an_event_element_is_before_the_block_that_it_is_in() -> None:
-    """5.2.17: not before the P0 element before it; here nothing but NOPs and a halt."""
+    """5.2.17: not before the P0 element before it."""
     unit = unit_with({RSCTLR + 8: 0x00040001, EVENTCTL0R: 0x02})
     unit.unit.executed([ELSE, A])
     unit.unit.debug_entry(A + 2)
@@ -147,7 +147,7 @@ def test_an_event_element_is_before_the_block_that_it_is_in() -> None:
 
 
 def test_events_while_nothing_is_traced() -> None:
-    """4.2.5: a filtered instruction drives comparators all the same; 4.1.2: the event FALSE traces nothing."""
+    """4.2.5: filtered instructions drive comparators; 4.1.2: FALSE traces nothing."""
     unit = unit_with({RSCTLR + 8: 0x00040001, EVENTCTL0R: 0x02, VICTLR: 0x200})
     assert unit.run(ELSE, A, ELSE) == [1]
 
@@ -160,7 +160,7 @@ def test_two_events_at_once_are_one_packet() -> None:
 
 
 def test_the_trigger_on_the_trace_bus() -> None:
-    """7.3.28: ATID 0x7D with the trace ID as its data; event 0 alone gives it."""
+    """7.3.28: ATID 0x7D; its data is the trace ID; event 0 only."""
     unit = unit_with({RSCTLR + 8: 0x00040001, RSCTLR + 12: 0x00040002, EVENTCTL0R: 0x0302, EVENTCTL1R: 1 << 11})
     unit.run(B)
     assert not [data for trace_id, data in unit.sent if trace_id == ATB_TRIGGER]
@@ -202,7 +202,7 @@ def test_a_counter_that_reloads_itself(reload: int, count: int, value: int) -> N
 
 
 def counted(reload: int, count: int, value: int, itself: int) -> Tuple[int, int]:
-    """Spend a cycle; return a counter's value after it and whether it was at zero."""
+    """Spend a cycle; return a counter and whether it was zero."""
     control = itself << 16 | reload << 8 | count
     # Another counter, which only comes after it, keeps the event at zero from being constant.
     writes = {CNTCTLR: control, CNTVR: value, CNTRLDVR: 9, RSCTLR + 8: 0x00020001, EVENTCTL0R: 0x02}
@@ -213,7 +213,7 @@ def counted(reload: int, count: int, value: int, itself: int) -> Tuple[int, int]
 
 
 def test_a_chain_of_counters() -> None:
-    """4.2.1: 0x12340000, one event: 0x1233FFFF in one step; the upper counter counts the lower one's reloads."""
+    """4.2.1: the upper counter counts the lower one's reloads."""
     lower = {CNTCTLR: 0x00010002, CNTRLDVR: 0xFFFF, CNTVR: 0, RSCTLR + 8: 0x00040001}
     unit = unit_with({**lower, CNTCTLR + 4: 1 << 17, CNTVR + 4: 0x1234})
     unit.run(ELSE, A, ELSE)
@@ -221,14 +221,14 @@ def test_a_chain_of_counters() -> None:
 
 
 def test_every_third_call() -> None:
-    """4.2.1: a counter that reloads itself with N fires at every N + 1st event."""
+    """4.2.1: a counter that reloads N fires every N + 1 events."""
     writes = {CNTCTLR: 0x00010002, CNTRLDVR: 2, CNTVR: 2, RSCTLR + 8: 0x00040001, RSCTLR + 12: 0x00020001}
     unit = unit_with({**writes, EVENTCTL0R: 0x03})
     assert [len(unit.run(A, ELSE)) for _ in range(9)] == [0, 0, 1] * 3
 
 
 def test_a_counter_at_zero_when_the_unit_is_disabled() -> None:
-    """4.4.6: the comparator's match reaches the event before the unit is idle, and gives one Event element."""
+    """4.4.6: a match before the unit is idle gives one Event."""
     writes = {CNTCTLR: 0x00010002, RSCTLR + 8: 0x00040001, RSCTLR + 12: 0x00020001, EVENTCTL0R: 0x03}
     unit = unit_with(writes)
     unit.unit.executed([A])
@@ -237,7 +237,7 @@ def test_a_counter_at_zero_when_the_unit_is_disabled() -> None:
 
 
 def test_the_reduced_counter() -> None:
-    """4.2.1: it counts every cycle, from at most its reload value on, and cannot be read."""
+    """4.2.1: it counts every cycle and cannot be read."""
     unit = Unit(resources="own")
     unit.start({CNTRLDVR: 9, RSCTLR + 8: 0x00020001, EVENTCTL0R: 0x02, EVENTCTL1R: 1})
     cycles = [len(unit.run(ELSE)) for _ in range(40)]
@@ -264,7 +264,7 @@ def test_counters_are_read_while_they_count_and_stay_afterwards() -> None:
 
 @pytest.mark.parametrize("state", range(4))
 def test_the_sequencer(state: int) -> None:
-    """Table 4-8, each row with each combination of events; columns 1 to 3 only without RST."""
+    """Table 4-8: each row with each combination of events."""
     for f0, f1, f2, b0, b1, b2, reset in itertools.product((False, True), repeat=7):
         rows: Sequence[Sequence[bool]] = (
             (not f0, f0 and not f1, f0 and f1 and not f2, f0 and f1 and f2),
@@ -304,7 +304,7 @@ def test_a_then_b() -> None:
 
 
 def test_states_that_are_passed_through_are_active() -> None:
-    """4.2.2: both steps in one cycle; state 1 is active in it, and not after a reset from state 3."""
+    """4.2.2: two steps in one cycle; state 1 is active in it."""
     writes = {RSCTLR + 8: 0x00040001, RSCTLR + 12: 0x00020020, SEQEVR: 0x02, SEQEVR + 4: 0x02, EVENTCTL0R: 0x03}
     assert unit_with(writes).run(ELSE, A) == [1]
     assert unit_with({**writes, SEQSTR: 3, SEQRSTEVR: 0x02}).run(ELSE, A) == []
@@ -315,7 +315,7 @@ def test_states_that_are_passed_through_are_active() -> None:
 
 @pytest.mark.parametrize("control, events", [(0x00000001, 1), (0x01000001, 3), (0x00040000, 1)])
 def test_a_single_shot(control: int, events: int) -> None:
-    """4.2.5: it fires once, or with RST each time; STATUS tells that it has."""
+    """4.2.5: it fires once, or with RST each time."""
     writes = {ACVR + 0x20: A, ACVR + 0x28: A, SSCCR: control, RSCTLR + 8: 0x00030001, EVENTCTL0R: 0x02}
     unit = unit_with(writes)
     assert not unit.unit.read32(SSCSR) & FIRED
@@ -332,7 +332,7 @@ def test_a_single_shot_that_has_fired_before() -> None:
 
 @pytest.mark.parametrize("model, function", [(ETM_M33, 0x2), (ETM_M7, 0x8)])
 def test_the_dwt_drives_pe_comparator_inputs(model: UnitModel, function: int) -> None:
-    """4.2.8; DDI 0553, DWT_FUNCTION.MATCH; DDI 0403E, table C1-14; also one that is set while the unit runs."""
+    """4.2.8; DDI 0553, DWT_FUNCTION.MATCH; DDI 0403E, table C1-14."""
     unit = Unit(model, "own")
     shot = {SSPCICR: 2, SSCCR: 1 << 24, RSCTLR + 12: 0x00030001}
     unit.start({RSCTLR + 8: 0x00010001, **shot, EVENTCTL0R: 0x0302, EVENTCTL1R: 3})
@@ -380,7 +380,7 @@ WORD, HALF = 2 << 18, 1 << 18
     ],
 )
 def test_data_comparators(kind: int, access: BusAccess, matches: bool) -> None:
-    """4.2.5, 7.3.2, table 4-10: touched bytes, what kind of access, and the value of as many bytes as are compared."""
+    """4.2.5, 7.3.2, table 4-10: bytes, kind of access, and value."""
     unit = Unit(ETM_M7)
     value = 0xDEADBEEF if kind & WORD else 0xBEEFBEEF
     comparator = {ACVR: 0x20000010, ACATR: kind, DVCVR: value}
@@ -414,7 +414,10 @@ def test_the_loads_of_a_range() -> None:
 
 
 def test_external_inputs() -> None:
-    """4.2.3: TRCEXTINSELR chooses; without it the first four are members of group 0. 4 and 5 are the board's own."""
+    """4.2.3: TRCEXTINSELR selects; without it group 0 has the first four.
+
+    4 and 5 are the board's own.
+    """
     unit = Unit()
     writes = {EXTINSELR: 0x00000504, RSCTLR + 8: 1, RSCTLR + 12: 2, EVENTCTL0R: 0x0302, EVENTCTL1R: 3}
     unit.start(writes)
@@ -431,7 +434,7 @@ def test_external_inputs() -> None:
 
 
 def test_the_enabling_event() -> None:
-    """Appendix E.2: comparator 5 or counter 1 at zero, as one pair; here the counter is not."""
+    """Appendix E.2: comparator 5 or counter 1 at zero, as one pair."""
     writes = {RSCTLR + 8: 0x00340020, RSCTLR + 12: 0x00120002, VICTLR: 0x281, ACVR + 0x28: A, CNTVR + 4: 1}
     unit = unit_with(writes)
     unit.unit.executed([ELSE, A, ELSE, ELSE, A])
@@ -457,7 +460,7 @@ def test_a_timestamp_at_an_event() -> None:
 
 
 def test_start_and_stop_by_a_load() -> None:
-    """4.1.2: a data access is no start point, whatever its address: TRCVISSCTLR is for instruction addresses."""
+    """4.1.2: TRCVISSCTLR is for instruction addresses only."""
     unit = Unit(ETM_M7)
     unit.start({ACVR: 0x1000, ACATR: 1, VISSCTLR: 1, VICTLR: 1})
     unit.run(0x1000)

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the TMC's manual (Arm DDI 0461, 2 and 3) and ../shared/spec/programming-map.md, 6.5."""
+"""Vectors worked by hand from the TMC's manual (DDI 0461)."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ TRG, TRIGGERED = 0x01C, 2
 
 
 def test_a_trigger_on_the_trace_bus_stops_the_capture_some_words_later() -> None:
-    """3.3.7, 3.3.13: ID 0x7D; after TRG words StopOnTrigEvt stops the formatter, in the midst of what comes."""
+    """3.3.7, 3.3.13: after TRG words StopOnTrigEvt stops the formatter."""
     tmc = buffer()
     tmc.write32(TRG, 8)
     start(tmc, 0x2003)
@@ -216,7 +216,7 @@ def test_a_trigger_alone_changes_nothing() -> None:
 
 
 def test_the_formatter_tells_of_triggers_and_flushes() -> None:
-    """3.3.13: TrigOnTrigIn and TrigOnFl put the trigger ID into the formatted stream, if EnTI is set."""
+    """3.3.13: TrigOnTrigIn and TrigOnFl insert the trigger ID, if EnTI."""
     for control, told in ((0x103, 1), (0x101, 0), (0x003, 0), (0x503, 2)):
         tmc = buffer()
         tmc.write32(TRG, 100)

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064, chapter 7, and ../shared/spec/programming-map.md, 1, 3 and 5 (fixture cfg1)."""
+"""Vectors worked by hand from IHI 0064, chapter 7: the unit."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_overflow_on_demand() -> None:
 
 
 def test_power_is_lost_on_demand() -> None:
-    """3.3, 7.3.52: STICKYPD tells of it, once; the unit is disabled, and what was programmed and traced is lost."""
+    """3.3, 7.3.52: STICKYPD shows it once; programming and trace are lost."""
     traced = Traced(loss=1)
     traced.program(configuration=0x1001)
     traced.unit.write32(CLAIMSET, 2)

@@ -1,4 +1,4 @@
-"""Differential run: the registers in the truth file against a core that runs one instruction at a time."""
+"""Differential run: the truth's registers against single steps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(name: str, path: str, truth: Path) -> None:
 
 
 def read(truth: Path) -> List[Tuple[str, Registers]]:
-    """Return what the truth file tells: each line, and all registers after it."""
+    """Return the truth's lines, each with all registers after it."""
     found: List[Tuple[str, Registers]] = []
     now: Registers = {}
     for line in truth.read_text("ascii").splitlines():
@@ -105,7 +105,7 @@ def test_without_being_asked_for_nothing_is_told_and_nothing_watched(tmp_path: P
 
 
 class ArmStepper:
-    """The same for a Cortex-A: the registers after as few instructions as it runs at a time."""
+    """The same for a Cortex-A, in the smallest possible steps."""
 
     def __init__(self, path: str) -> None:
         self.found: List[Tuple[int, Registers]] = []

@@ -1,4 +1,4 @@
-"""A board without a debugger, and a listener that remembers what its core does."""
+"""A board without a debugger, and a listener to its core."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Recorder:
 
 
 def board(elf: Optional[str], recorder: Recorder, truth: Optional[str] = None, name: str = "m33") -> Machine:
-    """Return a board that has just been reset; its thread does not run, `run` makes it go."""
+    """Return a board after reset; `run` runs it, not a thread."""
     machine = Machine(BoardOptions(name, elf, truth=truth))
     machine.trace = recorder
     machine.core.reset()

@@ -16,14 +16,14 @@ _PIECE = 4096
 
 
 def repeated(name: str, times: int, path: Path) -> str:
-    """Write a snapshot of a capture whose buffer comes several times, end to end; give its folder."""
+    """Write a snapshot with a repeated buffer; return its folder."""
     capture = read_snapshot(capture_folder(name))[0]
     write_snapshot(capture._replace(buffer=capture.buffer * times), str(path))
     return str(path)
 
 
 def shared_by(name: str, ids: int, size: int) -> RawCapture:
-    """Make a capture of several units that all traced what one unit did, and share a buffer.
+    """Make a capture of several units with the same trace.
 
     :param ids: How many units; their trace IDs count from 0x20.
     :param size: How many bytes of each.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand: what anchors read and when, by a debugger that tells what it was asked."""
+"""Vectors worked by hand: when a capture's anchors are read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RAM, END = 0x20000000, 0x20001000
 
 
 class Debugger(OfflineDebugger):
-    """A target with 4 KiB of RAM, each byte the low byte of its address xor `.fill`."""
+    """A target with 4 KiB of RAM: address xor `.fill`."""
 
     def __init__(self) -> None:
         super().__init__([])

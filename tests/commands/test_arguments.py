@@ -1,4 +1,4 @@
-"""What a user types, worked by hand: arguments, completion, and ranges as record instruction-history takes them."""
+"""Worked by hand: a user's arguments, completion, and ranges."""
 
 from __future__ import annotations
 

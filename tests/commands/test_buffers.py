@@ -1,4 +1,4 @@
-"""Real captures: snapshots with several trace buffers, all of them listed, or one that is chosen by its name."""
+"""Real captures: snapshots with several trace buffers."""
 
 from __future__ import annotations
 

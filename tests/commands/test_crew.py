@@ -1,4 +1,4 @@
-"""Real captures, decoded by several processes and by one: the same comes out, whatever becomes of the processes."""
+"""Real captures, decoded by several processes and by one."""
 
 from __future__ import annotations
 

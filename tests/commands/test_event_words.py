@@ -1,4 +1,4 @@
-"""Events and actions as words: property test that what is printed is read as the same, and lines worked by hand."""
+"""Property test: events and actions as words; some worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of a user's gdbinit, worked by hand, and what a real GDB finds afterwards."""
+"""Edits of a gdbinit, worked by hand, and a real GDB."""
 
 from __future__ import annotations
 

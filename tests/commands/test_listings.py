@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification (lines as in tests/protocols/etmv4), as the shell lists them."""
+"""Vectors worked by hand from the specification, listed by the shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locations in the demo's ELF file, held against a differential run of GDB on the same file."""
+"""Differential run of GDB: locations in the demo's ELF file."""
 
 from __future__ import annotations
 

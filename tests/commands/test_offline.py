@@ -1,4 +1,4 @@
-"""Symbols, lines and text from ELF files: a differential run against GDB over each instruction of the demo."""
+"""Differential run against GDB: symbols, lines and text without it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_conditions_of_an_it_block() -> None:
 
 
 def test_source_is_read_from_files_alone(tmp_path: Path) -> None:
-    """Debug information may name a FIFO, a device or a folder as a source file."""
+    """Debug information may name a FIFO, device or folder as source."""
     (tmp_path / "app.c").write_text("int one;\n  int two;\n")
     os.mkfifo(tmp_path / "fifo")
     debugger = OfflineDebugger()

@@ -1,4 +1,4 @@
-"""Options of ``etm start`` and settings in the trace unit's terms: worked by hand, one by one."""
+"""Worked by hand: options of ``etm start`` and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real GDB sessions' captures in the shell, which has no GDB: registers, reasons and writes of the past."""
+"""Real GDB sessions' captures in the shell: values of the past."""
 
 from __future__ import annotations
 

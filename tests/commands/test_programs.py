@@ -1,4 +1,7 @@
-"""Vectors worked by hand, and a real GDB: programs that are not the one that a snapshot, or GDB, is of."""
+"""Vectors worked by hand, and a real GDB: wrong programs.
+
+They are not those of the snapshot or of GDB.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def test_another_program_is_refused() -> None:
 
 
 def test_a_breakpoint_in_the_dump_is_told_and_decoded() -> None:
-    """0xBE00, BKPT #0, where a debugger had put it into RAM or flash."""
+    """0xBE00, BKPT #0, put by a debugger into RAM or flash."""
     code, *rest = load_elf(PROGRAM)
     patched = code._replace(data=code.data[:0x100] + b"\x00\xbe" + code.data[0x102:], name="snap/code.bin")
     (found,) = with_programs([holding(patched)], [PROGRAM])
@@ -87,7 +90,7 @@ def test_the_shell_takes_the_right_one(snapshot: str) -> None:
 
 
 def test_replay_refuses_another_program(snapshot: str) -> None:
-    """Whether it is named, or GDB has it; GDB is then left as it was."""
+    """Whether named or loaded by GDB; GDB does not change."""
     output = run_gdb(
         [
             "etm replay %s --elf %s" % (snapshot, OTHER),
@@ -122,7 +125,7 @@ def test_load_tells_of_gdbs_own_program(snapshot: str) -> None:
 
 
 def test_connect_takes_the_named_program() -> None:
-    """Another one at the same addresses, and one of another processor, give way; nothing of them is left."""
+    """Other programs, and those of other processors, are removed."""
     for other in (OTHER, elf("tables")):
         output = run_gdb(
             [

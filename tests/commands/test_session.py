@@ -1,4 +1,4 @@
-"""Sessions without a debugger: commands on real captures, worked by hand where the answer is a line."""
+"""Real captures, some worked by hand: sessions without a debugger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The read-only part of a chip's debug system: identification registers and ROM tables as words in memory."""
+"""Identification registers and ROM tables as words in memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Rom:
 
 
 def cortex_m33(rom: Rom, base: int = 0xE00FF000) -> None:
-    """Put a Cortex-M33's private peripherals into a space (TRM 100230, 4.2 and the components' chapters)."""
+    """Put a Cortex-M33's private peripherals into a space (TRM 100230, 4.2)."""
     rom.add_table(base, 0xE000E000, 0xE0001000, 0xE0002000, 0xE0000000, 0xE0041000, 0xE0042000, part=0x4C9)
     rom.add(0xE000E000, Ids(0xD21, devarch=0x47702A04))
     rom.add(0xE0001000, Ids(0xD21, devarch=0x47701A02))

@@ -1,4 +1,4 @@
-"""The classic ETB, access for access: vectors worked by hand from the specification (DDI 0314H, 9.4 and 9.6)."""
+"""Vectors worked by hand from DDI 0314H: each access to an ETB."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_wrapped() -> None:
 
 
 def test_wrapped_within_a_frame() -> None:
-    """Of the oldest frame only words 14 and 15 are left: they are not read."""
+    """The oldest frame has only words 14 and 15: not read."""
     assert (
         drained(
             """

@@ -1,5 +1,7 @@
-"""ROM tables of chips as their manuals give them: vectors worked by hand from the specification (CoreSight Architecture
-v3.0, D5 and D7; identification values of Cortex-M33, Cortex-M4, Cortex-A53 and CoreSight SoC-400)."""
+"""Vectors worked by hand from the specification: ROM tables of chips.
+
+From CoreSight Architecture v3.0, D5 and D7, and the manuals of Cortex-M33, M4, A53 and SoC-400.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ def test_cortex_m4_has_generic_components() -> None:
     ],
 )
 def test_older_units_tell_what_they_are(identity: Optional[int], kind: ComponentKind, name: str) -> None:
-    """A part not known, of DEVTYPE 0x13 without DEVARCH (programming map 6.0); without power it tells nothing."""
+    """Programming map 6.0: DEVTYPE 0x13 without DEVARCH; without power unknown."""
     rom = Rom()
     rom.add_table(0x80000000, 0x80001000, 0x80002000)
     rom.add(0x80001000, Ids(0x123, devtype=0x13))
@@ -78,7 +80,7 @@ def test_older_units_tell_what_they_are(identity: Optional[int], kind: Component
 
 
 def test_zynq_debug_apb() -> None:
-    """A Zynq-7000's two PTMs, by their identification registers (UG585: PIDR0 0x50, PIDR1 0xb9, PIDR2 0x1b)."""
+    """UG585: a Zynq-7000's two PTMs, by their PIDRs."""
     rom = Rom("APB-AP 1")
     rom.add_table(0x80000000, 0x80001000, 0x80004000, 0x8009C000, 0x8009D000)
     rom.add(0x80001000, Ids(0x907, devtype=0x21))
@@ -134,7 +136,7 @@ def test_a_lost_target_ends_the_walk() -> None:
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_class_9_table(wide: bool) -> None:
-    """D7.5.17: an entry is present if its two low bits are 3, 2 is absent, 0 ends the table."""
+    """D7.5.17: an entry is 3, present; 2, absent; 0, the end."""
     rom = Rom()
     rom.add(0x10000000, Ids(0x4E4, devarch=0x47700AF7, devid=int(wide)))
     for n, entry in enumerate((0x00010003, 0x00020002, 0xFFFF0007, 0, 0x00030003)):

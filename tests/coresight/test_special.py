@@ -1,4 +1,4 @@
-"""Registers by DCRSR and DCRDR: real pyOCD on the simulated boards, and vectors worked by hand (DDI 0553, DCRSR)."""
+"""Real pyOCD, and vectors worked by hand: DCRSR and DCRDR."""
 
 from __future__ import annotations
 

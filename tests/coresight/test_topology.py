@@ -1,5 +1,7 @@
-"""Paths from source to sink on chips of usual shapes: vectors worked by hand from the specification (CoreSight
-Architecture v3.0, D5: ROM tables; B2.3.1: DEVAFF) and the chips' manuals."""
+"""Vectors worked by hand from the specification: paths of usual chips.
+
+From CoreSight Architecture v3.0, D5 and B2.3.1, and the chips' manuals.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ ETR = Ids(0x961, devtype=0x21, devid=0x240)
 
 
 def two_m33() -> Tuple[Rom, Rom, Sequence[Component]]:
-    """Two Cortex-M33 with a space of their own each, and a space for what they share."""
+    """Two Cortex-M33, with own spaces and a shared one."""
     first, second, shared = Rom("AHB-AP 0"), Rom("AHB-AP 1"), Rom("APB-AP 2")
     cortex_m33(first)
     cortex_m33(second)
@@ -32,7 +34,7 @@ def two_m33() -> Tuple[Rom, Rom, Sequence[Component]]:
 
 
 def a53_cluster() -> Sequence[Component]:
-    """Four Cortex-A53 on one APB-AP: debug, CTI, PMU and ETM of each in turn (TRM DDI 0500, 11.10.1)."""
+    """Four Cortex-A53 on one APB-AP (TRM DDI 0500, 11.10.1)."""
     rom = Rom("APB-AP 1")
     parts = [base + offset for base in (0x82000000, 0x82200000) for offset in (0x10000, 0x40000)]
     rom.add_table(0x80000000, *parts, 0x83000000, 0x83001000, 0x83002000)
@@ -96,7 +98,7 @@ def test_units_of_a_cluster_by_affinity() -> None:
 
 
 def test_unit_in_the_core_s_own_table() -> None:
-    """Without DEVAFF, the table that lists the core's debug registers lists its trace unit too."""
+    """Without DEVAFF, the table with the core's registers has its unit."""
     rom = Rom()
     rom.add_table(0x80000000, 0x80010000, 0x80020000, 0x80030000)
     for table in (0x80010000, 0x80020000):

@@ -1,4 +1,4 @@
-"""Transcripts of register accesses, written down by hand, as a port that insists on them."""
+"""Transcripts of register accesses, as a port that requires them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from gdb_etm.access.recording import Replayer
 
 
 def transcript(base: int, text: str) -> Replayer:
-    """Make a port from lines such as ``r 304 = 1003``, ``w 020 = 1``, ``block fb8 = 1 2`` and ``fifo 010 = 5 6``.
+    """Make a port from lines of accesses.
+
+    Such as ``r 304 = 1003``, ``w 020 = 1``, ``block fb8 = 1 2`` and ``fifo 010 = 5 6``.
 
     Offsets and values are hexadecimal; what follows ``;`` is a remark.
 
