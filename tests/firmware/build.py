@@ -1,4 +1,4 @@
-"""The test programs: built ELF files beside their sources, so that tests need no compiler.
+"""The test programs, with built ELF files beside their sources.
 
 ``python -m tests.firmware.build`` builds them anew; a test compares them with their sources where the
 compiler is there.
@@ -48,7 +48,7 @@ def elf(name: str) -> str:
 
 
 def symbol(path: str, name: str) -> int:
-    """Return the address of a function or variable of an ELF file, without the Thumb bit.
+    """Return a symbol's address in an ELF file, without Thumb bit.
 
     :raises KeyError: When there is none of that name.
     """
@@ -59,7 +59,7 @@ def symbol(path: str, name: str) -> int:
 
 
 def size(path: str, name: str) -> int:
-    """Return the size of a function or variable of an ELF file in bytes.
+    """Return a symbol's size in bytes.
 
     :raises KeyError: When there is none of that name.
     """

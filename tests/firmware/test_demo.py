@@ -1,4 +1,4 @@
-"""Real GDB session over the demo's ELF file: its source is found, and what the demo tells is so."""
+"""Real GDB session over the demo's ELF file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.gdb_session import gdb_program
 
 
 def gdb(folder: Path, *commands: str) -> str:
-    """Return what GDB prints for some commands, run in a folder that has nothing to do with the demo."""
+    """Run GDB commands in an unrelated folder; return the output."""
     program = shutil.which(gdb_program())
     if program is None:
         pytest.skip("no gdb-multiarch")

@@ -1,4 +1,4 @@
-"""Differential run against QEMU (the programs' own checks hold there), and a compiler run against the built files."""
+"""Differential run against QEMU, and a compiler run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DEMO = Path(gdb_etm.board.__file__).parent / "firmware" / "demo"
 
 
 def loaded(path: str) -> List[Tuple[int, bytes]]:
-    """Return what goes into flash: address and bytes of each segment that holds any."""
+    """Return the flash contents: address and bytes of each segment."""
     with open(path, "rb") as file:
         segments = [segment for segment in ELFFile(file).iter_segments() if segment["p_filesz"]]
         return [(segment["p_paddr"], segment.data()) for segment in segments]
 
 
 def mnemonics(path: str, addresses: Set[int]) -> Set[str]:
-    """Return how capstone names the instructions at some addresses; ``"pop pc"`` and so on where the PC is written."""
+    """Return capstone's names of instructions; ``"pop pc"`` where PC is written."""
     base, code = loaded(path)[0]
     disassembler = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS | CS_MODE_V8)
     disassembler.skipdata = True

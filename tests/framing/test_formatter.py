@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the formatter's rules, real captures with OpenCSD's result, and a property test.
+"""Vectors worked by hand, real captures, and a property test: formatter.
 
 The rules are those of the CoreSight Architecture Specification (IHI 0029), D4.2: bit 0 of an even byte tells an ID from
 data; the bits of byte 15 belong to the even bytes 0 to 14 in order; with an ID the bit says that the next byte still
@@ -100,7 +100,7 @@ Piece = Tuple[int, int, int]
 
 
 def walk(data: bytes) -> Tuple[List[Piece], int]:
-    """Take frames apart byte by byte as D4.2 tells it; unattributed bytes are only counted."""
+    """Deframe byte by byte as D4.2 does; count unattributed bytes."""
     found: List[Piece] = []
     unknown = 0
     current: Optional[int] = None

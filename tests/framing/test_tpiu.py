@@ -1,4 +1,7 @@
-"""Vectors worked by hand from the specification (IHI 0029E, D4.3), and property tests: frames in a port's stream."""
+"""Vectors worked by hand, and property tests: a port's frames.
+
+From IHI 0029E, D4.3.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of real GDB on simulated boards whose probe fails, and ones that are hit by a signal."""
+"""Real GDB sessions with failing probes and signals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TOLD = re.compile(
 
 
 class Session:
-    """GDB with commands on a board with a program of its own, in a folder of its own.
+    """GDB on a board, with its own program and folder.
 
     :param connect: The command that connects, without the program.
     """
@@ -56,7 +56,7 @@ class Session:
         )
 
     def end(self) -> str:
-        """Wait for GDB's end and that of its process; give the rest of what GDB wrote."""
+        """Wait for GDB and its process; return the remaining output."""
         output, _ = self.gdb.communicate(timeout=SECONDS)
         assert wait_until(lambda: not self.beside), output
         return output
@@ -86,7 +86,7 @@ class Session:
 
 @contextmanager
 def session(connect: str, program: Path, commands: Sequence[Tuple[str, str]]) -> Iterator[Session]:
-    """Run a session, which is killed if it goes on for too long."""
+    """Run a session; kill it after its time limit."""
     with tempfile.TemporaryDirectory() as folder:
         opened = Session(Path(folder), connect, program, commands)
         try:
@@ -97,7 +97,7 @@ def session(connect: str, program: Path, commands: Sequence[Tuple[str, str]]) ->
 
 
 def check_probe_fault(board: str, fault: str, after: int, in_drain: bool) -> None:
-    """The probe fails: what comes of it is told, GDB goes on to its end, and nobody is left.
+    """After a probe fault GDB reports it and ends normally.
 
     :param after: Transfers, or words of the trace buffer, until it fails.
     """
@@ -129,7 +129,7 @@ def check_probe_fault(board: str, fault: str, after: int, in_drain: bool) -> Non
 
 
 def check_signal(phase: str, name: str, beside: bool, delay: float) -> None:
-    """A signal comes in the middle of a phase: GDB goes on to its end unless it is killed, and nobody is left.
+    """After a signal in some phase nothing is left running.
 
     :param name: One of :data:`SIGNALS`.
     :param beside: Whether it is for the process beside GDB.

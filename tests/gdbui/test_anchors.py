@@ -1,4 +1,4 @@
-"""Real GDB sessions on the simulated board: the states at a capture's ends, held against the board's truth."""
+"""Real GDB sessions: a capture's anchors and the board's truth."""
 
 from __future__ import annotations
 
@@ -64,7 +64,10 @@ class Rest(NamedTuple):
 
 
 def truth(folder: Path) -> List[Rest]:
-    """Return the times at which the core was halted; before the first continue it had run, and was reset."""
+    """Return the times at which the core was halted.
+
+    Before the first continue it had run, and was reset.
+    """
     found: List[Rest] = []
     now: Dict[str, int] = {}
     resumed = False

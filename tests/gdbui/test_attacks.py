@@ -1,4 +1,4 @@
-"""Real GDB sessions on simulated boards that are attacked, as property tests; scripts/fuzz does many more."""
+"""Real GDB sessions under attack, as property tests."""
 
 from __future__ import annotations
 

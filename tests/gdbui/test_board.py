@@ -1,4 +1,4 @@
-"""Whole sessions in a real GDB with real pyOCD on the simulated board, held against the board's truth."""
+"""Real GDB, real pyOCD: whole sessions and the board's truth."""
 
 from __future__ import annotations
 

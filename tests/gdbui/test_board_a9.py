@@ -1,4 +1,4 @@
-"""Sessions in a real GDB with real pyOCD on the simulated Cortex-A9, held against the board's truth and OpenCSD."""
+"""Real GDB, real pyOCD: the Cortex-A9, its truth, and OpenCSD."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LINE = re.compile(r"(\d+) +0x([0-9a-f]{8}) ")
 
 
 def session(program: str, folder: Path, start: str = "", connect: str = "", seconds: float = 1.0) -> str:
-    """Connect, trace from the program's first instruction to its last, and show everything."""
+    """Connect, trace the whole program, and show everything."""
     place = "--elf %s --truth %s --option board.hold=1 %s" % (elf(program), folder / "truth", connect)
     output = run_gdb(
         [

@@ -1,4 +1,4 @@
-"""Sessions in a real GDB with real pyOCD on the simulated Cortex-M4, held against the board's truth and OpenCSD."""
+"""Real GDB, real pyOCD: the Cortex-M4, its truth, and OpenCSD."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _LINE = re.compile(r"(\d+) +0x([0-9a-f]{8}) ")
 
 
 def session(program: str, folder: Path, *commands: str, connect: str = "") -> str:
-    """Connect, trace the program to its end, and run more commands; ``etm start`` is among them."""
+    """Connect, trace the program to its end, run more commands.
+
+    ``etm start`` is among them.
+    """
     place = "--elf %s --truth %s %s" % (elf(program), folder / "truth", connect)
     output = run_gdb(["etm connect board:m4 " + place, *commands, "etm disconnect"])
     assert "Traceback" not in output and "Python Exception" not in output, output
@@ -32,7 +35,7 @@ def addresses(output: str) -> List[int]:
 
 
 def lines_of(folder: Path) -> List[str]:
-    """Return the truth between the first resume and the halt that ends it."""
+    """Return the truth from the first resume to its halt."""
     lines = (folder / "truth").read_text("ascii").splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("resume"))
     return lines[start + 1 : next(at for at, line in enumerate(lines) if at > start and line.startswith("halt"))]

@@ -1,4 +1,4 @@
-"""Real GDB session: what the buffer is spent on adds up, and what options are said to be worth is what they are."""
+"""Real GDB session: ``etm budget`` adds up and predicts right."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def worth(text: str, option: str) -> int:
 
 
 def sizes(text: str) -> Dict[str, List[int]]:
-    """Bytes of the lines with a trace ID, of those with packets, and of the frames."""
+    """Return the bytes by trace ID, by packets, and of frames."""
     result: Dict[str, List[int]] = {"ID": [], "packets": [], "frames": []}
     for line in text.split("\n\n")[1].splitlines()[1:]:
         kind = "ID" if line.startswith("ID ") else "frames" if line.startswith("frames") else "packets"

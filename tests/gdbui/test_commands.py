@@ -1,4 +1,4 @@
-"""Commands, help, completion and settings in a real GDB session, without a target."""
+"""Real GDB session without a target: commands, help, completion, settings."""
 
 from __future__ import annotations
 

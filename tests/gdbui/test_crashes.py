@@ -1,4 +1,4 @@
-"""Real GDB sessions on the simulated boards: how a program got to its crash, when its own stack does not tell."""
+"""Real GDB sessions: how a program came to its crash."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATH = ["<HardFault", "call", "fail", "deeper", "deeper", "deeper", "deeper", "t
 
 
 def crash(board: str, way: str, *commands: str) -> str:
-    """Let a program crash in an unprivileged thread of a real session; return what the commands print."""
+    """Crash a program in an unprivileged thread; return the output."""
     order = ["way = %d" % ways()[way], "enabled = 0", "control = 3"]
     prepare = ["set var order.%s" % each for each in order]
     connect = "etm connect board:%s --elf %s" % (board, elf("integers"))

@@ -1,5 +1,7 @@
-"""Sessions that reach the trace hardware alone, in a real GDB with real pyOCD on the simulated board, held against the
-board's truth: the core runs by itself, or another server has it."""
+"""Real GDB, real pyOCD: trace hardware alone, and the board's truth.
+
+The core runs by itself, or another server controls it.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def served(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_core_that_runs_by_itself(tmp_path: Path) -> None:
-    """Each stop gives a capture; what it holds is a piece of what the board's core ran."""
+    """Each stop gives a capture, a part of the truth."""
     forever, truth = write_forever(tmp_path / "forever.elf"), tmp_path / "truth"
     output = run(
         [
@@ -81,7 +83,7 @@ def test_a_core_that_runs_by_itself(tmp_path: Path) -> None:
 
 
 def test_gdb_stays_where_it_is(served: str, tmp_path: Path) -> None:
-    """GDB's connection is neither used nor ended: the core behind it is a Cortex-M7, the one that is traced an M33."""
+    """GDB keeps its connection to another core."""
     forever = write_forever(tmp_path / "forever.elf")
     output = run(
         [

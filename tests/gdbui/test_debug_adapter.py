@@ -1,4 +1,4 @@
-"""Real GDB as a debug adapter, with a client over stdio: going back on the simulated board and on a snapshot.
+"""Real GDB as a debug adapter, going back over stdio.
 
 A step back by instruction is held against the board's truth, one by line against GDB's own reverse-next.
 """
@@ -61,7 +61,10 @@ def is_end(stopped: Message) -> bool:
 
 
 def check_pause(client: AdapterClient) -> None:
-    """Check that a run through the past can be paused, also one for which GDB steps on by itself."""
+    """Check that a run through the past can be paused.
+
+    Also one for which GDB steps by itself.
+    """
     client.type("set can-use-hw-watchpoints 0")
     reasons = []
     while "pause" not in reasons and len(reasons) < 10:

@@ -1,4 +1,4 @@
-"""scripts/demo as a user runs it: a real GDB session, in batch and left at the prompt of a terminal."""
+"""Real GDB session: scripts/demo, in batch and on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real GDB session: every line of the doctor's verdict with the fault that it is for, and what mends it."""
+"""Real GDB session: each line of the doctor with its fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real GDB makes of functions that the linker dropped, at address 0, where there is memory.
+"""Real GDB: functions that the linker dropped, at address 0.
 
 Differential runs: against the same GDB and the same file with its section moved from 0, where GDB leaves them out; and
 the simulated board's truth.
@@ -52,7 +52,7 @@ end
 
 
 def asked(path: Path, script: str, file: str) -> Any:
-    """Run a script in a GDB with a file, and return what it prints."""
+    """Run a script in GDB with a file; return the output."""
     (path / "ask.gdb").write_text(script)
     output = run_gdb(["source ask.gdb"], cwd=path, arguments=[file])
     found = [line[1:] for line in output.splitlines() if line.startswith("@")]

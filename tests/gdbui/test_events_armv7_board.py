@@ -1,5 +1,7 @@
-"""Events of an ETMv3 and a PTM in real GDB sessions with real pyOCD on the simulated boards m4 and a9: the history is
-the board's truth, cut where the events say."""
+"""Real GDB, real pyOCD: events of ETMv3 and PTM.
+
+The history is the board's truth, cut where the events say.
+"""
 
 from __future__ import annotations
 
@@ -127,7 +129,7 @@ def test_a_ptm_starts_after_so_many_calls(tmp_path: Path) -> None:
 
 
 def test_a_ptm_starts_with_a_context(tmp_path: Path) -> None:
-    """From about the instruction that sets CONTEXTIDR on, though another is set later."""
+    """From about the write of CONTEXTIDR; another write follows."""
     seen = a9(tmp_path, ["on context 0x1234 do start"], "modes")
     first = seen.ran.index(symbol(seen.path, "set_context_id"))
     began = len(seen.ran) - len(seen.history)

@@ -1,4 +1,4 @@
-"""Differential run: the code that a real GDB's symbols give for a location, against pyelftools and the same file."""
+"""Differential run: a location's code by GDB and by pyelftools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``etm filter`` as a user meets it, in real GDB sessions: words, refusals, numbers, and when a change holds."""
+"""Real GDB sessions: ``etm filter``, its words and refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAIRS = "--option board.comparators=%d"
 
 
 def run(commands: List[str], pairs: int = 2) -> List[str]:
-    """Run commands; ``CONNECT`` among them is to the board m33 with some pairs of comparators."""
+    """Run commands; ``CONNECT`` is to m33 with pairs of comparators."""
     connect = "etm connect board:m33 --elf %s %s" % (DEMO, _PAIRS % pairs)
     output = run_gdb(["file %s" % DEMO, *(connect if each == "CONNECT" else each for each in commands)])
     assert "Traceback" not in output and "Python Exception" not in output, output

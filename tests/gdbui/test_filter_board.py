@@ -1,5 +1,7 @@
-"""``etm filter`` in real GDB sessions with real pyOCD on the simulated boards: the history is the board's truth, cut by
-the filters."""
+"""Real GDB, real pyOCD: ``etm filter`` and the board's truth.
+
+The history is the truth, cut by the filters.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,7 @@ def instructions(folder: Path) -> List[Ran]:
 
 
 def truth(folder: Path) -> List[Optional[Ran]]:
-    """Read what ran from the first resume to the halt after it; None is an exception or a return from one."""
+    """Read the truth up to a halt; None is an exception."""
     ran: List[Optional[Ran]] = []
     depth, on = 0, False
     for line in (folder / "truth").read_text("ascii").splitlines():
@@ -82,7 +84,7 @@ def within(path: str, *names: str) -> Callable[[int], bool]:
 
 
 def functions(path: str) -> Dict[str, Tuple[int, int]]:
-    """List the program's functions with their first addresses and the ones just past them."""
+    """List the program's functions with their first and end addresses."""
     with open(path, "rb") as file:
         rows = [
             each
@@ -93,7 +95,7 @@ def functions(path: str) -> Dict[str, Tuple[int, int]]:
 
 
 def branches(path: str) -> Set[int]:
-    """Find the instructions that an ETMv4 traces as P0 elements (IHI 0064, 5.2.6 and tables F), by Capstone."""
+    """Find an ETMv4's P0 instructions by Capstone (IHI 0064, 5.2.6)."""
     found: Set[int] = set()
     decoder = Cs(CS_ARCH_ARM, CS_MODE_THUMB | CS_MODE_MCLASS)
     with open(path, "rb") as file:
@@ -112,7 +114,9 @@ _WRITES_PC = re.compile(r"^pc,|[{ ]pc\}")
 
 
 def cut(ran: Sequence[Optional[Ran]], view: Callable[[Ran], bool], p0: Set[int]) -> List[int]:
-    """Cut the truth as ViewInst does: tracing begins at an instruction, and ends only between two blocks (4.1.3).
+    """Cut the truth as ViewInst does (4.1.3).
+
+    Tracing begins at an instruction, and ends only between two blocks.
 
     :param ran: What ran; None is an exception, or a return from one.
     """
@@ -178,7 +182,7 @@ def test_functions_and_no_others(board: str, options: str, tmp_path: Path) -> No
     [("exceptions off", False), ("exceptions only", True), ("level thread", False), ("level s3", True)],
 )
 def test_handlers(words: str, is_handler: bool, tmp_path: Path) -> None:
-    """The M33's own unit, which has no comparators; what an exception interrupts is a block's end."""
+    """The M33's own unit has no comparators; interruptions end a block."""
     output = session("m33", elf("interrupts"), tmp_path, [words])
     wanted = [each.address for each in instructions(tmp_path) if each.in_handler == is_handler]
     assert history(output) == wanted != []
@@ -186,7 +190,7 @@ def test_handlers(words: str, is_handler: bool, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word, told", [("on", True), ("off", False)])
 def test_system_errors_are_told_wherever_they_are(word: str, told: bool, tmp_path: Path) -> None:
-    """Nothing but one function is traced, and the fault is in another (TRCVICTLR.TRCERR)."""
+    """Only one function is traced; the fault is elsewhere (TRCVICTLR.TRCERR)."""
     path = elf("faults")
     output = session("m33", path, tmp_path, ["include run", "exceptions " + word], M33[1])
     lines = (tmp_path / "truth").read_text("ascii").splitlines()
@@ -218,7 +222,7 @@ _APPENDIX_D = (
 
 
 def test_one_range_and_one_block() -> None:
-    """The examples of IHI 0064, appendix D: a range that covers a block, or its beginning, middle or end."""
+    """IHI 0064, appendix D: a range that covers a block or part."""
     each = [
         [
             "monitor reset halt",
@@ -317,8 +321,10 @@ def test_functions_on_the_a9(tmp_path: Path) -> None:
 
 
 def test_security_states_on_the_a9(tmp_path: Path) -> None:
-    """Each instruction ran in one of both; a few of the monitor are in both, where it changes between them: an event is
-    not exact (IHI 0035B, 3.4)."""
+    """Around a change a few instructions are in both states.
+
+    An event is not exact (IHI 0035B, 3.4).
+    """
     secure = session_a9("worlds", tmp_path, ["nonsecure off"])
     other = session_a9("worlds", tmp_path, ["secure off"])
     both, ran = Counter(secure + other), Counter(ran_on_a9(tmp_path))
@@ -330,7 +336,7 @@ def test_security_states_on_the_a9(tmp_path: Path) -> None:
 
 
 def test_a_context_on_the_a9(tmp_path: Path) -> None:
-    """From about the instruction that sets CONTEXTIDR to the one that sets it again."""
+    """Between two writes of CONTEXTIDR, approximately."""
     found = session_a9("modes", tmp_path, ["context 0x1234"])
     ran = ran_on_a9(tmp_path)
     first, second = (at for at, address in enumerate(ran) if address == symbol(elf_a("modes"), "set_context_id"))

@@ -1,4 +1,4 @@
-"""Ctrl-C in real GDB sessions on the simulated board's truth: whatever is under way, the program is halted."""
+"""Real GDB sessions: Ctrl-C halts the program at any time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Client.request, keys = request, []
 
 
 def test_before_the_program_has_begun_to_run(tmp_path: Path) -> None:
-    """GDB tells of the run to come and waits for what is asked of the process; then it lets the program run."""
+    """Ctrl-C comes after GDB's event, before the program runs."""
     elf = write_forever(tmp_path / "forever.elf")
     output = run_gdb(
         [

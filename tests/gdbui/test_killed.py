@@ -1,4 +1,4 @@
-"""Real GDB sessions that are killed in the middle, on a board that lives on; held against the board's truth."""
+"""Real GDB sessions, killed on a board that lives on."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def gdb(board: Board, commands: Sequence[str]) -> "subprocess.Popen[str]":
 
 
 def wait_for(process: "subprocess.Popen[str]", text: str) -> List[str]:
-    """Read what GDB writes up to a line that begins with a text."""
+    """Read GDB's output up to a line with a given beginning."""
     assert process.stdout is not None
     seen: List[str] = []
     for line in process.stdout:
@@ -106,7 +106,7 @@ def bomb(number: int, operations: Sequence[str]) -> str:
 
 
 def next_session(board: Board) -> List[str]:
-    """Trace in a new GDB from an exception to the next, and hold what it shows against what ran."""
+    """Trace in a new GDB, and compare with the truth."""
     before = board.truth.stat().st_size
     output = run_gdb(
         [
@@ -132,7 +132,7 @@ def next_session(board: Board) -> List[str]:
 
 
 def assert_sane(board: Board) -> None:
-    """The core runs, and the unit is as it was found: off, and nobody's."""
+    """The core runs, and the unit is off and unclaimed."""
     assert wait_until(lambda: not board.users())
     assert board.runs
     lines = next_session(board)
@@ -165,7 +165,7 @@ def test_while_the_program_runs_and_is_traced(board: Board) -> None:
 
 
 def test_the_process_beside_gdb(board: Board) -> None:
-    """Nobody is left to put anything back: the core runs on, and the unit is taken over."""
+    """Nothing is restored: the core runs on, the unit is reused."""
     tell = "python print('process', flush=True)"
     process = gdb(board, ["etm start", tell, "continue"])
     wait_for(process, "process")

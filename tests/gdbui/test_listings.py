@@ -1,4 +1,4 @@
-"""Real GDB session on the simulated Cortex-M7: the modifiers of the history and the packets of two trace IDs."""
+"""Real GDB session: modifiers of the history, packets of two IDs."""
 
 from __future__ import annotations
 

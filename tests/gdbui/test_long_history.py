@@ -1,4 +1,4 @@
-"""Real GDB on the board with a history of over 50,000 instructions: watchpoints, stores and values far back.
+"""Real GDB, with a history of over 50,000 instructions.
 
 What ran is held against the board's truth: no store is gone past without a word.
 """
@@ -56,7 +56,7 @@ class Session:
 
 
 def numbers_of(where: str) -> Tuple[int, int]:
-    """Read the answer to ``monitor where``: the instruction, and how many there are."""
+    """Read ``monitor where``: the instruction and the total."""
     found = _WHERE.search(where)
     assert found is not None, where
     return int(found[1].replace(",", "")), int(found[2].replace(",", ""))

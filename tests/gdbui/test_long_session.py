@@ -1,4 +1,4 @@
-"""A real GDB session of many halts on the simulated board's truth: what was made of old captures does not stay."""
+"""Real GDB session of many halts: old histories are freed."""
 
 from __future__ import annotations
 

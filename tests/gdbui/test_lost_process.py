@@ -1,4 +1,4 @@
-"""Real GDB sessions on the simulated board's truth whose process beside GDB is killed: the next command says so."""
+"""Real GDB sessions whose process beside GDB is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ while open('/proc/%d/stat' % pid).read().rpartition(')')[2].split()[0] != 'Z': t
 
 
 def after_the_kill(elf: Path, *commands: str) -> str:
-    """Run commands after the process was killed; give what GDB writes from then on."""
+    """Run commands after the kill; return GDB's later output."""
     output = run_gdb(
         [
             "etm connect board:m33 --elf %s" % elf,

@@ -1,5 +1,4 @@
-"""``etm on``, ``etm counter``, ``etm sequencer`` and ``etm trigger`` as a user meets them, in real GDB sessions: words,
-refusals, numbers, completion, and when a change holds."""
+"""Real GDB sessions: ``etm on``, ``counter``, ``sequencer``, ``trigger``."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ _CONNECT = "etm connect board:m33 --elf %s --option board.resources=full" % PATH
 
 
 def run(commands: List[str]) -> List[str]:
-    """Run commands; ``CONNECT`` among them is to the board m33 with all resources."""
+    """Run commands; ``CONNECT`` is to m33 with all resources."""
     output = run_gdb(["file %s" % PATH, *(_CONNECT if each == "CONNECT" else each for each in commands)])
     assert "Traceback" not in output and "Python Exception" not in output, output
     return output.splitlines()

@@ -1,5 +1,7 @@
-"""``etm on`` in real GDB sessions with real pyOCD on the simulated boards: where the history shows events is where the
-board's truth has them, and what it shows is the truth cut by them."""
+"""Real GDB, real pyOCD: ``etm on`` and the board's truth.
+
+Events stand where the truth has them, and cut it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def session(board: str, folder: Path, commands: Sequence[str], options: str = _F
 
 
 def told(output: str) -> List[Tuple[int, int]]:
-    """List the events of a history: number, and number of the instruction before which each is shown."""
+    """List the history's events: number, and the next instruction's number."""
     found: List[Tuple[int, int]] = []
     waiting: List[int] = []
     for line in output.splitlines():
@@ -72,7 +74,7 @@ class Truth(NamedTuple):
         return [first <= address < end for address in self.addresses]
 
     def marks(self, number: int, flags: Sequence[bool]) -> List[Tuple[int, int]]:
-        """List where an event becomes so, as the history shows it: before the block in which it does (6.4.11)."""
+        """List where an event becomes true, before its block (6.4.11)."""
         return [(number, self.blocks[n]) for n, flag in enumerate(flags) if flag and not (n and flags[n - 1])]
 
 
@@ -112,7 +114,7 @@ def either(first: Sequence[bool], second: Sequence[bool]) -> List[bool]:
 
 
 def nth(flags: Sequence[bool], first: int, period: int = 0) -> List[bool]:
-    """Keep the one of a number, from 1, and with a period those after it."""
+    """Keep item N, from 1, and those of later periods."""
     result, seen = [], 0
     for flag in flags:
         seen += flag
@@ -306,7 +308,7 @@ _SETTINGS = ("cycle-count 16", "timestamps on", "branch-broadcast on", "return-s
 
 @pytest.mark.parametrize("seed", range(6))
 def test_filters_events_and_settings_together(seed: int, tmp_path: Path) -> None:
-    """Chosen at random: what is left is what both leave, and other settings change nothing of it."""
+    """Random filters and events combine; other settings do not interfere."""
     chance = random.Random(seed)
     names = ["note", "pend", "happened", "IRQ1_Handler", "IRQ2_Handler", "PendSV_Handler", "run"]
     one, other = chance.sample(names, 2)
@@ -339,8 +341,10 @@ def test_filters_events_and_settings_together(seed: int, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("board, percent, resources", [("m33", 25, "full"), ("m33", 0, "own"), ("m7", 60, "own")])
 def test_trigger_stops_the_buffer(board: str, percent: int, resources: str, tmp_path: Path) -> None:
-    """The history ends before the halt: so much of the buffer after the trigger.  Units of their own have the DWT's
-    comparators only."""
+    """The history ends before the halt, some bytes after the trigger.
+
+    The boards' own units have only the DWT's comparators.
+    """
     commands = ["etm on exec PendSV_Handler do trigger", "etm trigger position %d" % percent]
     output = session(board, tmp_path, commands, "--etb-size 1K --option board.resources=" + resources)
     after = 1024 * percent // 100 // 16 * 16
@@ -366,7 +370,7 @@ def test_trigger_that_does_not_come(tmp_path: Path) -> None:
 
 
 def test_counters_go_on_over_a_halt(tmp_path: Path) -> None:
-    """What was counted before a breakpoint counts after it: the seventh is after it, of four before."""
+    """Counts before a breakpoint are kept."""
     commands = ["etm counter 0 7", "etm on exec note do count 0", "etm on counter 0 do mark", "hbreak PendSV_Handler"]
     more = ["etm reg TRCCNTVR0", "delete", "continue", "etm history 1,100000"]
     before, _, rest = session("m33", tmp_path, commands, after=more).partition("TRCCNTVR0")
@@ -385,7 +389,7 @@ def test_timestamps_at_events(tmp_path: Path) -> None:
 
 
 def test_data_of_a_variable(tmp_path: Path) -> None:
-    """The M7's fuller unit compares the addresses of loads and stores, and values."""
+    """The M7's fuller unit compares data addresses and values."""
     output = session(
         "m7",
         tmp_path,
@@ -424,7 +428,10 @@ def transfers(folder: Path, count: int) -> List[List[Tuple[str, int, int]]]:
 
 @pytest.mark.parametrize("words", ["data-include length", "data-exclude length", "data-include 0x20000004-0x20000007"])
 def test_loads_and_stores_that_filters_leave(words: str, tmp_path: Path) -> None:
-    """Those of the truth at a variable, or elsewhere but on the stack, where exceptions store too."""
+    """Those of the truth at a variable, or outside the stack.
+
+    Exceptions store to the stack too.
+    """
     commands = ["set etm data addresses", "etm filter " + words]
     output = session("m7", tmp_path, commands, _FULL + " --option board.truth_data=1", ["etm history /d 1,1000000"])
     addresses = ran(tmp_path).addresses
@@ -443,7 +450,7 @@ def test_loads_and_stores_that_filters_leave(words: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("board", ["m33", "m7"])
 def test_comparators_of_the_processor(board: str, tmp_path: Path) -> None:
-    """What the user programmed the DWT for by hand: instructions (DDI 0403E, C1.8; DDI 0553, B14)."""
+    """The user programmed the DWT by hand (DDI 0403E, C1.8)."""
     function = {"m33": 2, "m7": 8}[board]
     rows = [(0, KNOWN["note"]), (1, KNOWN["PendSV_Handler"])]
     by_hand = [

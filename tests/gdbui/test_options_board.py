@@ -1,5 +1,7 @@
-"""Options of the trace unit in real GDB sessions with real pyOCD on the simulated boards: the history is the board's
-truth with each of them, and the trace holds what was asked for."""
+"""Real GDB, real pyOCD: options of the trace unit.
+
+The history is the board's truth with each option, and the trace holds what was asked for.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _FULL = "--etb-size 1M --option board.comparators=4"
 def session(
     board: str, path: str, folder: Path, settings: Sequence[str], more: Sequence[str] = (), options: str = _FULL
 ) -> str:
-    """Run a program with settings, and print its history and what ``more`` says."""
+    """Run a program with settings; print its history, and ``more``."""
     place = "--elf %s --truth %s %s" % (path, folder / "truth", options)
     output = run_gdb(
         [
@@ -60,7 +62,7 @@ def test_history_is_the_truth(board: str, settings: List[str], words: str, tmp_p
 
 
 def test_conditional_instructions(tmp_path: Path) -> None:
-    """The history tells which failed, as the truth does; branches in IT blocks are not among them."""
+    """Failed ones are those of the truth, without branches."""
     output = session("m33", elf("transfers"), tmp_path, ["conditional all"])
     assert "conditions of all instructions" in output
     ran = [each.address for each in instructions(tmp_path)]
@@ -71,7 +73,7 @@ def test_conditional_instructions(tmp_path: Path) -> None:
 
 
 def test_branch_broadcast_of_one_function(tmp_path: Path) -> None:
-    """The addresses are told of the branches of one function, and of what would have them anyway."""
+    """Addresses are traced of one function's branches, and indirect ones."""
     path = elf("sort")
     addresses: List[int] = []
     for setting in ("off", "is_even", "on"):

@@ -1,4 +1,4 @@
-"""Differential run: what a real GDB says of lines and inlined functions, against pyelftools and the same file."""
+"""Differential run: lines and inlined functions by GDB and pyelftools."""
 
 from __future__ import annotations
 

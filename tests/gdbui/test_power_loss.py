@@ -1,4 +1,4 @@
-"""Real GDB sessions on boards whose trace unit loses its power in the middle; held against the board's truth."""
+"""Real GDB sessions: the trace unit loses its power."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def executed(path: Path) -> List[int]:
 
 
 def session(board: str, faults: str, folder: Path, start: str = "") -> Tuple[List[str], List[int]]:
-    """Run the demo to two breakpoints; return what was shown at each, and what ran."""
+    """Run the demo to two breakpoints; return output and truth."""
     commands = [
         "etm connect board:%s --elf demo.elf --etb-size 64K --truth %s --option board.faults=%s"
         % (board, folder / "truth", faults),

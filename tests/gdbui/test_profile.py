@@ -1,4 +1,4 @@
-"""Board profiles in real GDB sessions with real pyOCD on a simulated board: a user's own file in GDB's folder."""
+"""Real GDB, real pyOCD: profiles in GDB's folder."""
 
 from __future__ import annotations
 

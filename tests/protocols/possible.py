@@ -1,4 +1,6 @@
-"""What can have run, by Capstone alone: ranges begin where the one before leads, and pass over no branch that is taken.
+"""Possible executions, by Capstone alone.
+
+Ranges begin where the one before leads, and pass over no branch that is taken.
 
 Nothing is asked of the masks in ``program/``, so what those share with the decoders is no help.
 """

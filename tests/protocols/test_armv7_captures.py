@@ -1,4 +1,4 @@
-"""Real captures with OpenCSD's result: what ETMv3 and PTM units on silicon traced, as another decoder tells it.
+"""Real captures with OpenCSD's result: ETMv3 and PTM units.
 
 Packets have to be the same, byte for byte.  Instructions, unknown addresses, exceptions, returns from them, gaps and
 timestamps have to be the same and in the same order, and as many cycles before each of them.  What OpenCSD tells
@@ -66,7 +66,7 @@ def test_same_packets(name: str) -> None:
 
 
 def instructions(addresses: List[int], isa: str, taken: bool) -> Iterator[Fact]:
-    """List the instructions of a range; the last one's outcome is the range's."""
+    """List a range's instructions; the last one has the range's outcome."""
     for address in addresses:
         yield "ran", hex(address), isa, taken or address != addresses[-1]
 
@@ -144,7 +144,7 @@ def is_cycles(fact: Fact) -> bool:
 
 
 def counted(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Leave out the first counts, those after an address that is unknown, and where exceptions return."""
+    """Drop counts after unknown addresses and at exception returns."""
     skipped = True
     for fact in facts:
         skipped = fact[0] == "unknown_address" or skipped and is_cycles(fact)

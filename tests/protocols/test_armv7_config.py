@@ -1,4 +1,7 @@
-"""Units' registers, bit by bit as in IHI 0014Q, 3.5, and IHI 0035B, 3.13; and as real captures give them."""
+"""Worked by hand and real captures: units' registers, bit by bit.
+
+From IHI 0014Q, 3.5, and IHI 0035B, 3.13.
+"""
 
 from __future__ import annotations
 

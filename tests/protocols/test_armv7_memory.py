@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapter 4 of IHI 0035B: what the decoders remember of trace that comes again.
+"""Vectors worked by hand from IHI 0035B: what decoders remember.
 
 Work is counted, not time.
 """
@@ -19,7 +19,7 @@ TURN = bytes.fromhex("84 07 84")
 
 
 def turns(first: int, count: int) -> bytes:
-    """Make so many turns of the loop, each with a timestamp of two bytes of its own."""
+    """Make turns of the loop, each with its own timestamp."""
     return b"".join([TURN + bytes([0x42, 0x80 | at & 0x7F, at >> 7]) for at in range(first, first + count)])
 
 

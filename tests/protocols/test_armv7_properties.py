@@ -1,4 +1,4 @@
-"""Property tests of ETMv3 and PTM: no bytes make a decoder fail; how they arrive or what was learned changes nothing.
+"""Property tests of ETMv3 and PTM: any bytes, any split.
 
 Streams are of four kinds: any bytes; good packets at random, which no unit would emit in that order; what the encoder
 makes of random walks; and real captures; all of them as they are or with one byte changed.
@@ -79,7 +79,7 @@ class Recorded(NamedTuple):
 
 @lru_cache(maxsize=None)
 def walked(seed: int) -> Recorded:
-    """Let the encoder trace a random walk; with every third, what is loaded and stored."""
+    """Trace a random walk; every third with loads and stores."""
     data = DataConfig(True, True, None, late=True) if seed % 3 == 0 else None
     _, capture, _, _ = record(seed, data=data, cancels=True)
     (source,) = capture.sources
@@ -95,7 +95,7 @@ def captured(name: str, trace_id: int) -> Recorded:
 
 
 def good(number: int) -> Recorded:
-    """Give a good stream: those of four units of captures, then random walks."""
+    """Return a good stream: of captures' units, then random walks."""
     if number < 4:
         return captured(*(("TC2", 0x10), ("TC2", 0x13), ("Snowball", 0x10), ("lpc1769-m3", 2))[number])
     return walked(number)
@@ -137,7 +137,7 @@ def test_forgetting_changes_nothing(number: int, remembered: int, monkeypatch: p
 
 
 def executed(elements: List[Element], begin: int) -> List[Tuple[int, object]]:
-    """Return what was executed by packets from a place in the stream on."""
+    """Return the instructions of the packets from a position on."""
     return [pair for pair in elements if begin <= pair[0] and isinstance(pair[1], (Range, Exception_))]
 
 

@@ -1,4 +1,4 @@
-"""Property test over damaged real captures and random walks: nothing fails, no instruction is told that cannot be.
+"""Property test: damaged real captures and random walks.
 
 Bits are flipped, bytes put in, lost and repeated, in the sources' bytes and in the frames that carry them.  What is
 told must be possible by Capstone (``possible.py``).  ``scripts/fuzz`` tries many more.

@@ -1,4 +1,4 @@
-"""A test program linked for the memory of AN505, which is not that of the boards.
+"""A test program linked for the memory of AN505.
 
 ``python -m tests.firmware.an505.build`` builds it anew.
 """

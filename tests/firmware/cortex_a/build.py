@@ -1,4 +1,6 @@
-"""The test programs for a Cortex-A9: the portable ones in A32 and in T32 code, and two of its own.
+"""The test programs for a Cortex-A9.
+
+The portable ones in A32 and in T32 code, and two of its own.
 
 ``python -m tests.firmware.cortex_a.build`` builds them anew.
 """

@@ -1,4 +1,4 @@
-"""Differential run against QEMU, whose Cortex-A9 runs what the board's runs; a compiler run against the built files."""
+"""Differential run against QEMU's Cortex-A9, and a compiler run."""
 
 from __future__ import annotations
 

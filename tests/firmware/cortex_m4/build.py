@@ -1,4 +1,4 @@
-"""The test programs built for a Cortex-M4: another schedule, and single-precision floating point without VSEL.
+"""The test programs built for a Cortex-M4, without VSEL.
 
 ``python -m tests.firmware.cortex_m4.build`` builds them anew.
 """

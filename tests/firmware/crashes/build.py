@@ -1,4 +1,4 @@
-"""A program that crashes in the way that a debugger asks for, for a Cortex-M4 (the other boards run it too).
+"""A program that crashes as a debugger asks, for every Cortex-M.
 
 ``python -m tests.firmware.crashes.build`` builds it anew, without floating point and with it.
 """
@@ -34,7 +34,7 @@ def elf(program: str) -> str:
 
 
 def ways() -> Dict[str, int]:
-    """Return the numbers of the ways to crash, by their names in lower case."""
+    """Return the numbers of the crashes by lower-case name."""
     (names,) = re.findall(r"enum way \{(.*?)\}", SOURCE.read_text(), re.DOTALL)
     return {name.lower(): number for number, name in enumerate(re.findall(r"\w+", names))}
 

@@ -1,4 +1,6 @@
-"""Programs whose past registers are recovered, for a Cortex-M4 (the other boards run them too), as built ELF files.
+"""Programs whose past registers are recovered, as built ELF files.
+
+They are built for a Cortex-M4; the other boards run them too.
 
 Each is there without optimisation, optimised for size and for speed: compilers keep values in other places then.
 ``python -m tests.firmware.recovery.build`` builds them anew.
@@ -58,7 +60,7 @@ def elf(program: str) -> str:
 
 
 def board_of(program: str) -> str:
-    """Return a board for a program: on each board there are programs of every level.
+    """Return a program's board; every board gets every level.
 
     :param program: One of PROGRAMS.
     """

@@ -1,4 +1,4 @@
-"""Differential run of a compiler against the built files; the programs' own checks hold on the boards."""
+"""Differential run of a compiler; the programs' own checks hold."""
 
 from __future__ import annotations
 

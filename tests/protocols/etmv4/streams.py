@@ -55,7 +55,7 @@ def program(*pieces: Code) -> Program:
 
 
 def same(position: int) -> int:
-    """Map a position in a stream to the offset in a buffer that holds nothing else."""
+    """Map a stream's position to the same offset."""
     return position
 
 

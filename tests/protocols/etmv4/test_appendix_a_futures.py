@@ -1,4 +1,4 @@
-"""Vectors worked by hand from appendix A.7.4 to A.7.8 of IHI 0064 H.a: branch futures, loops, partly executed vectors.
+"""Vectors worked by hand from IHI 0064 H.a, A.7.4 to A.7.8.
 
 Lines are those of its text in ../shared/spec.  Units that speculate and units that do not decode the same.
 """
@@ -83,7 +83,7 @@ FUTURES: List[Tuple[str, int, Program, str, List[str]]] = [
 
 
 def without_resynchronization(found: List[str]) -> List[str]:
-    """Leave out what says that the execution could not be followed for a while."""
+    """Leave out the gaps that say that following was impossible."""
     return [line for line in found if not line.startswith("gap: address unknown")]
 
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from appendix A of IHI 0064 H.a, with its speculation (lines of its text in ../shared/spec).
+"""Vectors worked by hand from IHI 0064, appendix A: speculation.
 
 The appendix shows elements; the packets here are one way to write each table's, with its Commit, Cancel and Mispredict
 elements.  The program is the tables' code.  OpenCSD executes most of them alike (test_vectors_opencsd).

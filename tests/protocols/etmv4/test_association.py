@@ -1,4 +1,4 @@
-"""Transfers and the P0 elements they belong to: alignment of markers, and the search by keys.
+"""Worked by hand and property test: transfers and their P0 elements.
 
 Evidence: the specification's five worked examples (L1701 to L2100, figures 2-8 to 2-12), and vectors worked by hand
 from its rules (the line stands beside each); a model of the trace unit's rules against the analyser's.
@@ -45,7 +45,7 @@ def log(text: str) -> List[Item]:
 
 
 def data(text: str) -> List[DataElement]:
-    """Make a data stream; the offset of an element is its index, right keys count from 1."""
+    """Make a data stream; offsets are indices, right keys from 1."""
     elements: List[DataElement] = []
     right = 0
     for offset, word in enumerate(text.split()):
@@ -65,7 +65,7 @@ def data(text: str) -> List[DataElement]:
 
 
 def parents(items: Sequence[Item], found: Association) -> List[Tuple[int, int]]:
-    """Tell for each match which P1 (its right key) and which of the P0 elements, both from 1."""
+    """Return each match's P1 key and P0 number, from 1."""
     order = [id(item) for item in items if isinstance(item, Parent)]
     return [(match.transfer.right, order.index(id(match.parent)) + 1) for match in found.matches]
 
@@ -246,7 +246,7 @@ WORDS = st.sampled_from(["0", "1", "2", "3", "4", "5", "N0", "N1", "U", "@5", "@
     st.lists(WORDS | st.sampled_from(["O", "D", "S", "=1", "9"]), max_size=40),
 )
 def test_any_streams(instructions: List[str], transfers: List[str]) -> None:
-    """Every transfer has one parent, of its key, or is told of as missing."""
+    """Each transfer has one parent with its key, or is missing."""
     items = log(" ".join(instructions))
     elements = data(" ".join(transfers))
     found = associate(items, elements, KEYS)
@@ -257,7 +257,7 @@ def test_any_streams(instructions: List[str], transfers: List[str]) -> None:
 
 
 class _Unit:
-    """What a trace unit does (2.4.4, L1620 to L1680): markers where the parent is not in the search space."""
+    """A trace unit's markers for parents outside the search space (2.4.4)."""
 
     def __init__(self, choose: random.Random, keys: int) -> None:
         self.choose = choose
@@ -291,7 +291,7 @@ class _Unit:
 
 @pytest.mark.parametrize("keys", [1, 2, 3, 6, 8, 31])
 def test_what_a_trace_unit_marks_is_found(keys: int) -> None:
-    """Transfers late and out of order: each finds the element that it was made for."""
+    """Transfers late and out of order find their elements."""
     for seed in range(60):
         choose = random.Random(seed)
         unit = _Unit(choose, keys)

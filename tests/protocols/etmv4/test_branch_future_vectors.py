@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a: branch futures and Resynchronization (lines of its text in ../shared/spec).
+"""Vectors worked by hand from IHI 0064 H.a: branch futures.
 
 5.2.5 "Analyzing Atom elements with branch future support implemented", 5.2.11, 5.2.12 and 5.3.1.
 """
@@ -44,7 +44,7 @@ FORMS = program(
 def run(
     code: Program, packets: str, speculating: bool = False, return_stack: bool = False, start: int = 0x10
 ) -> List[str]:
-    """Decode from an address of 256 times ``start`` on, leaving out the two elements before it."""
+    """Decode from 256 times ``start``, without the two first elements."""
     unit = SPECULATING if speculating else UNIT
     begin = ASYNC + "01 00 04 81 00 9b 00 %02x 00 00 " % start
     found = story(unit._replace(return_stack=return_stack), code, begin + packets)

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 6.4.9: keys and results of conditional non-branch instructions.
+"""Vectors worked by hand from IHI 0064 H.a, 6.4.9: conditions.
 
 Every row follows the packets' pseudocode step by step; lines are those of its text in ../shared/spec.  There are eight
 normal keys, 0 to 7 (L10301); 8 and higher are special.  Both stored keys are 0 at first (L9209).
@@ -100,7 +100,7 @@ FLAG_RESULTS: List[Row] = [
 
 
 def fields(config: Etmv4Config, text: str) -> List[str]:
-    """List the fields of packets that follow a Trace Info, with bars between them."""
+    """List the fields of packets after a Trace Info."""
     packets = [bytes.fromhex(part) for part in text.split("|")]
     found = list(list_packets(config, bytes.fromhex(START) + b"".join(packets), same))[2:]
     assert [packet.raw for packet in found] == packets

@@ -1,4 +1,4 @@
-"""Vectors worked by hand: the kind and the size of the packet that each first byte opens in the data stream.
+"""Vectors worked by hand: first bytes of the data stream.
 
 The lines are those of the packets' sections in the text of IHI 0064 H.a in ../shared/spec; tables 6-2, 6-9 and 6-22
 (L8692, L8946, L12850) are damaged there and are not used.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 6.5.5 and 6.5.6: keys, index, endianness and addresses in the data stream.
+"""Vectors worked by hand from IHI 0064 H.a, 6.5.5 and 6.5.6.
 
 Every row follows the packets' pseudocode step by step; lines are those of its text in ../shared/spec.
 """
@@ -18,7 +18,7 @@ FEW = UNIT._replace(p0_keys=6, p1_keys=8)
 
 
 def p1(left: int, right: int, index: int = 0, address: Optional[int] = None, big: Optional[bool] = None) -> Plain:
-    """Make a P1 element; with an address it is little-endian unless said otherwise."""
+    """Make a P1 element, little-endian by default."""
     return "P1", left, right, index, address, (big or False) if address is not None else None
 
 

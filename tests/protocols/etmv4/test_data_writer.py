@@ -1,4 +1,4 @@
-"""Property test: any P1 and P2 elements that are written are read again; and vectors worked by hand from the text."""
+"""Property test: written P1 and P2 elements are read; some by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ p2s = st.builds(P2, st.one_of(st.integers(0, 5), st.integers(0, 1 << 16), st.int
 
 
 class Steady:
-    """Elements that go on as those of a program do: the next keys and indices."""
+    """Elements with the next keys and indices."""
 
     def __init__(self) -> None:
         self.left = self.right = self.order = self.value = 0

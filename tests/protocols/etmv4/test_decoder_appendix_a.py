@@ -1,4 +1,4 @@
-"""Vectors worked by hand from appendix A of IHI 0064 H.a (lines are those of its text in ../shared/spec).
+"""Vectors worked by hand from appendix A of IHI 0064 H.a.
 
 The appendix shows elements of a unit that may speculate; here they are packets of one that cannot (TRCIDR8.MAXSPEC
 is 0, so every P0 element is committed at once and Commit packets fall away).  Code is the GNU assembler's for the

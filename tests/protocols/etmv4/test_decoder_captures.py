@@ -1,4 +1,4 @@
-"""Real captures with OpenCSD's result: which instructions ran, on silicon, as another decoder tells it.
+"""Real captures with OpenCSD's result: the instructions that ran.
 
 Ranges, unknown addresses, exceptions, exception returns, discontinuities and timestamps have to be the same and in the
 same order.  Three things that OpenCSD does otherwise are put right first:
@@ -81,7 +81,7 @@ def ours(element: Union[Range, Event]) -> Optional[Fact]:
 
 
 def theirs(element: Json) -> Optional[Fact]:
-    """Return the same of one of OpenCSD's elements, or of a line of ``elements --format jsonl``."""
+    """Convert an OpenCSD element, or a line of ``elements --format jsonl``."""
     kind = element["kind"]
     if kind == "range":
         fields = ("start", "end", "instructions", "isa", "taken")
@@ -102,7 +102,7 @@ def theirs(element: Json) -> Optional[Fact]:
 
 
 def without_repetition(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """Leave out an unknown address that says again what the fact before it says."""
+    """Drop an unknown address that repeats the fact before it."""
     before: Optional[Fact] = None
     for fact in facts:
         if fact != before or fact[0] != "unknown_address":
@@ -125,7 +125,7 @@ def facts_of(elements: Iterable[Json]) -> List[Fact]:
 
 
 def told_addresses(name: str, trace_id: int) -> List[int]:
-    """List where OpenCSD has packets that tell where execution goes on, the return addresses of exceptions left out."""
+    """List where OpenCSD's packets give an address, except exceptions' returns."""
     found = []
     before = ""
     with gzip.open(shared("captures", "expected", name + ".packets.tsv.gz"), "rt", encoding="utf-8") as lines:
@@ -139,7 +139,7 @@ def told_addresses(name: str, trace_id: int) -> List[int]:
 
 
 def possible(elements: List[Json], told: List[int], always: Callable[[int], bool]) -> Iterator[Json]:
-    """Put a gap in place of what goes on behind a branch that cannot have been passed, up to the next address.
+    """Replace what follows an impossible branch by a gap.
 
     :param told: Where packets tell an address.
     :param always: Tells whether the branch at an address is always taken.
@@ -201,7 +201,10 @@ def test_same_offsets() -> None:
 
 
 def context_text(text: str) -> str:
-    """Write OpenCSD's text of a context as ours: ``(ISA=A64) EL1N; 64-bit; VMID=0x0; CTXTID=0x0;``."""
+    """Write OpenCSD's text of a context as ours.
+
+    Such as ``(ISA=A64) EL1N; 64-bit; VMID=0x0; CTXTID=0x0;``.
+    """
     level, width, *rest = [word.strip() for word in text.partition(")")[2].split(";") if word.strip()]
     values = dict(word.split("=") for word in rest)
     words = [level[:3], "NS" if level[3] == "N" else "S"] + (["64"] if width == "64-bit" else [])

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapters 5 and 6 of IHI 0064 H.a: contexts, instruction sets, and A-profile exceptions.
+"""Vectors worked by hand from IHI 0064 H.a: contexts and exceptions.
 
 Lines are those of its text in ../shared/spec.
 """
@@ -27,7 +27,7 @@ CONTEXT_32 = "81 21 "
 
 
 def run(text: str, **options: object) -> List[str]:
-    """Decode what follows a Trace On; the gap that it is goes without saying."""
+    """Decode what follows a Trace On, without that gap."""
     found = story(A_PROFILE._replace(**options), MEMORY, SYNC + text)
     assert found[0] == "gap: tracing was off"
     return found[1:]

@@ -1,5 +1,7 @@
-"""Differential run against the decoder itself, one packet at a time, over real captures and random walks; and how much
-work decoding is, counted instead of timed: what comes again is looked up, and a history takes few bytes."""
+"""Differential run: the decoder against itself, one packet at a time.
+
+How much work decoding is, is counted: what comes again is looked up, and a history takes few bytes.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,7 @@ def test_walks_decode_the_same_without_memory(seed: int, exceptions: float) -> N
 
 
 def work(case: Case, decoder: Decoder) -> Tuple[int, int]:
-    """Decode; return how many transitions were made, and how many entries the history has."""
+    """Decode; return the numbers of new transitions and history entries."""
     made = decoder.transitions.made
     recorder = case.decode(decoder)
     return decoder.transitions.made - made, len(recorder.order)

@@ -1,4 +1,4 @@
-"""Property tests: no bytes make the decoder fail, and how bytes arrive or what was learned before changes nothing.
+"""Property tests: any bytes, any split, any earlier trace.
 
 Streams are of three kinds: any bytes; packets put together at random, which no unit would emit; and what the encoder
 makes of random walks, as it is or with one byte changed.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapters 5 and 6 of IHI 0064 H.a (lines are those of its text in ../shared/spec).
+"""Vectors worked by hand from IHI 0064 H.a, chapters 5, 6.
 
 Which instructions ran, for an M-profile core without speculation, over a small T32 program.
 """
@@ -39,7 +39,7 @@ CALL_LINES = ["1000-1006 2E", "1020-1024 2E", "1006-100a 2N"]
 
 
 def run(text: str, **options: object) -> List[str]:
-    """Decode from the first Address on, leaving out the two elements before it."""
+    """Decode from the first Address on, without the first two elements."""
     found = story(M_PROFILE._replace(**options), PROGRAM, START + text)
     assert found[:2] == START_LINES
     return found[2:]

@@ -1,4 +1,4 @@
-"""Differential run against OpenCSD's trc_pkt_lister, and against the truth: random executions of random programs.
+"""Differential run against OpenCSD, and the truth: random executions.
 
 Executions are traced by a unit with a random configuration: speculation with commits, cancels and mispredicts of wrong
 paths; cycle counts in both commit modes; return stack, branch broadcast; contexts, timestamps; synchronisation, gaps,

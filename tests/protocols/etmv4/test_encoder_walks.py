@@ -1,4 +1,4 @@
-"""Property tests: random executions of random programs are encoded; OpenCSD and our decoder must both tell the same."""
+"""Property tests: OpenCSD and our decoder read encoded random executions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNTOLD = 60
 def record(
     seed: int, separate_address: bool, view: Optional[View] = None, setup: Optional[Setup] = None
 ) -> Tuple[RandomProgram, RawCapture, List[Event]]:
-    """Walk through a program with the unit configured at random; return program, capture and what is traced.
+    """Trace a random walk; return program, capture and traced steps.
 
     :param setup: Of a unit that speculates.
     """
@@ -73,7 +73,7 @@ def record(
 
 
 def seen(program: RandomProgram, steps: List[Step], view: View) -> List[Event]:
-    """Return what passes a filter: from the first instruction that passes to the end of its block (4.1.3)."""
+    """Return what passes a filter, up to a block's end (4.1.3)."""
     found: List[Event] = []
     active = False
     block_begins = True

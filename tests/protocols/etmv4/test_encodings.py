@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification (IHI 0064 H.a, 6.4; lines are those of its text in ../shared/spec)."""
+"""Vectors worked by hand from IHI 0064 H.a, 6.4: encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A differential run against OpenCSD's library: every field of every packet that the library reads.
+"""Differential run against OpenCSD's library: every field of every packet.
 
 Its trc_pkt_lister leaves most fields out, so a small C program over the library's C interface prints them; it is
 compiled where the library's headers are installed (Debian: libopencsd-dev).  The packets are random bytes behind

@@ -1,4 +1,4 @@
-"""Vectors worked by hand: which first byte opens which packet, from tables 6-8 and 6-9 of IHI 0064 H.a.
+"""Vectors worked by hand from IHI 0064, tables 6-8 and 6-9.
 
 The tables are damaged in the text in ../shared/spec; the rows here follow the packets' own sections (lines given) and
 are checked to claim each byte once.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 6.4: the layouts that a packet can have, and what registers they change.
+"""Vectors worked by hand from IHI 0064, 6.4: layouts and effects.
 
 Lines are those of its text in ../shared/spec.  What is in test_packets.py is not repeated here.
 """

@@ -1,4 +1,4 @@
-"""Vectors worked by hand: how long the packet is that each first byte opens, for every layout of the unit.
+"""Vectors worked by hand: packet lengths by first byte and layout.
 
 The lines are those of the packets' sections in the text of IHI 0064 H.a in ../shared/spec; tables 6-8 and 6-10 (L8856,
 L9017) are damaged there and are not used.  Every first byte is read with two payloads: in one each field ends with its
@@ -110,7 +110,10 @@ def configurations() -> Iterator[Etmv4Config]:
 
 
 def sizes(config: Etmv4Config, long: bool) -> Dict[int, int]:
-    """Give the expected size for each first byte; reserved ones are one byte, those decided otherwise are left out."""
+    """Return the expected size for each first byte.
+
+    Reserved ones are one byte; those decided otherwise are left out.
+    """
     found = {header: 1 for header in range(256)}
     for row in ROWS:
         size = row.long if long else row.short

@@ -1,4 +1,4 @@
-"""Real captures with OpenCSD's result: every packet's bytes, kind and address, as another decoder lists them.
+"""Real captures with OpenCSD's result: packets' bytes, kinds and addresses.
 
 Two things that OpenCSD does otherwise are put right first:
 
@@ -98,7 +98,7 @@ def ours(packet: Packet) -> Listed:
 
 
 def between_synchronisation(packets: Iterable[Listed]) -> Iterator[Listed]:
-    """Leave out what follows a byte that is no packet, up to the next A-Sync."""
+    """Leave out bytes after an invalid one, up to the A-Sync."""
     lost = False
     for packet in packets:
         lost = packet.name != Kind.ASYNC.value and (lost or packet.name == Kind.RESERVED.value)

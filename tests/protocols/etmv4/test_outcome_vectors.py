@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 2.6.2: which conditional instructions passed, in A32 code.
+"""Vectors worked by hand from IHI 0064, 2.6.2: A32 conditions.
 
 Lines are those of its text in ../shared/spec.  An outcome is P (passed), F (failed) or a dot where nothing is told.
 """
@@ -25,7 +25,10 @@ BOTH = PASS_FAIL._replace(conditional=3)
 
 
 def outcomes(config: Etmv4Config, packets: str, start: str = "08") -> str:
-    """Decode from 0x1000 on; INFO bits 3:1 tell what is traced (L9187), and Trace On implies a flush (L9246)."""
+    """Decode from 0x1000 on; INFO bits 3:1 say what is traced.
+
+    See L9187; Trace On implies a flush (L9246).
+    """
     begin = ASYNC + "01 01 %02x 04 81 21 9a 00 %s 00 00 " % (config.conditional << 1, start)
     decoder = Decoder(config, CODE)
     history = history_of(decoder.decode(bytes.fromhex(begin + packets), same), decoder)

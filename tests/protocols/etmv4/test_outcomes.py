@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 2.6.2: which executed instruction a result belongs to.
+"""Vectors worked by hand from IHI 0064, 2.6.2: results and instructions.
 
 Lines are those of its text in ../shared/spec.  The program is T32; a dot in the expected outcomes is an instruction
 without one, P a conditional instruction that passed, F one that failed.
@@ -35,7 +35,7 @@ PREFIX = ASYNC + INFO + "04 81 00 "
 
 
 def outcomes(config: Etmv4Config, text: str) -> str:
-    """Decode a stream: the outcome of each instruction, and a bar for each gap but Trace On."""
+    """Return each instruction's outcome, and a bar for each gap."""
     decoder = Decoder(config, PROGRAM)
     history = history_of(decoder.decode(bytes.fromhex(text), same), decoder)
     found = ""

@@ -1,4 +1,4 @@
-"""Property test: an independent model of the trace unit writes C, R and F elements; what is decoded is what passed.
+"""Property test: conditions, by an independent model of the unit.
 
 The model follows TracingAPSRValues() and the rules for ordering in IHI 0064 H.a, 2.6.2 (L2530 to L2586): C elements in
 order but anywhere among the atoms, results later and in any order or never, flags that nobody needs at random, flushes
@@ -26,7 +26,7 @@ LOAD, STORE = 1, 2
 
 
 class Item(NamedTuple):
-    """An instruction as the model knows it, for it has put it there."""
+    """An instruction of the model."""
 
     halves: Tuple[int, ...]
     condition: int = ALWAYS
@@ -35,7 +35,7 @@ class Item(NamedTuple):
 
 
 class Element(NamedTuple):
-    """An element of the instruction stream: "C", "R", "F", or "E", an atom."""
+    """An element: "C", "R", "F", or "E", an atom."""
 
     kind: str
     key: int = 0
@@ -87,7 +87,7 @@ def assemble(blocks: List[List[Item]]) -> Code:
 
 
 class Unit:
-    """The model: runs the blocks, and keeps what the trace says and what should come of it."""
+    """The model: runs blocks, and keeps trace and expected results."""
 
     def __init__(self, dice: random.Random, config: Etmv4Config, blocks: List[List[Item]]) -> None:
         self._dice = dice

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a: loads and stores as P0 elements, function returns, exceptions.
+"""Vectors worked by hand from IHI 0064 H.a: P0 elements.
 
 Lines are those of its text in ../shared/spec.
 """
@@ -19,7 +19,7 @@ BEGIN = ["gap: tracing was off", "EL0 S"]
 
 
 def run(packets: str, loads: bool, stores: bool, max_speculation: int = 0, return_stack: bool = False) -> List[str]:
-    """Decode from 0x1000 on; Trace Info says in INFO bits 4 and 5 what is P0 (L9188)."""
+    """Decode from 0x1000 on; INFO bits 4, 5 define P0 (L9188)."""
     unit = M_PROFILE._replace(
         loads=loads, stores=stores, max_speculation=max_speculation, return_stack=return_stack, commit_mode=0
     )

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapter 6 of IHI 0064 H.a: packets and their fields.
+"""Vectors worked by hand from IHI 0064, chapter 6: packets' fields.
 
 Lines are those of its text in ../shared/spec.  Each vector follows an A-Sync and a Trace Info; a bar separates its
 packets.

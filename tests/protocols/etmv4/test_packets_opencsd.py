@@ -1,4 +1,4 @@
-"""A differential run against OpenCSD's trc_pkt_lister: packets of all kinds in random order, listed by both.
+"""Differential run against OpenCSD's trc_pkt_lister: random packets.
 
 OpenCSD takes a packet for a reserved byte when the unit lacks the feature, so the unit here has them all.  Debian's
 1.3.3 does not know the packets of ETMv4.5 and 4.6 (08, 00 07, 88), nor Function Return (05).

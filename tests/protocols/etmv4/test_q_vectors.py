@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 5.2.6 and 6.4.14: Q elements (lines of its text in ../shared/spec).
+"""Vectors worked by hand from IHI 0064 H.a: Q elements.
 
 A Q element tells how many instructions ran, and not which way the branches among them went.
 """

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapter 6 of IHI 0064 H.a: packets of certain length with a reserved field.
+"""Vectors worked by hand from IHI 0064, chapter 6: reserved fields.
 
 Lines are those of its text in ../shared/spec.
 """

@@ -1,4 +1,4 @@
-"""Property tests: any bytes at all, for every kind of unit; no claim goes beyond what bytes and program allow.
+"""Property tests: any bytes, for every kind of unit.
 
 Streams are any bytes; soups, that is well-formed packets of every kind in random order, as they are or damaged; and
 recordings of random executions with flipped bits.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 5.3: the return stack under speculation.
+"""Vectors worked by hand from IHI 0064, 5.3: speculative return stack.
 
 Lines are those of its text in ../shared/spec.
 It follows the elements that are left after cancellation, with Mispredicts in their place (L8251).

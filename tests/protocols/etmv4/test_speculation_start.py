@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a: analysis that begins in the middle of a speculating unit's stream.
+"""Vectors worked by hand from IHI 0064 H.a: speculation, midstream.
 
 Lines are those of its text in ../shared/spec.  SPEC P0 elements before the Trace Info are uncommitted (L9171).
 """

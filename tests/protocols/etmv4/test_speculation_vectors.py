@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a: what commits, what is cancelled and with what, what a Mispredict changes.
+"""Vectors worked by hand from IHI 0064: commit, cancel, Mispredict.
 
 Lines are those of its text in ../shared/spec.  The unit can speculate on eight P0 elements unless a test says
 otherwise.

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 5.2.14 and 5.2.15: timestamps, and the markers that tell what they are of.
+"""Vectors worked by hand from IHI 0064, 5.2.14 and 5.2.15: timestamps.
 
 Lines are those of its text in ../shared/spec.
 """

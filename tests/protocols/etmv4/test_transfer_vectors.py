@@ -1,4 +1,4 @@
-"""Vectors worked by hand from IHI 0064 H.a, 2.2.3, 2.4 and 5.4: bytes of both streams, to instructions' transfers.
+"""Vectors worked by hand from IHI 0064: both streams to transfers.
 
 Lines are those of its text in ../shared/spec.  P0 keys are 0 to 5, P1 keys 0 to 31.
 """
@@ -35,7 +35,7 @@ def decode(config: Etmv4Config, code: Program, instructions: str, data: str, bef
 
 
 def transfers(history: ExecutionHistory) -> Dict[int, List[Told]]:
-    """Give the transfers of each instruction by its number: store, size, address, value, certain."""
+    """Return transfers by instruction: store, size, address, value, certain."""
     found = {number: [one[1:6] for one in history.transfers(number)] for number in range(1, len(history) + 1)}
     return {number: told for number, told in found.items() if told}
 

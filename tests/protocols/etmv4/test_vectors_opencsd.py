@@ -1,4 +1,4 @@
-"""A differential run against OpenCSD's trc_pkt_lister: the vectors of appendix A, executed by both.
+"""Differential run against OpenCSD: the vectors of appendix A.
 
 Where the two differ the text of IHI 0064 H.a decides (lines are those of it in ../shared/spec); trc_pkt_lister 1.3.3
 was seen to do this:
@@ -32,7 +32,7 @@ _NOP = bytes.fromhex("00f020e3")
 
 
 def registers(unit: Etmv4Config) -> Dict[str, int]:
-    """Give the registers of a unit with Context IDs, cycle counts and Q elements."""
+    """Return registers of a unit with contexts, cycles, Q elements."""
     return {
         "TRCCONFIGR": 0x60D0 | unit.return_stack << 12,
         "TRCTRACEIDR": 0x10,

@@ -1,4 +1,4 @@
-"""Random T32 programs and random walks through them: executions that no compiler would make, but any trace must stand.
+"""Random T32 programs and random walks through them.
 
 The walk takes every branch by the toss of a coin, calls and returns, takes exceptions between any two instructions,
 returns from them (tail-chaining now and then) and halts; it feeds an encoder and writes down what it did.
@@ -29,7 +29,7 @@ _INDIRECT: Tuple[Tuple[int, ...], ...] = (
 
 
 class Step(NamedTuple):
-    """One thing that happened: ``i`` an instruction, ``x`` an exception, ``r`` an exception return, ``h`` a halt."""
+    """A step: ``i`` instruction, ``x`` exception, ``r`` its return, ``h`` halt."""
 
     kind: str
     address: int

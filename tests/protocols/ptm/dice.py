@@ -1,4 +1,4 @@
-"""PTM packets at random, whole and sound, that OpenCSD reads as the specification has them."""
+"""Random, valid PTM packets that OpenCSD reads by the specification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from chapter 4 of IHI 0035B (PFTv1.0 and PFTv1.1): which instructions ran."""
+"""Vectors worked by hand from IHI 0035B, chapter 4: executions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ IRQ = "8d 80 80 80 48 1c "
 
 
 def run(text: str, at: int = 0x1000, **options: object) -> List[str]:
-    """Decode what follows an I-sync packet for an address, leaving out the two elements that it tells."""
+    """Decode after an I-sync packet, without its two elements."""
     start = THUMB % (at & 0xFF | 1) if at < 0x2000 else ARM % (at & 0xFF)
     found = story(PLAIN._replace(**options), PROGRAM, start + text)
     assert found[:2] == STARTED

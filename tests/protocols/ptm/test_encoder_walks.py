@@ -1,4 +1,4 @@
-"""Property tests: random executions of random programs are encoded; OpenCSD and our decoder must both tell the same."""
+"""Property tests: OpenCSD and our decoder read encoded random executions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification: what each of the 256 first bytes opens (IHI 0035B, table 4.1).
+"""Vectors worked by hand from IHI 0035B, table 4.1: first bytes.
 
 Each row says where else it is seen: in which capture of silicon, and whether OpenCSD's trc_pkt_lister takes it for the
 same packet of the same length (``test_packets_opencsd.py`` asks it for all 256, of units of four kinds).

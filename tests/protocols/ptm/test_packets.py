@@ -1,4 +1,4 @@
-"""Vectors worked by hand from the specification: every packet, its length and its fields.
+"""Vectors worked by hand from the specification: packets and their fields.
 
 Sources: IHI 0035B as in shared/spec, 002 (names and meanings); for the encodings table 4.1 and the packets' own
 sections (4.5), which are in section 8.4 of the protocol map.

@@ -1,4 +1,4 @@
-"""A differential run against OpenCSD's trc_pkt_lister: each first byte, and packets of all kinds in random order.
+"""Differential run against OpenCSD's trc_pkt_lister: all kinds of packets.
 
 What is compared is where packets begin, and all that both tell.  Left out is what Debian's 1.3.3 reads otherwise, and
 why the text of the specification is followed instead:
@@ -100,7 +100,7 @@ def start(dice: Dice, config: PtmConfig) -> bytes:
 
 
 def first_bytes(config: PtmConfig) -> Tuple[bytes, List[int]]:
-    """Make a stream in which each byte begins a packet of its own; return where it stands, too.
+    """Make a stream of all first bytes; return it with positions.
 
     After it come Ignore packets, which end every other packet.
     """

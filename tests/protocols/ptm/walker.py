@@ -1,4 +1,4 @@
-"""Random programs of A32 and T32 code and random walks through them, as :mod:`tests.protocols.etmv4.walker`.
+"""Random A32 and T32 programs and walks, as :mod:`tests.protocols.etmv4.walker`.
 
 Places are addresses with bit 0 set for T32 code.
 """
@@ -23,7 +23,7 @@ _EXCEPTIONS = (2, 4, 8, 9, 10, 11, 12, 14, 15)
 
 
 class Step(NamedTuple):
-    """One thing that happened: ``i`` an instruction, ``x`` an exception, ``r`` an exception return."""
+    """A step: ``i`` instruction, ``x`` exception, ``r`` exception return."""
 
     kind: str
     place: int
