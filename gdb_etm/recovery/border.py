@@ -11,7 +11,7 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.recovery.distrust import Distrust
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.ssa.features import Features
-from gdb_etm.recovery.threads.threads import Later
+from gdb_etm.recovery.threads.residences import LaterThreads
 from gdb_etm.recovery.values import Tier
 
 # A byte of memory and what it rests on; None when it is not known.
@@ -87,7 +87,7 @@ class Border:
         missed: Tier,
         later: Reader,
         readable: Callable[[int], bool],
-        threads: Optional[Later],
+        threads: Optional[LaterThreads],
     ) -> None:
         self.number = number
         self.address = address

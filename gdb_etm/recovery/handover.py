@@ -37,7 +37,7 @@ def border_of(queries: Queries, number: int) -> Border:
         queries.missed(first, len(accesses)),
         _later(queries),
         solution.readable,
-        solution.flow.threads_since(number, lambda variable: _frame(queries, variable)),
+        solution.flow.threads.since(number, lambda variable: _frame(queries, variable)),
     )
 
 

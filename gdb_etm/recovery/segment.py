@@ -117,13 +117,13 @@ class Solution:
             self.ssa, _words(self.begin), self._left(), self.address, border.readable if border else None
         )
         assumptions = Assumptions(self.ssa, flow.calls.assumptions, self._entered)
-        assumptions.by_block = flow.by_block
+        assumptions.by_block = flow.threads.by_block
         solver = Solver(self.ssa, memory, assumptions, self._count)
         solver.saved = self._saved
         solver.owned = flow.owned
         if flow.owned is not None:
             flow.owned.strange.update(self.distrust.strange)
-        solver.scheduler = flow.scheduler
+        solver.scheduler = flow.threads.scheduler
         solver.further = self._further if border is not None else None
         return solver
 

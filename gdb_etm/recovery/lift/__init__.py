@@ -2,8 +2,8 @@
 
 - ``operations.py``: the words of the language; ``evaluate.py`` computes them, ``floats.py`` single precision.
 - ``instruction.py``: the front: which lifter takes which encoding.
-- ``t16.py``, ``t32.py``, ``t32_memory.py``, ``t32_registers.py``, ``a32.py``, ``a32_media.py``, ``a32_memory.py``,
-  ``a32_multiply.py``: a module for each part of the encoding space.
+- ``t16.py``, ``t32.py``, ``t32_memory.py``, ``t32_registers.py``, ``a32.py``, ``a32_media.py``, ``a32_memory.py``: a
+  module for each part of the encoding space.
 - ``alu.py``, ``media.py``, ``coprocessors.py``, ``float_arithmetic.py``, ``float_registers.py``, ``special.py``,
   ``status.py``: what several parts share; ``builder.py`` puts operations together.
 - ``template.py``: a lifted instruction, prepared to be used at every execution of it.

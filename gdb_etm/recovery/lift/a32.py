@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Optional
 
-from gdb_etm.recovery.lift.a32_media import lift_media
+from gdb_etm.recovery.lift.a32_media import lift_halves, lift_media, lift_multiply
 from gdb_etm.recovery.lift.a32_memory import lift_extra, lift_multiple, lift_single
-from gdb_etm.recovery.lift.a32_multiply import lift_halves, lift_multiply
 from gdb_etm.recovery.lift.alu import data_processing, shift_by, shift_by_register
 from gdb_etm.recovery.lift.builder import FLOATS, PC, Builder
 from gdb_etm.recovery.lift.coprocessors import lift_coprocessor
@@ -41,16 +40,8 @@ def lift_a32(build: Builder, word: int) -> None:
         lift_coprocessor(build, word)
 
 
-_NAMES = ("and", "eor", "sub", "rsb", "add", "adc", "sbc", "rsc") + (
-    "tst",
-    "teq",
-    "cmp",
-    "cmn",
-    "orr",
-    "mov",
-    "bic",
-    "mvn",
-)
+# By bits 24:21.
+_NAMES = tuple("and eor sub rsb add adc sbc rsc tst teq cmp cmn orr mov bic mvn".split())
 
 
 def _registers(build: Builder, word: int) -> None:

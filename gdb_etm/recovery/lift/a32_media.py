@@ -1,18 +1,25 @@
-"""The A32 media instructions (A-profile ARM, F4.1.14)."""
+"""The A32 media instructions and multiplications (A-profile ARM, F4.1.4, F4.1.5 and F4.1.14)."""
 
 from __future__ import annotations
 
-from gdb_etm.recovery.lift.alu import reverse, saturate, shift_by
-from gdb_etm.recovery.lift.builder import PC, ZERO, Builder
+from gdb_etm.recovery.lift.a32_memory import lift_exclusive
+from gdb_etm.recovery.lift.alu import reverse, saturate, set_result_flags, shift_by
+from gdb_etm.recovery.lift.builder import ONE, PC, ZERO, Builder
 from gdb_etm.recovery.lift.media import (
+    accumulated,
+    add_both,
     add_extended,
     dual_multiply,
     dual_multiply_long,
+    half,
     most_significant,
+    multiply_halves_long,
+    multiply_word_half,
     parallel,
+    product_of,
     saturate_halves,
 )
-from gdb_etm.recovery.lift.operations import Op, Operand
+from gdb_etm.recovery.lift.operations import N, Op, Operand, Z
 
 
 def lift_media(build: Builder, word: int) -> None:
@@ -90,3 +97,48 @@ def _bit_fields(build: Builder, word: int) -> None:
         build.lose((word >> 16 & 0xF,))  # USAD8, USADA8
     elif word & 0x00F000F0 != 0x00F000F0:
         build.lose((destination,))
+
+
+def lift_multiply(build: Builder, word: int) -> None:
+    """Lift MUL, MLA, MLS and the 64-bit ones; the encodings next to them are the exclusive accesses."""
+    if word & 0x01000000:
+        lift_exclusive(build, word)
+        return
+    operation, flags = word >> 21 & 7, bool(word & 0x00100000)
+    high, low, source, base = word >> 16 & 0xF, word >> 12 & 0xF, word >> 8 & 0xF, word & 0xF
+    if operation in (0, 1, 3):
+        product = build.value(Op.MUL, base, source)
+        if operation == 3:
+            product = build.value(Op.SUB, low, product, ONE)
+        elif operation == 1:
+            product = build.value(Op.ADD, product, low, ZERO)
+        build.set(high, product)
+        if flags:
+            set_result_flags(build, product)
+        return
+    pair = product_of(build, base, source, operation >= 6)
+    if operation == 2:
+        add_both(build, low, high, pair)
+        return
+    if operation & 1:
+        pair = accumulated(build, (low, high), pair)
+    build.set(low, pair[0])
+    build.set(high, pair[1])
+    if flags:
+        build.set(N, build.bit(pair[1], 31))
+        build.set(Z, build.value(Op.ZERO, build.value(Op.OR, pair[0], pair[1])))
+
+
+def lift_halves(build: Builder, word: int) -> None:
+    """Lift the signed multiplications of halfwords: SMLAxy, SMLAWy, SMULWy, SMLALxy, SMULxy."""
+    operation, first_top, second_top = word >> 21 & 3, word >> 5 & 1, word >> 6 & 1
+    high, low, source, base = word >> 16 & 0xF, word >> 12 & 0xF, word >> 8 & 0xF, word & 0xF
+    second = half(build, source, second_top)
+    if operation == 1:
+        result = multiply_word_half(build, base, second)
+        build.set(high, result if first_top else build.value(Op.ADD, result, low, ZERO))
+    elif operation == 2:
+        multiply_halves_long(build, low, high, half(build, base, first_top), second)
+    else:
+        result = build.value(Op.MUL, half(build, base, first_top), second)
+        build.set(high, result if operation == 3 else build.value(Op.ADD, result, low, ZERO))

@@ -60,26 +60,31 @@ def set_result_flags(build: Builder, result: Operand) -> None:
     build.set(Z, build.value(Op.ZERO, result))
 
 
-def add(build: Builder, first: Operand, second: Operand, carry: Operand, flags: bool) -> Operand:
-    """Add two values and a carry, and set the flags."""
+def _add(
+    build: Builder, ops: Tuple[Op, Op, Op], first: Operand, second: Operand, carry: Operand, flags: bool
+) -> Operand:
+    # By the operations of the result, the carry out and the overflow.
+    op, carry_out, overflow = ops
     if flags:
-        build.set(C, build.value(Op.ADD_CARRY, first, second, carry))
-        build.set(V, build.value(Op.ADD_OVERFLOW, first, second, carry))
-    result = build.value(Op.ADD, first, second, carry)
+        build.set(C, build.value(carry_out, first, second, carry))
+        build.set(V, build.value(overflow, first, second, carry))
+    result = build.value(op, first, second, carry)
     if flags:
         set_result_flags(build, result)
     return result
+
+
+def add(build: Builder, first: Operand, second: Operand, carry: Operand, flags: bool) -> Operand:
+    """Add two values and a carry, and set the flags."""
+    return _add(build, (Op.ADD, Op.ADD_CARRY, Op.ADD_OVERFLOW), first, second, carry, flags)
 
 
 def subtract(build: Builder, first: Operand, second: Operand, carry: Operand, flags: bool) -> Operand:
-    """Add a value, the complement of another and a carry (1 for plain subtraction), and set the flags."""
-    if flags:
-        build.set(C, build.value(Op.SUB_CARRY, first, second, carry))
-        build.set(V, build.value(Op.SUB_OVERFLOW, first, second, carry))
-    result = build.value(Op.SUB, first, second, carry)
-    if flags:
-        set_result_flags(build, result)
-    return result
+    """Subtract, and set the flags.
+
+    :param carry: 1 for plain subtraction: it is added to the first value and the complement of the second.
+    """
+    return _add(build, (Op.SUB, Op.SUB_CARRY, Op.SUB_OVERFLOW), first, second, carry, flags)
 
 
 _LOGIC = {"and": Op.AND, "tst": Op.AND, "orr": Op.OR, "eor": Op.XOR, "teq": Op.XOR}
@@ -148,8 +153,8 @@ def reverse(build: Builder, value: Operand, kind: int) -> Operand:
     else:
         order = (8, 0)
     result: Operand = ZERO
-    for place, source in enumerate(order):
-        result = build.insert(result, value, 8 * place, 8, source)
+    for byte, source in enumerate(order):
+        result = build.insert(result, value, 8 * byte, 8, source)
     return build.sign(result, 16) if kind == 3 else result
 
 

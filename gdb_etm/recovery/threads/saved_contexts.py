@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 from gdb_etm.recovery.functions.calls import WAITING, Assumption
 from gdb_etm.recovery.lift.operations import MASK, PSP
 from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
-from gdb_etm.recovery.threads.threads import NEAR
+from gdb_etm.recovery.threads.matching import NEAR
 
 # Bytes below a frame: r4 to r11, s16 to s31 and a few words more.
 _BELOW = 160
@@ -35,7 +35,8 @@ class ThreadMatch(NamedTuple):
     number: int
     # Variable of its stack pointer then.
     pointer: int
-    slots: Tuple[int, ...]
+    # The addresses of the frames.
+    frames: Tuple[int, ...]
 
 
 class SavedContexts:
@@ -61,7 +62,7 @@ class SavedContexts:
         self._matches = matches
         self._word = word
         self._assumptions = assumptions
-        self._told: Set[int] = set()
+        self._assumed: Set[int] = set()
         self._zero = ssa.constant(0)
         self._end = ssa.number
 
@@ -72,8 +73,8 @@ class SavedContexts:
             if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
                 for address, number in self._last(wait).items():
                     value = self._word(address)
-                    if number not in self._told and value is not None:
-                        self._told.add(number)
+                    if number not in self._assumed and value is not None:
+                        self._assumed.add(number)
                         self._believe(wait, self._ssa.accesses[number].data, value)
 
     def others(self) -> Set[int]:
@@ -83,12 +84,12 @@ class SavedContexts:
         """
         domain = self._ssa.domain
         wrong = {
-            match.slots
+            match.frames
             for match in self._matches
             if domain.mask[match.pointer] == MASK
-            and not all(abs(domain.bits[match.pointer] - _FRAME - slot) <= NEAR for slot in match.slots)
+            and not all(abs(domain.bits[match.pointer] - _FRAME - frame) <= NEAR for frame in match.frames)
         }
-        return {match.number for match in self._matches if match.slots in wrong}
+        return {match.number for match in self._matches if match.frames in wrong}
 
     def _last(self, wait: Wait) -> Dict[int, int]:
         # The last store to each word below the frame.

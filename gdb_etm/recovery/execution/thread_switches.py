@@ -1,0 +1,150 @@
+"""The changes of thread in a segment: which thread goes on at an exception return, and what is assumed of it."""
+
+from __future__ import annotations
+
+from typing import Callable, Dict, List, Optional, Sequence, Set, Tuple
+
+from gdb_etm.program.image import Program
+from gdb_etm.protocols.elements import Exception_, ExceptionReturn
+from gdb_etm.recovery.execution.exception_model import is_request
+from gdb_etm.recovery.execution.exceptions import Suspended, TraceExceptions
+from gdb_etm.recovery.functions.calls import CallMatcher
+from gdb_etm.recovery.ssa.exception_frames import Waiting, Word
+from gdb_etm.recovery.ssa.runs import Chained, InstructionRun, Part
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+from gdb_etm.recovery.threads.context_switch import ContextSwitches
+from gdb_etm.recovery.threads.matching import ThreadMatcher
+from gdb_etm.recovery.threads.residences import LaterThreads, ThreadTracker
+from gdb_etm.recovery.threads.saved_contexts import SavedContexts
+from gdb_etm.recovery.threads.scheduler import Handled, Scheduler
+
+
+class ThreadSwitches:
+    """Ties each thread that goes on to where it was left.
+
+    :param ssa: The segment's variables.
+    :param runs: What the segment consists of.
+    :param calls: The open calls of the same segment.
+    :param exceptions: The exceptions of the same segment.
+    :param address: Gives the address of an instruction by its number.
+    :param word: Reads memory at the end; None when that is not known.
+    :param later: The threads that ran after the last instruction; None for those of the end.
+    """
+
+    def __init__(
+        self,
+        ssa: TraceSsa,
+        program: Program,
+        runs: Sequence[Part],
+        calls: CallMatcher,
+        exceptions: TraceExceptions,
+        address: Callable[[int], int],
+        word: Optional[Word],
+        later: Optional[LaterThreads],
+    ) -> None:
+        self._ssa = ssa
+        self._program = program
+        self._runs = runs
+        self._calls = calls
+        self._exceptions = exceptions
+        self._address = address
+        self._word = word
+        self._later = later
+        self._matcher = ThreadMatcher(self._new_tracker())
+        # By the index of an exception return the variable of its frame's address.
+        self.popped: Dict[int, int] = {}
+        # By the index of an exception return that of the exception that left the thread which goes on.
+        self._resumed: Dict[int, int] = {}
+        self._waiting: List[Tuple[int, Waiting]] = []
+        # By the index of an exception return: that of the one before, that of the exception, what the handler did.
+        self._handled: Dict[int, Tuple[Optional[int], int, Handled]] = {}
+        # The last instructions before exception returns, by their indices.
+        self._returned: Dict[Optional[int], int] = {None: 0}
+        # What handlers did that changed between threads.
+        self.scheduler = Scheduler(ssa, calls.assumptions, address, word)
+
+    def end_elsewhere(self) -> None:
+        """Take it that memory at the end is not that after the last instruction."""
+        self._word = None
+
+    def match(self) -> None:
+        """Find out which threads go on where handlers return that have set PSP."""
+        tracker = self._new_tracker()
+        self._track(tracker, 0)
+        if tracker.has_switched:
+            self._matcher = matcher = ThreadMatcher(tracker)
+            self._resumed, self._waiting = matcher.match(self._ssa.rules.stacks, self._last_word)
+            self._handled = {end: (since, begin, handled) for since, begin, end, handled in matcher.handled()}
+
+    def leave(self, index: int) -> Optional[int]:
+        """Note an exception return; gives the index of the exception that left the thread which goes on, if known."""
+        self._returned[index] = self._ssa.number
+        if index in self._handled:
+            since, left, handled = self._handled[index]
+            self.scheduler.handle(handled, self._returned[since], self._exceptions.left(left).number)
+        return self._resumed.get(index)
+
+    def since(self, number: int, known: Callable[[int], Optional[int]]) -> Optional[LaterThreads]:
+        """List the threads that ran from an instruction up to the end of all; None where that is not known.
+
+        :param known: Gives a variable's value, if it is known.
+        """
+        tracker = self._new_tracker()
+        self._track(tracker, number)
+        values = {index: known(variable) for index, variable in self.popped.items()}
+        frames = {index: value for index, value in values.items() if value is not None}
+        return tracker.handed(self._address(number), frames, self._last_word)
+
+    def wait(self, last: int, word: Word, finish: Callable[[Suspended], None]) -> SavedContexts:
+        """Assume that threads wait at the end with the frames that memory holds then.
+
+        :param last: Number of the last instruction.
+        :param word: Reads memory at the end.
+        :param finish: Called with where each of them was left.
+        """
+        left_at = self._exceptions.left
+        waits = [self._exceptions.wait(left, frame) for left, frame in self._waiting]
+        for left, _ in self._waiting:
+            finish(left_at(left))
+        running = self._matcher.running()
+        if running is not None:
+            block, current, resumed, left_to = running
+            number = last if left_to is None else left_at(left_to).number
+            self.scheduler.run(block, current, self._returned[resumed], number)
+        for address, left in self._matcher.relied():
+            self.scheduler.rely(address, left_at(left).number)
+        matches = [self._exceptions.match(left, frames) for left, frames in self._matcher.frames.items()]
+        found = [wait for wait in waits if wait is not None]
+        return SavedContexts(self._ssa, found, matches, word, self._calls.assumptions)
+
+    @property
+    def by_block(self) -> Set[int]:
+        """Threads whose block alone shows what they did, by the numbers of the instructions before they were left."""
+        return {self._exceptions.left(left).number for left in self._matcher.by_block}
+
+    @property
+    def _last_word(self) -> Optional[Word]:
+        # Reads memory at the end of all.
+        return self._word if self._later is None else self._later.word
+
+    def _new_tracker(self) -> ThreadTracker:
+        switches = ContextSwitches(
+            self._ssa.domain.bits.__getitem__, lambda address: self._ssa.read_constant(address, 4)
+        )
+        return ThreadTracker(self._program, switches, self._later)
+
+    def _track(self, tracker: ThreadTracker, number: int) -> None:
+        # From an instruction on.
+        started = not number
+        for index, item in enumerate(self._runs):
+            started = started or isinstance(item, InstructionRun) and item.number >= number
+            if not started:
+                continue
+            if isinstance(item, InstructionRun):
+                tracker.execute(item.templates, item.taken[-1] is not False)
+            elif isinstance(item, Exception_):
+                tracker.enter(index, item.return_address, is_request(item))
+            elif isinstance(item, ExceptionReturn):
+                tracker.leave(index)
+            elif isinstance(item, Chained):
+                tracker.chain()

@@ -1,0 +1,232 @@
+"""The threads that ran one after the other, where a handler changes between them by setting PSP."""
+
+from __future__ import annotations
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from gdb_etm.history.exits import Exit, exit_of
+from gdb_etm.program.image import Program
+from gdb_etm.recovery.lift.operations import PSP
+from gdb_etm.recovery.lift.template import Template
+from gdb_etm.recovery.ssa.exception_frames import Word
+from gdb_etm.recovery.threads.context_switch import CHAINED, ENTERED, LEFT, ContextSwitches, Part, Switch
+from gdb_etm.recovery.threads.control_blocks import Period
+
+# Calls that one return may leave at once, as in calls.py.
+_DEEP = 4
+# Residences that are remembered for an older piece.
+_HANDED = 4096
+
+# Where a thread goes on, and where its first return leads.
+Continuation = Tuple[Optional[int], Optional[int]]
+
+
+class Residence:
+    """A thread between going on and being left.
+
+    :param resumed: Index of the exception return; None at the beginning of what is known.
+    """
+
+    def __init__(self, resumed: Optional[int]) -> None:
+        self.resumed = resumed
+        # Where the frame was that it went on with, if that is known.
+        self.frame: Optional[int] = None
+        self.address: Optional[int] = None
+        # Where indirect branches led that are no returns of its own calls, and whether they look like returns.
+        self.outs: List[Tuple[int, bool]] = []
+        self.calls: List[int] = []
+        self.left: Optional[int] = None
+        self.left_at: Optional[int] = None
+        # Whether it has asked for the exception.
+        self.asked = False
+        # What the handler does that it is left to.
+        self.switch: Optional[Switch] = None
+
+    @property
+    def continuation(self) -> Continuation:
+        """Where it goes on, and where its first return leads."""
+        return self.address, self.outs[0][0] if self.outs else None
+
+
+class LaterThreads(NamedTuple):
+    """The threads that ran after a piece, if all that ran since is known."""
+
+    # Where execution went on.
+    address: int
+    # In order; indices of exceptions and returns are negative.
+    residences: Tuple[Residence, ...]
+    # How many handlers run at the end.
+    depth: int
+    # Reads memory at the end.
+    word: Optional[Word]
+
+
+class ThreadTracker:
+    """Follows what ran, and notes each thread from where it goes on to where it is left.
+
+    :param program: The program that ran.
+    :param switches: Works out what handlers do.
+    :param later: What ran afterwards; None when that is the end, or is not known.
+    """
+
+    def __init__(self, program: Program, switches: ContextSwitches, later: Optional[LaterThreads] = None) -> None:
+        self._program = program
+        self._switches = switches
+        self.later = later
+        # What the running handlers did.
+        self._handled: List[Part] = []
+        self._returns: Dict[int, bool] = {}
+        self._residence = Residence(None)
+        # In the order in which they ran.
+        self.residences = [self._residence]
+        # How many handlers run.
+        self.depth = 0
+        self._branch: Optional[Template] = None
+        self._switched = False
+        self._resuming = False
+        # Whether any handler set PSP.
+        self.has_switched = False
+
+    def execute(self, templates: Sequence[Template], branched: bool) -> None:
+        """Take instructions that ran one after the other.
+
+        :param branched: Whether the last of them branched, if it is an indirect branch.
+        """
+        first = templates[0].address
+        if self._resuming:
+            self._resuming = False
+            self._residence.address = first
+        elif self._branch is not None:
+            self._arrive(first, self._branch)
+        if self.depth:
+            self._handled.append(templates)
+        for template in templates:
+            if template.call:
+                self._residence.calls.append(template.address + template.size) if not self.depth else None
+            if self.depth and PSP in template.writes:
+                self._switched = self.has_switched = True
+        last = templates[-1]
+        self._branch = last if last.target is not None and not last.call and branched and not self.depth else None
+
+    def _arrive(self, address: int, branch: Template) -> None:
+        residence = self._residence
+        if not leave_calls(residence.calls, address):
+            residence.outs.append((address, self._is_return(branch)))
+
+    def _is_return(self, template: Template) -> bool:
+        found = self._returns.get(template.address)
+        if found is None:
+            code = self._program.read(template.address, template.size)
+            found = self._returns[template.address] = exit_of(code, template.isa) is Exit.RETURN
+        return found
+
+    def enter(self, index: int, return_address: Optional[int], asked: bool) -> None:
+        """Take an exception.
+
+        :param index: Of the exception among the segment's parts.
+        :param asked: Whether the interrupted code may have asked for it.
+        """
+        if not self.depth:
+            if self._branch is not None and return_address is not None:
+                self._arrive(return_address, self._branch)
+            if self._resuming:
+                self._resuming = False
+                self._residence.address = return_address
+            self._branch = None
+            self._switched = False
+            self._residence.left, self._residence.left_at, self._residence.asked = index, return_address, asked
+            self._handled = []
+        else:
+            self._handled.append(ENTERED)
+        self.depth += 1
+
+    def chain(self) -> None:
+        """Take an exception where another one's handler returns."""
+        self._handled.append(CHAINED)
+
+    def leave(self, index: int) -> None:
+        """Take a return from an exception."""
+        self.depth -= 1
+        self._branch = None
+        if self.depth > 0:
+            self._handled.append(LEFT)
+            return
+        if self.depth < 0 or self._switched:
+            if not self.depth:
+                self._residence.switch = self._switches.of(self._handled, True)
+            self._residence = Residence(index)
+            self.residences.append(self._residence)
+            self._resuming = True
+        self.depth = 0
+
+    def join(self) -> None:
+        """Append what ran later: the thread that runs last goes on with it, unless a handler runs."""
+        if self.later is None:
+            return
+        first, *rest = self.later.residences
+        if not self.depth:
+            last = self._residence
+            if self._resuming:
+                last.address = self.later.address
+            elif self._branch is not None:
+                self._arrive(self.later.address, self._branch)
+            last.outs += [one for one in first.outs if not leave_calls(last.calls, one[0])]
+            last.calls += first.calls
+            last.left, last.left_at, last.asked = first.left, first.left_at, first.asked
+        if rest or not self.depth:
+            self.depth = self.later.depth
+        self.residences += rest
+        self._residence = self.residences[-1]
+
+    def handed(self, address: int, frames: Mapping[int, int], word: Optional[Word]) -> Optional[LaterThreads]:
+        """Copy all residences for the piece that ends where this one begins; None if there are too many.
+
+        :param address: Of the first instruction.
+        :param frames: By the indices of exception returns, where the frames were.
+        :param word: Reads memory at the end of all.
+        """
+        self.join()
+        if len(self.residences) > _HANDED:
+            return None
+        found: List[Residence] = []
+        for number, one in enumerate(self.residences):
+            copy = Residence(None if one.resumed is None else -2 * number - 1)
+            copy.frame = one.frame if one.resumed is None else frames.get(one.resumed, one.frame)
+            copy.left = None if one.left is None else -2 * number - 2
+            copy.address, copy.left_at, copy.asked = one.address, one.left_at, one.asked
+            copy.outs, copy.calls = one.outs, one.calls
+            found.append(copy)
+        return LaterThreads(address, tuple(found), self.depth, word)
+
+    def periods(self) -> List[Period]:
+        """List the residences with what their handlers did."""
+        made = [Period(one.address, one.left_at, one.switch) for one in self.residences]
+        switch = self._switches.of(self._handled, False) if self.depth > 0 else None
+        # Nothing has been saved yet, or there is nothing to save.
+        made[-1] = Period(made[-1].address, None if switch is None else made[-1].left_at, switch)
+        return made
+
+
+def leave_calls(calls: List[int], address: int) -> bool:
+    """Pop the calls that a branch to an address returns from; gives whether it is a return."""
+    for deep in range(1, min(len(calls), _DEEP) + 1):
+        if calls[-deep] == address:
+            del calls[-deep:]
+            return True
+    return False
+
+
+def follow_returns(calls: List[int], outs: Sequence[Tuple[int, bool]]) -> int:
+    """Pop the calls that were returned from, and count them; -1 when a return leads elsewhere.
+
+    :param outs: Where indirect branches led, and whether they look like returns.
+    """
+    matched = 0
+    for address, is_return in outs:
+        if not calls:
+            break
+        if leave_calls(calls, address):
+            matched += 1
+        elif is_return:
+            return -1
+    return matched
