@@ -16,9 +16,9 @@ from gdb_etm.coresight.topology import Choice
 from gdb_etm.errors import AccessError, CaptureError, EtmError
 from gdb_etm.offline.debugger import OfflineDebugger
 from gdb_etm.program.image import load_elf
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.halted import Halt, Server, read_memory
 from gdb_etm.replay.reliance import Reliance
-from gdb_etm.replay.target import Replay
 from gdb_etm.session.captures import with_images
 from gdb_etm.session.connection import TargetConnection
 from gdb_etm.session.halt_states import Anchor, Anchored, anchored_of

@@ -14,10 +14,10 @@ from gdb_etm.program.image import Program, load_constants
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Context
 from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
 from gdb_etm.replay.past import RecoveredPast
-from gdb_etm.replay.target import Replay
 from gdb_etm.session.captures import Decoded
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.session.recovery_inputs import rules_of

@@ -13,10 +13,11 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 from gdb_etm.access.watchdog import end_with
 from gdb_etm.errors import CaptureError, EtmError
 from gdb_etm.replay.between import pass_on, serve
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.proxy import Source
 from gdb_etm.replay.reliance import LIMITS, MOST, NO_REGIONS, Reliance, most_of, regions, reliance_of
-from gdb_etm.replay.target import Replay, Target
+from gdb_etm.replay.target import Target
 from gdb_etm.replay.wires import Wire, connect, over_socket
 from gdb_etm.sockets.door import Door
 from gdb_etm.sockets.listener import listen_on, listen_privately

@@ -1,38 +1,44 @@
-"""What instructions do to the stack pointer, the link register and the frame pointers, by Capstone's operands.
+"""What instructions do to the stack pointer, the link register and the frame pointers, from their lifted templates.
 
-That is all that the past's call stack needs: of the registers r7, r11, sp and lr it is told how they come to be, and
-what of them is pushed and popped (AAPCS32, 6.1.1 and 6.2.1; r7 and r11 are the frame pointers that compilers use).
+That is all that the past's call stack needs: how r7, r11, sp and lr come to be, and which of them are pushed and popped
+(AAPCS32, 6.1.1 and 6.2.1; r7 and r11 are the frame pointers that compilers use).  Values are followed through an
+instruction as one of these registers plus a constant; everything else is not known.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from gdb_etm.program.blocks import Blocks
-from gdb_etm.program.conditions import enters_it_block, next_it_state
+from gdb_etm.program.conditions import ALWAYS
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.elements import Range
+from gdb_etm.recovery.lift.operations import CONTROL, LR, MASK, MSP, PSP, SP, Op
+from gdb_etm.recovery.lift.template import Step, Template, Templates
 
-SP, LR, PC = 13, 14, 15
+PC = 15
 # Registers that are followed.
 TRACKED = (7, 11, SP, LR)
 
-_NAMES = {"sp": SP, "lr": LR, "pc": PC, "sb": 9, "sl": 10, "fp": 11, "ip": 12}
-_NAMES.update({"r%d" % number: number for number in range(16)})
-
 # A register and where it is stored or loaded, as a distance from the stack pointer before the instruction.
-Slot = Tuple[int, int]
+StackSlot = Tuple[int, int]
+
+# A value within an instruction: what it is relative to, and a distance.
+_Relative = Tuple[int, int]
+# Bases besides the registers: none, and the word on the stack at a distance from the stack pointer.
+_NUMBER, _WORD_AT = -1, -2
+# The bits of an M-profile stack pointer that can be set: destination, source and count of :attr:`Op.BITS`.
+_ALIGNED = (2, 2, 30)
 
 
 class Effect(NamedTuple):
     """What one instruction does; what is absent stays as it is."""
 
-    # Its place in the executed range, from 0.
+    # Its index in the executed range, from 0.
     at: int
-    stores: Tuple[Slot, ...] = ()
+    stores: Tuple[StackSlot, ...] = ()
     # The program counter among them is where execution goes on.
-    loads: Tuple[Slot, ...] = ()
+    loads: Tuple[StackSlot, ...] = ()
     # A register becomes another one plus a constant; all take place at once.
     moves: Tuple[Tuple[int, int, int], ...] = ()
     # Registers that become a number, which stands in the program.
@@ -43,242 +49,154 @@ class Effect(NamedTuple):
     link: Optional[int] = None
     # Whether it goes to the address in the link register.
     returns: bool = False
-    # Whether it writes the process stack pointer, or chooses between stacks.
+    # Whether it writes a stack pointer by name, or chooses between stacks.
     switches: bool = False
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it does something only if it branches."""
+        return self.returns or self.link is not None or any(register == PC for register, _ in self.loads)
 
 
 class Effects:
-    """Tells the effects of executed ranges, looking at each once.
+    """Effects of executed ranges; each range is looked at once.
 
     :param program: The program that ran.
+    :param m_profile: Whether T32 code runs on an M-profile core.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, m_profile: bool) -> None:
         self._program = program
-        self._blocks = Blocks(program)
+        self._m_profile = m_profile
+        self._templates = Templates(program, lambda value: value, m_profile)
         self._known: Dict[Tuple[int, int, Isa, bool], Tuple[Effect, ...]] = {}
-        self._engines: Dict[Isa, Any] = {}
 
     def __call__(self, executed: Range) -> Tuple[Effect, ...]:
         """List the instructions of a range that do something, in their order."""
         key = executed.start, executed.end, executed.isa, executed.taken
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = tuple(self._of(executed))
+            known = self._known[key] = tuple(self._effects(executed))
         return known
 
-    def _of(self, executed: Range) -> List[Effect]:
+    def _effects(self, executed: Range) -> List[Effect]:
         found = []
-        it_state = 0
-        addresses = self._blocks.addresses(executed.start, executed.end, executed.isa) + [executed.end]
-        last = len(addresses) - 2
-        for index, address in enumerate(addresses[:-1]):
-            code = self._program.read(address, addresses[index + 1] - address)
-            instruction = self._decoded(address, code, executed.isa)
-            half = int.from_bytes(code[:2], "little")
-            if executed.isa is Isa.T32 and len(code) == 2 and enters_it_block(half):
-                it_state = half & 0xFF
+        it_state = self._templates.it_state(executed.start, executed.isa)
+        templates, _ = self._templates.of_range(executed.start, executed.end, executed.isa, it_state)
+        for index, template in enumerate(templates):
+            branched = executed.taken and index == len(templates) - 1
+            effect = _Evaluation(self._program, template).effect()
+            if not self._m_profile and self._writes_other_mode(template):
+                effect = effect._replace(lost=tuple({*effect.lost, SP}), switches=True)
+            if effect == _NOTHING or effect.leaves and not branched:
                 continue
-            branched = index == last and executed.taken
-            is_conditional = bool(it_state) or _has_condition(code, executed.isa)
-            it_state = next_it_state(it_state)
-            if instruction is None:
-                found.append(Effect(index, lost=TRACKED))
-                continue
-            effect = self._literal(instruction, executed.isa) or _effect(instruction, executed.isa)
-            if effect is not None and (branched or not _leaves(effect)):
-                if is_conditional and not branched:
-                    effect = _perhaps(effect)
-                found.append(effect._replace(at=index))
+            if template.condition != ALWAYS and not branched:
+                effect = _conditional(effect)
+            found.append(effect._replace(at=index))
         return found
 
-    def _literal(self, instruction: Any, isa: Isa) -> Optional[Effect]:
-        # LDR of a constant beside the code, as start-up code sets a stack pointer.
-        if isa is Isa.A64 or instruction.insn_name() != "ldr" or len(instruction.operands) != 2:
-            return None
-        register, memory = _number(instruction, instruction.operands[0].reg), instruction.operands[1]
-        if register not in TRACKED or memory.type != _MEMORY or _number(instruction, memory.mem.base) != PC:
-            return None
-        ahead = 8 if isa is Isa.A32 else 4
-        word = self._program.read((instruction.address + ahead & ~3) + memory.mem.disp, 4)
-        if len(word) < 4 or memory.mem.index:
-            return None
-        return Effect(0, constants=((register, int.from_bytes(word, "little")),))
-
-    def _decoded(self, address: int, code: bytes, isa: Isa) -> Any:
-        if isa not in self._engines:
-            import capstone
-
-            modes = {
-                Isa.A64: (capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM),
-                Isa.A32: (capstone.CS_ARCH_ARM, capstone.CS_MODE_ARM | capstone.CS_MODE_V8),
-                Isa.T32: (
-                    capstone.CS_ARCH_ARM,
-                    capstone.CS_MODE_THUMB | capstone.CS_MODE_V8 | capstone.CS_MODE_MCLASS,
-                ),
-            }
-            self._engines[isa] = capstone.Cs(*modes[isa])
-            self._engines[isa].detail = True
-        return next(self._engines[isa].disasm(code, address, 1), None)
+    def _writes_other_mode(self, template: Template) -> bool:
+        # MSR of A-profile to an SPSR or to another mode's register (DDI 0487, F5.1): not among the slots of templates.
+        code = self._program.read(template.address, template.size)
+        if template.isa is Isa.A32:
+            word = int.from_bytes(code, "little")
+            is_register = word & 0x0FB000F0 == 0x01200000 and bool(word & 0x00400200)
+            return is_register or word & 0x0FF0F000 == 0x0360F000
+        if template.size < 4:
+            return False
+        first, second = code[0] | code[1] << 8, code[2] | code[3] << 8
+        return first & 0xFFE0 == 0xF380 and second & 0xD000 == 0x8000 and bool(first & 0x10 or second & 0x20)
 
 
-def _has_condition(code: bytes, isa: Isa) -> bool:
-    return isa is Isa.A32 and code[3] >> 4 < 14
+_NOTHING = Effect(0)
 
 
-def _leaves(effect: Effect) -> bool:
-    return effect.returns or effect.link is not None or any(register == PC for register, _ in effect.loads)
-
-
-def _perhaps(effect: Effect) -> Effect:
+def _conditional(effect: Effect) -> Effect:
     # Whether its condition held is not known, so neither is what it may have written.
     written = {register for register, _ in effect.loads + effect.constants} | {move[0] for move in effect.moves}
-    written |= set(effect.lost)
-    return Effect(0, lost=tuple(sorted(written)))
+    return Effect(0, lost=tuple(sorted(written.union(effect.lost))))
 
 
-def _effect(instruction: Any, isa: Isa) -> Optional[Effect]:
-    if isa is Isa.A64:
-        return None
-    name = instruction.insn_name()
-    if name == "svc":
-        return None
-    make = _MAKERS.get(name)
-    effect = make(instruction, list(instruction.operands)) if make is not None else None
-    if effect is None:
-        lost = tuple(sorted(_written(instruction)))
-        switches = _switches(instruction)
-        effect = Effect(0, lost=lost, switches=switches) if lost or switches else None
-    return effect
+class _Evaluation:
+    # The values of slots within one instruction; None is one that is not known.
 
+    def __init__(self, program: Program, template: Template) -> None:
+        self._program = program
+        self._template = template
+        self._values: Dict[int, Optional[_Relative]] = {register: (register, 0) for register in TRACKED}
+        self._stores: List[StackSlot] = []
 
-def _switches(instruction: Any) -> bool:
-    text = instruction.op_str.split(",")[0]
-    return instruction.mnemonic.startswith("msr") and ("sp" in text or "control" in text)
+    def effect(self) -> Effect:
+        template = self._template
+        for step in template.steps:
+            self._evaluate(step)
+        if template.call:
+            self._values[LR] = LR, 0
+        effect = self._register_effect()
+        switches = not {MSP, PSP, CONTROL}.isdisjoint(template.writes)
+        link = template.address + template.size | (template.isa is Isa.T32) if template.call else None
+        target = None if template.target is None else self._value(template.target)
+        if target is not None and target[0] == _WORD_AT:
+            effect = effect._replace(loads=effect.loads + ((PC, target[1]),))
+        return effect._replace(link=link, returns=target == (LR, 0) and link is None, switches=switches)
 
+    def _register_effect(self) -> Effect:
+        loads, moves, constants, lost = [], [], [], []
+        for register in TRACKED:
+            value = self._values[register]
+            if value is None:
+                lost.append(register)
+            elif value[0] == _WORD_AT:
+                loads.append((register, value[1]))
+            elif value[0] == _NUMBER:
+                constants.append((register, value[1] & MASK))
+            elif value != (register, 0):
+                moves.append((register, *value))
+        return Effect(0, tuple(self._stores), tuple(loads), tuple(moves), tuple(constants), tuple(lost))
 
-def _number(instruction: Any, register: int) -> int:
-    return _NAMES.get(instruction.reg_name(register) or "", -1)
+    def _value(self, operand: int) -> Optional[_Relative]:
+        return (_NUMBER, ~operand) if operand < 0 else self._values.get(operand)
 
+    def _evaluate(self, step: Step) -> None:
+        op, outputs, inputs, detail = step
+        values = [self._value(operand) for operand in inputs]
+        result: Optional[_Relative] = None
+        if op == Op.COPY or op == Op.BITS and detail == _ALIGNED and values[1] == (_NUMBER, 0):
+            result = values[0]
+        elif op == Op.ADD:
+            result = _sum(values)
+        elif op == Op.LOAD and detail == (4,):
+            result = self._load(values[0])
+        elif op == Op.STORE:
+            address, value = values
+            if detail == (4,) and address is not None and address[0] == SP and value in _UNCHANGED:
+                self._stores.append((_UNCHANGED[value], address[1]))
+        for output in outputs:
+            self._values[output] = result
 
-def _written(instruction: Any) -> List[int]:
-    text = instruction.op_str
-    found = {_number(instruction, register) for register in instruction.regs_access()[1]}
-    if instruction.mnemonic.startswith(("vpush", "vpop", "vstm", "vldm")) and "sp!" in text:
-        found.add(SP)
-    if _switches(instruction):
-        found.add(SP)
-    if instruction.mnemonic.startswith("cps") and "#" in text or "msr\tcpsr" in instruction.mnemonic + "\t" + text:
-        found |= {SP, LR}  # each mode of an A-profile core has its own
-    return [register for register in found if register in TRACKED]
-
-
-def _push(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    registers = [_number(instruction, operand.reg) for operand in operands]
-    return _stored(registers, -4 * len(registers), -4 * len(registers))
-
-
-def _pop(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    registers = [_number(instruction, operand.reg) for operand in operands]
-    return _loaded(registers, 0, 4 * len(registers))
-
-
-def _stored(registers: List[int], first: int, change: int) -> Effect:
-    slots = tuple((register, first + 4 * index) for index, register in enumerate(registers))
-    moves = ((SP, SP, change),) if change else ()
-    return Effect(0, stores=tuple(slot for slot in slots if slot[0] in TRACKED), moves=moves)
-
-
-def _loaded(registers: List[int], first: int, change: int) -> Effect:
-    slots = tuple((register, first + 4 * index) for index, register in enumerate(registers))
-    moves = ((SP, SP, change),) if change else ()
-    wanted = (*TRACKED, PC)
-    return Effect(0, loads=tuple(slot for slot in slots if slot[0] in wanted), moves=moves)
-
-
-def _multiple(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    # STMDB sp! and LDM sp!; others at the stack pointer lose what they load.
-    if _number(instruction, operands[0].reg) != SP:
-        return None
-    registers = [_number(instruction, operand.reg) for operand in operands[1:]]
-    size = 4 * len(registers)
-    if instruction.mnemonic.startswith(("stmdb", "push")):
-        return _stored(registers, -size, -size if instruction.writeback else 0)
-    if instruction.mnemonic.startswith(("ldm.", "ldmia", "ldmfd")) or instruction.mnemonic in ("ldm", "pop"):
-        return _loaded(registers, 0, size if instruction.writeback else 0)
-    return None
-
-
-def _double_registers(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    size = sum(4 if (instruction.reg_name(operand.reg) or "").startswith("s") else 8 for operand in operands)
-    return Effect(0, moves=((SP, SP, size if instruction.mnemonic.startswith("vpop") else -size),))
-
-
-def _single(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    # STR and LDR at the stack pointer, with and without writing it back.
-    memory = operands[-1] if len(operands) == 2 else operands[-2]
-    if memory.type != _MEMORY or _number(instruction, memory.mem.base) != SP or memory.mem.index:
-        return None
-    register = _number(instruction, operands[0].reg)
-    after = operands[-1].imm * (-1 if operands[-1].subtracted else 1) if len(operands) == 3 else None
-    place = memory.mem.disp if after is None else 0
-    change = after if after is not None else place if instruction.writeback else 0
-    make = _stored if instruction.mnemonic.startswith("str") else _loaded
-    return make([register], place, change)
-
-
-def _sum(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    # ADD and SUB of a constant, MOV.
-    target = _number(instruction, operands[0].reg)
-    source = operands[1] if len(operands) > 1 else operands[0]
-    if target == PC and instruction.mnemonic == "mov" and _number(instruction, source.reg) == LR:
-        return Effect(0, returns=True)
-    if target not in TRACKED:
-        return None
-    constant = 0
-    if not instruction.mnemonic.startswith("mov"):
-        if operands[-1].type != _CONSTANT:
+    def _load(self, address: Optional[_Relative]) -> Optional[_Relative]:
+        if address is None or address[0] not in (SP, _NUMBER):
             return None
-        constant = operands[-1].imm
-        if instruction.mnemonic.startswith("sub"):
-            constant = -constant
-        source = operands[-2]
-    if source.type != _REGISTER or source.shift.type or _number(instruction, source.reg) not in TRACKED:
-        return None
-    return Effect(0, moves=((target, _number(instruction, source.reg), constant),))
+        base, distance = address
+        if base == SP:
+            return _WORD_AT, distance
+        # A constant beside the code, as start-up code sets a stack pointer.
+        word = self._program.read(distance & MASK, 4)
+        return (_NUMBER, int.from_bytes(word, "little")) if len(word) == 4 else None
 
 
-def _call(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    thumb = 1 if instruction.size == 2 or instruction.mnemonic in ("bl", "blx") and _is_thumb(instruction) else 0
-    return Effect(0, link=instruction.address + instruction.size | thumb)
+# The tracked registers by their values before an instruction.
+_UNCHANGED: Dict[Optional[_Relative], int] = {(register, 0): register for register in TRACKED}
 
 
-def _is_thumb(instruction: Any) -> bool:
-    return bool(instruction._cs.mode & 0x10)
+def _sum(values: List[Optional[_Relative]]) -> Optional[_Relative]:
+    base, distance = _NUMBER, 0
+    for value in values:
+        if value is None or value[0] == _WORD_AT or _NUMBER not in (base, value[0]):
+            return None
+        base, distance = max(base, value[0]), distance + value[1]
+    return base, _signed(distance)
 
 
-def _branch(instruction: Any, operands: List[Any]) -> Optional[Effect]:
-    return Effect(0, returns=True) if _number(instruction, operands[0].reg) == LR else None
-
-
-# Kinds of Capstone's operands.
-_REGISTER, _CONSTANT, _MEMORY = 1, 2, 3
-_MAKERS = {
-    "push": _push,
-    "pop": _pop,
-    "stmdb": _multiple,
-    "ldm": _multiple,
-    "ldmia": _multiple,
-    "vpush": _double_registers,
-    "vpop": _double_registers,
-    "str": _single,
-    "ldr": _single,
-    "add": _sum,
-    "addw": _sum,
-    "sub": _sum,
-    "subw": _sum,
-    "mov": _sum,
-    "bl": _call,
-    "blx": _call,
-    "bx": _branch,
-}
+def _signed(value: int) -> int:
+    return (value + 0x80000000 & MASK) - 0x80000000

@@ -6,10 +6,11 @@ import time
 from typing import Callable, Iterator, List
 
 from gdb_etm.errors import AccessError
+from gdb_etm.replay.console import console
 from gdb_etm.replay.link import Link
 from gdb_etm.replay.packets import ACK, INTERRUPT, NO_ACKS, InputKind, Item, expand
 from gdb_etm.replay.past import Impatient
-from gdb_etm.replay.target import Reply, console
+from gdb_etm.replay.target import Reply
 from gdb_etm.replay.wires import Wire
 
 _REPLY_SECONDS = 10

@@ -8,10 +8,10 @@ from gdb_etm.history.path import Path
 from gdb_etm.program.image import Program
 from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
+from gdb_etm.recovery.lift.operations import SP
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.rules import Rules
 from gdb_etm.recovery.values import CoreState, Tier, Touched, Value, no_memory
-from gdb_etm.replay.effects import SP
 from gdb_etm.replay.flow import FOLLOWED, Flow
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.stacked import Stacked

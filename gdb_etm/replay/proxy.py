@@ -11,10 +11,11 @@ import re
 from typing import Dict, Iterator, Optional, Protocol, Tuple
 
 from gdb_etm.errors import EtmError
+from gdb_etm.replay.console import Replay, console
 from gdb_etm.replay.halted import Halt, Server
 from gdb_etm.replay.packets import InputKind, Item
 from gdb_etm.replay.past import Patience
-from gdb_etm.replay.target import Replay, Reply, Target, console
+from gdb_etm.replay.target import Reply, Target
 
 _FEATURES = b"ReverseStep+;ReverseContinue+;QStartNoAckMode+;vContSupported+"
 # Non-stop mode is not offered: while the past is shown no stop may come unasked.  GDB has to know that the target steps

@@ -7,15 +7,13 @@ qXfer:features:read; 6, "Running programs backward".
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, Optional, Tuple
 
-from gdb_etm.replay.layout import RegisterLayout
-from gdb_etm.replay.motion import Motion, Stopped, Why
+from gdb_etm.replay.console import Replay, console, missed_text, monitor, stop_text
+from gdb_etm.replay.motion import Stopped, Why
 from gdb_etm.replay.packets import MAX_PACKET, escape
-from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past, Patience
-from gdb_etm.replay.reliance import RELIED_ON, reliance_of
-from gdb_etm.replay.watching import STORES, Missed
-from gdb_etm.views.text import gap_text, plural
+from gdb_etm.replay.past import Impatient, Patience
+from gdb_etm.replay.watching import STORES
 
 _MOST_READ = 1 << 14
 # Registers and memory of the past cannot be written.
@@ -29,18 +27,6 @@ _RAN = "what ran then"
 # Packets that let the core run.
 _RUNS = re.compile(r"[sc]|b[sc]$|vCont;")
 _FRESH_WORDS = ("watch", "rwatch", "awatch")
-
-
-class Replay(NamedTuple):
-    """A history that is replayed."""
-
-    motion: Motion
-    past: Past
-    layout: RegisterLayout
-    # Why the oldest instruction is the oldest, as a line of text.
-    begin: str
-    # What comes after the newest, as a line of text.
-    finish: str
 
 
 # A packet's data; None while a long run goes on, so that somebody may look whether it is to end.
@@ -251,11 +237,11 @@ class Target:
 
     def _stopped(self, stop: Stopped) -> Iterator[Reply]:
         # GDB knows one word for a place that it cannot go on from; what it is stands on the console.
-        line = self._line(stop)
+        line = stop_text(self.replay, stop)
         if line:
             yield console("etm: " + line)
         if stop.missed:
-            yield console("etm: " + _missed(stop.missed))
+            yield console("etm: " + missed_text(stop.missed))
         if stop.why is Why.END:
             self.ended = stop
         else:
@@ -275,19 +261,6 @@ class Target:
         what = "wrote" if self.motion.is_certain(number) else "may have written, as its address is not known,"
         yield console("etm: this instruction %s 0x%08x; what was there before is not known" % (what, address))
         yield self._stop_reply(0)
-
-    def _line(self, stop: Stopped) -> str:
-        if stop.why is Why.GAP and stop.gap is not None:
-            return "%s: what ran here is unknown; the next command goes on beyond it" % gap_text(stop.gap)
-        if stop.why is Why.UNSEEN:
-            what = "what instruction {:,} and those before it accessed is not worked out ({}); {}"
-            return what.format(stop.number, LIMIT_HINT, "the next command goes on beyond it")
-        if stop.why is Why.BEGIN:
-            return self.replay.begin
-        if stop.why is Why.END:
-            gap = "%s: " % gap_text(stop.gap) if stop.gap is not None else ""
-            return gap + self.replay.finish
-        return ""
 
     def _accept(self, text: str) -> Iterator[Reply]:
         yield b"OK"
@@ -322,71 +295,11 @@ class Target:
         yield "".join(line + "\n" for line in lines).encode("utf-8", "replace").hex().encode()
 
 
-def console(text: str) -> bytes:
-    """Write a line on GDB's console."""
-    return b"O" + (text + "\n").encode("utf-8", "replace").hex().encode()
-
-
-def _missed(missed: Sequence[Missed]) -> str:
-    # What may have been an access to watched memory on the way.
-    unknown, unseen = max(one.unknown for one in missed), max(one.unseen for one in missed)
-    told: List[str] = []
-    if unknown:
-        told.append("%s to addresses that are not known" % plural(unknown, "access", "accesses"))
-    if unseen:
-        told.append("%s whose accesses are not worked out" % plural(unseen, "instruction"))
-    places = sorted({"0x%08x" % one.address for one in missed})
-    return "on the way: %s; they may have been to %s" % (", ".join(told), " or ".join(places))
-
-
 _ANSWERS = {
     "qAttached": b"1",
     "qC": b"QC1",
     "qSymbol": b"OK",
 }
-
-
-_HELP = (
-    "where                     tell the instruction's number in the history",
-    "recovery                  tell how far registers and memory are worked out",
-    "recovery exact|assumed|likely|off",
-    "recovery-limit            tell for how many instructions before the end",
-    "recovery-limit N|unlimited",
-    "volatile                  tell which memory others write",
-    "volatile none|ADDRESS,SIZE...",
-)
-
-
-def monitor(replay: Replay, command: str) -> List[str]:
-    """Carry out what GDB's ``monitor`` asks of a replay, and give the lines to print."""
-    name, _, words = command.partition(" ")
-    motion = replay.motion
-    if command in ("", "help"):
-        return list(_HELP)
-    if command == "where":
-        if motion.number == motion.end:
-            return ["after instruction {:,}, the last".format(motion.end - 1)]
-        return ["instruction {:,} of {:,}".format(motion.number, motion.end - 1)]
-    if name in RELIED_ON:
-        return _rely(replay, name, words.strip())
-    return ['"%s" is not for a replay; "monitor where" tells the instruction\'s number' % command[:80]]
-
-
-def _rely(replay: Replay, name: str, words: str) -> List[str]:
-    reliance = replay.past.reliance
-    if reliance is None:
-        return ["no values are worked out here"]
-    if words:
-        try:
-            reliance = reliance_of({**reliance.words, name: words})
-        except ValueError as error:
-            return ["%s: %s" % (name, error)]
-        replay.past.rely(reliance)
-        try:
-            replay.past.prepare(replay.motion.number)
-        except Impatient:
-            return ["interrupted: registers and memory are not worked out here"]
-    return ["%s is %s" % (name, reliance.words[name])]
 
 
 def _pair(text: str) -> Tuple[int, int]:

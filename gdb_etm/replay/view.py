@@ -13,10 +13,11 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from gdb_etm.history.path import Path
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier, Touched, Value
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.past import Patience
 from gdb_etm.replay.reliance import Reliance
 from gdb_etm.replay.stacked import Stacked
-from gdb_etm.replay.target import Replay, Reply, Target, piece
+from gdb_etm.replay.target import Reply, Target, piece
 
 _SPACE = 1 << 32
 # Bytes behind unknown ones that are looked at, at first and at most.

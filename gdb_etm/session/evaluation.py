@@ -15,9 +15,9 @@ from gdb_etm.program.isa import Isa
 from gdb_etm.protocols.profile import is_m_profile
 from gdb_etm.recovery.recovery import Recovery
 from gdb_etm.recovery.values import Tier
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import RegisterLayout, a_profile, m_profile
 from gdb_etm.replay.motion import Motion
-from gdb_etm.replay.target import Replay
 from gdb_etm.replay.view import Sight, View
 from gdb_etm.session.captures import CaptureRecord, Decoded
 from gdb_etm.session.past import recovered

@@ -24,10 +24,11 @@ from gdb_etm.beside.process import HistoryFront
 from gdb_etm.beside.shell import load_replay
 from gdb_etm.errors import AccessError
 from gdb_etm.replay.between import pass_on, serve
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.ends import ServerLink
 from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.packets import InputKind, PacketReader, frame
-from gdb_etm.replay.target import Replay, Target
+from gdb_etm.replay.target import Target
 from gdb_etm.replay.wires import over_socket
 from tests.replay.boards import ELF
 from tests.sockets.visitors import come_in

@@ -10,9 +10,10 @@ from gdb_etm.history.activations import Activations
 from gdb_etm.history.path import Path
 from gdb_etm.protocols.elements import Range
 from gdb_etm.recovery.values import Touched
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.layout import m_profile
 from gdb_etm.replay.motion import Motion, Stopped, Why
-from gdb_etm.replay.target import Replay, Target
+from gdb_etm.replay.target import Target
 from gdb_etm.replay.watching import STORES, Missed
 from tests.firmware.build import elf
 from tests.history.executed import history_of, run_on_board

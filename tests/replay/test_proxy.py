@@ -18,11 +18,11 @@ from hypothesis import strategies as some
 
 from gdb_etm.beside.histories import Histories
 from gdb_etm.errors import CaptureError
+from gdb_etm.replay.console import Replay
 from gdb_etm.replay.halted import Halt
 from gdb_etm.replay.layout import RegisterLayout, described, m_profile
 from gdb_etm.replay.packets import InputKind, Item, frame
 from gdb_etm.replay.proxy import Proxy
-from gdb_etm.replay.target import Replay
 from gdb_etm.session.halt_states import Anchored
 from gdb_etm.snapshot.reader import read_snapshot
 from tests.gdb_session import ROOT

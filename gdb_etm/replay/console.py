@@ -1,0 +1,99 @@
+"""A replay's texts on GDB's console: why a run ended, and the answers to ``monitor``."""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Sequence
+
+from gdb_etm.replay.layout import RegisterLayout
+from gdb_etm.replay.motion import Motion, Stopped, Why
+from gdb_etm.replay.past import LIMIT_HINT, Impatient, Past
+from gdb_etm.replay.reliance import RELIED_ON, reliance_of
+from gdb_etm.replay.watching import Missed
+from gdb_etm.views.text import gap_text, plural
+
+
+class Replay(NamedTuple):
+    """A history that is replayed."""
+
+    motion: Motion
+    past: Past
+    layout: RegisterLayout
+    # Why the oldest instruction is the oldest, as a line of text.
+    begin: str
+    # What comes after the newest, as a line of text.
+    finish: str
+
+
+def console(text: str) -> bytes:
+    """Write a line on GDB's console."""
+    return b"O" + (text + "\n").encode("utf-8", "replace").hex().encode()
+
+
+def missed_text(missed: Sequence[Missed]) -> str:
+    """Name what may have been an access to watched memory on the way."""
+    unknown, unseen = max(one.unknown for one in missed), max(one.unseen for one in missed)
+    texts: List[str] = []
+    if unknown:
+        texts.append("%s to addresses that are not known" % plural(unknown, "access", "accesses"))
+    if unseen:
+        texts.append("%s whose accesses are not worked out" % plural(unseen, "instruction"))
+    places = sorted({"0x%08x" % one.address for one in missed})
+    return "on the way: %s; they may have been to %s" % (", ".join(texts), " or ".join(places))
+
+
+def stop_text(replay: Replay, stop: Stopped) -> str:
+    """Say why a run ended, where GDB has no word for it; otherwise nothing."""
+    if stop.why is Why.GAP and stop.gap is not None:
+        return "%s: what ran here is unknown; the next command goes on beyond it" % gap_text(stop.gap)
+    if stop.why is Why.UNSEEN:
+        what = "what instruction {:,} and those before it accessed is not worked out ({}); {}"
+        return what.format(stop.number, LIMIT_HINT, "the next command goes on beyond it")
+    if stop.why is Why.BEGIN:
+        return replay.begin
+    if stop.why is Why.END:
+        gap = "%s: " % gap_text(stop.gap) if stop.gap is not None else ""
+        return gap + replay.finish
+    return ""
+
+
+_HELP = (
+    "where                     tell the instruction's number in the history",
+    "recovery                  tell how far registers and memory are worked out",
+    "recovery exact|assumed|likely|off",
+    "recovery-limit            tell for how many instructions before the end",
+    "recovery-limit N|unlimited",
+    "volatile                  tell which memory others write",
+    "volatile none|ADDRESS,SIZE...",
+)
+
+
+def monitor(replay: Replay, command: str) -> List[str]:
+    """Carry out what GDB's ``monitor`` asks of a replay, and give the lines to print."""
+    name, _, words = command.partition(" ")
+    motion = replay.motion
+    if command in ("", "help"):
+        return list(_HELP)
+    if command == "where":
+        if motion.number == motion.end:
+            return ["after instruction {:,}, the last".format(motion.end - 1)]
+        return ["instruction {:,} of {:,}".format(motion.number, motion.end - 1)]
+    if name in RELIED_ON:
+        return _rely(replay, name, words.strip())
+    return ['"%s" is not for a replay; "monitor where" tells the instruction\'s number' % command[:80]]
+
+
+def _rely(replay: Replay, name: str, words: str) -> List[str]:
+    reliance = replay.past.reliance
+    if reliance is None:
+        return ["no values are worked out here"]
+    if words:
+        try:
+            reliance = reliance_of({**reliance.words, name: words})
+        except ValueError as error:
+            return ["%s: %s" % (name, error)]
+        replay.past.rely(reliance)
+        try:
+            replay.past.prepare(replay.motion.number)
+        except Impatient:
+            return ["interrupted: registers and memory are not worked out here"]
+    return ["%s is %s" % (name, reliance.words[name])]
