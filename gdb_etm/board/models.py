@@ -44,6 +44,25 @@ def _exc_returns(base: int, process_handler: bool) -> FrozenSet[int]:
     return frozenset(base | no_floating_point | mode for no_floating_point in (0, 16) for mode in modes)
 
 
+# Read-only registers of the System Control Space that all have.
+_FEATURES = {
+    0x004: 0x00000000,  # ICTR: 32 interrupts
+    0xD40: 0x00000030,  # ID_PFR0
+    0xD44: 0x00000200,  # ID_PFR1
+    0xD58: 0x01000000,  # ID_MMFR2
+    0xD60: 0x01101110,  # ID_ISAR0
+    0xD6C: 0x01111131,  # ID_ISAR3
+    0xD70: 0x01310132,  # ID_ISAR4
+}
+_ARMV7M_FEATURES = {
+    **_FEATURES,
+    0xD14: 0x00000200,  # CCR: STKALIGN
+    0xD48: 0x00100000,  # ID_DFR0
+    0xD50: 0x00100030,  # ID_MMFR0
+    0xD64: 0x02112000,  # ID_ISAR1
+    **identification(0x00C, component_class=CLASS_GENERIC),
+}
+
 # EXC_RETURN without the Security Extension (DDI 0553, D1.2.95): DCRS is 1, S and ES are 0.
 CORTEX_M33 = CoreModel(
     name="Cortex-M33",
@@ -56,19 +75,13 @@ CORTEX_M33 = CoreModel(
     lockup_address=0xEFFFFFFE,
     # r0p4 with DSP and single-precision floating point, and without Security Extension and caches.
     scs={
-        0x004: 0x00000000,  # ICTR: 32 interrupts
+        **_FEATURES,
         0xD00: 0x410FD214,  # CPUID
         0xD14: 0x00000201,  # CCR
-        0xD40: 0x00000030,  # ID_PFR0
-        0xD44: 0x00000200,  # ID_PFR1
         0xD48: 0x00200000,  # ID_DFR0
         0xD50: 0x00101F40,  # ID_MMFR0
-        0xD58: 0x01000000,  # ID_MMFR2
-        0xD60: 0x01101110,  # ID_ISAR0
         0xD64: 0x02212000,  # ID_ISAR1
         0xD68: 0x20232232,  # ID_ISAR2
-        0xD6C: 0x01111131,  # ID_ISAR3
-        0xD70: 0x01310132,  # ID_ISAR4
         0xD7C: 0x8000C000,  # CTR
         0xF40: 0x10110021,  # MVFR0
         0xF44: 0x11000011,  # MVFR1
@@ -92,59 +105,29 @@ CORTEX_M7 = CoreModel(
     lockup_address=0xFFFFFFFE,
     # r1p2 with double-precision floating point, and without caches.
     scs={
-        0x004: 0x00000000,  # ICTR: 32 interrupts
+        **_ARMV7M_FEATURES,
         0xD00: 0x411FC272,  # CPUID
-        0xD14: 0x00000200,  # CCR: STKALIGN
-        0xD40: 0x00000030,  # ID_PFR0
-        0xD44: 0x00000200,  # ID_PFR1
-        0xD48: 0x00100000,  # ID_DFR0
-        0xD50: 0x00100030,  # ID_MMFR0
-        0xD58: 0x01000000,  # ID_MMFR2
-        0xD60: 0x01101110,  # ID_ISAR0
-        0xD64: 0x02112000,  # ID_ISAR1
         0xD68: 0x20232231,  # ID_ISAR2
-        0xD6C: 0x01111131,  # ID_ISAR3
-        0xD70: 0x01310132,  # ID_ISAR4
         0xD7C: 0x8000C000,  # CTR
         0xF40: 0x10110221,  # MVFR0: single and double precision
         0xF44: 0x12000011,  # MVFR1
         0xF48: 0x00000040,  # MVFR2
-        **identification(0x00C, component_class=CLASS_GENERIC),
     },
     dwt=identification(0x002, component_class=CLASS_GENERIC),
     fpb=identification(0x00E, component_class=CLASS_GENERIC),
 )
 
-# EXC_RETURN as that of the Cortex-M7.
-CORTEX_M4 = CoreModel(
+CORTEX_M4 = CORTEX_M7._replace(
     name="Cortex-M4",
     unicorn="CORTEX_M4",
-    exc_return=0xFFFFFFE1,
-    exc_returns=_exc_returns(0xFFFFFFE1, False),
-    counts_nesting=True,
-    has_stack_limits=False,
-    floating_point_context=4 | 8,
-    lockup_address=0xFFFFFFFE,
     # r0p1 with single-precision floating point (Cortex-M4 TRM, DDI 0439B, table 4-1).
     scs={
-        0x004: 0x00000000,  # ICTR: 32 interrupts
+        **_ARMV7M_FEATURES,
         0xD00: 0x410FC241,  # CPUID
-        0xD14: 0x00000200,  # CCR: STKALIGN
-        0xD40: 0x00000030,  # ID_PFR0
-        0xD44: 0x00000200,  # ID_PFR1
-        0xD48: 0x00100000,  # ID_DFR0
-        0xD50: 0x00100030,  # ID_MMFR0
-        0xD58: 0x01000000,  # ID_MMFR2
-        0xD60: 0x01101110,  # ID_ISAR0
-        0xD64: 0x02112000,  # ID_ISAR1
         0xD68: 0x21232231,  # ID_ISAR2
-        0xD6C: 0x01111131,  # ID_ISAR3
-        0xD70: 0x01310132,  # ID_ISAR4
         0xF40: 0x10110021,  # MVFR0: single precision
         0xF44: 0x11000011,  # MVFR1
-        **identification(0x00C, component_class=CLASS_GENERIC),
     },
-    dwt=identification(0x002, component_class=CLASS_GENERIC),
     fpb=identification(0x003, component_class=CLASS_GENERIC),
     fpb_version=1,
     fpb_comparators=6,

@@ -59,13 +59,10 @@ _M33 = Variant(
 )
 
 # A Cortex-M7 has a table for its private peripherals and one around that for the rest.
-_M7 = Variant(
+_M7 = _M33._replace(
     name="m7",
     core=CORTEX_M7,
     unit=ETM_M7,
-    etm=0xE0041000,
-    funnel=0xE0042000,
-    buffer=0xE0043000,
     tables=(
         Table(_M7_ROM_TABLE, 0x4C8, (_PPB_ROM_TABLE, 0xE0041000, 0xE0042000, 0xE0043000)),
         Table(_PPB_ROM_TABLE, 0x4C7, (SCS, DWT, FPB)),
@@ -73,11 +70,10 @@ _M7 = Variant(
 )
 
 # Trace unit, ETB and funnel are where pyOCD finds them on Cortex-M4 chips that have an ETB (Kinetis K22, SAM D5x).
-_M4 = Variant(
+_M4 = _M33._replace(
     name="m4",
     core=CORTEX_M4,
     unit=ETM_M4,
-    etm=0xE0041000,
     buffer=0xE0042000,
     funnel=0xE0043000,
     tables=(Table(_PPB_ROM_TABLE, 0x4C4, (SCS, DWT, FPB, 0xE0041000, 0xE0042000, 0xE0043000)),),
