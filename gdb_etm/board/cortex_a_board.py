@@ -10,8 +10,7 @@ switched on; BKPT halts it, and a script can halt it and let it run by DBGDRCR.
 
 from __future__ import annotations
 
-from gdb_etm.board.cortex_a_debug import CoreDebug
-from gdb_etm.board.cortex_a_machine import CortexAMachine
+from gdb_etm.board.cortex_a_machine import CoreDebug, CortexAMachine
 from gdb_etm.board.dap import AhbAccessPort, ApbAccessPort, DebugPort
 from gdb_etm.board.etb import EtbDevice
 from gdb_etm.board.faults import parse_faults

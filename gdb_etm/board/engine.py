@@ -27,13 +27,12 @@ from gdb_etm.board.bus import FLASH_BASE, RAM_BASE, Bus
 from gdb_etm.board.conditions import ConditionWatch
 from gdb_etm.board.emulator import FOREVER, STUBS, STUBS_SIZE, Emulator, emu_start
 from gdb_etm.board.exceptions import HARD_FAULT
-from gdb_etm.board.guard import AccessGuard
 from gdb_etm.board.models import CoreModel
 from gdb_etm.board.path import CortexMBlock, CortexMPath
 from gdb_etm.board.registers import CORTEX_M
 from gdb_etm.board.stops import RunEnd, RunResult
 from gdb_etm.board.t32 import T32Instruction, condition_passes
-from gdb_etm.board.watch import AccessWatch
+from gdb_etm.board.watch import AccessGuard, AccessWatch
 
 # Instructions on the engine's own page, each at its offset.
 _MSR_PSP_R0, _MRS_R0_MSPLIM, _MRS_R0_PSPLIM, _MSR_MSPLIM_R0, _MSR_PSPLIM_R0 = range(0, 40, 8)

@@ -1,8 +1,9 @@
-"""CoreSight identification registers, as every component shows them at the end of its 4 KiB block (CoreSight B2)."""
+"""What CoreSight components share: identification registers, the software lock, a page of registers (CoreSight B2)."""
 
 from __future__ import annotations
 
-from typing import Dict
+from abc import ABC, abstractmethod
+from typing import Dict, Mapping
 
 CLASS_ROM_TABLE = 0x1
 CLASS_CORESIGHT = 0x9
@@ -44,19 +45,59 @@ class SoftwareLock:
     """The lock of a component's registers against stray writes (CoreSight B2.3.10).
 
     Locked at power-up; only LAR and nothing else can be written then.
+
+    :param is_there: Whether the component has one.
     """
 
     LAR = 0xFB0
     LSR = 0xFB4
     KEY = 0xC5ACCE55
 
-    def __init__(self) -> None:
-        self.locked = True
+    def __init__(self, is_there: bool = True) -> None:
+        self._is_there = is_there
+        self.locked = is_there
 
     def status(self) -> int:
         """Return LSR: implemented, 32-bit, and whether it is locked."""
-        return 1 | self.locked << 1
+        return self._is_there | self.locked << 1
 
     def write(self, value: int) -> None:
         """Write LAR: the key unlocks, anything else locks."""
-        self.locked = value != self.KEY
+        self.locked = self._is_there and value != self.KEY
+
+
+class Component(ABC):
+    """A component's page of registers.
+
+    :param base: Its address.
+    :param fixed: Read-only registers by offset.
+    :param has_lock: Whether it has the software lock.
+    """
+
+    size = 0x1000
+
+    def __init__(self, base: int, fixed: Mapping[int, int], has_lock: bool = True) -> None:
+        self.base = base
+        self._fixed = fixed
+        self._lock = SoftwareLock(has_lock)
+
+    def read32(self, offset: int) -> int:
+        """Read a register; some reads have effects."""
+        if offset in self._fixed:
+            return self._fixed[offset]
+        return self._lock.status() if offset == SoftwareLock.LSR else self._read(offset)
+
+    def write32(self, offset: int, value: int) -> None:
+        """Write a register; only the lock while it is locked."""
+        if offset == SoftwareLock.LAR:
+            self._lock.write(value)
+        elif not self._lock.locked:
+            self._write(offset, value)
+
+    @abstractmethod
+    def _read(self, offset: int) -> int:
+        """Read a register that is not fixed; 0 where there is none."""
+
+    @abstractmethod
+    def _write(self, offset: int, value: int) -> None:
+        """Write a register; nothing happens where there is none."""

@@ -9,11 +9,11 @@ from typing import ContextManager, Optional, Protocol
 
 from gdb_etm.board.bus import Bus, BusDevice
 from gdb_etm.board.clock import InstructionClock
-from gdb_etm.board.loader import load_elf
 from gdb_etm.board.options import BoardOptions
 from gdb_etm.board.path import WrongPath
 from gdb_etm.board.registers import CORTEX_M, RegisterSet
 from gdb_etm.board.truth import Truth
+from gdb_etm.program.elf import open_elf
 
 # How long the debugger may have to wait for the bus: some milliseconds.
 _SLICE = 5000
@@ -206,3 +206,24 @@ class _Turn(ContextManager[None]):
 
     def __exit__(self, *_error: object) -> None:
         self.__system._lock.release()
+
+
+def load_elf(bus: Bus, path: str) -> None:
+    """Copy the loadable segments of an ELF file to their physical addresses, as if programmed before power-up.
+
+    :param bus: The memory.
+    :param path: The file.
+    :raises ImageError: it cannot be read.
+    :raises ValueError: it is not for Arm, or does not fit into flash and RAM.
+    """
+    with open_elf(path) as elf:
+        segments = [(each["p_paddr"], each.data()) for each in elf.iter_segments() if each["p_type"] == "PT_LOAD"]
+        machine = elf["e_machine"]
+    if machine != "EM_ARM":
+        raise ValueError("%s: not a program for Arm" % path)
+    for address, data in segments:
+        place = bus.memory(address, len(data))
+        if place is None:
+            raise ValueError("%s: nothing at 0x%08x to load a segment of %d bytes into" % (path, address, len(data)))
+        memory, offset = place
+        memory[offset : offset + len(data)] = data

@@ -9,18 +9,13 @@ from __future__ import annotations
 from enum import Enum
 from typing import Dict
 
-from gdb_etm.board.identity import SoftwareLock, identification
-from gdb_etm.board.trace_ram import FFCR, FFSR, TRG, TRIGGER_ID, TraceRam
+from gdb_etm.board.identity import identification
+from gdb_etm.board.trace_ram import TRIGGER_ID, TraceRam
 
 _PART_TMC_ETF = 0x961
 
-_RSZ = 0x004
 _STS = 0x00C
-_RRD = 0x010
-_RRP = 0x014
 _RWP = 0x018
-_CTL = 0x020
-_RWD = 0x024
 _MODE = 0x028
 _LBUFLEVEL = 0x02C
 _CBUFLEVEL = 0x030
@@ -51,16 +46,15 @@ class TraceBuffer(TraceRam):
     """
 
     def __init__(self, base: int, size: int) -> None:
-        super().__init__(base, size, _FFCR_MASK)
+        identity = identification(_PART_TMC_ETF, devtype=0x32, devid=0x2 << 6 | 0x2 << 8)
+        super().__init__(base, size, identity, _FFCR_MASK, pointer_unit=1)
         self._state = _State.DISABLED
         self._unread = 0
         # Where the next capture begins.
         self._begin = 0
         self._since_sync = 0
         self._plain.update({_MODE: 0, _BUFWM: 0, _PSCR: 0xA})
-        words = size // 4 - 1
-        self._masks: Dict[int, int] = {TRG: words, _MODE: 3, _BUFWM: words, _PSCR: 0x1F}
-        self._identity = identification(_PART_TMC_ETF, devtype=0x32, devid=0x2 << 6 | 0x2 << 8)
+        self._masks.update({_MODE: 3, _BUFWM: size // 4 - 1, _PSCR: 0x1F})
 
     @property
     def is_capturing(self) -> bool:
@@ -77,65 +71,36 @@ class TraceBuffer(TraceRam):
         elif self.is_capturing:
             self._count_to_sync(len(data))
 
-    def read32(self, offset: int) -> int:
-        """Read a register; reading RRD takes a word out of the buffer."""
-        if offset == _RRD:
-            return self._take_word()
-        if offset == FFCR:
-            return self._read_control()
-        live = self._live()
-        if offset in live:
-            return live[offset]
-        if offset in self._plain:
-            return self._plain[offset]
-        return self._identity.get(offset, 0)
+    @property
+    def is_enabled(self) -> bool:
+        """Whether capture is enabled, though it may have stopped."""
+        return self._state != _State.DISABLED
 
-    def write32(self, offset: int, value: int) -> None:
-        """Write a register; only the lock while it is locked."""
-        if offset == SoftwareLock.LAR:
-            self._lock.write(value)
-            return
-        if self._lock.locked:
-            return
-        disabled = self._state == _State.DISABLED
-        if offset == _CTL:
-            self._control(value & 1)
-        elif offset == FFCR:
-            self._set_control(value)
-        elif offset in self._plain and (disabled or offset == _PSCR):
-            self._plain[offset] = value & self._masks[offset]
-        elif disabled and offset == _RRP:
-            self._read = value % len(self._ram) & ~3
-        elif disabled and offset == _RWP:
-            self._write = self._begin = value % len(self._ram) & ~3
-        elif disabled and offset == _STS:
+    def _write(self, offset: int, value: int) -> None:
+        if offset == _PSCR:
+            self._plain[_PSCR] = value & self._masks[_PSCR]
+        else:
+            super()._write(offset, value)
+
+    def _write_disabled(self, offset: int, value: int) -> None:
+        super()._write_disabled(offset, value)
+        if offset == _RWP:
+            self._begin = self._next_write
+        elif offset == _STS:
             self._full = bool(value & _FULL)
-        elif disabled and offset == _RWD:
-            self._put(value.to_bytes(4, "little"))
 
-    def _live(self) -> Dict[int, int]:
-        # Registers that show the state of things.
+    def _status(self) -> Dict[int, int]:
         level = min(self._stored, len(self._ram)) if self.is_capturing else self._unread
         status = self._full * _FULL | self._event * _TRIGGERED | (level == 0) * _EMPTY
         if not self.is_capturing:
             status |= _READY | _FORMATTER_EMPTY
-        return {
-            _RSZ: len(self._ram) // 4,
-            _STS: status,
-            _RRP: self._read,
-            _RWP: self._write,
-            _CTL: int(self._state != _State.DISABLED),
-            _LBUFLEVEL: level // 4,
-            _CBUFLEVEL: level // 4,
-            FFSR: self._formatter_status(),
-            SoftwareLock.LSR: self._lock.status(),
-        }
+        return {_STS: status, _LBUFLEVEL: level // 4, _CBUFLEVEL: level // 4}
 
-    def _control(self, enable: int) -> None:
+    def _enable(self, enable: int) -> None:
         if enable and self._state == _State.DISABLED:
             self._state = _State.RUNNING
             # The pointers are managed by the hardware unless they are written (2.4.3).
-            self._write, self._begin = self._begin, 0
+            self._next_write, self._begin = self._begin, 0
             self._unread = self._since_sync = 0
             self._clear()
         elif not enable and self._state != _State.DISABLED:
@@ -150,7 +115,7 @@ class TraceBuffer(TraceRam):
         self._state = _State.STOPPED
         # Reading begins with the oldest word.
         self._unread = min(self._stored, len(self._ram))
-        self._read = (self._write - self._unread) % len(self._ram)
+        self._next_read = (self._next_write - self._unread) % len(self._ram)
 
     def _take_word(self) -> int:
         empty = self._state == _State.STOPPED and self._unread == 0

@@ -6,13 +6,14 @@ trigger counter, which counts words that are stored; when it is at zero the trig
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Callable, Dict, Optional
+from abc import abstractmethod
+from typing import Callable, Dict, Mapping, Optional
 
 from gdb_etm.board.formatter import Formatter
-from gdb_etm.board.identity import SoftwareLock
+from gdb_etm.board.identity import Component
 
 TRG, FFSR, FFCR = 0x01C, 0x300, 0x304
+_SIZE, _RRD, _RRP, _RWP, _CTL, _RWD = 0x004, 0x010, 0x014, 0x018, 0x020, 0x024
 
 # Trace ID under which the trace bus and formatted trace tell triggers.
 TRIGGER_ID = 0x7D
@@ -32,21 +33,21 @@ _STOP_ON_FLUSH = 1 << 12
 _STOP_ON_EVENT = 1 << 13
 
 
-class TraceRam(ABC):
+class TraceRam(Component):
     """A trace buffer but for its states and most of its registers.
 
     :param base: Address of its registers.
     :param size: Size of its RAM in bytes, a multiple of 16.
+    :param fixed: Read-only registers by offset.
     :param control_mask: Implemented bits of FFCR.
+    :param pointer_unit: Bytes that a pointer counts by.
     :raises ValueError: the size is not one that a trace buffer can have.
     """
 
-    size = 0x1000
-
-    def __init__(self, base: int, size: int, control_mask: int) -> None:
+    def __init__(self, base: int, size: int, fixed: Mapping[int, int], control_mask: int, pointer_unit: int) -> None:
         if size % 16 or not 512 <= size <= 1 << 24:
             raise ValueError("a trace buffer of %d bytes: give a multiple of 16 from 512 to 16 MiB" % size)
-        self.base = base
+        super().__init__(base, fixed)
         self.words_read = 0
         # Called to have the sources hand over all trace.
         self.flush: Callable[[], None] = lambda: None
@@ -55,13 +56,14 @@ class TraceRam(ABC):
         # The flush of this number does not end; 0: none is so.
         self.stuck_flush = 0
         self._control_mask = control_mask
+        self._pointer_unit = pointer_unit
         self._ram = bytearray(size)
-        self._lock = SoftwareLock()
         self._formatter = Formatter(self._store)
         self._raw = bytearray()
         self._full = False
-        self._read = 0
-        self._write = 0
+        # Offsets in the RAM.
+        self._next_read = 0
+        self._next_write = 0
         self._stored = 0
         # A manual flush shows in one read of FFCR before it is over.
         self._flushing = False
@@ -71,11 +73,30 @@ class TraceRam(ABC):
         self._seen = False
         self._event = False
         self._plain: Dict[int, int] = {TRG: 0, FFCR: 0}
+        # Implemented bits of those of them that can be written while capture is disabled.
+        self._masks: Dict[int, int] = {TRG: size // 4 - 1}
+
+    @property
+    @abstractmethod
+    def is_enabled(self) -> bool:
+        """Whether capture is enabled, though it may have stopped."""
 
     @property
     @abstractmethod
     def is_capturing(self) -> bool:
         """Whether trace is stored."""
+
+    @abstractmethod
+    def _status(self) -> Dict[int, int]:
+        """Return the registers that show the capture's state, by offset."""
+
+    @abstractmethod
+    def _take_word(self) -> int:
+        """Read RRD: the next word, and move RRP on."""
+
+    @abstractmethod
+    def _enable(self, enable: int) -> None:
+        """Write CTL.TraceCaptEn."""
 
     @abstractmethod
     def _stop(self) -> None:
@@ -144,15 +165,47 @@ class TraceRam(ABC):
         if self._plain[FFCR] & _STOP_ON_FLUSH and self.is_capturing:
             self._stop()
 
-    # The formatter's registers.
+    # Registers.
+
+    def _read(self, offset: int) -> int:
+        if offset == _RRD:
+            return self._take_word()
+        if offset == FFCR:
+            return self._read_control()
+        live = {
+            _SIZE: len(self._ram) // 4,
+            _RRP: self._next_read // self._pointer_unit,
+            _RWP: self._next_write // self._pointer_unit,
+            _CTL: int(self.is_enabled),
+            FFSR: (0 if self.is_capturing else _STOPPED) | self._stuck,
+            **self._status(),
+        }
+        return live.get(offset, self._plain.get(offset, 0))
+
+    def _write(self, offset: int, value: int) -> None:
+        if offset == _CTL:
+            self._enable(value & 1)
+        elif offset == FFCR:
+            self._set_control(value)
+        elif not self.is_enabled:
+            self._write_disabled(offset, value)
+
+    def _write_disabled(self, offset: int, value: int) -> None:
+        # What can be written only while capture is off.
+        pointer = value * self._pointer_unit % len(self._ram) & ~3
+        if offset in self._masks:
+            self._plain[offset] = value & self._masks[offset]
+        elif offset == _RRP:
+            self._next_read = pointer
+        elif offset == _RWP:
+            self._next_write = pointer
+        elif offset == _RWD:
+            self._put(value.to_bytes(4, "little"))
 
     def _read_control(self) -> int:
         value = self._plain[FFCR] | (_FLUSH_MANUALLY if self._flushing else 0)
         self._flushing = self._stuck
         return value
-
-    def _formatter_status(self) -> int:
-        return (0 if self.is_capturing else _STOPPED) | self._stuck
 
     def _set_control(self, value: int) -> None:
         self._plain[FFCR] = value & self._control_mask & ~_FLUSH_MANUALLY
@@ -193,14 +246,14 @@ class TraceRam(ABC):
             self._countdown = max(0, self._countdown - len(data) // 4)
 
     def _put(self, word: bytes) -> None:
-        self._ram[self._write : self._write + 4] = word
-        self._write += 4
-        if self._write == len(self._ram):
-            self._write = 0
+        self._ram[self._next_write : self._next_write + 4] = word
+        self._next_write += 4
+        if self._next_write == len(self._ram):
+            self._next_write = 0
             self._full = True
 
     def _next_word(self) -> int:
         self.words_read += 1
-        word = int.from_bytes(self._ram[self._read : self._read + 4], "little")
-        self._read = (self._read + 4) % len(self._ram)
+        word = int.from_bytes(self._ram[self._next_read : self._next_read + 4], "little")
+        self._next_read = (self._next_read + 4) % len(self._ram)
         return word

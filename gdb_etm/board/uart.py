@@ -1,11 +1,11 @@
-"""UART0: a serial port with one byte of buffer, and the sensor at its receiver."""
+"""UART0: a serial port with one byte of buffer, and the weather sensor at its receiver, which sends for ever."""
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from itertools import count, cycle
+from typing import Callable, Iterator, Optional
 
 from gdb_etm.board.clock import InstructionClock
-from gdb_etm.board.sensor import stream
 
 _DATA = 0x00
 _STATUS = 0x04
@@ -14,6 +14,10 @@ _PERIOD = 0x0C
 _RXNE = 1 << 0
 _OVERRUN = 1 << 1
 _RXIE = 1 << 0
+
+_SENTENCES = (b"$TMP,21.4\n", b"$HUM,45.2\n", b"$PRS,1013.2\n")
+_BURST = b"$TMP,21.4,21.5,21.6,21.7,21.8,21.9,22.0,22.1,22.2,22.3\n"
+_BURST_EVERY = 12
 
 
 class Uart:
@@ -77,3 +81,15 @@ class Uart:
 
     def _update(self) -> None:
         self._line(bool(self._status & _RXNE and self._ctrl & _RXIE))
+
+
+def sentences() -> Iterator[bytes]:
+    """Yield what the sensor says: temperature, humidity, pressure; every twelfth time ten temperatures at once."""
+    for number, sentence in zip(count(1), cycle(_SENTENCES)):
+        yield sentence if number % _BURST_EVERY else _BURST
+
+
+def stream() -> Iterator[int]:
+    """Yield the sensor's bytes."""
+    for sentence in sentences():
+        yield from sentence

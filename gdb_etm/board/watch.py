@@ -1,8 +1,11 @@
-"""Watching the loads and stores that Unicorn makes, on demand: it slows every run down."""
+"""Hooks on loads and stores, on demand, for they slow every run down: one collects them, one refuses some.
+
+What the core refuses though the bus would make it: unaligned accesses that trap, and protected memory.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from unicorn import arm_const
 from unicorn import unicorn_const as const
@@ -11,6 +14,10 @@ from gdb_etm.board.accesses import BusAccess, RawAccess, transfers
 from gdb_etm.board.bus import Bus
 from gdb_etm.board.hooks import ACCESSES, Hooks, end_it
 from gdb_etm.board.path import CortexMBlock, CortexMPath
+from gdb_etm.board.stops import RunEnd
+
+# Tells by address, size and whether it is a store why an access is refused; None when it is not.
+Refusal = Callable[[int, int, bool], Optional[RunEnd]]
 
 
 class AccessWatch(Hooks):
@@ -61,4 +68,23 @@ class AccessWatch(Hooks):
                 value = int.from_bytes(memory[offset : offset + size], "little")
         pc = int(uc.reg_read(arm_const.UC_ARM_REG_PC))
         self._accesses.append(RawAccess(len(self._blocks), pc, address, size, value & ((1 << 8 * size) - 1), store))
+        end_it(uc)
+
+
+class AccessGuard(Hooks):
+    """Stops a run at the first access that is refused.
+
+    :param uc: Unicorn.
+    :param stop: Called with the reason and the address.
+    """
+
+    def __init__(self, uc: Any, stop: Callable[[RunEnd, int], None]) -> None:
+        super().__init__(uc, ACCESSES, self._on_access)
+        self._stop = stop
+        self.refusal: Refusal = lambda address, size, store: None
+
+    def _on_access(self, uc: Any, kind: int, address: int, size: int, value: int, _data: Any) -> None:
+        found = self.refusal(address, size, kind == const.UC_MEM_WRITE)
+        if found is not None:
+            self._stop(found, address)
         end_it(uc)

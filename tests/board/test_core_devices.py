@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from gdb_etm.board.sensor import sentences, stream
+from gdb_etm.board.uart import sentences, stream
 from tests.board.assembly import program
 from tests.board.witness import DHCSR, HALT, register
 

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from gdb_etm.board.loader import load_elf as load_into_board
+from gdb_etm.board.system import load_elf as load_into_board
 from gdb_etm.errors import ImageError
 from gdb_etm.files import open_regular, size_of
 from gdb_etm.offline.debugger import load_lines
