@@ -21,6 +21,7 @@ The core:
 
 The trace:
 
+- ``trace_unit.py``: what all trace units share.
 - ``etm.py``, ``logic.py``, ``comparators.py``, ``resources.py``, ``viewinst.py``, ``viewdata.py``: an ETMv4.
 - ``armv7_unit.py``, ``etmv3.py``, ``ptm.py``, ``trace_enable.py``, ``resources_armv7.py``: an ETMv3 and a PTM.
 - ``funnel.py``, ``formatter.py``, ``trace_ram.py``, ``etb.py``, ``tmc.py``: on the way to the buffer.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
-from abc import ABC, abstractmethod
-from typing import Callable, Dict, Mapping, Optional, Protocol, Set
+from abc import abstractmethod
+from typing import Callable, Dict, Mapping, Optional, Protocol, Set, TypeVar
 
 from gdb_etm.board.faults import Faults
-from gdb_etm.board.identity import SoftwareLock
 from gdb_etm.board.resources_armv7 import DYNAMIC, EXTOUTEVR, TSEVR, Armv7ResourceLogic, is_never
 from gdb_etm.board.trace_enable import (
     ACTR1,
@@ -21,10 +19,10 @@ from gdb_etm.board.trace_enable import (
     TSSCR,
     TraceEnable,
 )
+from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, AnyEncoder, TraceUnit
 
 CR, CCR, SCR, FFLR = 0x000, 0x004, 0x014, 0x02C
-SYNCFR, IDR, CCER, TRACEIDR, PDSR = 0x1E0, 0x1E4, 0x1E8, 0x200, 0x314
-CLAIMSET, CLAIMCLR, AUTHSTATUS = 0xFA0, 0xFA4, 0xFB8
+SYNCFR, IDR, CCER, TRACEIDR, AUTHSTATUS = 0x1E0, 0x1E4, 0x1E8, 0x200, 0xFB8
 
 # ETMCR.
 POWER_DOWN = 1
@@ -39,7 +37,6 @@ _EXCLUDE = 1 << 24
 _START_STOP = 1 << 25
 
 _CLAIM_TAGS = 0xFF
-_POLLS_TO_SETTLE = 2
 
 _EVENT = 0x1FFFF
 _WORD = 0xFFFFFFFF
@@ -78,32 +75,20 @@ def resource_masks(ccr: int, ccer: int) -> Dict[int, int]:
     return masks
 
 
-class AnyEncoder(Protocol):
-    """What makes the trace."""
-
-    def enable(self) -> None:
-        """Begin a trace run."""
-
-    def disable(self) -> None:
-        """End the trace run."""
-
-    def flush(self) -> None:
-        """Hand over all trace generated so far."""
-
-    def deliver(self) -> None:
-        """Hand over what is written."""
-
-    def overflow(self) -> None:
-        """Lose what is not written yet and restart."""
+class Armv7Encoder(AnyEncoder, Protocol):
+    """An encoder of an ETMv3's or a PTM's protocol."""
 
     def trigger(self) -> None:
-        """Tell of the trigger."""
+        """Put the trigger into the trace."""
 
-    def request_timestamp(self) -> None:
-        """Ask for a timestamp soon."""
+    def resume(self) -> None:
+        """Take an exit from Debug state."""
 
 
-class Armv7Device(ABC):
+E = TypeVar("E", bound=Armv7Encoder)
+
+
+class Armv7Device(TraceUnit[E]):
     """A trace unit with a programming bit.
 
     :param base: Address of its registers.
@@ -115,7 +100,7 @@ class Armv7Device(ABC):
     :param faults: When its FIFO overflows.
     """
 
-    size = 0x1000
+    _trace_id_register = TRACEIDR
 
     def __init__(
         self,
@@ -127,81 +112,40 @@ class Armv7Device(ABC):
         out: Callable[[int, bytes], None],
         faults: Faults = Faults(),
     ) -> None:
-        self.base = base
+        known = {CR: PROG | POWER_DOWN, SR: 0, **reset}
+        super().__init__(base, fixed, masks, known, _CLAIM_TAGS, True, out, faults)
         self._implemented = control
-        self._fixed = fixed
-        self._masks = masks
-        self._reset = reset
-        junk = self._junk = random.Random(base)
-        self._values: Dict[int, int] = {offset: junk.getrandbits(32) & mask for offset, mask in masks.items()}
-        self._values.update({CR: PROG | POWER_DOWN, SR: 0, TRACEIDR: 0})
-        self._values.update(reset)
-        self._out = out
-        self._overflow_in = faults.overflow
-        self._power_loss_in = faults.power_loss
-        # Called when it has lost its power.
-        self.power_lost: Callable[[], None] = lambda: None
+        self._values[TRACEIDR] = 0
         # Called when the trigger occurs, at most once between two times of programming.
         self.trigger_out: Callable[[], None] = lambda: None
-        # Called with the external outputs, one bit each, when they change.
-        self.outputs: Callable[[int], None] = lambda levels: None
         self._levels = 0
         self._programmed: Set[int] = set()
-        self._inputs_high = 0
         self._view: Optional[TraceEnable] = None
-        self._lock = SoftwareLock()
-        self._claims = 0
-        self._sticky = True
-        self._polls = 0
-
-    @property
-    @abstractmethod
-    def any_encoder(self) -> Optional[AnyEncoder]:
-        """What makes the trace; None while the unit is stopped."""
 
     @abstractmethod
-    def _begin(self, control: int) -> AnyEncoder:
+    def _begin(self, control: int) -> E:
         """Make the encoder and :attr:`_view` for what is programmed."""
 
-    @abstractmethod
-    def _end(self) -> None:
-        """Forget the encoder; it has been disabled."""
+    def _forget(self) -> None:
+        self._view = None
+        self._set_outputs(0)
+        self._encoder = None
 
-    def register(self, offset: int) -> int:
-        """Return what is programmed into a register."""
-        return self._values.get(offset, 0)
+    @property
+    def _resources(self) -> Optional[Armv7ResourceLogic]:
+        return self._view.resources if self._view is not None else None
 
-    def read32(self, offset: int) -> int:
-        """Read a register."""
-        if offset in self._fixed:
-            return self._fixed[offset]
+    def _read_trace(self, offset: int) -> int:
         if offset == SR:
             return self._status()
-        if self._view is not None and self._view.resources is not None and offset in self._view.resources.state:
-            return self._view.resources.state[offset]
-        if offset == PDSR:
-            # Reading clears the sticky bit; power is always on.
-            value = 1 | self._sticky << 1
-            self._sticky = False
-            return value
-        if offset == SoftwareLock.LSR:
-            return self._lock.status()
-        if offset == CLAIMSET:
-            return _CLAIM_TAGS
-        return self._claims if offset == CLAIMCLR else self._values.get(offset, 0)
+        if self._resources is not None and offset in self._resources.state:
+            return self._resources.state[offset]
+        return self.register(offset)
 
-    def write32(self, offset: int, value: int) -> None:
-        """Write a register; only the lock while it is locked, and most only while the unit is programmed (3.5.1)."""
-        if offset == SoftwareLock.LAR:
-            self._lock.write(value)
-        elif self._lock.locked:
-            return
-        elif offset == CR:
+    def _write_trace(self, offset: int, value: int) -> None:
+        # Most registers take writes only while the unit is programmed (3.5.1).
+        if offset == CR:
             self._control(value & self._implemented)
-        elif offset == CLAIMSET:
-            self._claims |= value & _CLAIM_TAGS
-        elif offset == CLAIMCLR:
-            self._claims &= ~value
         elif not self._values[CR] & PROG or self._values[CR] & POWER_DOWN:
             return
         elif offset == SR:
@@ -212,40 +156,13 @@ class Armv7Device(ABC):
 
     def lose_power(self) -> None:
         """Stop, and forget what was programmed and what has not left it."""
-        self._view = None
-        self._set_outputs(0)
-        self._end()
-        self._lock = SoftwareLock()
-        self._sticky = True
-        self.power_lost()
-        self._values[CR] = PROG | POWER_DOWN
-        self._polls = self._claims = 0
+        super().lose_power()
         self._programmed.clear()
-        self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
-        self._values.update({SR: 0, **self._reset})
 
-    # What the trace buffer asks for.
-
-    def flush(self) -> None:
-        """Output all trace."""
-        if self.any_encoder is not None:
-            self.any_encoder.flush()
-
-    def request_sync(self) -> None:
-        """Take a request to synchronise."""
-
-    # External inputs.
-
-    def pulse(self, number: int) -> None:
-        """Take a pulse of an external input."""
-        if self._view is not None and self._view.resources is not None:
-            self._view.resources.pulse(number)
-
-    def set_inputs(self, levels: int) -> None:
-        """Take the levels of the external inputs from outside, one bit each."""
-        self._inputs_high = levels
-        if self._view is not None and self._view.resources is not None:
-            self._view.resources.levels = levels
+    def debug_exit(self, pc: int) -> None:
+        """Take an exit from Debug state."""
+        if self._encoder is not None:
+            self._encoder.resume()
 
     def _watch(self, view: TraceEnable) -> Optional[Callable[[int], bool]]:
         # TraceEnable, and the events that are asked for at each instruction as well.
@@ -261,7 +178,7 @@ class Armv7Device(ABC):
 
         def sees(address: int) -> bool:
             traced = view(address)
-            encoder = self.any_encoder
+            encoder = self._encoder
             if encoder is not None:
                 if outputs:
                     self._set_outputs(sum(view.holds(EXTOUTEVR + 4 * n) << n for n in outputs))
@@ -273,7 +190,7 @@ class Armv7Device(ABC):
 
         return sees
 
-    def _trigger(self, encoder: AnyEncoder) -> None:
+    def _trigger(self, encoder: E) -> None:
         # It occurs once (ETMSR, bit 3); what was traced before is on the trace bus before it.
         if self._values[SR] & _SR_TRIGGERED:
             return
@@ -304,35 +221,14 @@ class Armv7Device(ABC):
     def _control(self, value: int) -> None:
         before, self._values[CR] = self._values[CR], value
         if (before ^ value) & PROG:
-            self._polls = _POLLS_TO_SETTLE
+            self._polls = POLLS_TO_SETTLE
         is_on = not value & (PROG | POWER_DOWN)
-        if is_on and self.any_encoder is None:
-            self._begin(value).enable()
-        elif not is_on and self.any_encoder is not None:
-            self.any_encoder.disable()
+        if is_on and self._encoder is None:
+            self._encoder = self._begin(value)
+            self._encoder.enable()
+        elif not is_on and self._encoder is not None:
+            self._encoder.disable()
             self._values[SR] = self._state()
-            if self._view is not None and self._view.resources is not None:
-                self._values.update(self._view.resources.state)
-            self._view = None
-            self._set_outputs(0)
-            self._end()
-
-    def _send(self, data: bytes) -> None:
-        self._out(self._values[TRACEIDR], data)
-        if self._overflow_in > 0:
-            self._overflow_in -= len(data)
-            if self._overflow_in <= 0:
-                self._overflow_in = -1
-        if self._power_loss_in > 0:
-            self._power_loss_in -= len(data)
-            if self._power_loss_in <= 0:
-                self._power_loss_in = -1
-
-    def _suffer(self) -> None:
-        # The faults that are due.
-        if self._overflow_in < 0 and self.any_encoder is not None:
-            self._overflow_in = 0
-            self.any_encoder.overflow()
-        if self._power_loss_in < 0:
-            self._power_loss_in = 0
-            self.lose_power()
+            if self._resources is not None:
+                self._values.update(self._resources.state)
+            self._forget()

@@ -5,17 +5,17 @@ Which registers it has is its model's affair (``units.py``).  Left out are stall
 
 from __future__ import annotations
 
-import random
 from typing import Callable, Collection, Dict, Iterator, Mapping, Optional, Sequence, Tuple
 
 from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
 from gdb_etm.board.comparators import range_comparator
 from gdb_etm.board.conditions import NONE_FAILED
-from gdb_etm.board.faults import Faults
+from gdb_etm.board.faults import FaultCountdown, Faults
 from gdb_etm.board.logic import Logic, PeInputs
 from gdb_etm.board.options import BoardOptions
-from gdb_etm.board.resources import CNTVR, SEQSTR, SSCSR, Counts, Outcome
+from gdb_etm.board.resources import CNTVR, SEQSTR, SSCSR, Counts, Outcome, ResourceLogic
 from gdb_etm.board.t32 import decode
+from gdb_etm.board.trace_unit import POLLS_TO_SETTLE, TraceUnit
 from gdb_etm.board.units import UnitModel, equipped
 from gdb_etm.board.viewinst import SSSTATUS, VICTLR
 from gdb_etm.protocols.encode.instructions import ReadCode, Region
@@ -38,12 +38,8 @@ _IDR4 = 0x1F0
 _IDR5 = 0x1F4
 _IDR8, _IDR9, _IDR10, _IDR11 = 0x180, 0x184, 0x188, 0x18C
 _PDCR = 0x310
-_PDSR = 0x314
-_CLAIMSET = 0xFA0
-_CLAIMCLR = 0xFA4
 
 _CLAIM_TAGS = 0xF
-_POLLS_TO_SETTLE = 2
 _MOST_SPECULATION = 128
 
 _DV = 1 << 17
@@ -64,7 +60,7 @@ _TRIGGER_ID = 0x7D
 EXCEPTION_INPUT, RETURN_INPUT = 4, 5
 
 
-class Etmv4Device:
+class Etmv4Device(TraceUnit[Encoder]):
     """The trace unit of the core.
 
     :param model: Which one.
@@ -77,7 +73,7 @@ class Etmv4Device:
     :raises ValueError: it cannot have so many comparators, or cannot speculate so.
     """
 
-    size = 0x1000
+    _trace_id_register = _TRACEIDR
 
     def __init__(
         self,
@@ -93,66 +89,37 @@ class Etmv4Device:
         most = _MOST_SPECULATION if model.speculation else 0
         if not 0 <= speculation <= most:
             raise ValueError("a speculation depth of %d: this trace unit can have 0 to %d" % (speculation, most))
-        self.base = base
+        model = equipped(model, options.comparators, options.resources)
+        fixed = {**model.fixed, _IDR8: speculation}
+        super().__init__(base, fixed, model.masks, {_PRGCTLR: 0}, _CLAIM_TAGS, False, out, faults)
+        self._values.update({_AUXCTLR: 0, _PDCR: 0})
         self.handler_mode: Callable[[], bool] = lambda: False
         # Takes trace ID and trace bytes of the data stream.
         self.data_out: Callable[[int, bytes], None] = lambda trace_id, data: None
-        # Called with whether loads and stores must be told from now on.
+        # Called with whether loads and stores are wanted from now on.
         self.watch_accesses: Callable[[bool], None] = lambda on: None
-        # Called with whether failed conditions must be told from now on.
+        # Called with whether failed conditions are wanted from now on.
         self.watch_conditions: Callable[[bool], None] = lambda on: None
-        # Called when it has lost its power.
-        self.power_lost: Callable[[], None] = lambda: None
-        # Called with the external outputs, one bit each, when they change.
-        self.outputs: Callable[[int], None] = lambda levels: None
-        model = equipped(model, options.comparators, options.resources)
         self._model = model
-        self._has_data = model.has_data
         self._read_code = read_code
         self._pe_inputs = pe_inputs
-        self._out = out
-        self._overflow_in = faults.overflow
-        self._data_overflow_in = faults.data_overflow
-        self._power_loss_in = faults.power_loss
-        self._encoder: Optional[Encoder] = None
+        self._data_overflow = FaultCountdown(faults.data_overflow)
         self._logic: Optional[Logic] = None
-        self._inputs = 0
-        self._fixed = {**model.fixed, _IDR8: speculation}
         self._counts = Counts.of(model.fixed[_IDR0], model.fixed[_IDR4], model.fixed[_IDR5])
-        self._ones = model.ones
-        self._masks = model.masks
-        junk = self._junk = random.Random(base)
-        self._values = {offset: junk.getrandbits(32) & mask for offset, mask in self._masks.items()}
-        self._values.update({_PRGCTLR: 0, _AUXCTLR: 0, _PDCR: 0})
-        self._claims = 0
-        self._sticky_power_down = True
-        self._polls = 0
 
-    def read32(self, offset: int) -> int:
-        """Read a register."""
-        if offset in self._fixed:
-            return self._fixed[offset]
+    @property
+    def _resources(self) -> Optional[ResourceLogic]:
+        return self._logic.resources if self._logic is not None else None
+
+    def _read_trace(self, offset: int) -> int:
         if offset == _STATR:
             return self._status()
-        if offset == _PDSR:
-            # Reading clears STICKYPD; POWER is always 1.
-            value = 1 | self._sticky_power_down << 1
-            self._sticky_power_down = False
-            return value
-        if offset == _CLAIMSET:
-            return _CLAIM_TAGS
-        if offset == _CLAIMCLR:
-            return self._claims
-        return self._state().get(offset, self._values.get(offset, 0)) | self._ones.get(offset, 0)
+        return self._state().get(offset, self.register(offset)) | self._model.ones.get(offset, 0)
 
-    def write32(self, offset: int, value: int) -> None:
-        """Write a register; trace registers take writes only while the unit is disabled and idle (7.1.1)."""
+    def _write_trace(self, offset: int, value: int) -> None:
+        # Trace registers take writes only while the unit is disabled and idle (7.1.1).
         if offset == _PRGCTLR:
             self._program(value & 1)
-        elif offset == _CLAIMSET:
-            self._claims |= value & _CLAIM_TAGS
-        elif offset == _CLAIMCLR:
-            self._claims &= ~value
         elif offset == _PDCR:
             self._values[_PDCR] = value & 8
         elif self._values[_PRGCTLR] or self._polls:
@@ -169,15 +136,11 @@ class Etmv4Device:
         if self._encoder is not None and self._logic is not None:
             self._logic.begin(accesses)
             self._encoder.instructions(addresses, _Transfers(self._logic, addresses, accesses), failed)
-            if self._overflow_in < 0:
-                self._overflow_in = 0
+            if self._overflow.take():
                 self._encoder.overflow()
-            if self._data_overflow_in < 0:
-                self._data_overflow_in = 0
+            if self._data_overflow.take():
                 self._encoder.data_overflow()
-        if self._power_loss_in < 0:
-            self._power_loss_in = 0
-            self.lose_power()
+        self._suffer()
 
     def exception(self, number: int, return_address: int, pushed: Sequence[BusAccess] = ()) -> None:
         """Take an exception entry."""
@@ -203,52 +166,20 @@ class Etmv4Device:
         told = model.lockup_address if model.tells_lockup_address or address == NO_EXECUTION else None
         self._encoder.lockup(address, self._logic is not None and self._logic.view.forces_lockup, told)
 
-    def debug_entry(self, pc: int) -> None:
-        """Take an entry to Debug state."""
-        if self._encoder is not None:
-            self._encoder.debug_halt(pc)
-
-    def debug_exit(self, pc: int) -> None:
+    def debug_exit(self, address: int) -> None:
         """Take an exit from Debug state."""
         handler = self.handler_mode()
         if self._encoder is not None:
             self._encoder.resume(handler)
         self._set_handler(handler)
 
-    def flush(self) -> None:
-        """Output all trace, as a flush request from the sink asks."""
-        if self._encoder is not None:
-            self._encoder.flush()
-
     def request_sync(self) -> None:
         """Synchronise soon, as a request from the sink asks."""
         if self._encoder is not None:
             self._encoder.request_sync()
 
-    def lose_power(self) -> None:
-        """Stop, and forget what was programmed and what has not left it."""
-        self._forget()
-        self._values[_PRGCTLR] = 0
-        self._sticky_power_down = True
-        self.power_lost()
-        self._polls = self._claims = 0
-        self._values.update({offset: self._junk.getrandbits(32) & mask for offset, mask in self._masks.items()})
-
     def _stacked(self, accesses: Sequence[BusAccess]) -> Tuple[Transfer, ...]:
         return () if self._logic is None else _traced(self._logic.stacked(accesses))
-
-    # External inputs.
-
-    def pulse(self, number: int) -> None:
-        """Take a pulse of an external input."""
-        if self._logic is not None:
-            self._logic.resources.pulse(number)
-
-    def set_inputs(self, levels: int) -> None:
-        """Take the levels of the external inputs from outside, one bit each."""
-        self._inputs = levels
-        if self._logic is not None:
-            self._logic.resources.levels = levels
 
     def _set_handler(self, handler: bool) -> None:
         if self._logic is not None:
@@ -277,7 +208,7 @@ class Etmv4Device:
         if enable == self._values[_PRGCTLR]:
             return
         self._values[_PRGCTLR] = enable
-        self._polls = _POLLS_TO_SETTLE
+        self._polls = POLLS_TO_SETTLE
         if enable:
             self._start()
         elif self._encoder is not None:
@@ -294,9 +225,9 @@ class Etmv4Device:
     def _start(self) -> None:
         configuration = self._values[_CONFIGR]
         handler = self.handler_mode()
-        logic = self._logic = Logic(self._register, self._counts, self._pe_inputs, self._take)
+        logic = self._logic = Logic(self.register, self._counts, self._pe_inputs, self._take)
         logic.handler = handler
-        logic.resources.levels = self._inputs
+        logic.resources.levels = self._inputs_high
         config = EncoderConfig(
             return_stack=bool(configuration & _RS),
             broadcast=self._broadcast() if configuration & _BB else None,
@@ -307,7 +238,7 @@ class Etmv4Device:
             separate_address=bool(configuration & _RS),
             conditional=_conditional(configuration),
         )
-        if self._has_data:
+        if self._model.has_data:
             config = self._with_data(config, configuration)
         self._encoder = Encoder(config, self._read_code, self._send, handler, self._send_data)
         self.watch_accesses(config.data is not None or logic.uses_data)
@@ -316,7 +247,7 @@ class Etmv4Device:
 
     def _take(self, outcome: Outcome) -> None:
         # Events become Event elements, external outputs and ATB triggers (4.4.3, 7.3.28).
-        control = self._register(_EVENTCTL1R)
+        control = self.register(_EVENTCTL1R)
         encoder = self._encoder
         assert encoder is not None
         if outcome.timestamp:
@@ -341,7 +272,7 @@ class Etmv4Device:
             instruction = decode(self._read_code(address), 0)
             return loads and instruction.loads() or stores and instruction.stores()
 
-        control = self._register(_VDCTLR)
+        control = self.register(_VDCTLR)
         data = DataConfig(
             addresses=bool(configuration & _DA),
             values=bool(configuration & _DV),
@@ -354,34 +285,17 @@ class Etmv4Device:
             setup=setup, transfers=transfers if loads or stores else None, data=data if is_on else None
         )
 
-    def _register(self, offset: int) -> int:
-        return self._values.get(offset, 0)
-
     def _broadcast(self) -> Region:
         # TRCBBCTLR: MODE is bit 8, and without comparators branch broadcasting is on everywhere (7.3.5).
-        control = self._register(_BBCTLR)
-        regions = [range_comparator(self._register, n) for n in range(8) if control >> n & 1]
+        control = self.register(_BBCTLR)
+        regions = [range_comparator(self.register, n) for n in range(8) if control >> n & 1]
         include = bool(control & 0x100)
         return lambda address: include == any(region.first <= address <= region.last for region in regions)
 
     def _send_data(self, data: bytes) -> None:
         # The data stream has the next trace ID (7.3.72).
         self.data_out(self._values[_TRACEIDR] + 1, data)
-        if self._data_overflow_in > 0:
-            self._data_overflow_in -= len(data)
-            if self._data_overflow_in <= 0:
-                self._data_overflow_in = -1
-
-    def _send(self, data: bytes) -> None:
-        self._out(self._values[_TRACEIDR], data)
-        if self._overflow_in > 0:
-            self._overflow_in -= len(data)
-            if self._overflow_in <= 0:
-                self._overflow_in = -1
-        if self._power_loss_in > 0:
-            self._power_loss_in -= len(data)
-            if self._power_loss_in <= 0:
-                self._power_loss_in = -1
+        self._data_overflow.pass_bytes(len(data))
 
 
 def _conditional(configuration: int) -> int:

@@ -6,7 +6,7 @@ Left out is the processor's stalling: with ETMCR.Stall set the FIFO just never o
 from __future__ import annotations
 
 import random
-from typing import Callable, Collection, Dict, Optional, Sequence
+from typing import Callable, Collection, Dict, Sequence
 
 from gdb_etm.board import exceptions as exc
 from gdb_etm.board.accesses import NO_ACCESSES, Accesses, BusAccess
@@ -19,12 +19,11 @@ from gdb_etm.board.armv7_unit import (
     IDR,
     SCR,
     SYNCFR,
-    AnyEncoder,
     Armv7Device,
     resource_masks,
 )
 from gdb_etm.board.conditions import NONE_FAILED
-from gdb_etm.board.faults import Faults
+from gdb_etm.board.faults import FaultCountdown, Faults
 from gdb_etm.board.identity import identification
 from gdb_etm.board.t32 import decode
 from gdb_etm.board.trace_enable import Input, TraceEnable
@@ -51,7 +50,7 @@ _FAULTS = (exc.HARD_FAULT, exc.MEM_MANAGE, exc.BUS_FAULT, exc.USAGE_FAULT)
 _CANCELLED = 3
 
 
-class Etmv3Device(Armv7Device):
+class Etmv3Device(Armv7Device[Encoder]):
     """The trace unit of the core.
 
     :param model: Which one.
@@ -86,14 +85,8 @@ class Etmv3Device(Armv7Device):
         self._model = model
         self._read_code = read_code
         self._inputs = inputs
-        self._suppress_in = faults.data_overflow
-        self._encoder: Optional[Encoder] = None
+        self._suppression = FaultCountdown(faults.data_overflow)
         self._dice = random.Random(base)
-
-    @property
-    def any_encoder(self) -> Optional[AnyEncoder]:
-        """What makes the trace; None while the unit is stopped."""
-        return self._encoder
 
     def read32(self, offset: int) -> int:
         """Read a register; the FIFO level is at most its size."""
@@ -116,8 +109,7 @@ class Etmv3Device(Armv7Device):
         if self._view is not None:
             self._view.begin(accesses)
         self._encoder.instructions(addresses, failed, transfers)
-        if self._suppress_in < 0:
-            self._suppress_in = 0
+        if self._suppression.take():
             self._encoder.suppress()
         self._suffer()
 
@@ -137,16 +129,6 @@ class Etmv3Device(Armv7Device):
         if self._encoder is not None:
             self._encoder.lockup(address)
 
-    def debug_entry(self, pc: int) -> None:
-        """Take an entry to Debug state."""
-        if self._encoder is not None:
-            self._encoder.debug_halt(pc)
-
-    def debug_exit(self, pc: int) -> None:
-        """Take an exit from Debug state."""
-        if self._encoder is not None:
-            self._encoder.resume()
-
     def _began(self, number: int, return_address: int) -> bool:
         # A load or a store that faults has begun; so have some that an interrupt comes upon, and these begin anew.
         instruction = decode(self._read_code(return_address), 0)
@@ -154,12 +136,12 @@ class Etmv3Device(Armv7Device):
             return False
         return number in _FAULTS or number >= exc.PENDSV and self._dice.randrange(_CANCELLED) == 0
 
-    def _end(self) -> None:
-        self._encoder = None
+    def _forget(self) -> None:
+        super()._forget()
         self.watch_accesses(False)
         self.watch_conditions(False)
 
-    def _begin(self, control: int) -> AnyEncoder:
+    def _begin(self, control: int) -> Encoder:
         model = self._model
         view = TraceEnable(self.register, model.ccr & 0xF, self._inputs, model.has_data)
         view.data_inputs = self.data_inputs
@@ -182,22 +164,18 @@ class Etmv3Device(Armv7Device):
                 )
             )
         if control & _STALL:
-            self._overflow_in = 0
+            self._overflow.cancel()
         if not control & _SUPPRESS_DATA:
-            self._suppress_in = 0
-        self._encoder = Encoder(config, self._read_code, self._send)
+            self._suppression.cancel()
         self.watch_accesses(config.data is not None or view.uses_data)
         self.watch_conditions(True)
-        return self._encoder
+        return Encoder(config, self._read_code, self._send)
 
     def _send(self, data: bytes) -> None:
         if not self._values[CR] & _PORT_SELECTED:
             return
         super()._send(data)
-        if self._suppress_in > 0:
-            self._suppress_in -= len(data)
-            if self._suppress_in <= 0:
-                self._suppress_in = -1
+        self._suppression.pass_bytes(len(data))
 
 
 def _traced(accesses: Sequence[BusAccess]) -> Sequence[Transfer]:

@@ -87,3 +87,29 @@ def parse_faults(names: Sequence[str]) -> Faults:
                 raise ValueError("fault '%s' needs a positive number, as in '%s:10'" % (word, word))
             wanted[field] = int(number)
     return Faults(**wanted)
+
+
+class FaultCountdown:
+    """Counts bytes until a fault, which happens once.
+
+    :param count: How many; 0: it never happens.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._is_due = False
+
+    def pass_bytes(self, count: int) -> None:
+        """Count bytes."""
+        if self._left > 0:
+            self._left -= count
+            self._is_due = self._left <= 0
+
+    def take(self) -> bool:
+        """Tell, once, whether the fault is due."""
+        is_due, self._is_due = self._is_due, False
+        return is_due
+
+    def cancel(self) -> None:
+        """Let the fault never happen."""
+        self._left, self._is_due = 0, False

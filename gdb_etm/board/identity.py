@@ -55,7 +55,11 @@ class SoftwareLock:
 
     def __init__(self, is_there: bool = True) -> None:
         self._is_there = is_there
-        self.locked = is_there
+        self.reset()
+
+    def reset(self) -> None:
+        """Lock it, as at power-up."""
+        self.locked = self._is_there
 
     def status(self) -> int:
         """Return LSR: implemented, 32-bit, and whether it is locked."""

@@ -5,9 +5,9 @@ Left out is stalling.
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple, Optional, Sequence
+from typing import Callable, NamedTuple, Sequence
 
-from gdb_etm.board.armv7_unit import AUTHSTATUS, CCER, CCR, IDR, SCR, SYNCFR, AnyEncoder, Armv7Device, resource_masks
+from gdb_etm.board.armv7_unit import AUTHSTATUS, CCER, CCR, IDR, SCR, SYNCFR, Armv7Device, resource_masks
 from gdb_etm.board.faults import Faults
 from gdb_etm.board.identity import identification
 from gdb_etm.board.trace_enable import TraceEnable
@@ -42,7 +42,7 @@ class PtmModel(NamedTuple):
 PTM_A9 = PtmModel(part=0x950, control=0x3000D501, ccr=0x8D294004, idr=0x411CF301, ccer=0x00C019A2)
 
 
-class PtmDevice(Armv7Device):
+class PtmDevice(Armv7Device[Encoder]):
     """The trace unit of the core.
 
     :param model: Which one.
@@ -72,12 +72,6 @@ class PtmDevice(Armv7Device):
         self.enabled: Callable[[], None] = lambda: None
         self._model = model
         self._read_code = read_code
-        self._encoder: Optional[Encoder] = None
-
-    @property
-    def any_encoder(self) -> Optional[AnyEncoder]:
-        """What makes the trace; None while the unit is stopped."""
-        return self._encoder
 
     # What the core does.
 
@@ -98,25 +92,12 @@ class PtmDevice(Armv7Device):
         if self._encoder is not None:
             self._encoder.exception_return()
 
-    def debug_entry(self, place: int) -> None:
-        """Take an entry to Debug state."""
-        if self._encoder is not None:
-            self._encoder.debug_halt(place)
-
-    def debug_exit(self, place: int) -> None:
-        """Take an exit from Debug state."""
-        if self._encoder is not None:
-            self._encoder.resume()
-
     def request_sync(self) -> None:
         """Synchronise soon, as the trace buffer asks."""
         if self._encoder is not None:
             self._encoder.request_sync()
 
-    def _end(self) -> None:
-        self._encoder = None
-
-    def _begin(self, control: int) -> AnyEncoder:
+    def _begin(self, control: int) -> Encoder:
         view = self._view = TraceEnable(self.register, self._model.ccr & 0xF)
         view.non_secure = lambda: self.regime().non_secure
         view.context_id = self.context_id
@@ -134,6 +115,5 @@ class PtmDevice(Armv7Device):
             sync_period=self.register(SYNCFR),
             view=self._watch(view),
         )
-        self._encoder = Encoder(config, self._read_code, self._send)
         self.enabled()
-        return self._encoder
+        return Encoder(config, self._read_code, self._send)
