@@ -66,7 +66,7 @@ class Explanations:
         if kind == ConstraintKind.ALIGNED:
             what = "the frame address" if constraint[2] == 7 else "what SP is set to"
             return "%s at %#x is a multiple of %d" % (what, self._solution.address(number), constraint[2] + 1)
-        if kind in (ConstraintKind.LINK, ConstraintKind.GUESS, ConstraintKind.OWNED):
+        if kind in (ConstraintKind.LINK, ConstraintKind.GUESS, ConstraintKind.OWNED, ConstraintKind.BELOW):
             return self._link(constraint)
         if kind == ConstraintKind.LEFT:
             return self._left(constraint)
@@ -116,7 +116,7 @@ class Explanations:
         if why in (Premise.TAKEN, Premise.NOT_TAKEN):
             return "the branch at #{:,} was {}taken".format(number, "not " if why == Premise.NOT_TAKEN else "")
         if why >= Premise.STORED:
-            verb = "stored" if why in (Premise.STORED, Premise.GUESSED_STORED, Premise.OWNED_STORED) else "loaded"
+            verb = "stored" if (why - Premise.STORED) % 2 == 0 else "loaded"
             return "{} at #{:,}, {}".format(verb, number, Premise.TEXTS[why])
         if why in (Premise.MEMORY, Premise.GUESSED):
             return "loaded at #{:,}: {}".format(number, Premise.TEXTS[why])
@@ -134,6 +134,8 @@ class Explanations:
         )
         if constraint[0] == ConstraintKind.OWNED:
             guessed = ", in a frame that only its function writes"
+        if constraint[0] == ConstraintKind.BELOW:
+            guessed = ", below the stack pointer in between, where no pointer leads"
         return "{} at #{:,}, loaded at #{:,}{}".format(verb, older.number, later.number, guessed)
 
     def _left(self, constraint: Tuple[int, ...]) -> str:

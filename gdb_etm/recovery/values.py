@@ -34,7 +34,8 @@ class Tier(IntEnum):
     # It also takes that what compilers rely on is so: calls and handlers keep SP and r4 to r11, and interrupts all
     # registers; call frame information holds; a function came to where it goes on from its entry; SP is aligned; a
     # frame of which its function makes no address is written by that function alone, and by the scheduler alone the
-    # pointers from one thread's block to another's.
+    # pointers from one thread's block to another's; no pointer leads below SP; a handler that writes PSP returns to a
+    # thread that uses it.
     ASSUMED = 1
     # It also takes that stores to addresses of which nothing is known wrote somewhere else.
     LIKELY = 2

@@ -78,6 +78,8 @@ class ConstraintKind(IntEnum):
     LIMIT = 28
     # (d, a, p, q, n, older, later): LINK, if nobody else writes what is in a function's frame
     OWNED = 29
+    # (d, a, p, q, n, older, later): LINK, if no pointer leads below the stack pointer
+    BELOW = 32
     # (d, a, k): d = a modulo k, unsigned
     REMAINDER = 26
     # (n, d, a, b1, ..., bn, m, q, m1, q1, s1, ..., one, older, later): LINK, of the bits m of d, which are those of a,
@@ -113,6 +115,7 @@ VARIABLES: Dict[int, slice] = {
     ConstraintKind.GUESS: slice(1, 3),
     ConstraintKind.LINK: slice(1, 3),
     ConstraintKind.OWNED: slice(1, 3),
+    ConstraintKind.BELOW: slice(1, 3),
     ConstraintKind.ALIGNED: slice(1, 2),
     ConstraintKind.CHOOSE: slice(1, 7),
     ConstraintKind.REMAINDER: slice(1, 3),
@@ -230,7 +233,7 @@ def differ(domain: Domain, constraint: Constraint) -> None:
 
 
 def field(domain: Domain, constraint: Constraint) -> None:
-    """Refine that a field of d is a field of a (FIELD, LINK, GUESS, OWNED)."""
+    """Refine that a field of d is a field of a (FIELD, LINK, GUESS, OWNED, BELOW)."""
     _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:

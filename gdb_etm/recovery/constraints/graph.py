@@ -23,7 +23,7 @@ class Premise:
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
     OUTCOME, MODE, DATA, MEMORY, GUESSED, PLACE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
-    OWNED_STORED, OWNED_LOADED = range(17, 19)
+    OWNED_STORED, OWNED_LOADED, BELOW_STORED, BELOW_LOADED = range(17, 21)
     TEXTS = (
         "read at the halt",
         "read when the run began",
@@ -44,6 +44,8 @@ class Premise:
         "still in RAM at the halt if stores to unknown addresses missed it",
         "still in RAM at the halt, in a frame that only its function writes",
         "still in RAM at the halt, in a frame that only its function writes",
+        "still in RAM at the halt, below the stack pointer, where no pointer leads",
+        "still in RAM at the halt, below the stack pointer, where no pointer leads",
     )
 
 

@@ -136,6 +136,8 @@ class TraceExceptions:
         :returns: What it loads; None on A-profile.
         """
         ssa = self._ssa
+        # A handler that wrote PSP returns to a thread that uses it.
+        switched = bool(self._open) and self._open[-1] is None
         entry, kind = self._open.pop() if self._open else None, OF_HANDLER
         if entry is None and left is not None:
             entry, kind = self._left[left][0], THREAD
@@ -145,7 +147,7 @@ class TraceExceptions:
         resumption = None
         if self._m_profile:
             resumption = self._model.pop(target, current)
-            if kind == THREAD:
+            if kind == THREAD or switched:
                 self._believe(resumption.process, ssa.one, ssa.number)
             if entry is None or kind == THREAD:
                 frame = resumption.frame

@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
-from gdb_etm.recovery.constraints.constraints import Constraint
+from gdb_etm.recovery.constraints.constraints import Constraint, ConstraintKind
 from gdb_etm.recovery.constraints.domain import Domain
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK, SP
 from gdb_etm.recovery.memory.cells import Cells
+from gdb_etm.recovery.memory.dead_stack import DeadStack
 from gdb_etm.recovery.memory.overlaps import Found, Weighing
 from gdb_etm.recovery.rules import BIT_BAND
 from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
@@ -48,6 +49,9 @@ class MayAlias:
         self.owned = PrivateAccesses(ssa)
         # Links that hold for that reason alone.
         self.crossed: Set[Tuple[int, int]] = set()
+        # What is below SP, where that may be relied on; links that hold for that reason alone.
+        self.dead_stack: Optional[DeadStack] = None
+        self.below: Set[Tuple[int, int]] = set()
         # Whether stores of which nothing is known are taken to miss.
         self.guessing = False
         # Links that such stores lie between: the older access or FIRST, the later one or the end, the byte.
@@ -66,6 +70,7 @@ class MayAlias:
         made.__dict__.update(self.__dict__)
         made._cells, made.weighing = cells, self.weighing.copy()
         made.unplaced, made.crossed, made.guesses = list(self.unplaced), set(self.crossed), list(self.guesses)
+        made.below = set(self.below)
         return made
 
     def remove(self, number: int) -> None:
@@ -93,11 +98,25 @@ class MayAlias:
         return _NOWHERE, guessed
 
     def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
-        """Find it for two accesses that are about to be linked: strangers miss what only one function writes."""
+        """Find it for two accesses that are about to be linked: strangers miss what only one function writes, and what
+        is below SP."""
         barrier, guessed = self.first(older, later, byte)
-        if (barrier >= 0 or guessed) and self.owned.keeps(older, later):
+        if barrier < 0 and not guessed:
+            return barrier, guessed
+        if self.owned.keeps(older, later):
             return self._of_owner(older, later, byte), False
+        dead = self.dead_stack
+        if dead is not None and dead.helps(older, later):
+            above = self._above_sp(dead, older, later, byte)
+            if above < 0 or not guessed:
+                return above, False
         return barrier, guessed
+
+    def ground(self, older: int, later: int) -> int:
+        """Say why two accesses are linked: the kind of their constraint, where the link is no guess."""
+        if (older, later) in self.crossed:
+            return ConstraintKind.OWNED
+        return ConstraintKind.BELOW if (older, later) in self.below else ConstraintKind.LINK
 
     def _of_owner(self, older: int, later: int, byte: int) -> int:
         # The first store between two accesses to a function's own memory that may have written a byte.
@@ -106,6 +125,15 @@ class MayAlias:
             if self.owned.is_same(older, number) and self._may_hit(number, byte):
                 return number
         self.crossed.add((older, later))
+        return _NOWHERE
+
+    def _above_sp(self, dead: DeadStack, older: int, later: int, byte: int) -> int:
+        # The first store between two accesses that may have written a byte which was not below SP when it ran.
+        low, high = bisect_left(self.unplaced, older + 1), bisect_left(self.unplaced, later)
+        for number in self.unplaced[low:high]:
+            if not dead.misses(number, byte) and self._may_hit(number, byte):
+                return number
+        self.below.add((older, later))
         return _NOWHERE
 
     def may_hit(self, number: int, address: int, size: int) -> bool:
@@ -242,16 +270,18 @@ class MayAlias:
         condition = self._ssa.accesses[number].condition
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
-    def trespassed(self) -> Set[Tuple[int, int]]:
-        """List the links that hold because nobody else writes there, though somebody did."""
-        found: Set[Tuple[int, int]] = set()
+    def trespassed(self) -> Set[Tuple[int, int, int]]:
+        """List the links that hold because nobody else writes there, though somebody did: their kinds and accesses."""
+        found: Set[Tuple[int, int, int]] = set()
         accesses, domain = self._ssa.accesses, self._domain
-        for source, number in self.crossed:
+        for source, number in self.crossed | self.below:
+            kind = self.ground(source, number)
             address, size = domain.bits[accesses[source].address], accesses[source].size
             for word in range(address & ~3, address + size, 4):
                 for other in self._cells.between(source, number, word):
                     start, length = domain.bits[accesses[other].address], accesses[other].size
                     overlaps = start < address + size and address < start + length
-                    if accesses[other].store and overlaps and not self.owned.is_same(source, other):
-                        found.add((source, number))
+                    own = kind == ConstraintKind.OWNED and self.owned.is_same(source, other)
+                    if accesses[other].store and overlaps and not own:
+                        found.add((kind, source, number))
         return found

@@ -23,6 +23,12 @@ Reader = Callable[[int], Optional[int]]
 # Which one it is of an access or a word; the access that it comes from, which byte of that; and whether it is a guess.
 _Byte = Tuple[int, int, int, bool]
 _NOBODY: FrozenSet[int] = frozenset()
+# Why a store is still in memory at the end, by the link's kind.
+_STILL_THERE = {
+    ConstraintKind.LINK: Premise.STORED,
+    ConstraintKind.OWNED: Premise.OWNED_STORED,
+    ConstraintKind.BELOW: Premise.BELOW_STORED,
+}
 
 
 class StoreForwarding:
@@ -152,6 +158,8 @@ class StoreForwarding:
         :param everything: Whether what was the same for several times is weighed again, too.
         """
         self.may_alias.weighing.begin(everything)
+        if self.may_alias.dead_stack is not None:
+            self.may_alias.dead_stack.look()
         self.news += list(self._waiting)
 
     def guess(self, kills: Dict[int, int], habits: Dict[int, Set[int]], forbidden: Set[Tuple[int, int]]) -> None:
@@ -270,11 +278,7 @@ class StoreForwarding:
             return
         other = self._ssa.accesses[source]
         self._ssa.number = access.number
-        kind = int(
-            ConstraintKind.GUESS
-            if guessed
-            else ConstraintKind.OWNED if (source, number) in self.may_alias.crossed else ConstraintKind.LINK
-        )
+        kind = int(ConstraintKind.GUESS if guessed else self.may_alias.ground(source, number))
         place = (8 * index, 8 * distance, 8 * len(run))
         self._ssa.add((kind, access.data, other.data) + place + (source, number))
 
@@ -345,11 +349,10 @@ class StoreForwarding:
         if guessed and (source, last) in self.forbidden:
             return
         self.may_alias.guesses += [(source, last, word + index) for index, _, _, guess in run if guess]
-        owned = not guessed and (source, last) in self.may_alias.crossed
-        why = Premise.GUESSED_STORED if guessed else Premise.OWNED_STORED if owned else Premise.STORED
+        why = Premise.GUESSED_STORED if guessed else _STILL_THERE[self.may_alias.ground(source, last)]
         why += int(not access.store)
         left = [(distance, source, distance, guess) for _, _, distance, guess in run]
-        pair = (source, last) if guessed or owned else ()
+        pair = (source, last) if why >= Premise.GUESSED_STORED else ()
         self._tie(access, left, self._domain.bits[access.address], self._end, why, pair)
 
     def _wait(self, barrier: int, what: int) -> None:

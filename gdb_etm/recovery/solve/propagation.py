@@ -71,6 +71,7 @@ PROPAGATORS: Dict[int, Handler] = {
     ConstraintKind.GUESS: field,
     ConstraintKind.LINK: field,
     ConstraintKind.OWNED: field,
+    ConstraintKind.BELOW: field,
     ConstraintKind.ALIGNED: aligned,
     ConstraintKind.CHOOSE: choose,
     ConstraintKind.REMAINDER: remainder,

@@ -16,6 +16,7 @@ from gdb_etm.recovery.functions.calls import THREAD, WAITING
 from gdb_etm.recovery.functions.escape import PrivateAccesses
 from gdb_etm.recovery.lift.operations import MASK
 from gdb_etm.recovery.memory.base_search import BaseSearch, Options
+from gdb_etm.recovery.memory.dead_stack import DeadStack
 from gdb_etm.recovery.memory.store_forwarding import StoreForwarding
 from gdb_etm.recovery.solve.assumptions import Assumptions, Fallen
 from gdb_etm.recovery.solve.justifications import Justifications
@@ -39,17 +40,21 @@ Further = Callable[[StoreForwarding, Tier], None]
 
 
 def _is_kept(constraint: Constraint) -> bool:
-    return constraint[0] in (ConstraintKind.KEPT, ConstraintKind.ALIGNED) or _is_owned(constraint)
+    return constraint[0] in (ConstraintKind.KEPT, ConstraintKind.ALIGNED) or _ground(constraint) != 0
 
 
-def _is_owned(constraint: Constraint) -> bool:
-    is_fact = constraint[0] == ConstraintKind.FACT
-    return constraint[0] == ConstraintKind.OWNED or is_fact and constraint[2] >= Premise.OWNED_STORED
+def _ground(constraint: Constraint) -> int:
+    # OWNED or BELOW, where a link is assumed for that reason; 0 for others.
+    if constraint[0] in (ConstraintKind.OWNED, ConstraintKind.BELOW):
+        return constraint[0]
+    if constraint[0] != ConstraintKind.FACT or constraint[2] < Premise.OWNED_STORED:
+        return 0
+    return ConstraintKind.OWNED if constraint[2] <= Premise.OWNED_LOADED else ConstraintKind.BELOW
 
 
 def _is_guess(constraint: Constraint) -> bool:
     is_fact = constraint[0] == ConstraintKind.FACT and len(constraint) > 3
-    return constraint[0] == ConstraintKind.GUESS or is_fact and not _is_owned(constraint)
+    return constraint[0] == ConstraintKind.GUESS or is_fact and not _ground(constraint)
 
 
 def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, Set[int]]:
@@ -154,6 +159,7 @@ class Solver:
         dropped: Set[int] = set(doubted)
         if self.owned is not None:
             self.memory.may_alias.owned = self.owned
+        self.memory.may_alias.dead_stack = DeadStack(self.ssa)
         saved = self.propagation.save()
         for _ in range(_ROUNDS):
             try:
@@ -171,9 +177,9 @@ class Solver:
                 self.propagation.restore(saved)
             except Contradiction as contradiction:
                 constraints = [self.ssa.constraints[cause] for cause in self.proofs.blamed(contradiction, _is_kept)]
-                blamed = {constraint[-1] for constraint in constraints if not _is_owned(constraint)}
+                blamed = {constraint[-1] for constraint in constraints if not _ground(constraint)}
                 self.propagation.restore(saved)
-                if self._trespassed({(one[-2], one[-1]) for one in constraints if _is_owned(one)}):
+                if self._trespassed({(_ground(one), one[-2], one[-1]) for one in constraints if _ground(one)}):
                     continue
                 if not blamed and self.further is not None:
                     self.further = None
@@ -187,9 +193,14 @@ class Solver:
             self.propagation.restore(saved)
         self.ends.append(len(self.ssa.domain.log.variable))
 
-    def _trespassed(self, links: Set[Tuple[int, int]]) -> bool:
-        # Frames that others have written are no function's own any more; tells whether there are any.
-        for older, _ in sorted(links):
+    def _trespassed(self, links: Set[Tuple[int, int, int]]) -> bool:
+        # Frames that others have written are no function's own any more, and what was written below SP is not dead;
+        # says whether there are any.
+        for kind, older, later in sorted(links):
+            dead_stack = self.memory.may_alias.dead_stack
+            if kind == ConstraintKind.BELOW and dead_stack is not None:
+                dead_stack.refuse(older, later)
+                continue
             fallen = None if self.owned is None else self.owned.disown(older)
             if fallen is not None:
                 self.fallen.append(Fallen((fallen,)))

@@ -1,0 +1,95 @@
+"""Memory below the stack pointer: nothing points there, so a store through a pointer misses it.
+
+A function that has returned leaves its frame below SP.  What is there stays as it was until the stack grows over it,
+and only by addresses made from SP.  Where stacks are is known from the values that SP has had: each covers what it
+went over, and stacks of different threads do not overlap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import List, Set, Tuple
+
+from gdb_etm.recovery.lift.operations import MASK, SP
+from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
+
+# Pairs of accesses after which nothing is taken to miss what is below SP: the program writes there.
+_MOST_REFUSED = 8
+
+
+class DeadStack:
+    """Tells which bytes are below SP when an instruction runs.
+
+    :param ssa: With its variables of SP.
+    """
+
+    def __init__(self, ssa: TraceSsa) -> None:
+        self._ssa = ssa
+        self._bases: Set[int] = {ssa.base(variable) for variable in ssa.held[SP]}
+        # By SP's variable: the lowest address of its stack, where its value is known.
+        self._lowest: List[int] = []
+        # Pairs of accesses of which that led to a contradiction.
+        self._refused: Set[Tuple[int, int]] = set()
+
+    def refuse(self, older: int, later: int) -> None:
+        """Take it that somebody may have written between two accesses all the same."""
+        self._refused.add((older, later))
+
+    def helps(self, older: int, later: int) -> bool:
+        """Tell whether it may be relied on between two accesses: not where that was refused, or too often elsewhere."""
+        return len(self._refused) <= _MOST_REFUSED and (older, later) not in self._refused
+
+    def look(self) -> None:
+        """Find the stacks by what is known of SP."""
+        ssa = self._ssa
+        mask, bits = ssa.domain.mask, ssa.domain.bits
+        held = ssa.held[SP]
+        spans: List[Tuple[int, int]] = []
+        base = None
+        for variable in held:
+            if mask[variable] != MASK:
+                base = None
+                continue
+            value = bits[variable]
+            if base is not None and ssa.base(variable) == base:
+                low, high = spans[-1]
+                spans[-1] = min(low, value), max(high, value)
+            else:
+                spans.append((value, value))
+                base = ssa.base(variable)
+        spans.sort()
+        lows: List[int] = []
+        highs: List[int] = []
+        for low, high in spans:
+            if lows and low < highs[-1]:
+                highs[-1] = max(highs[-1], high)
+            else:
+                lows.append(low)
+                highs.append(high)
+        self._lowest = []
+        for variable in held:
+            if mask[variable] == MASK:
+                at = bisect_right(lows, bits[variable]) - 1
+                # SP at the top of a stack is that of what is below it.
+                if at and highs[at - 1] == bits[variable]:
+                    at -= 1
+                self._lowest.append(lows[at])
+            else:
+                self._lowest.append(MASK)
+
+    def misses(self, number: int, byte: int) -> bool:
+        """Tell whether a store through a pointer misses a byte because that is below SP.
+
+        :param number: Of the access.
+        """
+        ssa = self._ssa
+        access = ssa.accesses[number]
+        at = bisect_right(ssa.times[SP], access.number) - 1
+        if at < 0 or at >= len(self._lowest) or not self._lowest[at] <= byte:
+            return False
+        variable = ssa.held[SP][at]
+        return (
+            ssa.domain.mask[variable] == MASK
+            and byte < ssa.domain.bits[variable]
+            and ssa.base(access.address) not in self._bases
+        )
