@@ -102,6 +102,25 @@ def test_of_the_other_thread_nothing_is_known() -> None:
     assert recovered({}).register(11, "sp").value is None
 
 
+def test_a_handler_that_writes_psp_returns_to_a_thread_that_uses_it() -> None:
+    # EXC_RETURN is kept with the thread's registers, so that nothing exact is known of it.
+    source = SOURCE.replace("{r4, r5}", "{r4, r5, lr}")
+    switch: List[Item] = [SWITCH, SWITCH + 4, SWITCH + 8, SWITCH + 10, SWITCH + 14, SWITCH + 18, Returned()]
+    items: List[Item] = [
+        LEAF,
+        Taken(TICK, LEAF + 2),
+        *switch,
+        TWO + 2,
+        Taken(TICK, TWO + 4),
+        *switch,
+        LEAF + 2,
+        CODE + 6,
+    ]
+    recovery = recovered({TOP - 44: 5, TOP - 40: 3, TOP - 36: 0xFFFFFFFD}, items, source=source)
+    assert not recovery.findings
+    assert recovery.register(8, "msp")[:2] == recovery.register(3, "sp")[:2] == (REGISTERS["msp"], Tier.ASSUMED)
+
+
 def test_a_thread_that_waits_has_its_frame_in_memory() -> None:
     memory = {**frame(OTHER, TWO + 4), OTHER - 8: 44, OTHER - 4: 45}
     recovery = recovered(memory)
