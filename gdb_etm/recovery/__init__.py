@@ -1,4 +1,6 @@
-"""Register and memory values of the past: what the executed instructions and the halted core say about them.
+"""Past values of registers and memory, recovered by dataflow analysis.
+
+The facts are the executed instructions, the program, and the state of the halted core.
 
 Executed instructions are one straight line of code, so each write of a register or of memory gets a variable of its own
 (static single assignment).  Instructions, loads and calls become constraints between variables.  What is known of the

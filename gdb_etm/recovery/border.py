@@ -1,4 +1,6 @@
-"""What is known where a newer piece of a history begins: for the piece before it that is its end.
+"""The border between two pieces of a history: the newer one's knowledge.
+
+To the older piece it is the state at its end.
 
 A border stands for itself: the newer piece that it was taken from need not be kept.
 """
@@ -33,7 +35,7 @@ class Known(NamedTuple):
 
 
 class Unplaced(NamedTuple):
-    """A store of the newer piece whose address is not known."""
+    """A store of the newer piece whose address is unknown."""
 
     # In bytes; 0 for what may have written anywhere.
     size: int
@@ -47,7 +49,7 @@ class Unplaced(NamedTuple):
     habits: Optional[FrozenSet[int]] = None
 
     def may_hit(self, byte: int) -> bool:
-        """Tell whether it may have written a byte."""
+        """Check whether it may have written a byte."""
         if self.habits is not None and byte & ~3 not in self.habits:
             return False
         if not self.size:

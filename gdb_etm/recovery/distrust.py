@@ -1,4 +1,7 @@
-"""What turned out not to hold of parts of a program: pieces that are worked out later do not assume it again."""
+"""Distrust: assumptions about a program that failed in a newer piece.
+
+Pieces that are worked out later do not make them again.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class Distrust(NamedTuple):
 
 
 class Claims:
-    """What the assumptions about a line say of the program.
+    """Facts about the program that assumptions claim.
 
     :param assumptions: About the line.
     :param entered: Gives the address of the function that a call enters, by the call's number; 0 if unknown.

@@ -1,4 +1,7 @@
-"""Why a value is known, in one line and as a chain of facts; and why it is not."""
+"""Explanations: why a value is known, and why another one is not.
+
+A known value has a line of text, and a chain of facts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _MEMORY = ((0, 0x20000000), (0x60000000, 0xA0000000))
 
 
 class Explanations:
-    """Tells about the variables of a stretch.
+    """Explains the variables of a segment.
 
     :param solution: The stretch.
     """
@@ -33,7 +36,7 @@ class Explanations:
         self._solver = solution.solver
 
     def known(self, variable: int) -> str:
-        """Tell why a variable is known, or as far as it is."""
+        """Explain why a variable is known, or how far."""
         entry = self._domain.log.last.get(variable, -1)
         return self._entry(entry) if entry >= 0 else self._made(variable)
 
@@ -56,7 +59,7 @@ class Explanations:
         return self.cause(cause, log.variable[entry])
 
     def cause(self, cause: int, variable: int) -> str:
-        """Tell what a relation says of one of its variables."""
+        """Describe what a constraint means for one of its variables."""
         constraint = self._ssa.constraints[cause]
         kind, number = constraint[0], self._ssa.numbers[cause]
         if kind == ConstraintKind.FACT:
@@ -177,7 +180,7 @@ class Explanations:
         return found or [Step(self.known(variable), None, self._solver.tier(-1))]
 
     def unknown(self, variable: int) -> str:
-        """Tell why a variable is not known: what is missing at the root of it."""
+        """Explain why a variable is unknown: what is missing at its root."""
         ssa = self._ssa
         seen: Set[int] = set()
         for _ in range(_DEEP):

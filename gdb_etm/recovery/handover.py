@@ -1,4 +1,4 @@
-"""What a piece that was worked out hands over to the one before it."""
+"""Making of a border: what a piece hands to the older one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST = 400
 
 
 def border_of(queries: Queries, number: int) -> Border:
-    """Tell what is known before an instruction.
+    """Make the border before an instruction.
 
     :param queries: Of the piece that it is in.
     :param number: The instruction's.

@@ -1,4 +1,4 @@
-"""A stretch in pieces, worked out newest first, as far back as somebody asks.
+"""Pieces of a segment, worked out on demand, the newest first.
 
 A whole long history would take minutes and gigabytes.  So the newest instructions are worked out first, and older ones
 from what is known then of the moment where the newer ones begin.  Each piece begins a little before what it is asked
@@ -25,7 +25,7 @@ _LEAD = 16
 
 
 class Piece(NamedTuple):
-    """A part of a stretch; the numbers are those of instructions."""
+    """Part of a segment, by numbers of instructions."""
 
     # The first that is worked on.
     first: int
@@ -39,7 +39,7 @@ Work = Callable[[Piece, Optional[Border]], Queries]
 
 
 class Pieces:
-    """The pieces of one stretch.
+    """The pieces of one segment.
 
     :param history: The executed instructions.
     :param stretch: Of them.
@@ -64,25 +64,25 @@ class Pieces:
         self._kept: "OrderedDict[int, Queries]" = OrderedDict()
 
     def index(self, number: int) -> int:
-        """Tell which piece an instruction is in, from 0 for the newest."""
+        """Give the index of an instruction's piece, from 0 for the newest."""
         while not self._cut or number < self._cut[-1].since:
             last = self._cut[-1].since - 1 if self._cut else self.stretch.last
             self._cut.append(self._piece(last))
         return next(index for index, piece in enumerate(self._cut) if piece.since <= number)
 
     def piece(self, index: int) -> Piece:
-        """Give a piece that :meth:`index` has told of."""
+        """Give a piece by its index."""
         return self._cut[index]
 
     def pending(self, number: int) -> List[Piece]:
-        """List the pieces that have to be worked out before something is known of an instruction, newest first."""
+        """List the pieces to work out before an instruction's, newest first."""
         index = self.index(number)
         done = len(self._borders) - 1
         # Of what was worked out and is not kept its own piece alone.
         return [self._cut[at] for at in range(min(index, done), index + 1) if at not in self._kept]
 
     def queries(self, index: int) -> Queries:
-        """Work a piece out, and newer ones where that was not done yet."""
+        """Work out a piece, and the newer ones where that is due."""
         while len(self._borders) <= index:
             at = len(self._borders) - 1
             self._borders.append(border_of(self._solved(at), self._cut[at].since))

@@ -1,4 +1,4 @@
-"""Questions about a stretch that is worked out: registers, memory, writes, reasons."""
+"""Queries on a solution: registers, memory, writes, reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BYTE = 0xFF
 
 
 class Queries:
-    """Queries about one stretch.
+    """Queries on one segment or piece.
 
     :param solution: The stretch.
     """
@@ -153,7 +153,7 @@ class Queries:
         return self._domain.bits[variable] >> bit & 1
 
     def value(self, variable: int) -> Value:
-        """Tell what is known of a variable."""
+        """Give what is known of a variable."""
         domain = self._domain
         known, bits = domain.mask[variable], domain.bits[variable]
         entry = domain.log.last.get(variable, -1)
@@ -235,7 +235,7 @@ class Queries:
         return before if after.value is None else after
 
     def missed(self, first: int, behind: int) -> Tier:
-        """Tell what it rests on that the stores among some accesses wrote elsewhere: what their addresses rest on.
+        """Give the worst tier that the addresses of missing stores rest on.
 
         :param first: The first of the accesses.
         :param behind: The one behind the last.
@@ -291,7 +291,7 @@ class Queries:
         return _known(found[byte & 3], text, _BYTE, tier)
 
     def tier(self, variable: int) -> Tier:
-        """Tell what that rests on which is known of a variable."""
+        """Give the worst tier that a variable's value rests on."""
         return self.solution.solver.tier(self._domain.log.last.get(variable, -1))
 
     def writes(self, address: int, size: int, first: int) -> Written:

@@ -19,7 +19,7 @@ Progress = Callable[[float], None]
 
 
 class Recovery:
-    """Works values out from what ran and from what is known at its ends.
+    """Recovery of values from what ran and from both ends.
 
     The newest instructions are worked out first; older ones when something is asked of them.
 
@@ -53,23 +53,25 @@ class Recovery:
         self._firsts = [one.stretch.first for one in self._stretches]
 
     def solve(self) -> None:
-        """Work out what leads to the end now rather than when it is asked for."""
+        """Work out what leads to the end, before anybody asks."""
         self._at(len(self.history) + 1)
 
     def pending(self, number: int) -> int:
-        """Tell how many instructions have to be worked out before something is known of one; 0 when it is known, or
-        when it is not to be."""
+        """Count the instructions to work out before one is known.
+
+        It is 0 when that one is known, or never will be.
+        """
         pieces = self._pieces(number)
         return 0 if pieces is None else sum(_size(piece) for piece in pieces.pending(number))
 
     def first(self, number: int) -> int:
-        """Tell from which instruction on values are worked out of what leads to another one, if they are asked for."""
+        """Give the first instruction that is worked out along with another."""
         pieces = self._stretch(number)
         return number if pieces is None else pieces.first
 
     @property
     def findings(self) -> Tuple[Finding, ...]:
-        """What the user should know of what was worked out so far."""
+        """Messages for the user, from what was worked out so far."""
         pieces = [found for one in self._stretches for _, found in sorted(one.findings.items(), reverse=True)]
         return tuple([finding for found in pieces for finding in found])
 
@@ -100,7 +102,7 @@ class Recovery:
         return [] if queries is None else queries.why(number, name)
 
     def writes(self, address: int, size: int, enough: Optional[int] = None) -> Written:
-        """Find the executed stores that wrote a piece of memory, back to a gap or a halt.
+        """Find the stores that wrote memory, back to a gap or halt.
 
         :param address: Of the first byte.
         :param size: In bytes.
@@ -116,7 +118,7 @@ class Recovery:
         return found
 
     def touched(self, number: int, kind: int, address: int, size: int) -> Touched:
-        """Find what accessed a piece of memory about when an instruction ran, if that is worked out.
+        """Find accesses to memory around an instruction, if those are worked out.
 
         :param number: The instruction's.
         :param kind: 2 for stores, 3 for loads, 4 for both.

@@ -1,4 +1,4 @@
-"""What a recovery may rely on: regions of memory, the calling convention, call frame information."""
+"""What a recovery may rely on: memory regions, calling convention, frame information."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class FrameInformation(Protocol):
     """Call frame information of a program, by address."""
 
     def row(self, address: int) -> Optional[FrameRow]:
-        """Give what is told of the moment before the instruction at ``address`` runs; None when nothing is."""
+        """Give the frame information before the instruction at ``address``; None without any."""
 
     def function(self, address: int) -> Optional[Tuple[int, int]]:
-        """Give where the function with an address begins, and where it ends; None when nothing is told of any."""
+        """Give the start and end of an address's function, if known."""
 
 
 class Rules(NamedTuple):

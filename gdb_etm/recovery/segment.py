@@ -1,4 +1,4 @@
-"""One stretch of a history, worked out: its line, its anchors, its tiers."""
+"""Solution of one segment, or piece: its SSA form, ends and tiers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Told = Callable[[float], None]
 
 
 class Solution:
-    """What is known of a stretch.
+    """Solution of a segment, or of one piece.
 
     :param history: The executed instructions.
     :param first: Number of the first instruction that is worked on.
@@ -166,7 +166,7 @@ class Solution:
                 self.ssa.learn(variable, meant, value, Premise.GIVEN)
 
     def variable(self, number: int, slot: int) -> Optional[int]:
-        """Give the variable that a slot held before an instruction; None for a flag that nobody reads."""
+        """Give a slot's variable before an instruction; None for a dead flag."""
         at = bisect_right(self.ssa.times[slot], number) - 1
         held = self.ssa.held[slot][at] if at >= 0 else DEAD
         return None if held == DEAD else held
@@ -178,7 +178,7 @@ class Solution:
         return self._words if self._end_fits else None
 
     def readable(self, word: int) -> bool:
-        """Tell whether there is memory at an aligned address."""
+        """Check whether there is memory at an aligned address."""
         if self.border is not None:
             return self.border.readable(word)
         return self._words is not None and self._words(word) is not None
@@ -313,7 +313,7 @@ class Solution:
         self.findings.append(Finding(dropped.text(ssa, sorted(doubts.void)), None, Tier.EXACT))
 
     def give_up(self) -> None:
-        """Say that nothing is told, as no facts are left that may be dropped."""
+        """Report that nothing is known, as all facts contradict each other."""
         text = "the facts contradict each other: nothing is told of #{:,} to #{:,}".format(self.first, self.last)
         self.findings.append(Finding(text, None, Tier.EXACT))
 
@@ -360,7 +360,7 @@ class Solution:
         return self.address(number) if self.first <= number <= self.last else 0
 
     def address(self, number: int) -> int:
-        """Give the address of an instruction of the stretch."""
+        """Give the address of an instruction of the segment."""
         return self.flow.executed[number - self.first].address
 
 

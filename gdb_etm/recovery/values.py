@@ -1,4 +1,4 @@
-"""What is asked of a recovery and what it answers: states, tiers, values, steps of a proof, writes and findings."""
+"""Questions and answers of a recovery: states, tiers, values, proofs, findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gdb_etm.recovery.lift.operations import MASK
 
 
 class CoreState(NamedTuple):
-    """Registers and memory of a core at rest: an anchor."""
+    """Registers and memory of a core at rest."""
 
     # Lower-case names: r0 to r12, sp, lr, pc, xpsr, msp, psp, control, primask, basepri, faultmask, s0 to s31, fpscr;
     # and stack limits, msplim and psplim, or with the Security Extension msplim_s, msplim_ns, psplim_s and psplim_ns.
@@ -22,7 +22,7 @@ class CoreState(NamedTuple):
 
 
 def no_memory(address: int, size: int) -> Optional[bytes]:
-    """Read nothing: the memory of a :class:`CoreState` of which only the registers are known."""
+    """Read nothing: for a :class:`CoreState` of registers alone."""
     return None
 
 
@@ -43,7 +43,7 @@ class Tier(IntEnum):
 
 
 class Relative(NamedTuple):
-    """A value told by another one that is unknown too."""
+    """A value as a distance from another unknown one."""
 
     # Register, lower-case.
     name: str
@@ -54,7 +54,7 @@ class Relative(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A register's or a memory byte's value at one moment of the past."""
+    """A past value of a register or a byte."""
 
     # None when it is unknown as a whole.
     value: Optional[int]
@@ -103,7 +103,7 @@ class Write(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What the user should know: an assumption that did not hold, or a contradiction."""
+    """A message for the user: a failed assumption, or a contradiction."""
 
     # One line, such as ``"the call at 0x1dc did not preserve r4"``.
     text: str
@@ -114,7 +114,7 @@ class Finding(NamedTuple):
 
 
 class Written(NamedTuple):
-    """All writes to a piece of memory that are known, and what may have been written besides."""
+    """The known writes to a piece of memory, and possible others."""
 
     # Newest first.
     writes: Tuple[Write, ...]

@@ -1,4 +1,4 @@
-"""Relations of arithmetic: sums and differences with their carries, comparisons, shifts by a register, products."""
+"""Propagators of arithmetic: sums, carries, comparisons, shifts by a register, products."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def _sum_intervals(domain: Domain, s: int, x: int, y: int, k: int) -> None:
 
 
 def add_bits(domain: Domain, s: int, x: int, y: int, known_carry: int, carry: int) -> None:
-    """Refine the bits of s = x + y + carry, where the carry is a bit and known if ``known_carry`` is 1."""
+    """Refine the bits of s = x + y + carry.
+
+    The carry is a bit; it is known if ``known_carry`` is 1.
+    """
     mask, bits = domain.mask, domain.bits
     one, other = (mask[x], bits[x]), (mask[y], bits[y])
     known, value = sum_bits(one, other, known_carry, carry)
@@ -81,7 +84,9 @@ def add_bits(domain: Domain, s: int, x: int, y: int, known_carry: int, carry: in
 
 
 def sum_bits(one: Tuple[int, int], other: Tuple[int, int], known_carry: int, carry: int) -> Tuple[int, int]:
-    """Give the known bits, and their values, of a sum of two partly known numbers and a carry.
+    """Compute the known bits of a sum of partly known numbers.
+
+    The carry counts, too.  The result is the mask of known bits, and their values.
 
     The smallest and the largest sum tell where a carry certainly comes in and where it certainly does not.
 
@@ -115,7 +120,7 @@ def total_with_carry(domain: Domain, constraint: Constraint) -> None:
 
 
 def compare(domain: Domain, constraint: Constraint) -> None:
-    """Refine that the bit d tells whether a >= b, in an order that begins at -bias."""
+    """Refine d = (a >= b), in an order starting at -bias."""
     _, d, a, b, bias = constraint
     low_a, high_a = domain.bounds(a, bias)
     low_b, high_b = domain.bounds(b, bias)
@@ -176,7 +181,7 @@ def overflow(domain: Domain, constraint: Constraint) -> None:
 
 
 def shift(domain: Domain, constraint: Constraint) -> None:
-    """Refine a shift whose amount is known; else, of shifts to the right, the interval."""
+    """Refine a shift by a known amount, or a right shift's interval."""
     _, d, a, b, op = constraint
     mask, bits = domain.mask, domain.bits
     if mask[b] & 0xFF != 0xFF:
@@ -242,7 +247,10 @@ def shift_carry(domain: Domain, constraint: Constraint) -> None:
 
 
 def multiply(domain: Domain, constraint: Constraint) -> None:
-    """Refine d = a * b: the low bits of a product follow from low bits, and an odd factor can be divided by."""
+    """Refine d = a * b.
+
+    The low bits of a product follow from low bits, and an odd factor can be divided by.
+    """
     _, d, a, b = constraint
     mask, bits = domain.mask, domain.bits
     if mask[a] == MASK and mask[b] == MASK:

@@ -1,4 +1,4 @@
-"""Relations of what may be one thing or another: selections, wrapped indices, remainders."""
+"""Propagators of alternatives: selections, wrapped indices, remainders."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def select(domain: Domain, constraint: Constraint) -> None:
 
 
 def choose(domain: Domain, constraint: Constraint) -> None:
-    """Refine SELECT where the condition compares: each of the two is meant only where the comparison allows it."""
+    """Refine a SELECT whose condition is a comparison.
+
+    Each of the two values counts only where the comparison allows it.
+    """
     _, d, a, b, c, x, y, bias, sense = constraint
     select(domain, (ConstraintKind.SELECT, d, a, b, c))
     if domain.mask[a] == MASK or domain.mask[d] == MASK:
@@ -47,7 +50,10 @@ def choose(domain: Domain, constraint: Constraint) -> None:
 
 
 def implied(domain: Domain, v: int, x: int, y: int, bias: int, holds: bool) -> Optional[Tuple[int, int]]:
-    """Give the bounds of a variable if x + bias >= y + bias, or if it is not; None when that cannot be."""
+    """Give a variable's bounds under a comparison, or under its negation.
+
+    The comparison is x + bias >= y + bias.  None when the bounds contradict what is known.
+    """
     low_x, high_x = domain.bounds(x, bias)
     low_y, high_y = domain.bounds(y, bias)
     if holds:
@@ -83,7 +89,10 @@ def remainder(domain: Domain, constraint: Constraint) -> None:
 
 
 def left(domain: Domain, constraint: Constraint) -> None:
-    """Refine d = a where none of some stores hit (LEFT): none did if each would have left something else."""
+    """Refine d = a unless one of some stores hit (LEFT).
+
+    None did if each would have left something else.
+    """
     count, d, a = constraint[1:4]
     wanted, shift = constraint[4 + count : 6 + count]
     value = moved(domain.bits[a], shift) & wanted
@@ -113,7 +122,9 @@ def left(domain: Domain, constraint: Constraint) -> None:
 
 
 def is_refuted(domain: Domain, constraint: Constraint, data: int, part: int, distance: int, above: int) -> bool:
-    """Tell whether what a store would have left (LEFT) was not found, or is what was there before.
+    """Check whether a store need not have hit (LEFT).
+
+    What it would have left was not found, or was there before.
 
     :param data: What it stores.
     :param part: The bits that it would have written.
@@ -144,7 +155,7 @@ def _is_torn(domain: Domain, constraint: Constraint, part: int, distance: int) -
 
 
 def moved(bits: int, shift: int) -> int:
-    """Shift bits to the left, or to the right by a negative number."""
+    """Shift bits left, or right by a negative number."""
     return bits << shift & MASK if shift >= 0 else bits >> -shift
 
 

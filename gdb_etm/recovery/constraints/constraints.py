@@ -1,4 +1,4 @@
-"""Relations between variables: each refines whichever of its variables the others tell something about.
+"""Constraints between variables, each kind with its propagator.
 
 A constraint is a tuple: its kind, its variables, and what else it needs.  One piece of code works in every direction.
 """
@@ -233,7 +233,10 @@ def differ(domain: Domain, constraint: Constraint) -> None:
 
 
 def field(domain: Domain, constraint: Constraint) -> None:
-    """Refine that a field of d is a field of a (FIELD, LINK, GUESS, OWNED, BELOW)."""
+    """Refine a field of d that equals one of a.
+
+    The kinds are FIELD, LINK, GUESS, OWNED and BELOW.
+    """
     _, d, a, p, q, n = constraint[:6]
     mask, bits = domain.mask, domain.bits
     if n == 32:
@@ -316,7 +319,7 @@ def extended(domain: Domain, constraint: Constraint) -> None:
 
 
 def zero(domain: Domain, constraint: Constraint) -> None:
-    """Refine that the bit d tells whether a is 0."""
+    """Refine the bit d = (a is 0)."""
     _, d, a = constraint
     mask, bits = domain.mask, domain.bits
     if bits[a]:
@@ -362,4 +365,4 @@ def _mirrored(value: int) -> int:
 
 
 def fact(domain: Domain, constraint: Constraint) -> None:
-    """Refine nothing: what a fact says was learnt when it was told."""
+    """Refine nothing: a fact was learned when it was added."""

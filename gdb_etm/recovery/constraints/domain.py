@@ -1,4 +1,6 @@
-"""What is known of each variable: bits, how it differs from others, and an interval; and why.
+"""The domain of each variable: known bits, an interval, distances from others.
+
+A log keeps the cause of each narrowing.
 
 A variable is one value of one register, or of one step within an instruction.  Each has a mask of known bits, is in a
 class of variables that differ from each other by constants, and each class has one interval modulo 2**32.  Knowledge
@@ -35,7 +37,7 @@ class Contradiction(Exception):
 
 
 class GrowthLog:
-    """Why what is known is known: an entry for each growth, in the order in which it happened."""
+    """The log: an entry for each narrowing, in order."""
 
     def __init__(self) -> None:
         self.variable = array("i")
@@ -65,7 +67,7 @@ class GrowthLog:
         return found
 
     def joined(self) -> Dict[int, List[Tuple[int, int]]]:
-        """Give for each variable those that it was merged with, and the causes."""
+        """Give for each variable those it was merged with, and the causes."""
         if self._joined is None or self._joined[0] != len(self.merged):
             found: Dict[int, List[Tuple[int, int]]] = {}
             for one, other, cause, _ in self.merged:
@@ -83,7 +85,7 @@ class GrowthLog:
 
 
 class Domain:
-    """All variables of one line of instructions, and the constraints that wait for news of them."""
+    """The domains of a segment's variables, and the constraints that watch them."""
 
     def __init__(self) -> None:
         self.mask: List[int] = []
@@ -146,7 +148,7 @@ class Domain:
                     queue.append(constraint)
 
     def learn(self, variable: int, known: int, bits: int) -> None:
-        """Take it that the bits in ``known`` of a variable are those in ``bits``.
+        """Narrow a variable: the bits in ``known`` are those in ``bits``.
 
         :raises Contradiction: Others are known.
         """
@@ -233,7 +235,7 @@ class Domain:
             self.narrow(kept, (self.low[gone] - shift) & MASK, self.span[gone])
 
     def narrow(self, variable: int, low: int, span: int) -> None:
-        """Take it that a variable is one of ``low`` to ``low + span``, modulo 2**32.
+        """Narrow a variable to ``low`` up to ``low + span``, modulo 2**32.
 
         :raises Contradiction: It is none of them.
         """
@@ -275,7 +277,10 @@ class Domain:
                 self.learn(variable, prefix, low & prefix)
 
     def interval(self, variable: int) -> Tuple[int, int]:
-        """Give the lowest value that a variable may have and the distance of the highest, modulo 2**32."""
+        """Give a variable's lowest value and the distance of its highest one.
+
+        Both are modulo 2**32.
+        """
         if self.mask[variable] == MASK:
             return self.bits[variable], 0
         root = self.root[variable]

@@ -1,4 +1,4 @@
-"""Variables and the constraints between them, as they are made: one variable for each value, and none twice."""
+"""The constraint graph: one variable for each value, and no constraint twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ ABOVE_BIT = MASK & ~1
 
 
 class Premise:
-    """Why something is known that no instruction computes; the text of a step of a proof."""
+    """Why a fact is known that no instruction computes.
+
+    Its text is a step of a proof.
+    """
 
     HALT, BEGIN, GIVEN, TAKEN, NOT_TAKEN, TARGET, ALIGNED = range(7)
     OUTCOME, MODE, DATA, MEMORY, GUESSED, PLACE, STORED, LOADED, GUESSED_STORED, GUESSED_LOADED = range(7, 17)
@@ -181,7 +184,10 @@ class ConstraintGraph:
         return found
 
     def base(self, variable: int) -> int:
-        """Give the variable that another one was made of by adding a constant, or that one itself."""
+        """Give the variable that another one is a constant distance from.
+
+        That is the variable itself if it was not made by adding a constant.
+        """
         return self._base.get(variable, (variable, 0))[0]
 
     def base_and_distance(self, variable: int) -> Tuple[int, int]:
@@ -190,7 +196,7 @@ class ConstraintGraph:
         return base, distance - (distance >> 31 << 32)
 
     def select(self, condition: int, one: int, other: int) -> int:
-        """Make a variable that is ``one`` if a bit is 1, else ``other``."""
+        """Make a variable: ``one`` if a bit is 1, else ``other``."""
         if self.fixed[condition]:
             return one if self.domain.bits[condition] else other
         if one == other:
@@ -225,7 +231,7 @@ class ConstraintGraph:
         return self.logic(ConstraintKind.XOR, (one, other))
 
     def is_bit(self, variable: int) -> bool:
-        """Tell whether a variable has one bit."""
+        """Check whether a variable has one bit."""
         return self.domain.mask[variable] & ABOVE_BIT == ABOVE_BIT and not self.domain.bits[variable] & ABOVE_BIT
 
     def logic(self, kind: int, inputs: Sequence[int]) -> int:
@@ -240,6 +246,6 @@ class ConstraintGraph:
         return made
 
     def compare(self, bit: int, one: int, other: int, bias: int) -> None:
-        """Take it that a bit tells whether ``one >= other``, as in COMPARE."""
+        """Constrain a bit to be ``one >= other``, as in COMPARE."""
         self.relate((ConstraintKind.COMPARE, bit, one, other, bias))
         self._compares.setdefault(bit, (one, other, bias))

@@ -1,4 +1,6 @@
-"""Recognises remainders: compilers compute them as x - x / k * k, and often x / k by a multiplication.
+"""Recognition of remainders; compilers compute x - x / k * k.
+
+The quotient x / k is often a multiplication.
 
 What is below the divisor whatever x is bounds many an index.
 """
@@ -17,7 +19,7 @@ Shifted = Tuple[int, int]
 
 
 class Remainders:
-    """Which variables are products with, quotients by and high words of products with constants.
+    """Index of products, quotients and high words of products with constants.
 
     :param domain: The variables.
     :param fixed: Which of them are constants.

@@ -16,7 +16,10 @@ _BIT = 0xFFFFFFFE
 
 
 class Arrival(NamedTuple):
-    """Where a branch leads: with a T bit of 0 nothing runs there but a fault (INVSTATE)."""
+    """Where a branch leads.
+
+    With a T bit of 0 nothing runs there but a fault (INVSTATE).
+    """
 
     address: int
     # Variable of the T bit.
@@ -24,7 +27,7 @@ class Arrival(NamedTuple):
 
 
 class PendingBranch(NamedTuple):
-    """An instruction that computes the next one's address, or may be a return."""
+    """A computed branch, or a possible return, until the next instruction runs."""
 
     # Variable of that address, if it is computed.
     target: Optional[int]
@@ -42,7 +45,7 @@ class PendingBranch(NamedTuple):
 
 
 class BranchTargets:
-    """Ties the target that a branch computed to the instruction that ran next.
+    """Ties a branch's computed target to the instruction that ran next.
 
     :param ssa: The segment's variables.
     :param calls: The open calls of the same segment.
@@ -63,7 +66,9 @@ class BranchTargets:
         self.has_run = True
 
     def follow(self, address: int, isa: Isa, current: List[int]) -> bool:
-        """Learn that the pending branch led to an address; gives whether it may have left its function's frame.
+        """Learn where the pending branch led.
+
+        The result is whether it may have left its function's frame.
 
         :param isa: The instruction set there.
         :param current: The variable of each slot.
@@ -90,7 +95,9 @@ class BranchTargets:
         return True
 
     def stop(self, address: Optional[int], current: List[int]) -> Optional[int]:
-        """Learn that nothing ran where the pending branch led, but an exception was taken there.
+        """Learn that an exception was taken where the pending branch led.
+
+        Nothing ran there.
 
         :param address: Where it led, if known.
         :param current: The variable of each slot.

@@ -1,4 +1,4 @@
-"""Follows a stretch of the history and makes a line of it: branches and their outcomes, IT blocks, exceptions."""
+"""Builder of a segment's SSA form: conditions, IT blocks, events."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _NO_MODE = 0xFFFFFFE0
 
 
 class SsaBuilder:
-    """Makes the line of a stretch, or of its newest part.
+    """Builds the SSA form of a segment, or of one piece.
 
     :param history: The executed instructions.
     :param ssa: Is filled.
@@ -124,11 +124,11 @@ class SsaBuilder:
             ssa.learn(self.current[FPCA], 1, 0, Premise.MODE)
 
     def end_elsewhere(self) -> None:
-        """Take it that memory at the end is not that after the last instruction."""
+        """Note that memory at the end is of a later moment."""
         self.threads.end_elsewhere()
 
     def follow(self) -> Iterator[int]:
-        """Add all instructions; gives the number of the next one now and then."""
+        """Add all instructions; yields the number of the next one at times."""
         runs = self._runs
         needs = live_flags(runs)
         if self._features.psp and self._m_profile:
@@ -146,7 +146,7 @@ class SsaBuilder:
                 self._event(item, index)
 
     def wait(self, word: Word) -> SavedContexts:
-        """Assume that threads wait at the end with the frames that memory holds then."""
+        """Assume that threads wait at the end with their frames in memory."""
         return self.threads.wait(self.last, word, self._finish_waiting)
 
     @property
@@ -156,7 +156,10 @@ class SsaBuilder:
 
     @property
     def handler(self) -> Optional[int]:
-        """The vector of the handler that runs at the end, as far as its beginning was seen; None for none."""
+        """The vector of the innermost handler that runs at the end.
+
+        None if none runs, or its entry was not seen.
+        """
         return list(self._handlers.values())[-1] if self._handlers else None
 
     def last_instruction(self) -> Optional[Template]:
@@ -164,7 +167,7 @@ class SsaBuilder:
         return self._last
 
     def finish(self, pc: Optional[int], isa: Isa) -> None:
-        """End the line.
+        """Finish the segment.
 
         :param pc: Address of the instruction that would have been next, if known.
         :param isa: Its instruction set.

@@ -1,4 +1,4 @@
-"""What a core does by itself with registers and its stack when it takes an exception and when it returns from one.
+"""Exception entry and return: what the core does with registers and stack.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, ExceptionTaken, PopStack and ExceptionReturn; Armv7-M
 (DDI 0403), B1.5.6 to B1.5.8.
@@ -50,12 +50,14 @@ _FIRST_ASYNCHRONOUS, _FIRST_UNASKED = 14, 15
 
 
 def is_asynchronous(event: Exception_) -> bool:
-    """Tell whether an exception is none that an instruction makes: PendSV, SysTick or an interrupt."""
+    """Check whether an exception is asynchronous: PendSV, SysTick or an interrupt."""
     return event.vector is not None and event.vector >= _FIRST_ASYNCHRONOUS
 
 
 def is_request(event: Exception_) -> bool:
-    """Tell whether code may have asked for an exception, so that the handler may leave results in its frame.
+    """Check whether code may have asked for an exception.
+
+    Its handler may leave results in the frame.
 
     That is SVC, and PendSV: one that an interrupt's handler asks for follows that without a return in between.
     """

@@ -1,4 +1,4 @@
-"""Exceptions of a segment: which code goes on after each, and what its handler keeps.
+"""Exceptions of a segment: what resumes, and what the handler keeps.
 
 Of A-profile's banked registers nothing is said.
 """
@@ -79,7 +79,7 @@ class TraceExceptions:
         self._left: Dict[int, Tuple[_Entry, PushedFrame]] = {}
 
     def switch(self) -> None:
-        """Note that PSP was written: a handler that does so may return to another thread."""
+        """Note that PSP was written: the handler may return to another thread."""
         self._open = [None for _ in self._open]
 
     def interrupted(self) -> List[Suspended]:
@@ -176,12 +176,12 @@ class TraceExceptions:
         return resumption
 
     def match(self, left: int, frames: Tuple[int, ...]) -> ThreadMatch:
-        """Describe a thread that went on where memory has frames that fit it, by their addresses."""
+        """Describe a thread that went on, by the frames that fit it."""
         entry, _ = self._left[left]
         return ThreadMatch(entry.number, entry.kept[0], frames)
 
     def wait(self, left: int, frame: Waiting) -> Optional[Wait]:
-        """Assume that a thread waits at the end with a frame that is in memory then.
+        """Assume that a thread waits with a frame that is in memory.
 
         :param left: Index of the exception that left it.
         """
@@ -214,7 +214,9 @@ class TraceExceptions:
         return self._calls.values(current) + tuple([current[slot] for slot in self._pushed])
 
     def chain(self, event: Exception_, target: Optional[int], current: List[int]) -> None:
-        """Take an exception where another one's handler returns (Armv8-M ARM, TailChain): the frame stays.
+        """Take an exception where another handler returns (Armv8-M ARM, TailChain).
+
+        The frame stays.
 
         A fault may be that of the return itself, which had no legal EXC_RETURN (ExceptionReturn, INVPC).
 

@@ -1,4 +1,4 @@
-"""What is known of the frame that an exception pushes: whether it is all there, and with which T bit.
+"""Stacking of an exception: whether its frame is complete; its T bit.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), PushStack, CFSR; Armv7-M (DDI 0403), B1.5.6 and B3.2.15.
 """
@@ -26,7 +26,7 @@ class Stacking(NamedTuple):
 
 
 class Failures(NamedTuple):
-    """Which frames may not have been stored: the flags stay set until software clears them."""
+    """Which frames may be incomplete; flags stay set until software clears them."""
 
     # Whether the stacking of an exception has failed, or may have.
     stacking: bool
@@ -35,6 +35,9 @@ class Failures(NamedTuple):
 
 
 def failures(state: Optional[CoreState]) -> Failures:
-    """Tell what the state at the end says; without CFSR all frames are taken to have been stored."""
+    """Read from the end's CFSR whether stacking failed.
+
+    Without CFSR all frames are taken to be complete.
+    """
     flags = 0 if state is None else state.registers.get(CFSR, 0)
     return Failures(bool(flags & (_MSTKERR | _STKERR | _STKOF)), bool(flags & _STKOF))

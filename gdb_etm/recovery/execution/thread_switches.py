@@ -1,4 +1,4 @@
-"""The changes of thread in a segment: which thread goes on at an exception return, and what is assumed of it."""
+"""Thread switches of a segment: which thread resumes at an exception return."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class ThreadSwitches:
         self.scheduler = Scheduler(ssa, calls.assumptions, address, word)
 
     def end_elsewhere(self) -> None:
-        """Take it that memory at the end is not that after the last instruction."""
+        """Note that memory at the end is of a later moment."""
         self._word = None
 
     def match(self) -> None:
-        """Find out which threads go on where handlers return that have set PSP."""
+        """Match threads where handlers return that have set PSP."""
         tracker = self._new_tracker()
         self._track(tracker, 0)
         if tracker.has_switched:
@@ -77,7 +77,10 @@ class ThreadSwitches:
             self._handled = {end: (since, begin, handled) for since, begin, end, handled in matcher.handled()}
 
     def leave(self, index: int) -> Optional[int]:
-        """Note an exception return; gives the index of the exception that left the thread which goes on, if known."""
+        """Note an exception return, and give the thread that goes on.
+
+        The result is the index of the exception that left it, if known.
+        """
         self._returned[index] = self._ssa.number
         if index in self._handled:
             since, left, handled = self._handled[index]
@@ -85,7 +88,9 @@ class ThreadSwitches:
         return self._resumed.get(index)
 
     def since(self, number: int, known: Callable[[int], Optional[int]]) -> Optional[LaterThreads]:
-        """List the threads that ran from an instruction up to the end of all; None where that is not known.
+        """List the threads that ran from an instruction to the end.
+
+        None where that is not known.
 
         :param known: Gives a variable's value, if it is known.
         """
@@ -96,7 +101,7 @@ class ThreadSwitches:
         return tracker.handed(self._address(number), frames, self._last_word)
 
     def wait(self, last: int, word: Word, finish: Callable[[Suspended], None]) -> SavedContexts:
-        """Assume that threads wait at the end with the frames that memory holds then.
+        """Assume that threads wait at the end with their frames in memory.
 
         :param last: Number of the last instruction.
         :param word: Reads memory at the end.
@@ -119,7 +124,10 @@ class ThreadSwitches:
 
     @property
     def by_block(self) -> Set[int]:
-        """Threads whose block alone shows what they did, by the numbers of the instructions before they were left."""
+        """Threads whose block alone shows what they did.
+
+        Each is the number of the instruction before it was left.
+        """
         return {self._exceptions.left(left).number for left in self._matcher.by_block}
 
     @property

@@ -24,7 +24,9 @@ class TracedTransfers:
         self._history = history
 
     def take(self, number: int, first: int) -> None:
-        """Take the transfers of an instruction, if there are as many as accesses and of the same sizes.
+        """Take an instruction's transfers if they fit its accesses one by one.
+
+        There are as many, of the same sizes and directions.
 
         :param first: Index of its first access.
         """
@@ -40,7 +42,7 @@ class TracedTransfers:
             self._learn(access, one)
 
     def take_frame(self, event: Union[Exception_, ExceptionReturn], first: int) -> None:
-        """Take what an exception pushed or popped, as far as it is traced with addresses.
+        """Take what an exception pushed or popped, where addresses are traced.
 
         :param first: Index of the first access to the frame.
         """

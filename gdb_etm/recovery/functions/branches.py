@@ -1,4 +1,4 @@
-"""Where a function's code goes on behind each of its instructions, without looking at what ran."""
+"""Control flow graph of a function, from its code alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FunctionCode:
         self._program = program
 
     def after(self, template: Template, bounds: Tuple[int, int]) -> Optional[List[int]]:
-        """List where a function goes on behind an instruction; None when that is not known.
+        """List an instruction's successors in its function; None when they are unknown.
 
         :param bounds: Where the function begins and ends.
         """

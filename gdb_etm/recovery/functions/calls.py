@@ -1,4 +1,4 @@
-"""The calling convention as assumptions: what a call or a handler found in SP and r4 to r11 it leaves there.
+"""The calling convention as assumptions: SP and r4 to r11 are preserved.
 
 Calls and returns are matched by a stack of return addresses of our own (AAPCS32, 6.1.1 and 6.3).
 """
@@ -23,7 +23,7 @@ CALL, HANDLER, ALIGNED, FRAME, CONSTANT, ARGUMENT, THREAD, WAITING, PRIVATE, BLO
 
 
 class Assumption(NamedTuple):
-    """That one register is the same before a call and after it, or something like that."""
+    """An assumption: mostly that a register is preserved by a call."""
 
     # CALL; HANDLER for an exception; ALIGNED: the bits in ``distance`` of ``before``, what SP is set to or a canonical
     # frame address, are 0; FRAME: ``after`` is the canonical frame address, ``before``, plus the distance;
@@ -56,7 +56,7 @@ class OpenCall(NamedTuple):
 
 
 class EntryKey(NamedTuple):
-    """Something of a function that is known by what a register held at its entry."""
+    """A fact of a function in terms of an entry register."""
 
     variable: int
     register: int
@@ -115,12 +115,12 @@ class CallMatcher:
         self.enter()
 
     def enter(self) -> None:
-        """Note that something runs that has a frame of its own, or that it is not known what."""
+        """Start an activation: code with its own frame, or an unknown one."""
         self._activations += 1
         self.activation = self._activations
 
     def tie(self, number: int, activations: Sequence[int]) -> None:
-        """Note that activations are what they were before only if it is their thread that goes on.
+        """Tie activations to a thread: they hold only if it goes on.
 
         :param number: Of the instruction before it was left.
         """
@@ -128,7 +128,7 @@ class CallMatcher:
             self.ties.setdefault(activation, []).append((len(self._ssa.accesses), (number, self._ssa.number)))
 
     def arrive(self, number: int, address: int, within: bool, current: Sequence[int]) -> None:
-        """Take an indirect branch that is no call, to see whether it is a return.
+        """Take an indirect branch other than a call; possibly a return.
 
         :param within: Whether it stays in a function.
         """
@@ -149,7 +149,9 @@ class CallMatcher:
             self.enter()
 
     def believe(self, kind: int, slot: int, variable: int, origin: Origin, since: Optional[int] = None) -> None:
-        """Assume what a register, or a word of the frame, holds; or note what it does in terms of the entry.
+        """Assume what a register or a frame word holds.
+
+        Or note what it holds in terms of the function's entry.
 
         :param kind: CONSTANT or ARGUMENT.
         :param since: As for :meth:`differ`.
@@ -179,7 +181,7 @@ class CallMatcher:
             self.assumptions.append(Assumption(kind, slot, one, other, since, number, distance & MASK))
 
     def locate(self, slots: Sequence[SavedRegister], current: Sequence[int]) -> None:
-        """Take what call frame information tells of the moment before an instruction."""
+        """Take the call frame information before an instruction."""
         ssa = self._ssa
         for register, distance in slots:
             variable = current[register]
@@ -200,12 +202,18 @@ class CallMatcher:
                 self.assumptions.append(Assumption(kind, slot, before, after, number, self._ssa.number))
 
     def align(self, variable: int) -> None:
-        """Assume that what SP is set to is a multiple of 4; the core ignores the other bits (Armv8-M ARM, B3.8)."""
+        """Assume that SP is set to a multiple of 4.
+
+        The core ignores the other bits (Armv8-M ARM, B3.8).
+        """
         number = self._ssa.number
         self.assumptions.append(Assumption(ALIGNED, SP, variable, variable, number, number, 3))
 
     def align_frame(self) -> None:
-        """Assume that the canonical frame address is a multiple of 8, as SP is at each call (AAPCS32, 6.2.1.2)."""
+        """Assume that the canonical frame address is a multiple of 8.
+
+        So SP is at each call (AAPCS32, 6.2.1.2).
+        """
         if self.frame != NO_FRAME:
             number = self._ssa.number
             self.assumptions.append(Assumption(ALIGNED, SP, self.frame, self.frame, number, number, 7))

@@ -1,5 +1,6 @@
-"""What a function has in its registers and in its frame wherever it came from: constants, addresses in its frame, what
-it was called with, and how these differ from one another.
+"""Entry values: registers and frame words in terms of the function's entry.
+
+Forward dataflow over the function finds constants, addresses in the frame, arguments, and their distances.
 
 Where a function goes on of which the beginning was not seen, its code tells what it must have set them to: values are
 propagated from its entry along all branches.  What is not computed from others is a value of its own, named by where
@@ -84,7 +85,10 @@ class EntryValues:
         self._from: Dict[int, Tuple[int, int]] = {}
 
     def at(self, template: Template) -> List[Held]:
-        """Tell what is known before an instruction runs; of what is not known by itself, what shares a base."""
+        """Give what is known before an instruction.
+
+        Slots that are unknown by themselves count if they share a base.
+        """
         known = self._before(template.address, template)
         slots = self._told(template.address, known)
         bases = [known[slot].base for slot in slots]
@@ -103,7 +107,7 @@ class EntryValues:
         return [slot for slot in sorted(known) if slot in loaded or slot in _REGISTERS]
 
     def passed(self, template: Template, function: int) -> Optional[Known]:
-        """Tell what registers held when a function was called that has returned to an instruction.
+        """Give what registers held when a function was called that has returned.
 
         :param function: Where it begins; None is given when it is not what the call enters.
         """

@@ -1,4 +1,4 @@
-"""Frames that only their own function can reach: it makes no address of anything in them.
+"""Escape analysis: frames whose function makes no address of anything in them.
 
 A compiler that has no room in registers keeps values on the stack, and relies on finding them there as much as on the
 registers that calls keep: nobody else knows where they are.  So a store to an unknown address is assumed to miss what
@@ -22,7 +22,7 @@ _FLAGS = (N, Z, C, V)
 
 
 class Escape:
-    """Tells by address which instructions access such a frame.
+    """Finds instructions that access private frames, by address.
 
     :param information: Of the program.
     :param branches: Of the same.
@@ -41,8 +41,10 @@ class Escape:
         self._known: Dict[int, Optional[FrozenSet[int]]] = {}
 
     def function(self, template: Template) -> Optional[int]:
-        """Give where the function begins that an instruction is in, if it accesses that one's frame alone and only
-        the function can reach that; None otherwise."""
+        """Give the entry of a function whose frame is private.
+
+        None if the instruction accesses anything but its function's frame, or if others can reach that frame.
+        """
         bounds = self._information.function(template.address)
         if bounds is None or bounds[1] - bounds[0] > LONG:
             return None
@@ -50,7 +52,7 @@ class Escape:
         return bounds[0] if found is not None and template.address in found else None
 
     def keeps(self, bounds: Tuple[int, int], like: Template) -> bool:
-        """Tell whether a function makes no address of its frame.
+        """Check whether a function makes no address of its frame.
 
         :param bounds: Where it begins and ends.
         :param like: An instruction of it.
@@ -113,7 +115,7 @@ class Owner(NamedTuple):
 
 
 class PrivateAccesses:
-    """The accesses of a line to frames that only their own function can reach.
+    """Accesses to private frames, which only their own function can reach.
 
     :param ssa: With its accesses.
     :param calls: Of the same line.
@@ -138,7 +140,7 @@ class PrivateAccesses:
                 self._owners[number] = owner
 
     def keeps(self, older: int, later: int) -> bool:
-        """Tell whether nothing but the function itself can have written in between what two accesses are to.
+        """Check whether only the function itself can have written between two accesses.
 
         :param later: As many as there are accesses for the end.
         """
@@ -158,12 +160,12 @@ class PrivateAccesses:
         return not any(older < at <= later and thread in self.others for at, thread in ties)
 
     def is_same(self, older: int, later: int) -> bool:
-        """Tell whether two accesses are to the same frame, each as the function itself makes it."""
+        """Check whether two accesses are to one frame, by its own function."""
         one, other = self._owners.get(older), self._owners.get(later)
         return one is not None and other is not None and one[:2] == other[:2]
 
     def disown(self, number: int) -> Optional[Assumption]:
-        """Take it that others write the frames of a function after all; give the assumption that falls.
+        """Take a function's frames as shared; gives the assumption that falls.
 
         :param number: Of an access to such a frame.
         """

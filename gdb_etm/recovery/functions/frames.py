@@ -1,4 +1,4 @@
-"""Where call frame information says that frames are, and the stack pointer of functions that have a frame pointer.
+"""Call frame information: the frame's address, and SP under a frame pointer.
 
 In such a function the frame is told by the frame pointer alone.  The stack pointer is where it was when the frame
 pointer was set, if nothing in the function moves it.
@@ -25,7 +25,7 @@ class SavedRegister(NamedTuple):
 
 
 class StackFrames:
-    """Tells by address which registers are where.
+    """Gives registers by call frame information, for each address.
 
     :param information: Of the program.
     :param template: Gives the T32 or A32 instruction at an address, the instruction set of another one.
@@ -38,7 +38,7 @@ class StackFrames:
         self._bodies: Dict[int, Tuple[int, Optional[int]]] = {}
 
     def at(self, template: Template) -> Tuple[SavedRegister, ...]:
-        """Give the registers that are known before an instruction runs; none where nothing is told."""
+        """Give the registers that are known before an instruction runs, if any."""
         found = self._known.get(template.address)
         if found is None:
             found = self._known[template.address] = self._find(template)

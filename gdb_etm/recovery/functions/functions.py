@@ -1,4 +1,4 @@
-"""What call frame information and the code of a function tell of the moment at which it goes on."""
+"""Facts about functions from call frame information and code, at one moment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gdb_etm.recovery.ssa.trace_ssa import TraceSsa
 
 
 class Functions:
-    """Assumes what follows for a line.
+    """Makes assumptions on the functions of a segment.
 
     :param ssa: The line that is being made.
     :param calls: Of the same line.
@@ -46,7 +46,9 @@ class Functions:
         self.owned = PrivateAccesses(ssa, calls)
 
     def arrive(self, template: Template, current: Sequence[int]) -> None:
-        """Take what is told of the moment before an instruction, where SP or a frame pointer has changed.
+        """Take the facts before an instruction that follows a change of frame.
+
+        SP or a frame pointer has changed.
 
         :param current: The variable of each slot.
         """
@@ -122,14 +124,14 @@ class Functions:
             self.owned.note(first, Owner(self._calls.activation, function, self._calls.frame))
 
     def stays(self, start: int, address: int) -> bool:
-        """Tell whether a branch from one address leads into the midst of the function that it is in."""
+        """Check whether a branch leads into the middle of its own function."""
         bounds = self._information.function(address)
         return bounds is not None and bounds[0] < address and bounds[0] <= start < bounds[1]
 
     def finish(
         self, at: int, activation: int, stack: Sequence[OpenCall], pointer: int, address: Callable[[int], int]
     ) -> None:
-        """Take it that a function has not returned at the end, nor have those that called it.
+        """Take it that a function, and its callers, have not returned yet.
 
         :param at: Number of the last instruction in it.
         :param stack: Its calls.

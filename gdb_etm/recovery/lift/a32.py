@@ -1,4 +1,4 @@
-"""The A32 instructions (A-profile ARM, F4.1); the condition field is left to the caller."""
+"""Lifter of A32 (A-profile ARM, F4.1), but for the condition field."""
 
 from __future__ import annotations
 

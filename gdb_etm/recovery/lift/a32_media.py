@@ -100,7 +100,7 @@ def _bit_fields(build: Builder, word: int) -> None:
 
 
 def lift_multiply(build: Builder, word: int) -> None:
-    """Lift MUL, MLA, MLS and the 64-bit ones; the encodings next to them are the exclusive accesses."""
+    """Lift MUL, MLA, MLS, the 64-bit multiplications, and exclusive accesses."""
     if word & 0x01000000:
         lift_exclusive(build, word)
         return

@@ -1,4 +1,4 @@
-"""The A32 loads and stores of core registers (A-profile ARM, F4.1.8 to F4.1.13)."""
+"""Lifter of A32 loads and stores (A-profile ARM, F4.1.8 to F4.1.13)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _doubleword(build: Builder, register: int, address: Operand, loads: bool) ->
 
 
 def lift_multiple(build: Builder, word: int) -> None:
-    """Lift LDM and STM in their four directions, those with user registers and the exception return among them."""
+    """Lift LDM and STM, with user registers and exception return."""
     base, loads, user = word >> 16 & 0xF, bool(word & 0x00100000), bool(word & 0x00400000)
     registers = [number for number in range(16) if word >> number & 1]
     moved = 4 * len(registers)

@@ -1,4 +1,4 @@
-"""Shifts and data processing, as T16, T32 and A32 share them (Armv8-M ARM, C2.4 and the pseudocode that it calls)."""
+"""Shifts and data processing of T16, T32 and A32 (Armv8-M ARM, C2.4)."""
 
 from __future__ import annotations
 
@@ -159,7 +159,10 @@ def reverse(build: Builder, value: Operand, kind: int) -> Operand:
 
 
 def saturate(build: Builder, value: Operand, bits: int, unsigned: bool) -> Operand:
-    """Saturate a signed value to ``bits`` bits, unsigned (0 to 31) or signed (1 to 32)."""
+    """Saturate a value to ``bits`` bits.
+
+    Unsigned: 0 to 31 bits; signed: 1 to 32.
+    """
     negative = build.bit(value, 31)
     if unsigned:
         fits = build.value(Op.ZERO, build.field(value, bits, 32 - bits))

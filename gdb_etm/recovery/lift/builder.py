@@ -1,4 +1,4 @@
-"""Builds the operations of one instruction out of values of the state before it."""
+"""Builder of one instruction's operations, from values before it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Builder:
 
     @property
     def next(self) -> int:
-        """Address of the instruction behind this one."""
+        """Address of the next instruction."""
         return (self.address + self.size) & MASK
 
     def read(self, register: int) -> Operand:
@@ -97,16 +97,16 @@ class Builder:
         return slot
 
     def unknown(self) -> Slot:
-        """Give a value that nothing tells."""
+        """Give an unknown value."""
         return self._emit(Op.UNKNOWN, ())
 
     def lose(self, slots: Iterable[Slot]) -> None:
-        """Let slots have unknown values: the instruction may write them and there is no model for it."""
+        """Make slots unknown: the instruction may write them, and has no model."""
         self._modelled = False
         self.forget(slots)
 
     def forget(self, slots: Iterable[Slot]) -> None:
-        """Let slots have values that come from outside, as a coprocessor's register does."""
+        """Make slots unknown that get values from outside, as from a coprocessor."""
         outputs = []
         for slot in slots:
             if slot == PC:
@@ -146,7 +146,7 @@ class Builder:
         return self.value(Op.BITS, value, ZERO, detail=(0, lowest, count)) if count else ZERO
 
     def insert(self, into: Operand, value: Operand, lowest: int, count: int, source: int = 0) -> Operand:
-        """Replace ``count`` bits from ``lowest`` on by those of ``value`` from ``source`` on."""
+        """Replace ``count`` bits from ``lowest`` on by ``value``'s from ``source`` on."""
         return self.value(Op.BITS, value, into, detail=(lowest, source, count))
 
     def sign(self, value: Operand, bits: int) -> Operand:
@@ -162,7 +162,7 @@ class Builder:
         return self.value(Op.CONDITION, *FLAGS, detail=(code,))
 
     def set(self, slot: Slot, value: Operand, aligned: bool = False) -> None:
-        """Let a slot have a value after the instruction; bits 1:0 of an M-profile stack pointer are not writable.
+        """Write a slot; bits 1:0 of an M-profile stack pointer stay 0.
 
         :param aligned: Whether the value is known to be a multiple of 4.
         """
@@ -182,14 +182,14 @@ class Builder:
         return first == SP and isinstance(second, Const) and not second.value & 3 and carry == ZERO
 
     def write(self, register: int, value: Operand, interworks: bool = False) -> None:
-        """Write core register 0 to 15; to write the program counter is to branch."""
+        """Write core register 0 to 15; writing the program counter branches."""
         if register == PC:
             self.branch(value, interworks)
         else:
             self.set(register, value)
 
     def branch(self, target: Operand, interworks: bool) -> None:
-        """Go on at an address that is computed."""
+        """Branch to a computed address."""
         self._target = target
         self._interworks = interworks
 

@@ -1,4 +1,6 @@
-"""Coprocessor instructions, floating point among them; T32 and A32 share their low 28 bits.
+"""Lifter of coprocessor and floating-point instructions, for T32 and A32.
+
+Their low 28 bits are the same.
 
 Ref: Armv8-M ARM, C2.3.8 and the floating-point instructions of C2.4; A-profile ARM, F3.1.
 """

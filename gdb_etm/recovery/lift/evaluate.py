@@ -1,4 +1,4 @@
-"""What a pure operation gives for inputs that are all known: the meaning of each word of operations.py."""
+"""Evaluation of pure operations whose inputs are all known."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def apply(op: Op, detail: Detail, inputs: Inputs) -> int:
 
 
 def shift_carry(op: Op, value: int, amount: int, carry: int) -> int:
-    """Give the carry out of a shift by a register (Armv8-M ARM, Shift_C).
+    """Compute the carry of a shift by a register (Armv8-M ARM, Shift_C).
 
     :param op: LSL, LSR, ASR or ROR.
     :param amount: Of which the low 8 bits count.

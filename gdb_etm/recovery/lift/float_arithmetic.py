@@ -159,7 +159,7 @@ def _converted(word: int, double: bool) -> Words:
 
 
 def lift_unconditional(build: Builder, word: int) -> None:
-    """Lift VSEL, VMAXNM, VMINNM, and the conversions and roundings that have a mode of their own."""
+    """Lift VSEL, VMAXNM, VMINNM, and conversions with their own rounding mode."""
     double = is_double(word)
     if word >> 8 & 0xF == 9 or word & 0x10:
         build.give_up()

@@ -38,7 +38,7 @@ def mode(build: Builder) -> Operand:
 
 
 def is_double(word: int) -> bool:
-    """Tell whether an instruction is for double-precision registers."""
+    """Check whether an instruction is for double-precision registers."""
     return word >> 8 & 0xF == _DOUBLE
 
 

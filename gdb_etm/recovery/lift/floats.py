@@ -1,4 +1,4 @@
-"""Arithmetic of single-precision numbers as the core does it, bit by bit, in any rounding mode.
+"""Single-precision arithmetic, bit by bit, in any rounding mode.
 
 Ref: Arm Architecture Reference Manual for A-profile (DDI 0487), shared/functions/float of its pseudocode; the same in
 Armv8-M (DDI 0553), chapter E2.  Numbers are their encodings, 32 bits each.  A mode is bits 26:22 of FPSCR: the rounding
@@ -186,7 +186,7 @@ def multiply_add(addend: int, a: int, b: int, mode: int) -> int:
 
 
 def compare(a: int, b: int, mode: int) -> int:
-    """Give the flags of a comparison: N, Z, C and V in bits 3 to 0."""
+    """Compare two numbers; gives N, Z, C, V in bits 3:0."""
     if _is_nan(a) or _is_nan(b):
         return 0b0011
     one, other = [_order(value, mode) for value in (a, b)]

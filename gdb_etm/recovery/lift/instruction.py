@@ -18,7 +18,7 @@ from gdb_etm.recovery.lift.t32 import lift_t32
 
 
 def lift(code: bytes, address: int, isa: Isa, in_it_block: bool = False, m_profile: bool = True) -> Lifted:
-    """Tell what an instruction computes when its condition holds.
+    """Lift an instruction: what it computes when its condition holds.
 
     :param code: Its bytes; more may follow.
     :param address: Where it is, in bytes.

@@ -1,4 +1,4 @@
-"""Multiplications, extensions with addition and saturating arithmetic, as T32 and A32 share them.
+"""Multiplications, extending additions and saturation, for T32 and A32.
 
 Ref: Armv8-M ARM, C2.4; A-profile ARM, F4.1.  The Q flag is no place: reading it gives something unknown.
 """
@@ -45,7 +45,7 @@ def _add_extended_pair(build: Builder, unsigned: bool, base: int, value: Operand
 
 
 def parallel(build: Builder, destination: int, keeps_ge: bool) -> None:
-    """Add and subtract halves or bytes side by side: not modelled; the plain ones set GE."""
+    """Lose a parallel addition's result; the plain ones set GE."""
     build.lose((destination,) if keeps_ge else (destination, GE))
 
 
@@ -77,7 +77,7 @@ def _saturated_sum(build: Builder, first: Operand, second: Operand, minus: bool)
 def dual_multiply(
     build: Builder, first: Operand, second: Operand, addend: Operand, exchange: bool, minus: bool
 ) -> Operand:
-    """Multiply both halves, add or subtract the products and add something: SMLAD, SMLSD, SMUAD, SMUSD."""
+    """Multiply halves pairwise and sum up: SMLAD, SMLSD, SMUAD, SMUSD."""
     low, high = _products(build, first, second, exchange)
     both = build.value(Op.SUB if minus else Op.ADD, low, high, ONE if minus else ZERO)
     return build.value(Op.ADD, both, addend, ZERO)
@@ -118,7 +118,7 @@ def accumulated(build: Builder, first: Pair, second: Pair) -> Pair:
 
 
 def multiply_word_half(build: Builder, word: Operand, other: Operand) -> Operand:
-    """Give the top 32 of the 48 bits of a product: SMULW, SMLAW."""
+    """Give bits 47:16 of a word times a half: SMULW, SMLAW."""
     low = build.field(build.value(Op.MUL, word, other), 16, 16)
     return build.insert(low, build.value(Op.SMULH, word, other), 16, 16)
 
@@ -126,7 +126,7 @@ def multiply_word_half(build: Builder, word: Operand, other: Operand) -> Operand
 def most_significant(
     build: Builder, first: Operand, second: Operand, addend: Operand, rounds: bool, minus: bool
 ) -> Operand:
-    """Give the top word of a product added to or subtracted from a top word: SMMLA, SMMLS, SMMUL."""
+    """Add or subtract a product's top word: SMMLA, SMMLS, SMMUL."""
     low, high = build.value(Op.MUL, first, second), build.value(Op.SMULH, first, second)
     if not minus:
         return build.value(Op.ADD, addend, high, build.bit(low, 31) if rounds else ZERO)
@@ -142,7 +142,7 @@ def product_of(build: Builder, first: Operand, second: Operand, signed: bool) ->
 
 
 def multiply_halves_long(build: Builder, low: Slot, high: Slot, first: Operand, second: Operand) -> None:
-    """Multiply two sign-extended halves and add to 64 bits: SMLALBB and its like."""
+    """Multiply two signed halves and add to 64 bits (SMLALBB)."""
     total = accumulated(build, (low, high), _extended(build, build.value(Op.MUL, first, second)))
     build.set(low, total[0])
     build.set(high, total[1])

@@ -1,4 +1,4 @@
-"""What an instruction computes, as relations between slots: the words that lifting and solving share."""
+"""Operations on slots and memory: the language of lifting and solving."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SLOTS.update({"s%d" % number: S0 + number for number in range(32)})
 
 
 def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
-    """Tell what a register's value says of slots: of each the bits that are meant, and what they are.
+    """List the slots of a named register, each with mask and bits.
 
     :param name: As in :data:`SLOTS`; or xpsr, which is the flags, GE and whether it is Handler mode; or cpsr.
     """
@@ -65,7 +65,7 @@ def told(name: str, value: int) -> Tuple[Tuple[int, int, int], ...]:
 
 
 class Const(NamedTuple):
-    """A value that is in the instruction itself (its address included, so the program counter is one)."""
+    """A constant of the instruction, its address included."""
 
     # 32 bits, unsigned.
     value: int
@@ -76,7 +76,7 @@ Operand = Union[Slot, Const]
 
 
 class Op(IntEnum):
-    """What an :class:`Operation` says; all arithmetic is modulo 2**32, ``a, b, c`` are the inputs, ``d`` the output."""
+    """The kinds of operation, modulo 2**32; inputs ``a, b, c``, output ``d``."""
 
     # d = a
     COPY = 0
@@ -177,7 +177,7 @@ FLOAT_OPS = tuple([op for op in Op if op >= Op.FADD])
 
 
 class Operation(NamedTuple):
-    """One relation; operations of an instruction are in the order in which they are computed."""
+    """An operation of an instruction; they are computed in order."""
 
     op: Op
     outputs: Tuple[Slot, ...]

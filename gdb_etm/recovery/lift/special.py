@@ -1,4 +1,6 @@
-"""Special registers of M-profile: MRS, MSR and CPS (Armv8-M ARM, C2.4; B3.32 and E2.1 of its pseudocode).
+"""Lifter of MRS, MSR and CPS of M-profile.
+
+Ref: Armv8-M ARM, C2.4; B3.32 and E2.1 of its pseudocode.
 
 Which of them an instruction can write depends on the privilege: code that runs unprivileged writes none but the APSR.
 """
@@ -30,7 +32,7 @@ from gdb_etm.recovery.lift.operations import (
 
 
 def privileged(build: Builder) -> Operand:
-    """Give whether the core runs privileged: in Handler mode, or with CONTROL.nPRIV clear."""
+    """Compute whether the core is privileged: Handler mode, or CONTROL.nPRIV clear."""
     thread = build.value(Op.XOR, build.bit(CONTROL, 0), ONE)
     return build.value(Op.OR, HANDLER, thread)
 

@@ -1,4 +1,4 @@
-"""The status registers of A-profile, and what changes with its modes (A-profile ARM, G1.9 and F5.1)."""
+"""Status registers and modes of A-profile (A-profile ARM, G1.9 and F5.1)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def return_from_exception(build: Builder) -> None:
 
 
 def read_status(build: Builder, register: int) -> None:
-    """Do A-profile MRS of the CPSR or an SPSR: a value from outside."""
+    """Lift A-profile MRS of CPSR or SPSR: a value from outside."""
     build.forget((register,))
 
 

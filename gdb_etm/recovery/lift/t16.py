@@ -195,7 +195,7 @@ def _list(bits: int, last: Optional[int]) -> List[int]:
 
 
 def push(build: Builder, registers: List[int]) -> None:
-    """Store registers below the stack pointer, the lowest-numbered at the lowest address, and lower it."""
+    """Lower the stack pointer and store registers, lowest number at lowest address."""
     start = build.offset(SP, -4 * len(registers))
     build.align(start)
     for index, register in enumerate(registers):
@@ -204,7 +204,7 @@ def push(build: Builder, registers: List[int]) -> None:
 
 
 def pop(build: Builder, registers: List[int]) -> None:
-    """Load registers from the stack pointer upwards and raise it; the program counter among them branches."""
+    """Load registers upwards and raise the stack pointer; PC branches."""
     build.align(SP)
     build.set(SP, build.offset(SP, 4 * len(registers)))
     for index, register in enumerate(registers):

@@ -1,4 +1,4 @@
-"""The 32-bit T32 instructions but for loads and stores and coprocessors (Armv8-M ARM, C2.3; A-profile ARM, F3.1)."""
+"""Lifter of T32 data processing (Armv8-M ARM, C2.3; A-profile ARM, F3.1)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def lift_t32(build: Builder, first: int, second: int) -> None:
 
 
 def expand_immediate(number: int) -> Tuple[int, Optional[int]]:
-    """Expand a modified immediate (T32ExpandImm_C); the carry is None when it is not rotated.
+    """Expand a modified immediate (T32ExpandImm_C); carry None if not rotated.
 
     :param number: The 12 bits i:imm3:a:bcdefgh.
     """

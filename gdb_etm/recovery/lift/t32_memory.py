@@ -9,7 +9,10 @@ from gdb_etm.recovery.lift.operations import GE, SP, Op, Operand
 
 
 def store_exclusive(build: Builder, status: int, address: Operand, values: List[Operand], size: int) -> None:
-    """Store if the monitor allows it, and say whether it did: 0 if so, 1 if not.  Otherwise memory is stored back."""
+    """Store if the monitor allows it; the status is 0, else 1.
+
+    Where it does not, memory is stored back.
+    """
     failed = build.bit(build.unknown(), 0)
     for index, value in enumerate(values):
         place = build.offset(address, 4 * index)
@@ -39,7 +42,7 @@ def store_multiple(build: Builder, registers: List[int], start: Operand) -> None
 
 
 def lift_multiple_or_dual(build: Builder, first: int, second: int) -> None:
-    """Lift the multiple, dual, exclusive and acquire-release accesses and table branches (E800 to E9FF)."""
+    """Lift multiple, dual, exclusive and acquire-release accesses, table branches (E800 to E9FF)."""
     if not first & 0x40:
         _multiple(build, first, second)
     elif first & 0x120 or first & 0x80 and first & 0x20:
@@ -194,7 +197,7 @@ def _vector_elements(build: Builder, first: int, second: int) -> None:
 
 
 def lost_elements(build: Builder, base: int, loads: bool, writes_back: bool) -> None:
-    """Do an access to Advanced SIMD elements or structures, which is not modelled."""
+    """Lift an access to Advanced SIMD elements, which has no model."""
     lost = [base] if writes_back else []
     build.lose(lost + [place for place in EVERYTHING if place >= 32] if loads else lost)
     if not loads:

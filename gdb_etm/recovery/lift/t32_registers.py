@@ -1,4 +1,4 @@
-"""T32 data processing of registers: extensions, bit counts, multiplication, division (Armv8-M ARM, C2.3)."""
+"""Lifter of T32 register operations: extensions, bit counts, multiplication, division."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gdb_etm.recovery.lift.operations import C, Op, Operand
 
 
 def lift_registers(build: Builder, first: int, second: int) -> None:
-    """Lift shifts by register, extensions, parallel additions and the miscellaneous operations (FA00 to FAFF)."""
+    """Lift register shifts, extensions, parallel additions, miscellaneous (FA00 to FAFF)."""
     base, source, destination = first & 0xF, second & 0xF, second >> 8 & 0xF
     if not first & 0x80:
         if second & 0xF0F0 == 0xF000:

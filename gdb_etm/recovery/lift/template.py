@@ -1,4 +1,4 @@
-"""What an instruction of the program does, prepared for being put into a line of instructions many times."""
+"""Templates: lifted instructions, prepared to be used at every execution."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Templates:
         self._ranges: Dict[Tuple[int, int, Isa, int], Tuple[List[Template], int]] = {}
 
     def of_range(self, start: int, end: int, isa: Isa, it_state: int) -> Tuple[List[Template], int]:
-        """Give the templates of the instructions from ``start`` to ``end``, and ITSTATE behind them.
+        """Give the templates from ``start`` to ``end``, and ITSTATE after them.
 
         :param it_state: ITSTATE as the first of them runs.
         """
@@ -122,7 +122,7 @@ class Templates:
         return found
 
     def it_state(self, address: int, isa: Isa) -> int:
-        """Give ITSTATE where execution goes on in the middle of what may be an IT block."""
+        """Find ITSTATE at an address that may be inside an IT block."""
         for back in range(2, 18, 2) if isa is Isa.T32 else ():
             code = self._program.read(address - back, 2)
             if len(code) < 2 or not enters_it_block(code[0] | code[1] << 8):
@@ -137,7 +137,7 @@ class Templates:
         return 0
 
     def like(self, address: int, other: Template) -> Optional[Template]:
-        """Give the instruction at an address, of the instruction set of another one."""
+        """Give the template at an address, in another one's instruction set."""
         if len(self._program.read(address, 4)) < 4:
             return None
         return self._at(address, other.isa, self.it_state(address, other.isa))[0]

@@ -1,4 +1,4 @@
-"""Where a stack is whose address is unknown, by what is in memory there later.
+"""Base search: the address of a stack, by memory at the end.
 
 Addresses that differ by constants are a class, and where one of them is, all are.  For each place that the class may
 be at, what was stored last at each offset is held against what memory had there later: a load at a known address, a
@@ -73,7 +73,7 @@ class _Conflicts:
         self._most = 0
 
     def add(self, told: Set[Tuple[int, int]]) -> bool:
-        """Add a change, and the classes and their places that account for it; tell whether all can be accounted for."""
+        """Add a change; False if no class can account for it."""
         self._count += 1
         for one in told:
             count = self._votes[one] = self._votes.get(one, 0) + 1
@@ -96,7 +96,9 @@ class BaseSearch:
         self._effort = _EFFORT
 
     def options(self, memory: StoreForwarding, stacks: Set[int]) -> Optional[Options]:
-        """Give the places that are left for the newest class that has few and was not looked at; None at the end.
+        """Give the possible bases of the newest class that has few.
+
+        None when no class is left.
 
         A class is looked at again when there are fewer stores to unknown addresses, or more.
 
@@ -118,7 +120,7 @@ class BaseSearch:
         return None
 
     def spend(self, count: int) -> bool:
-        """Take note of an effort; tell whether there is any left."""
+        """Spend effort; gives whether any is left."""
         self._effort -= count
         return self._effort >= 0
 
@@ -160,7 +162,7 @@ class _Search:
         self._is_stack = is_stack
 
     def left(self, places: BaseSearch) -> Optional[List[int]]:
-        """Give the values of the class's base that nothing speaks against; None if these are many."""
+        """List the possible values of a class's base; None if many."""
         most, rest = self._own.all()
         bases = self._bases() if len(most) >= _FEWEST or not self._is_stack else ()
         if not bases:

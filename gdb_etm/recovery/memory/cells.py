@@ -1,4 +1,4 @@
-"""Accesses by address: which of them touch a word of RAM, and which of these had a byte of it before another one."""
+"""Index of accesses by the word of RAM that they touch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RAM = 0x20000000
 
 
 def aliased(address: int) -> int:
-    """Give where the byte is that a bit is of; -1 for what is no bit's alias.
+    """Give the byte that a bit alias stands for; -1 without one.
 
     :param address: Of a store, in the bit-band alias region or not.
     """
@@ -27,7 +27,7 @@ def aliased(address: int) -> int:
 
 
 def within(address: int, size: int, word: int) -> int:
-    """Tell which bytes of a word an access touches, a bit for each.
+    """Compute which bytes of a word an access touches, a bit each.
 
     :param address: Of the access.
     :param size: In bytes.
@@ -41,7 +41,7 @@ def within(address: int, size: int, word: int) -> int:
 
 
 class Cells:
-    """Those accesses of a line of which the address is known, by the words of RAM that they touch.
+    """Accesses whose address is known, by the word that they touch.
 
     :param ssa: With its accesses.
     """
@@ -54,14 +54,14 @@ class Cells:
         self.touched: Dict[int, int] = {}
 
     def copy(self) -> "Cells":
-        """Make another one that goes on from here."""
+        """Copy it, to be changed on its own."""
         made = Cells(self._ssa)
         made.words = {word: list(cell) for word, cell in self.words.items()}
         made.touched = dict(self.touched)
         return made
 
     def insert(self, word: int, number: int, touched: int) -> int:
-        """Add an access to a word; give the position of the next one in the word's list.
+        """Insert an access into a word's list; gives the next one's position.
 
         :param touched: Bytes of the word that it touches, a bit for each.
         """
@@ -71,12 +71,12 @@ class Cells:
         return bisect_left(cell, number) + 1
 
     def between(self, older: int, later: int, byte: int) -> Sequence[int]:
-        """List the accesses between two others to the word that a byte is in."""
+        """List the accesses between two others to the word of a byte."""
         cell = self.words.get(byte & ~3, [])
         return cell[bisect_left(cell, older + 1) : bisect_left(cell, later)]
 
     def touches(self, number: int, byte: int) -> int:
-        """Tell which byte of an access is at an address; -1 if none is.
+        """Find which byte of an access an address has; -1 for none.
 
         A store to a bit's alias touches no byte that it is an alias of.
         """
@@ -111,7 +111,7 @@ class Cells:
         return FIRST, 0
 
     def certain(self, number: int, byte: int, unsure: Set[int]) -> Tuple[int, int]:
-        """Find what :meth:`source` does, but pass over stores that may not have run.
+        """Find what :meth:`source` does, ignoring stores that may not have run.
 
         :param unsure: Gets these.
         """
@@ -125,7 +125,7 @@ class Cells:
             unsure.add(number)
 
     def target(self, number: int, byte: int) -> Tuple[int, int]:
-        """Find the first access to a byte from a number on, or one that may have changed it.
+        """Find the first access from a number on that touches a byte.
 
         :returns: The access, or LAST when there is none; and which of its bytes it is.
         """

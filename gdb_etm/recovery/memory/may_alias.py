@@ -1,4 +1,4 @@
-"""Stores of which the address is not known: which bytes of RAM they may have written, and what that hides.
+"""May-alias analysis of stores whose address is unknown.
 
 Such a store is a barrier between two accesses to the same bytes, unless it cannot have reached these.  It is taken to
 miss what only one function writes; and, where guesses are allowed, whatever it was not seen to write at other times.
@@ -29,7 +29,7 @@ _NOWHERE = -1
 
 
 class MayAlias:
-    """The stores of a line of which the address is not known.
+    """The stores of a segment whose address is unknown.
 
     :param ssa: With its accesses.
     :param cells: The accesses of which it is.
@@ -62,7 +62,7 @@ class MayAlias:
         self.habits: Dict[int, Set[int]] = {}
 
     def copy(self, cells: Cells) -> "MayAlias":
-        """Make another one that goes on from here.
+        """Copy it, to be changed on its own.
 
         :param cells: That one's.
         """
@@ -74,11 +74,11 @@ class MayAlias:
         return made
 
     def remove(self, number: int) -> None:
-        """Say that the address of a store is known by now, or that it did not run."""
+        """Remove a store whose address became known, or that did not run."""
         del self.unplaced[bisect_left(self.unplaced, number)]
 
     def first(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
-        """Find the first store between two accesses that may have written a byte.
+        """Find the first store between two accesses that may alias a byte.
 
         :param older: FIRST or -1 for the beginning.
         :param later: As many as there are accesses for the end.
@@ -98,8 +98,10 @@ class MayAlias:
         return _NOWHERE, guessed
 
     def first_of_link(self, older: int, later: int, byte: int) -> Tuple[int, bool]:
-        """Find it for two accesses that are about to be linked: strangers miss what only one function writes, and what
-        is below SP."""
+        """Find the first possible alias between two accesses to be linked.
+
+        Others miss what only one function writes, and what is below SP.
+        """
         barrier, guessed = self.first(older, later, byte)
         if barrier < 0 and not guessed:
             return barrier, guessed
@@ -137,7 +139,7 @@ class MayAlias:
         return _NOWHERE
 
     def may_hit(self, number: int, address: int, size: int) -> bool:
-        """Tell whether an access may reach a piece of memory."""
+        """Check whether an access may reach a piece of memory."""
         return any(self._may_hit(number, byte) == 1 for byte in range(address, address + size))
 
     def _may_hit(self, number: int, byte: int) -> int:
@@ -176,7 +178,7 @@ class MayAlias:
         return self.guessing and span >= _BOUNDED and number not in self.kills
 
     def misses_but(self, number: int) -> Optional[FrozenSet[int]]:
-        """Give the only words that a store is taken to hit; None where it may hit others."""
+        """List the only words that a store may hit; None without limit."""
         access = self._ssa.accesses[number]
         if not access.size or not self._is_wild(number, self._domain.interval(access.address)[1]):
             return None
@@ -188,11 +190,14 @@ class MayAlias:
 
     @property
     def weighs(self) -> bool:
-        """Whether it is followed what they may have left: a store to a bit's alias may change one bit of a byte."""
+        """Whether possible contents are weighed.
+
+        A store to a bit's alias may change one bit of a byte.
+        """
         return not self.guessing and not self._ssa.rules.bit_band
 
     def weigh(self, found: Found, until: int) -> List[Constraint]:
-        """Give the constraints that bytes follow that were found: an older access's, or left by stores in between.
+        """Give the constraints between found bytes and what stores may have left.
 
         :param until: The access that found them, or as many as there are for the end.
         """
@@ -217,7 +222,7 @@ class MayAlias:
         return constraints
 
     def learn_habits(self) -> None:
-        """Remember which words the stores of each address of the program have written.
+        """Remember which words the stores of each instruction have written.
 
         One that has never been seen to write may have written what code near to it reaches through pointers.
         """
@@ -245,7 +250,10 @@ class MayAlias:
         self.habits = habits
 
     def doubtful(self) -> bool:
-        """Tell whether a guess takes it that a store missed a word that the same instruction wrote at other times."""
+        """Check whether a guess contradicts a habit.
+
+        It does where a store is taken to miss a word that its instruction wrote at other times.
+        """
         for source, number, byte in self.guesses:
             low = bisect_left(self.unplaced, source + 1)
             for store in self.unplaced[low : bisect_left(self.unplaced, number)]:
@@ -254,7 +262,7 @@ class MayAlias:
         return False
 
     def broken(self) -> Dict[int, int]:
-        """Find the stores that turned out to have written what they were taken to miss, with their addresses."""
+        """List the stores that broke a guess, with their addresses."""
         found: Dict[int, int] = {}
         accesses, domain, cells = self._ssa.accesses, self._domain, self._cells
         late = [number for number in self.unplaced if domain.mask[accesses[number].address] == MASK]
@@ -271,7 +279,7 @@ class MayAlias:
         return self._domain.mask[condition] != MASK or bool(self._domain.bits[condition])
 
     def trespassed(self) -> Set[Tuple[int, int, int]]:
-        """List the links that hold because nobody else writes there, though somebody did: their kinds and accesses."""
+        """List the links whose private or dead memory was written by others: kinds and accesses."""
         found: Set[Tuple[int, int, int]] = set()
         accesses, domain = self._ssa.accesses, self._domain
         for source, number in self.crossed | self.below:

@@ -1,4 +1,4 @@
-"""What stores to unknown addresses may have left where something was found later.
+"""Possible contents: what stores of unknown address may have left.
 
 Of several such stores the last one that hit a byte has left what is there.  So where each of them would have left
 something else, none has hit; and what all of them would have left alike is known although nobody knows which it was.
@@ -49,7 +49,7 @@ def wide(bytes_: int) -> int:
 
 
 def candidates(ssa: TraceSsa, stores: Sequence[int], found: Found) -> Optional[List[Candidate]]:
-    """List what stores may have left of what was found; None when that is too much to weigh.
+    """List what stores may have left there; None if too much.
 
     What contradicts what is known of the bytes is left out.
 
@@ -95,7 +95,7 @@ def _differs(domain: Domain, data: int, found: Found, part: int, shift: int) -> 
 
 
 class Weighing:
-    """Weighs what was found against what stores to unknown addresses may have left there.
+    """Weighs a value against what stores of unknown address may have left.
 
     :param ssa: With its accesses.
     """
@@ -116,7 +116,7 @@ class Weighing:
         self._seen = -1
 
     def copy(self) -> "Weighing":
-        """Make another one that goes on from here."""
+        """Copy it, to be changed on its own."""
         made = Weighing(self._ssa)
         made._round = self._round
         made._weighed, made._words, made._due = dict(self._weighed), dict(self._words), dict(self._due)
@@ -130,7 +130,7 @@ class Weighing:
         self._round += _LATE if everything else 1
 
     def is_due(self, until: int, address: int) -> bool:
-        """Tell whether to weigh again what was found at an address: less and less often while nothing changes.
+        """Check whether to weigh a value again: ever less often without news.
 
         :param until: The access that found it, or as many as there are for the end.
         """
@@ -146,7 +146,7 @@ class Weighing:
         self._due[until, address] = self._round + wait, wait
 
     def weigh(self, found: Found, until: int, source: int, shift: int, stores: Sequence[int]) -> Optional[Constraint]:
-        """Give the constraint that says what was found; None when that is nothing new.
+        """Make the constraint of what was found; None without news.
 
         :param until: The access that found it, or as many as there are for the end.
         :param source: The access whose data it is if no store hit.
@@ -165,7 +165,7 @@ class Weighing:
         return _constraint(found, data, shift, others) + (source, until)
 
     def may_be(self, variable: int, values: Sequence[int]) -> bool:
-        """Tell whether a variable, a sum of words that are one of a few, may be one of some values."""
+        """Check whether a sum of alternatives may be one of some values."""
         domain = self._ssa.domain
         if self._seen != len(domain.log.merged):
             self._seen = len(domain.log.merged)

@@ -1,4 +1,4 @@
-"""What was loaded is what was stored: links between accesses to the same bytes of RAM.
+"""Store forwarding: links between accesses to the same bytes of RAM.
 
 Between the two there may be barriers: stores of which the address is not known.  What waits for one is looked at again
 when more is known of that one, and of nothing else.
@@ -32,7 +32,7 @@ _STILL_THERE = {
 
 
 class StoreForwarding:
-    """What the accesses of a line have to do with each other and with what is in memory at its ends.
+    """Links the accesses of a segment with each other and its ends.
 
     :param ssa: The line; constraints are added to it.
     :param begin: Words of RAM before the first access.
@@ -74,7 +74,7 @@ class StoreForwarding:
         self.forbidden: Set[Tuple[int, int]] = set()
 
     def copy(self) -> "StoreForwarding":
-        """Make another one that goes on from here."""
+        """Copy it, to be changed on its own."""
         made = StoreForwarding.__new__(StoreForwarding)
         made.__dict__.update(self.__dict__)
         made.cells = self.cells.copy()
@@ -93,7 +93,7 @@ class StoreForwarding:
         return self._end(word) if self._end is not None else None
 
     def is_readable(self, word: int) -> bool:
-        """Tell whether there is memory at an aligned address, whether or not it is known."""
+        """Check whether there is memory at an aligned address, known or not."""
         return self.left(word) is not None if self._readable is None else self._readable(word)
 
     def reveal(self, end: Reader) -> None:
@@ -110,7 +110,7 @@ class StoreForwarding:
             self._connect(number)
 
     def work(self) -> bool:
-        """Look at the accesses of which there are news; tell whether there were any."""
+        """Link the accesses that have news; gives whether there were any."""
         if not self.news:
             return False
         news, self.news = self.news, []
@@ -127,12 +127,12 @@ class StoreForwarding:
         return True
 
     def source_of(self, number: int) -> Optional[int]:
-        """Give the access from which a load's first byte comes; None when there is none before it."""
+        """Find the access that a load's first byte comes from, if any."""
         source, _ = self.cells.source(number, self._domain.bits[self._ssa.accesses[number].address])
         return source if source >= 0 else None if source == FIRST else UNSURE - source
 
     def before(self, number: int, byte: int) -> Tuple[int, int, bool]:
-        """Find what a byte of memory was before an access ran, or at the end.
+        """Find a byte's previous value before an access, or at the end.
 
         :param number: Of the access; as many as there are for the end.
         :returns: The access, FIRST, or BLOCKED and by which access; which byte of it; and whether only a guess says so.
@@ -144,7 +144,7 @@ class StoreForwarding:
         return (BLOCKED, barrier, False) if barrier >= 0 else (source, distance, guessed)
 
     def after(self, number: int, byte: int) -> Tuple[int, int, bool]:
-        """Find a later access that has the byte that was there before an access ran; LAST, or as :meth:`before`."""
+        """Find a later access to an unchanged byte; LAST, or as :meth:`before`."""
         accesses = self._ssa.accesses
         target, distance = self.cells.target(number, byte)
         if target >= 0 and accesses[target].store:
@@ -153,7 +153,7 @@ class StoreForwarding:
         return (BLOCKED, barrier, False) if barrier >= 0 else (target, distance, guessed)
 
     def look_again(self, everything: bool) -> None:
-        """Look at barriers again: an interval may be narrower without anybody having been told.
+        """Look at barriers again, as intervals get narrower without a notice.
 
         :param everything: Whether what was the same for several times is weighed again, too.
         """
@@ -163,7 +163,7 @@ class StoreForwarding:
         self.news += list(self._waiting)
 
     def guess(self, kills: Dict[int, int], habits: Dict[int, Set[int]], forbidden: Set[Tuple[int, int]]) -> None:
-        """Take it from now on that stores of which nothing is known miss.
+        """Guess from here on that stores of unknown address miss.
 
         :param kills: What was found out of some, as in :class:`MayAlias`.
         :param habits: As there.

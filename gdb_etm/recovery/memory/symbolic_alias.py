@@ -1,4 +1,4 @@
-"""Links between accesses to the stack while nobody knows where the stack is: what was pushed is popped again.
+"""Symbolic may-alias: what was pushed on an unknown stack is popped again.
 
 Two addresses of one class are the same if their offsets are, and do not overlap if these are far enough apart.  A store
 to an address of another class is a barrier, unless it is known that it cannot reach the place.  The stack is taken to
@@ -40,7 +40,7 @@ class SymbolicAlias:
         self._others: Dict[int, Tuple[int, List[int]]] = {}
 
     def copy(self) -> "SymbolicAlias":
-        """Make another one that goes on from here."""
+        """Copy it, to be changed on its own."""
         made = SymbolicAlias.__new__(SymbolicAlias)
         made._ssa, made._top = self._ssa, self._top
         made._linked = bytearray(self._linked)

@@ -1,4 +1,4 @@
-"""What the accesses of one class of addresses stored and found: to be held against the rest of memory.
+"""Traces of one address class in memory: what it stored and found.
 
 Addresses that differ by constants are a class.  Its base is the value of the variable that the others are told by.
 """
@@ -13,7 +13,7 @@ from gdb_etm.recovery.ssa.trace_ssa import MemoryAccess, TraceSsa
 
 
 class Byte(NamedTuple):
-    """What is known of a byte of a variable, or of a whole one."""
+    """What is known of a byte of a variable, or of all."""
 
     mask: int
     bits: int
@@ -21,7 +21,7 @@ class Byte(NamedTuple):
     far: int
 
     def at(self, base: int) -> Tuple[int, int]:
-        """Give which bits are known, and their values, if the class's base is this."""
+        """Give a byte's known bits and their values for a possible base."""
         return self.mask, self.bits if self.far < 0 else ((base + self.bits) & MASK) >> self.far & 0xFF
 
 
@@ -121,7 +121,7 @@ class Traces:
         return Store(access.size, *place, domain.mask[address], domain.bits[address], low, span, word)
 
     def all(self) -> Tuple[List[ByteTrace], List[ByteTrace]]:
-        """Give what tells most, and what else may tell something."""
+        """List the changes, those that discriminate most first, and all others."""
         most: List[ByteTrace] = []
         rest: List[ByteTrace] = []
         end = len(self._ssa.accesses)

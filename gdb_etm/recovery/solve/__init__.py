@@ -1,4 +1,4 @@
-"""The worklist over the constraint graph, and what happens where facts contradict each other.
+"""Constraint propagation by a worklist, and the resolution of contradictions.
 
 - ``propagation.py``: the worklist; ``solver.py``: the fixpoint of each tier, one after the other.
 - ``assumptions.py``: what is assumed, and which assumptions fall together.

@@ -1,4 +1,6 @@
-"""What is assumed of a line, and what falls together: of assumptions that contradict what is known one does not hold.
+"""Assumptions of a segment, and which of them fall together.
+
+Of assumptions that contradict the facts one does not hold.
 
 What is less sure falls first: that a thread goes on, before what calls and handlers keep; registers, before SP.
 """
@@ -24,7 +26,7 @@ class Fallen(NamedTuple):
 
 
 class Assumptions:
-    """The assumptions about a line, by their numbers.
+    """The assumptions on a segment, by their numbers.
 
     :param ssa: The line.
     :param made: The assumptions; others may be added while it is worked out.
@@ -56,18 +58,18 @@ class Assumptions:
         return set(range(len(self.made))) - dropped
 
     def is_refuted(self, assumption: Assumption) -> bool:
-        """Tell whether it is known that an assumption does not hold."""
+        """Check whether an assumption is known to be false."""
         domain, one, other = self._domain, assumption.before, assumption.after
         if assumption.kind > HANDLER:
             return False
         return bool((domain.bits[one] ^ domain.bits[other]) & domain.mask[one] & domain.mask[other])
 
     def refuted(self, numbers: Set[int]) -> Set[int]:
-        """Give those of which it is known that they do not hold."""
+        """List the assumptions that are known to be false."""
         return {number for number in numbers if self.is_refuted(self.made[number])}
 
     def least_sure(self, blamed: Set[int]) -> Set[int]:
-        """Give those that fall of some that are to blame: about registers other than SP, if there are any."""
+        """Choose which of the blamed assumptions fall; those on SP last."""
         switched = {number for number in blamed if self.made[number].kind >= THREAD} or self._below(blamed)
         if switched:
             rests = any(self._rests_on_blocks(self.made[number]) for number in switched)
@@ -85,7 +87,7 @@ class Assumptions:
         }
 
     def of_threads(self, numbers: Set[int]) -> Set[int]:
-        """Give all that falls with threads that did not go on.
+        """List the assumptions that fall with threads that did not go on.
 
         :param numbers: Of the instructions before the threads were left.
         """
@@ -105,7 +107,10 @@ class Assumptions:
         return one.kind == BLOCK or one.kind in (THREAD, WAITING) and one.number in self.by_block
 
     def of_switches(self, blamed: Set[int]) -> Set[int]:
-        """Give all that is assumed of the same switches of threads, and of calls that other threads returned from."""
+        """List the assumptions on the same thread switches.
+
+        Those on calls that other threads returned from are among them.
+        """
         fallen = [self.made[number] for number in blamed]
         same = {(one.kind, one.number, one.returned) for one in fallen}
         threads = sorted({(one.number, one.returned) for one in fallen if one.kind == THREAD})
@@ -116,7 +121,7 @@ class Assumptions:
         }
 
     def of_functions(self, refuted: Set[int]) -> Set[int]:
-        """Give all that is assumed of the same functions, but of SP: they did not keep a register."""
+        """List the assumptions on the same functions, but for those on SP."""
         fallen = [self.made[number] for number in refuted]
         entered = {self._entered(one.number) for one in fallen if one.kind == CALL and one.slot != SP}
         return {

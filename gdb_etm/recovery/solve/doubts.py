@@ -1,4 +1,6 @@
-"""Facts that contradict each other: which of them nothing exact rests on, and which come back as assumptions.
+"""Doubts: facts that contradict each other, and the withholding of them.
+
+Nothing exact rests on them; some come back as assumptions.
 
 The proof of a contradiction names all facts of which one must be false.  Nothing exact rests on any of them: the line
 is made anew without them.  Then they are given back, the most trusted first, and those stay that go with all the rest:
@@ -40,7 +42,7 @@ class Doubts(NamedTuple):
     void: FrozenSet[int] = frozenset()
 
     def withhold(self, ssa: TraceSsa) -> None:
-        """Let nothing be taken into a line that is being made."""
+        """Keep doubtful facts out of a segment that is being built."""
         ssa.doubted, ssa.void = self.facts, self.void
         ssa.unlinked.update(self.links)
 

@@ -1,4 +1,4 @@
-"""What of the facts that contradict each other is not used, in plain words."""
+"""Report of the contradicting facts that stay unused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an entry of the log rests on, and what constraints the proof of a contradiction uses."""
+"""Justifications: what a narrowing rests on, and what a contradiction's proof uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Wanted = Callable[[Constraint], bool]
 
 
 class Justifications:
-    """Follows the log of a line back to where it comes from.
+    """Follows the log of a segment back to premises.
 
     :param ssa: With its log.
     """
@@ -22,7 +22,7 @@ class Justifications:
         self._ssa = ssa
 
     def blamed(self, contradiction: Contradiction, wanted: Wanted) -> Set[int]:
-        """List the constraints of some kind that the proof of a contradiction uses.
+        """List the constraints of a kind in the proof of a contradiction.
 
         :param wanted: Tells which are of the kind.
         """
@@ -43,7 +43,7 @@ class Justifications:
         return found
 
     def support(self, variable: int, wanted: Wanted) -> Set[int]:
-        """List the constraints of some kind that what is known of a variable rests on."""
+        """List the constraints of a kind that a variable's value rests on."""
         found: Set[int] = set()
         self._trace([self._ssa.domain.log.last.get(variable, -1)], set(), found, wanted)
         return found

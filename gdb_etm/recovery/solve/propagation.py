@@ -81,7 +81,7 @@ PROPAGATORS: Dict[int, Handler] = {
 
 
 class Saved(NamedTuple):
-    """All that grows while a tier is worked out."""
+    """A copy of all that grows while a tier is worked out."""
 
     mask: List[int]
     bits: List[int]
@@ -99,7 +99,7 @@ class Saved(NamedTuple):
 
 
 class Propagation:
-    """The knowledge of a segment, narrowed by a worklist of constraints; it can be saved and restored.
+    """Knowledge of a segment, narrowed by a worklist; can be restored.
 
     :param ssa: With its facts.
     :param memory: Of the same segment.
@@ -146,13 +146,13 @@ class Propagation:
                 passes -= 1
 
     def settle(self) -> None:
-        """Propagate until nothing more follows, without looking again at stores of unknown address."""
+        """Propagate what is new, without another look at may-alias barriers."""
         self._drain()
         while self.memory.work():
             self._drain()
 
     def tried(self, steps: Sequence[Callable[[], None]], keeps: bool = True) -> bool:
-        """Tell whether what some steps take to be known goes with all the rest; if it does not, it is forgotten.
+        """Check whether some steps agree with the rest; if not, undo them.
 
         :param keeps: Whether it stays if it does.
         """

@@ -1,4 +1,4 @@
-"""What was withheld comes back as assumed: the most trusted facts first, and those that go with all the rest."""
+"""Withheld facts as assumptions: the most trusted first, if they agree."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Offer(NamedTuple):
 
 
 class Regained:
-    """Gives back what was withheld of a line.
+    """Offers the withheld facts of a segment as assumptions.
 
     :param propagation: All that is exact is worked out.
     :param doubts: What was withheld.

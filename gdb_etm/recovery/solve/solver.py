@@ -1,4 +1,4 @@
-"""The solver of a segment: propagates constraints to a fixpoint, tier after tier.
+"""Solver of a segment: propagates to a fixpoint, tier after tier.
 
 What is exact is worked out to the end before the first assumption is made, and so on, so that nothing has a worse tier
 than it needs.  An assumption in the proof of a contradiction is dropped, and its tier begun again.
@@ -62,7 +62,7 @@ def _united(one: Dict[int, Set[int]], other: Dict[int, Set[int]]) -> Dict[int, S
 
 
 class Solver:
-    """Works out one line.
+    """Solves one segment.
 
     :param ssa: With its facts.
     :param memory: Of the line.
@@ -99,7 +99,7 @@ class Solver:
         return self.propagation.memory
 
     def tier(self, entry: int) -> Tier:
-        """Give the tier of an entry of the log; that of what has none is EXACT."""
+        """Give the tier of an entry of the log; -1 is EXACT."""
         return Tier(bisect_right(self.ends, entry)) if entry >= 0 else Tier.EXACT
 
     def exact(self) -> None:
@@ -229,7 +229,7 @@ class Solver:
         self.propagation.run()
 
     def likely(self) -> None:
-        """Work out what follows when stores of which nothing is known miss what is asked for."""
+        """Work out what follows if stores of unknown address miss."""
         saved = self.propagation.save()
         forbidden: Set[Tuple[int, int]] = set()
         kills: Dict[int, int] = {}

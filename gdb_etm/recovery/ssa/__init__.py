@@ -1,4 +1,4 @@
-"""The trace in static single assignment form: each write of a slot makes a new variable.
+"""The trace in SSA form: each write makes a new variable.
 
 - ``segments.py``: where a history is cut; ``runs.py``: instructions that ran one after the other.
 - ``trace_ssa.py``: the slots (registers, flags), and the constraints of each executed instruction.

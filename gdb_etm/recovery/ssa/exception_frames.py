@@ -1,4 +1,4 @@
-"""What exceptions have pushed for threads that wait, as memory holds it at the end."""
+"""Exception frames of waiting threads, found in memory at the end."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ _XPSR = 0x010001FF
 
 
 def can_search(pieces: Iterable[Tuple[int, int]]) -> bool:
-    """Tell whether pieces of memory are small enough to be searched: what is found in a part of them is not all."""
+    """Check whether regions of memory are small enough to search.
+
+    What is found in a part of them is not all.
+    """
     return sum([high - low for low, high in pieces]) <= _MOST
 
 
 def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[Tuple[int, int]]:
-    """Give what pieces of memory hold: addresses of words, and the words, where they are known.
+    """List the known words of some regions, with their addresses.
 
     :param step: Multiple of 4 of which the addresses are multiples.
     """
@@ -37,7 +40,9 @@ def held(pieces: Iterable[Tuple[int, int]], word: Word, step: int) -> Iterator[T
 
 
 def goes_on(address: int, asked: bool) -> Sequence[int]:
-    """List where a thread may go on that was left with a return address: some handlers skip an instruction or two.
+    """List where a thread left at an address may go on.
+
+    Some handlers skip an instruction or two.
 
     :param asked: Whether it has asked for the exception.
     """
@@ -91,7 +96,7 @@ class ExceptionFrames:
                 self._found.setdefault(value, []).append(address - 24)
 
     def at(self, address: int) -> List[int]:
-        """List where frames are of threads that were left with a return address."""
+        """List the frames of threads that were left at a return address."""
         places = goes_on(address, address in self._asked)
         return [frame for place in places for frame in self._found.get(place, ()) if self._is_frame(frame)]
 
@@ -100,7 +105,9 @@ class ExceptionFrames:
         return status is not None and status & _XPSR == 1 << 24
 
     def of(self, left: Left) -> List[Waiting]:
-        """List the frames that fit a thread that was left: by where it goes on, and by the calls above.
+        """List the frames that fit a thread that was left.
+
+        Its return address counts, and the calls above.
 
         Those with the innermost return address in LR count alone, if there are any.
         """

@@ -1,4 +1,4 @@
-"""What code and registers say of a core: floating point, the stacks and the security states in use.
+"""Features of a core in use: floating point, stacks, security states.
 
 Code is searched for encodings; where call frame information tells of a function, its instructions are told from what
 only looks like one.  In doubt a feature is in use.
@@ -35,7 +35,7 @@ _UNSUFFIXED = ("msplim", "psplim")
 
 
 class Features(NamedTuple):
-    """What is known of a core of M-profile and of how its program uses it."""
+    """Features of an M-profile core, and which of them its program uses."""
 
     # Whether exceptions may push floating-point registers.
     fpu: bool = True
@@ -55,7 +55,7 @@ def features_of(
     fpu: Optional[bool] = None,
     frames: Optional[FrameInformation] = None,
 ) -> Features:
-    """Tell what is known before anything is looked at that ran.
+    """Find the features that are known before anything that ran counts.
 
     :param states: At the ends of what ran.
     :param fpu: What the user says of it.
@@ -74,12 +74,17 @@ def features_of(
 
 
 def may_have_fpu(core: Optional[Core]) -> bool:
-    """Tell whether a core may have a floating-point unit: all but Cortex-M0, M0+, M1, M3 and M23 may."""
+    """Check whether a core may have an FPU.
+
+    All may but Cortex-M0, M0+, M1, M3 and M23.
+    """
     return core is None or not _NO_FPU.search(core.type)
 
 
 def uses_floats(program: Program, frames: Optional[FrameInformation] = None) -> bool:
-    """Tell whether a program may hold floating-point instructions of T32; one without any never sets FPCA.
+    """Check whether a program may contain T32 floating point.
+
+    One without never sets FPCA.
 
     :param frames: Tells where functions begin and end, so that the second half of a BL, or a constant, is not taken
         for an instruction.
@@ -89,12 +94,15 @@ def uses_floats(program: Program, frames: Optional[FrameInformation] = None) -> 
 
 
 def uses_process_stack(program: Program) -> bool:
-    """Tell whether a program may write PSP or CONTROL; one that never does runs on the main stack alone."""
+    """Check whether a program may write PSP or CONTROL.
+
+    One that never does runs on the main stack alone.
+    """
     return any(True for _ in _slots(program, _STACKS))
 
 
 def changes_security_state(program: Program) -> bool:
-    """Tell whether a program may go from one security state to the other: by SG, BXNS or BLXNS.
+    """Check whether a program may change the security state (SG, BXNS, BLXNS).
 
     Non-secure code can be left by an exception, too, but only for code that is not in its program, and Secure code
     that has set up Non-secure code has entered it.
@@ -103,8 +111,10 @@ def changes_security_state(program: Program) -> bool:
 
 
 def has_no_security(states: Sequence[Optional[CoreState]]) -> bool:
-    """Tell whether registers say that there is no Security Extension: then there is one limit of each stack, without a
-    suffix."""
+    """Check whether registers show that there is no Security Extension.
+
+    Each stack has one limit then, without a suffix.
+    """
     names: Set[str] = set()
     for state in states:
         names.update(state.registers if state is not None else ())

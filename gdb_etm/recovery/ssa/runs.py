@@ -1,4 +1,4 @@
-"""What a line is made of: instructions that ran one after the other, and the exceptions between them."""
+"""Parts of a segment: instruction runs, and the exceptions between them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Chained(NamedTuple):
 
 
 class Aside(NamedTuple):
-    """What a trace tells as an exception though no handler is entered: lockup, or a lazy push of floating point."""
+    """An exception in the trace without a handler: lockup, lazy stacking."""
 
     event: Exception_
 
@@ -45,7 +45,7 @@ Part = Union[InstructionRun, Handling, Aside]
 
 
 def parts(items: Iterable[Item], templates: Templates) -> List[Part]:
-    """Make the parts of a line of what a history holds.
+    """List the parts of a segment of a history.
 
     :param items: Of the history, in the order in which they ran; what else there is is passed over.
     :param templates: Makes the templates of the instructions.
@@ -87,7 +87,9 @@ def _is_chained(event: Exception_) -> bool:
 
 
 def waiting_handlers(ssa: Sequence[Part]) -> Dict[int, Optional[int]]:
-    """Tell which exceptions have not returned at the end: the index of each in a line, and its vector, outermost first.
+    """List the handlers that run at the end, outermost first.
+
+    By the index of their exceptions, with their vectors.
 
     :param ssa: Its parts.
     """
@@ -118,7 +120,7 @@ def _outcome(template: Template, taken: bool) -> Optional[bool]:
 
 
 def live_flags(ssa: Sequence[Part]) -> bytearray:
-    """Give for each instruction the flags that are read behind it, a bit for each.
+    """Compute the live flags after each instruction, a bit each.
 
     :param ssa: Its parts.
     """

@@ -1,4 +1,4 @@
-"""Where a history is cut: nothing that is known on one side of a cut helps with the other."""
+"""Segments of a history: nothing known helps across a cut."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SsaSegment(NamedTuple):
 
 
 def stretches(history: ExecutionHistory, untouched: bool = False) -> List[SsaSegment]:
-    """Cut a history where something is not known to have run, or the debugger may have changed something.
+    """Cut a history into segments, at gaps and where the debugger interfered.
 
     :param untouched: Whether the debugger is known to have changed nothing while the core was halted.
     """
@@ -40,7 +40,7 @@ def stretches(history: ExecutionHistory, untouched: bool = False) -> List[SsaSeg
 
 
 def pauses(history: ExecutionHistory) -> FrozenSet[int]:
-    """List the instructions behind which the core was halted, and nothing else ran before the next that was traced."""
+    """List the instructions after which the core paused, and nothing else ran."""
     found = set()
     events: List[Event] = []
     number = 0
@@ -75,15 +75,17 @@ def _is_pause(history: ExecutionHistory, number: int, events: List[Event]) -> bo
 
 
 def breaks(event: Event) -> bool:
-    """Tell whether nothing before an event helps with what is after it."""
+    """Check whether nothing before an event helps after it."""
     if isinstance(event, Exception_):
         return event.name == _DEBUG_HALT or event.vector == _RESET
     return isinstance(event, Gap)
 
 
 def within(history: ExecutionHistory, first: int, last: int) -> Iterator[Item]:
-    """List what ran, and the events between and directly behind; those that break a stretch stand outside of it, and
-    pauses are left out."""
+    """List the parts between two instructions, and the events right after.
+
+    Events that end a segment stand outside of it; pauses are left out.
+    """
     number = first
     for item in history.spans(first, last):
         if isinstance(item, Span):

@@ -1,4 +1,6 @@
-"""Stack limits of Armv8-M: an instruction that lowers SP below MSPLIM or PSPLIM faults, so those that ran did not.
+"""Stack limits of Armv8-M: instructions that ran kept SP above them.
+
+One that lowers SP below MSPLIM or PSPLIM faults.
 
 Ref: Armv8-M Architecture Reference Manual (DDI 0553), "Stack limit checks", RSPCheck and ViolatesSPLim.  At priorities
 of HardFault and NMI the check may be off (CCR.STKOFHFNMIGN), so nothing is learned there.  Cores without the registers
@@ -30,7 +32,7 @@ _RAISES = re.compile(b"(?=[\x71\x73]\xb6|[\x80-\x8f]\xf3[\x13\x93]\x88)", re.DOT
 
 
 def limits_of(registers: Mapping[str, int]) -> Dict[str, int]:
-    """Tell the stack limits that hold for certain, by the names in :data:`NAMES`.
+    """Read the stack limits that certainly hold, by :data:`NAMES`.
 
     With the Security Extension there are two of each; SP is not below the lower one, whichever state the core is in.
     """
@@ -49,7 +51,7 @@ def _has(program: Program, what: "re.Pattern[bytes]") -> bool:
 
 
 class Limits:
-    """Collects what ran with SP checked, and says at the end what follows.
+    """Collects checked changes of SP, and learns at the end what follows.
 
     :param ssa: The line that is being made.
     :param states: At the line's ends, as far as they are known.
@@ -96,7 +98,7 @@ class Limits:
         return ssa.select(privileged, value, self._now[which])
 
     def limit(self, current: List[int]) -> Optional[int]:
-        """Give the variable of the limit of what r13 is; None when nothing is known of limits."""
+        """Give the variable of the current stack's limit; None if unknown."""
         return self._selected_limit(current) if self.used else None
 
     def _selected_limit(self, current: List[int]) -> int:
@@ -121,15 +123,17 @@ class Limits:
         self._open.append(vector is not None and vector not in _UNCHECKED)
 
     def leave(self) -> None:
-        """Take a return from an exception; what ran before was in a handler of which nothing is known, if its beginning
-        was not seen."""
+        """Take an exception return.
+
+        If the handler's entry was not seen, what ran before was in a handler that nothing is known of.
+        """
         if self._open:
             self._open.pop()
         else:
             self._checks.clear()
 
     def anchor(self, registers: Mapping[str, int], why: int) -> None:
-        """Take the limits of a state, those of the moment that the line has come to."""
+        """Learn the limits of a state, at the current moment."""
         ssa = self._ssa
         found = limits_of(registers) if self.used else {}
         for name, variable in zip(NAMES, self._now):

@@ -1,4 +1,4 @@
-"""Executed instructions as variables and constraints: each write of a slot makes a new variable.
+"""SSA form of the executed instructions: each write makes a new variable.
 
 The path is known, so what ran is one long basic block, and its static single assignment form needs no joins (but those
 of conditional instructions, see :mod:`gdb_etm.recovery.execution.builder`).
@@ -39,7 +39,7 @@ class MemoryAccess(NamedTuple):
 
 
 class TraceSsa(ConstraintGraph):
-    """Variables, constraints and accesses of a line of instructions.
+    """Variables, constraints and accesses of a segment.
 
     :param rules: What may be relied on.
     :param program: The program that ran; what it holds outside of RAM is constant.
@@ -149,28 +149,28 @@ class TraceSsa(ConstraintGraph):
         self.access(True, address, data, size, condition)
 
     def read_constant(self, address: int, size: int) -> Optional[int]:
-        """Read memory that does not change: that of the program outside of RAM."""
+        """Read memory that does not change: the program's, outside of RAM."""
         if self.is_ram(address, size):
             return None
         found = self.program.read(address, size)
         return int.from_bytes(found, "little") if len(found) == size else None
 
     def is_ram(self, address: int, size: int) -> bool:
-        """Tell whether any byte of a piece of memory is RAM."""
+        """Check whether any byte of a piece of memory is RAM."""
         for low, high in self.rules.ram:
             if low < address + size and address < high:
                 return True
         return False
 
     def is_volatile(self, address: int, size: int) -> bool:
-        """Tell whether any byte of a piece of memory is written by others too."""
+        """Check whether others write any byte of a piece of memory."""
         for low, high in self.rules.volatile:
             if low < address + size and address < high:
                 return True
         return False
 
     def put(self, slot: int, variable: int) -> None:
-        """Note that a slot has a new variable from the next instruction on."""
+        """Give a slot a new variable, from the next instruction on."""
         times, held = self.times[slot], self.held[slot]
         if held and held[-1] == variable != DEAD:
             return
@@ -277,7 +277,7 @@ class TraceSsa(ConstraintGraph):
         return self.make_bit(ConstraintKind.OVERFLOW, one, other, carry, 1)
 
     def condition(self, code: int, flags: Sequence[int]) -> int:
-        """Make the bit that tells whether a condition holds.
+        """Make the bit of whether a condition holds.
 
         :param code: 0 to 13.
         :param flags: Variables of N, Z, C and V.

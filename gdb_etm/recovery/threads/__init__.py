@@ -1,4 +1,4 @@
-"""The threads of a kernel that a handler changes between by setting PSP.
+"""Threads of a kernel whose handler switches between them by setting PSP.
 
 - ``context_switch.py``: what such a handler does: where it saves PSP, and how it finds the next.
 - ``control_blocks.py``: in which block each thread is kept; ``scheduler.py``: what is assumed of these blocks.

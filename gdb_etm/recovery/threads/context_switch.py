@@ -1,4 +1,4 @@
-"""What a handler does that changes between threads: where it saves PSP, and how it comes to the one that it sets.
+"""Context switches: where handlers save PSP, how they find the next.
 
 A scheduler keeps a block for each thread, with PSP in one word of it while the thread waits, and a variable that points
 to the block of the one that runs.  Only the handler's accesses are looked at, none of its names and no layout: a store
@@ -61,7 +61,7 @@ class Switch(NamedTuple):
     accesses: Tuple[Tuple[HandlerAccess, Term], ...]
 
     def follow(self, block: int, word: Reader, read: List[int]) -> Optional[int]:
-        """Give the pointer to the new block; None when that does not depend on the old one alone.
+        """Give the new block's address; None unless the old one decides it.
 
         :param block: The old one.
         :param word: Reads memory.
@@ -96,7 +96,7 @@ class ContextSwitches:
         self._known: Dict[Tuple[object, ...], Optional[Switch]] = {}
 
     def of(self, parts: Sequence[Part], ended: bool) -> Optional[Switch]:
-        """Give what a handler does that ran from its beginning; None when it is not of the kind.
+        """Give what a whole handler does; None if it switches no threads.
 
         :param ended: Whether it returned.
         """

@@ -1,4 +1,6 @@
-"""Which block a scheduler keeps each thread in, where that tells apart threads that are left and go on at one place.
+"""Control blocks: the one that a scheduler keeps each thread in.
+
+They tell apart threads that are left, and go on, at the same address.
 
 The thread that was left last waits at the end, or goes on later in what ran.  Where it waits, memory at the end has its
 frame, and a block with a pointer to that; where it goes on later its block is known already, as threads are looked at

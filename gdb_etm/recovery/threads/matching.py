@@ -1,4 +1,4 @@
-"""Matches threads that go on where an exception returns with those that were left.
+"""Matching of threads that go on with threads that were left.
 
 A thread goes on where it was left, and its returns lead to where its calls were.  Another one that runs the same code,
 and was left before all that is known, would do so too: a thread that waits has a frame on its stack, so memory at the
@@ -103,8 +103,11 @@ class ThreadMatcher:
         return found + [(left, frame) for left, frame in _at_end(others, frames) if frame.address not in taken]
 
     def handled(self) -> Iterator[Tuple[Optional[int], int, int, Handled]]:
-        """Give of handlers that changed between threads the indices of the exception return before which the old one
-        went on, None for the beginning, and of what began and what ended them."""
+        """List the handlers that changed between threads.
+
+        Each with the index of the exception return before which the old thread went on (None for the start), and those
+        of the exception that began it and of the return that ended it.
+        """
         blocks = self._decided.blocks
         for number, one in enumerate(self._residences[:-1] if blocks else ()):
             after = self._residences[number + 1].resumed
@@ -112,9 +115,11 @@ class ThreadMatcher:
                 yield one.resumed, one.left, after, Handled(one.switch, blocks[number], blocks[number + 1])
 
     def running(self) -> Optional[Tuple[Optional[int], int, Optional[int], Optional[int]]]:
-        """Give the block of the thread that ran last, where the pointer to it is, the index of the exception return
-        before which it went on, None for the beginning, and that of the exception that has left it, if that one's
-        handler runs at the end."""
+        """Describe the thread that ran last, if its block is known.
+
+        The block, the address of the pointer to it, the index of the exception return before which the thread went on
+        (None for the start), and that of the exception that left it, if its handler runs at the end.
+        """
         switches = [one.switch for one in self._tracker.periods() if one.switch is not None]
         if not self._decided.blocks or not switches:
             return None
@@ -122,7 +127,10 @@ class ThreadMatcher:
         return self._decided.blocks[-1], switches[0].current, last.resumed, last.left if self._tracker.depth else None
 
     def relied(self) -> Iterator[Tuple[int, int]]:
-        """Give the words that were read as they are at the end, and the index of the exception from which on."""
+        """List the words that were read as they are at the end.
+
+        Each with the index of the exception from which on.
+        """
         for word, number in self._decided.read.items():
             left = self._residences[number].left
             if left is not None:

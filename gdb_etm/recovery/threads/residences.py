@@ -1,4 +1,7 @@
-"""The threads that ran one after the other, where a handler changes between them by setting PSP."""
+"""Residences: threads in the order in which they ran.
+
+A handler changes between them by setting PSP.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ class Residence:
 
 
 class LaterThreads(NamedTuple):
-    """The threads that ran after a piece, if all that ran since is known."""
+    """The threads that ran after a piece, if all are known."""
 
     # Where execution went on.
     address: int
@@ -62,7 +65,7 @@ class LaterThreads(NamedTuple):
 
 
 class ThreadTracker:
-    """Follows what ran, and notes each thread from where it goes on to where it is left.
+    """Follows what ran, and makes a residence of each thread's turn.
 
     :param program: The program that ran.
     :param switches: Works out what handlers do.
@@ -160,7 +163,10 @@ class ThreadTracker:
         self.depth = 0
 
     def join(self) -> None:
-        """Append what ran later: the thread that runs last goes on with it, unless a handler runs."""
+        """Append what ran later.
+
+        The thread that runs last goes on with it, unless a handler runs.
+        """
         if self.later is None:
             return
         first, *rest = self.later.residences
@@ -179,7 +185,7 @@ class ThreadTracker:
         self._residence = self.residences[-1]
 
     def handed(self, address: int, frames: Mapping[int, int], word: Optional[Word]) -> Optional[LaterThreads]:
-        """Copy all residences for the piece that ends where this one begins; None if there are too many.
+        """Copy the residences for the older piece; None if too many.
 
         :param address: Of the first instruction.
         :param frames: By the indices of exception returns, where the frames were.
@@ -208,7 +214,7 @@ class ThreadTracker:
 
 
 def leave_calls(calls: List[int], address: int) -> bool:
-    """Pop the calls that a branch to an address returns from; gives whether it is a return."""
+    """Pop the calls that a branch returns from; False without any."""
     for deep in range(1, min(len(calls), _DEEP) + 1):
         if calls[-deep] == address:
             del calls[-deep:]
@@ -217,7 +223,7 @@ def leave_calls(calls: List[int], address: int) -> bool:
 
 
 def follow_returns(calls: List[int], outs: Sequence[Tuple[int, bool]]) -> int:
-    """Pop the calls that were returned from, and count them; -1 when a return leads elsewhere.
+    """Pop and count returned calls; -1 when a return leads elsewhere.
 
     :param outs: Where indirect branches led, and whether they look like returns.
     """

@@ -1,4 +1,7 @@
-"""What a handler has saved below the frame of a thread that waits at the end: it is in memory still."""
+"""Saved contexts: registers that a handler stored below a waiting thread's frame.
+
+They are in memory still at the end.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Wait(NamedTuple):
 
 
 class ThreadMatch(NamedTuple):
-    """A thread that went on, and where memory has frames that fit it."""
+    """A thread that went on, and the frames that fit it."""
 
     # Of the instruction before it was left.
     number: int
@@ -40,7 +43,9 @@ class ThreadMatch(NamedTuple):
 
 
 class SavedContexts:
-    """Finds what handlers have stored on the stacks of threads that wait, and threads that cannot be those that waited.
+    """Finds saved contexts, and threads that cannot have waited.
+
+    A waiting thread's registers are on its stack.
 
     :param ssa: With its accesses.
     :param waits: The threads that wait.
@@ -67,7 +72,7 @@ class SavedContexts:
         self._end = ssa.number
 
     def look(self) -> None:
-        """Assume of the words that are known to have been stored there last that they are there at the end."""
+        """Assume that the last words stored there are still there."""
         domain = self._ssa.domain
         for wait in self._waits:
             if domain.mask[wait.frame] == MASK and domain.bits[wait.frame] == wait.address:
@@ -78,7 +83,9 @@ class SavedContexts:
                         self._believe(wait, self._ssa.accesses[number].data, value)
 
     def others(self) -> Set[int]:
-        """List the numbers of matches that memory speaks against: what fits is on another stack than the thread's.
+        """List the matches that memory refutes: their frames are on other stacks.
+
+        All go that have the same frames.
 
         With them go all that what is there fits, too.
         """

@@ -1,4 +1,4 @@
-"""What is assumed of the blocks in which a scheduler keeps threads, and whether what is known of memory bears it out.
+"""Assumptions on a scheduler's control blocks, and the check of them.
 
 The blocks were found with the words that handlers have read as they are at the end, so nobody may have written these
 words since, but the handlers the pointer to the block of the thread that runs.  A store of which the address is known
@@ -29,7 +29,7 @@ class Handled(NamedTuple):
 
 
 class Scheduler:
-    """What the handlers of a line have done.
+    """Checks what the handlers of a segment did with control blocks.
 
     :param ssa: The line that is being made.
     :param assumptions: Are added to.
@@ -51,7 +51,7 @@ class Scheduler:
         self._current: Optional[int] = None
 
     def handle(self, handled: Handled, since: int, number: int) -> None:
-        """Assume where the handler that has just ended has accessed blocks, and which is that of the thread before it.
+        """Assume which blocks a handler that has ended has accessed.
 
         :param since: The last instruction before that thread went on.
         :param number: Of the instruction before the handler.
@@ -67,7 +67,7 @@ class Scheduler:
                 self._believe(access.address, address, number, end)
 
     def run(self, block: Optional[int], current: int, since: int, number: int) -> None:
-        """Assume what the thread that ran before or at the end has found in the pointer to the block.
+        """Assume that the running thread found its block in the pointer.
 
         :param block: Of the thread, if known.
         :param current: The pointer's address.
@@ -97,7 +97,7 @@ class Scheduler:
         return None if handled.old is None else switch.value(term, handled.old, self._word, [])
 
     def rely(self, word: int, number: int) -> None:
-        """Note that a word is taken to be at the end what it was after an instruction."""
+        """Rely on a word having its last value after an instruction."""
         self._since[word] = min(self._since.get(word, number), number)
 
     def _access(self, place: HandlerAccess) -> Optional[MemoryAccess]:
@@ -112,7 +112,9 @@ class Scheduler:
         return found[-1 - place.which] if len(found) == place.of else None
 
     def disturbed(self, memory: StoreForwarding) -> int:
-        """Give the last instruction that has, or may have, written what nobody was taken to write; 0 if there is none.
+        """Find the last instruction that may have written a word relied on.
+
+        0 without any.
 
         :param memory: What is known of the accesses.
         """
