@@ -317,4 +317,4 @@ def test_a_capture_without_a_program_shows_its_events() -> None:
     for command in ("history", "functions"):
         result = well(command, capture_folder("rp2350-m33-0"))
         assert "[gap: no code at 0x1000032e]" in result.out
-        assert result.lines[-1] == 'no instructions, for want of a program: "file" or --elf'
+        assert result.lines[-1] == 'no instructions: there is no program; "file" or --elf gives one'

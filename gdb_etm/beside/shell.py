@@ -204,7 +204,9 @@ def _proxy_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gdb-etm proxy", description=about)
     parser.add_argument("--server", metavar="HOST:PORT", type=_address, required=True, help="the live target's server")
     parser.add_argument("--elf", metavar="FILE", action="append", default=[], help="program; may be repeated")
-    parser.add_argument("--snapshot", metavar="DIR", help="the history, instead of a trace unit behind the server")
+    parser.add_argument(
+        "--snapshot", metavar="DIR", help="the history, instead of the trace unit that the server reaches"
+    )
     parser.add_argument("--buffer", metavar="NAME", help="the snapshot's trace buffer of this name")
     _add_listening(parser)
     _add_reliance(parser)

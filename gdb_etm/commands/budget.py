@@ -63,9 +63,9 @@ BUDGET = Command(
     "budget",
     "Say what the trace buffer is spent on, and what options would change.",
     run_budget,
-    details="Counts the bytes of each trace ID and of each kind of packet in the capture that is shown.  What an\n"
-    "option takes is counted where its packets are there; what it would take or save is estimated from the path\n"
-    "that was decoded, as each line says.",
+    details="Counts the bytes of each trace ID and of each kind of packet in the capture that is shown.  The cost of\n"
+    "an option is counted if its packets are there; otherwise its cost or saving is estimated from the decoded\n"
+    "path, as each line says.",
     arguments=(TRACE_ID,),
     examples=(
         ("budget", "of the capture that is shown"),

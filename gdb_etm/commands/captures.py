@@ -85,8 +85,8 @@ SAVE = Command(
     "Save the capture that is shown, with the program, as a snapshot folder.",
     run_save,
     details='Arm Development Studio, OpenCSD\'s trc_pkt_lister and "etm load" read such folders.\n'
-    "The registers at the halt and when the run began are saved too, and the RAM that the program uses, if the target\n"
-    'is still halted there; that of the beginning if "set etm anchor-memory on" had it read.',
+    "The registers at the halt and at the beginning of the run are saved too.  So is the RAM that the program uses,\n"
+    'if the target is still halted there; the RAM at the beginning, if "set etm anchor-memory on" had it read.',
     arguments=(DIRECTORY, FORCE),
     examples=(
         ("save /tmp/crash", "make the folder /tmp/crash"),

@@ -49,15 +49,15 @@ TRUTH = Argument(
 )
 REGISTERS = Argument("--registers", on, "with --truth: the registers after every instruction, too", flag=True)
 DATA_TRACE = Argument(
-    "--data-trace", on, "board:m4 with a fuller trace unit in its place, one that traces loads and stores", flag=True
+    "--data-trace", on, "board:m4 with another trace unit, one that traces loads and stores", flag=True
 )
 DAP_ONLY = Argument(
-    "--dap-only", on, "reach the trace hardware alone; GDB stays on the server that runs the core", flag=True
+    "--dap-only", on, "reach only the trace hardware; GDB stays connected to the server that runs the core", flag=True
 )
 PROFILE = Argument(
     "--profile",
     str,
-    "what is known of the chip: a name, a file, or none; else the package's profile that has its ID",
+    "the chip's profile: a name, a file, or none; default: the package's profile with the chip's ID",
     "NAME",
     completion=Completion.FILE,
     suggest=lambda session, before, word: ["none", *profiles()],

@@ -24,12 +24,12 @@ NUMBER = Argument("N", str, "the counter, from 0; or list, or delete", choices=(
 VALUE = Argument(
     "VALUE",
     str,
-    "how many counts until it is at zero, 0 to 65535; behind delete: the counter, or all",
+    "how many counts until it is at zero, 0 to 65535; after delete: the counter, or all",
     suggest=_counters,
 )
 RELOAD = Argument("--reload", count, "what a reload sets it to; without it VALUE", "VALUE")
 PERIODIC = Argument(
-    "--periodic", on, "reload at the count after zero, so that it is at zero at one count in VALUE + 1", flag=True
+    "--periodic", on, "reload at the count after zero: it is at zero once in VALUE + 1 counts", flag=True
 )
 CHAINED = Argument("--chained", on, "count too whenever the counter before it reloads (1 and 3)", flag=True)
 BEGIN = Argument("WHAT", one_of("begin"), "begin", choices=("begin",))
@@ -134,7 +134,7 @@ def _show_sequencer(events: EventSettings) -> Sequence[str]:
     ]
     steps += [("any to 0", each.event) for each in events.reactions if isinstance(each.do, FirstState)]
     if not steps:
-        return ['nothing takes the sequencer on; "etm on EVENT do next-state 0-1" does']
+        return ['no event moves the sequencer; "etm on EVENT do next-state 0-1" does']
     return step_lines(events.first_state, sorted(steps))
 
 
@@ -172,10 +172,10 @@ COUNTER = Command(
     "Set a counter of the trace unit, or list them.",
     run_counter,
     details=(
-        "It begins at VALUE, goes down by one in each clock cycle in which its events are so\n"
+        "It begins at VALUE, goes down by one in each clock cycle in which its events hold\n"
         '("etm on EVENT do count N"), and stays at zero until it is reloaded ("etm on EVENT do reload N").\n'
-        'The event "counter N" is that it is at zero.  "always" counts clock cycles.  In a unit whose counter 0 is\n'
-        "reduced, that one counts clock cycles and nothing else.  What matches twice in one cycle counts once."
+        'The event "counter N" holds while it is at zero.  "always" counts clock cycles.  In a unit whose counter 0\n'
+        "is reduced, that one counts clock cycles and nothing else.  What matches twice in one cycle counts once."
     ),
     arguments=(NUMBER, VALUE, RELOAD, PERIODIC, CHAINED),
     examples=(
@@ -183,7 +183,7 @@ COUNTER = Command(
         ("counter 0 999 --periodic", "at zero once in 1000 counts"),
         ("counter 1 5 --chained", "a counter of 32 bits with counter 0, if that is periodic"),
         ("counter list", "what counts"),
-        ("counter delete 0", "use it no more"),
+        ("counter delete 0", "free the counter"),
     ),
 )
 
@@ -193,7 +193,7 @@ SEQUENCER = Command(
     run_sequencer,
     details=(
         'The sequencer remembers what has happened: "etm on EVENT do next-state 0-1" takes it from state 0 to 1,\n'
-        '"next-state 1-0" back, "first-state" to state 0 from anywhere.  The event "state N" is that it is there.\n'
+        '"next-state 1-0" back, "first-state" to state 0 from anywhere.  The event "state N" holds while it is there.\n'
         "An ETMv4 has states 0 to 3 and goes to neighbours only; an ETMv3 or a PTM has 0 to 2, all neighbours.\n"
         "Two events that come in one clock cycle can take it two states on."
     ),
@@ -209,9 +209,8 @@ TRIGGER = Command(
     "Show what triggers, or choose how much of the buffer is filled after a trigger.",
     run_trigger,
     details=(
-        'A trigger ("etm on EVENT do trigger") has the buffer stop when it has stored so much more, while the\n'
-        "program runs on: 0 keeps what came before the trigger, 100 what comes after it.  The next halt gives the\n"
-        "capture."
+        'A trigger ("etm on EVENT do trigger") stops the buffer after so much more trace, while the program runs\n'
+        "on: 0 keeps what came before the trigger, 100 what comes after it.  The next halt gives the capture."
     ),
     arguments=(POSITION, PERCENT),
     examples=(

@@ -226,7 +226,7 @@ DOCTOR = Command(
     details="Checks everything between processor and trace buffer, in that order.  Each line is one check, with the\n"
     "register that proves it; under a bad one stands what to do.  Nothing is changed without --fix; what that\n"
     'changes is put back by "etm disconnect", as everything else.  While the target runs, registers are read\n'
-    "where pyOCD has the debug port.",
+    "if pyOCD owns the debug port.",
     arguments=(FIX,),
     examples=(
         ("doctor", 'before "etm start", while tracing, or after a halt without trace'),

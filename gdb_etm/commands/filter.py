@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _VERBS = (*KINDS, "list", "delete")
 _NONE = 'no filters; "etm filter include FUNCTION" makes one'
 _MEANING = {
-    ("exceptions", "on"): "resets and system errors are told wherever they are",
+    ("exceptions", "on"): "resets and system errors are always reported",
     ("exceptions", "off"): "nothing that runs in Handler mode",
     ("exceptions", "only"): "only what runs in Handler mode",
     ("secure", "off"): "Non-secure code only",
@@ -164,15 +164,15 @@ FILTER = Command(
         "line, *ADDRESS one instruction; FIRST-LAST are addresses.  What an included function calls is not included.\n"
         "start, stop: the trace goes on from the first instruction of a function, or from a line or address, until a\n"
         "stop; both ends are traced, and what is called in between.\n"
-        "exceptions: off leaves out what runs in Handler mode of a Cortex-M, only leaves out the rest; on has\n"
-        "resets and system errors told even where nothing around them is traced.  That an exception came is told when\n"
-        "what ran just before it was traced.\n"
+        "exceptions: off leaves out what runs in Handler mode of a Cortex-M; only leaves out everything else; on\n"
+        "reports resets and system errors even where nothing around them is traced.  An exception is reported if the\n"
+        "code just before it was traced.\n"
         "secure, nonsecure: off leaves such code out.  context: only what runs with this Context ID.\n"
         "level: only what runs at these exception levels, s0 to s3 in Secure state and ns0 to ns2 in Non-secure.\n"
         "data-include, data-exclude: only, or not, loads and stores of a variable or at addresses; with data trace.\n"
         "Whole blocks are recorded: around an address in the middle of one, more may be seen.\n"
         "Filters stay when the connection ends, until they are deleted.  What does not fit into the unit is\n"
-        'refused.  While tracing is on, a change holds from the next "continue" on.'
+        'refused.  While tracing is on, a change takes effect at the next "continue".'
     ),
     arguments=(VERB, WORDS),
     examples=(

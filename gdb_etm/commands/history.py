@@ -120,7 +120,11 @@ def _events_alone(debugger: Debugger, decoded: Decoded, limit: Optional[int]) ->
     else:
         yield "[%s before these]" % plural(len(rows) - len(newest), "event")
     yield from instruction_lines(newest)
-    yield "no instructions" if decoded.program.images else 'no instructions, for want of a program: "file" or --elf'
+    yield (
+        "no instructions"
+        if decoded.program.images
+        else 'no instructions: there is no program; "file" or --elf gives one'
+    )
 
 
 def _is_next(text: str) -> bool:
@@ -139,8 +143,8 @@ HISTORY = Command(
     details=(
         "The newest have the highest numbers.  Exceptions and gaps take a line, not a number.\n"
         'Like GDB\'s "record instruction-history"; "set etm history-size" sets how many are printed.\n'
-        "The total of cycles begins anew at a count that is unknown; a timestamp's own count is of cycles since the\n"
-        "count before it.  What there is depends on what the unit can and was told to trace."
+        "The total of cycles starts again after an unknown count; a timestamp's own count is of the cycles since the\n"
+        "count before it.  What is there depends on what the unit can trace and was programmed to trace."
     ),
     arguments=(RANGE, TRACE_ID),
     modifiers={
@@ -166,7 +170,7 @@ FUNCTIONS = Command(
     "Print the functions that really ran, in order.",
     run_functions,
     details=(
-        "One line for each stretch of instructions in one function; exceptions have lines of their own, and so have\n"
+        "One line for each run of instructions in one function; exceptions have lines of their own, and so have\n"
         'gaps, without a number.  Like GDB\'s "record function-call-history"; "set etm function-call-history-size"\n'
         "sets how many are printed."
     ),

@@ -216,7 +216,7 @@ NAME = Argument("NAME", str, "the name; none lists the marks")
 
 _NEXT = "It goes over calls, inlined functions and exceptions."
 _STEP = "It goes into functions that have line numbers, and over exceptions."
-_STOPS = "It stops at GDB's enabled breakpoints (their conditions are not looked at), and after a gap, with the reason."
+_STOPS = "It stops at GDB's enabled breakpoints (their conditions are ignored), and after a gap, with the reason."
 
 
 def _one(name: str, summary: str, size: Steps, backward: bool, details: str) -> Command:

@@ -135,7 +135,7 @@ ON = Command(
     run_on,
     details=(
         "Events:\n"
-        "  exec LOCATION        the instruction there is executed; of a function its first\n"
+        "  exec LOCATION        the instruction there is executed; of a function, its first one\n"
         "  in LOCATION          any instruction of a function, a line or FIRST-LAST\n"
         "  load, store, access DATA [== V | != V] [size BYTES] [ignoring MASK]\n"
         "                       data at a variable, an address or FIRST-LAST, where the unit can\n"
@@ -144,32 +144,32 @@ ON = Command(
         "  state N              the sequencer is in state N\n"
         "  input N              external input N of the trace unit, or its name where the board's profile has one\n"
         "  context ID, vmid ID  the processor runs with this Context ID, this VMID\n"
-        "  once EVENT           the first time that instructions or data of this kind are really executed, nothing\n"
+        "  once EVENT           the first time that such instructions or accesses are really executed, not only\n"
         "                       speculated; each EVENT: every time (a single-shot control)\n"
         "  always, never\n"
-        '"not", "and" and "or" join them, brackets too; a unit joins two, but an address has a context for\n'
-        'nothing.  A processor may fetch and throw away an instruction that "exec" has told of.\n'
+        '"not", "and", "or" and brackets join them.  A unit joins two; the context of an address does not count.\n'
+        '"exec" may also report an instruction that was fetched and thrown away.\n'
         "Actions:\n"
         '  trigger              the buffer stops when it has stored what "etm trigger position" says\n'
-        "  start, stop          trace from here on, or no more; what stays so, as a counter at zero, wins over a stop\n"
-        "  trace                trace only while the event is so\n"
-        "  mark [N]             put an event packet into the trace; N is the unit's event, else a free one\n"
+        "  start, stop          trace from here on, or no more; a lasting event (a counter at zero) wins over a stop\n"
+        "  trace                trace only while the event holds\n"
+        "  mark [N]             put an event packet into the trace; N is the event's number, else a free one\n"
         "  count N, reload N    let counter N go down by one, or set it to its reload value\n"
         "  next-state FROM-TO   take the sequencer on, or back, from this state; first-state: to state 0\n"
         "  timestamp            put the time into the trace\n"
         "  output N             drive an external output of the unit\n"
         "Events stay when the connection ends, until they are deleted.  What does not fit into the unit is refused.\n"
-        'While tracing is on, a change holds from the next "continue" on, and everything begins anew.'
+        'While tracing is on, a change takes effect at the next "continue", and everything starts again.'
     ),
     arguments=(WORDS,),
     examples=(
         ("on exec HardFault_Handler do trigger", "keep what led to it, even if the program runs on"),
         ("on exec dispatch do count 0", 'see "help etm counter"'),
-        ("on counter 0 do mark", "tell in the trace when the counter is at zero"),
+        ("on counter 0 do mark", "mark in the trace when the counter is at zero"),
         ("on exec rx.c:57 and context 5 do mark", "the line, in one program"),
         ("on exec open do next-state 0-1", "remember that it ran"),
         ("on exec close and not state 1 do trigger", "closed without having been opened"),
         ("on list", "what there is, and what it takes"),
-        ("on delete 2", "do so no more"),
+        ("on delete 2", "delete one of them"),
     ),
 )

@@ -84,11 +84,11 @@ CONTEXT = Argument(
 SYNC_PERIOD = Argument("--sync-period", size, "bytes of trace between two synchronisation points", "BYTES")
 STALL = Argument("--stall", on, "stall the processor rather than lose trace", flag=True)
 STALL_LEVEL = Argument("--stall-level", level, "the same, from 0 (stalls least) to 15 (loses least)", "N")
-PREVENT = Argument("--overflow-prevention", on, "have the unit do all it can so that it never loses trace", flag=True)
+PREVENT = Argument("--overflow-prevention", on, "make the unit avoid every loss of trace", flag=True)
 DATA = Argument(
     "--data",
     one_of(*DATA_CHOICES),
-    'loads and stores too: off | addresses | values | both; without it as "set etm data" says',
+    'trace loads and stores: off | addresses | values | both; default: as "set etm data" says',
     "WHAT",
     choices=DATA_CHOICES,
 )
@@ -101,14 +101,14 @@ DATA_EXCLUDE = Argument(
 CONDITIONAL = Argument(
     "--conditional",
     one_of(*CONDITIONAL_CHOICES),
-    "tell whether the condition held of loads | stores | both | all but branches",
+    "trace whether conditions passed, of loads | stores | both | all (branches excepted)",
     "WHAT",
     choices=CONDITIONAL_CHOICES,
 )
 Q_ELEMENTS = Argument(
     "--q-elements",
     one_of(*Q_CHOICES),
-    "let the unit say less: that so many instructions ran (counts), or some (on)",
+    "let the unit trace only how many instructions ran (counts), or not even that (on)",
     "WHAT",
     choices=Q_CHOICES,
 )
@@ -151,14 +151,14 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "timestamps",
         'whether "etm start" asks for timestamps',
-        "The chip's time, in ticks of its timestamp generator; all are 0 where nobody switched that on.\n"
-        "With data trace they are on anyway.",
+        "The chip's time, in ticks of its timestamp generator; all are 0 if that is off.\n"
+        "With data trace they are always on.",
         DEFAULTS["timestamps"],
         SWITCH,
     ),
     Setting(
         "return-stack",
-        "whether return addresses are left out that can be worked out",
+        "whether the trace leaves out return addresses that can be worked out",
         "auto: if the unit can.  on: refused if it cannot.  off: every return takes its address in the trace.",
         DEFAULTS["return-stack"],
         tuple(RETURN_STACK),
@@ -174,7 +174,7 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
     ),
     Setting(
         "context",
-        "whether it is traced which program runs",
+        "whether the trace says which program runs",
         "id: the Context ID that its operating system gave it.  vmid: the virtual machine's.  A Cortex-M has neither.",
         DEFAULTS["context"],
         CONTEXT_CHOICES,
@@ -198,7 +198,7 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
     ),
     Setting(
         "overflow-prevention",
-        "whether the unit does all it can so that it never loses trace",
+        "whether the unit avoids every loss of trace",
         "An ETMv4 with TRCIDR3.NOOVERFLOW only; the program may become much slower.",
         DEFAULTS["overflow-prevention"],
         SWITCH,
@@ -212,15 +212,15 @@ OPTION_SETTINGS: Tuple[Setting, ...] = (
     ),
     Setting(
         "conditional",
-        "of which conditional instructions the trace tells whether their condition held",
-        "loads, stores, both, or all instructions; of branches the trace always tells.",
+        "conditional instructions whose results are traced",
+        "loads, stores, both, or all instructions.  The results of branches are always traced.",
         DEFAULTS["conditional"],
         CONDITIONAL_CHOICES,
     ),
     Setting(
         "q-elements",
-        "whether the unit may leave out which way the program went",
-        "counts: it then tells how many instructions ran.  on: or not even that.  Trace becomes small, and has gaps.",
+        "whether the unit may leave out the path of the program",
+        "counts: it still reports how many instructions ran.  on: not even that.  The trace is shorter, and has gaps.",
         DEFAULTS["q-elements"],
         Q_CHOICES,
     ),

@@ -34,8 +34,8 @@ _RECOVERY_SETTINGS: Tuple[Setting, ...] = (
         "how far the past's registers and memory are worked out",
         "exact: what follows from the trace, the program and the halted core.\n"
         "assumed: also what holds if calls and handlers keep SP and r4 to r11, and call frame information is right.\n"
-        "likely: also what holds if stores to addresses of which nothing is known wrote somewhere else.\n"
-        "off: nothing.  What is not exact is marked, but by GDB's own commands in the past.",
+        "likely: also what holds if stores to unknown addresses wrote somewhere else.\n"
+        "off: nothing.  Values that are not exact are marked, except by GDB's own commands in the past.",
         "assumed",
         tuple(LIMITS),
     ),
@@ -49,7 +49,8 @@ _RECOVERY_SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "volatile",
         "memory that others write too",
-        "none, or ADDRESS,SIZE of each piece, such as 0x20000400,64: what DMA or another core writes cannot be told.",
+        "none, or ADDRESS,SIZE of each piece, such as 0x20000400,64: the trace does not show what DMA or another core\n"
+        "writes.",
         NO_REGIONS,
         (NO_REGIONS,),
         _check_regions,
@@ -77,8 +78,8 @@ SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "anchor-memory",
         "whether the RAM that the program uses is read before it runs on",
-        "on: at every resume; what memory held in the past can then be worked out when the halt is over, too, and\n"
-        "forwards from the resume.  off: only what is asked for while the target is halted is read.",
+        "on: at every resume.  Past memory can then be worked out after the halt too, and forwards from the resume.\n"
+        "off: only what is asked for while the target is halted is read.",
         "off",
         ("off", "on"),
     ),
@@ -86,8 +87,8 @@ SETTINGS: Tuple[Setting, ...] = (
     Setting(
         "reverse",
         'whether "etm connect" gives GDB reverse execution',
-        "on: reverse-step, reverse-continue and their kin go back through what was traced, and other commands see\n"
-        'the past.  off: GDB talks to pyOCD\'s server directly, from the next "etm connect" on.',
+        "on: reverse-step, reverse-continue and similar commands go back through what was traced, and other commands\n"
+        'see the past.  off: GDB talks to pyOCD\'s server directly, from the next "etm connect" on.',
         "on",
         ("on", "off"),
     ),

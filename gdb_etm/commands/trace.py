@@ -50,8 +50,7 @@ START = Command(
     "Start tracing; from now on every halt gives a capture.",
     run_start,
     details='Programs trace unit and buffer.  The target must be halted; "continue" then runs it traced.\n'
-    'What "etm filter" chose holds too, and for options that are\n'
-    'not typed what "set etm" or "etm set" says.',
+    'The filters of "etm filter" apply too.  Options that are not typed are as "set etm" or "etm set" says.',
     arguments=OPTIONS,
     examples=(
         ("start", "trace everything"),
@@ -71,7 +70,7 @@ STOP = Command(
 
 STATUS = Command(
     "status",
-    "Say how connection, trace unit, buffer and captures stand.",
+    "Show the state of connection, trace unit, buffer and captures.",
     run_status,
-    examples=(("status", "also tells what the target's trace registers say now"),),
+    examples=(("status", "also reads the target's trace registers"),),
 )

@@ -140,8 +140,8 @@ WHICH = Argument(
 )
 
 _POSITION = (
-    'The position is where "etm goto", "etm reverse-step" and their kin have come to, in the selected frame.\n'
-    "<unavailable> is what nothing tells; what is not exact is marked: (assumed) or (likely), see\n"
+    'The position is where "etm goto", "etm reverse-step" and similar commands went, in the selected frame.\n'
+    "<unavailable>: the value is not known.  Values that are not exact are marked (assumed) or (likely), see\n"
     '"help set etm recovery".'
 )
 

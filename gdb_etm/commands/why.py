@@ -145,9 +145,9 @@ def _cut(at: Moment, first: int) -> str:
     # Why values are not followed farther back than to an instruction.
     for before, event in at.decoded.history.interruptions():
         if before == first - 1 and isinstance(event, Gap):
-            return "behind a gap (%s)" % event.reason.value
+            return "which follows a gap (%s)" % event.reason.value
         if before == first - 1 and isinstance(event, Exception_) and event.name == DEBUG_HALT:
-            return "behind a halt at which something may have been changed"
+            return "which follows a halt at which something may have been changed"
     most = at.recovery.rules.most
     if most is not None and first <= at.recovery.first(first):
         return 'more than %s before the end ("set etm recovery-limit")' % plural(most, "instruction")
@@ -239,10 +239,10 @@ def _number(at: Moment, expression: str) -> int:
     lines = printed(at, "output/x %s" % expression)
     found = _HEX.match(lines[0].text) if lines else None
     if found is None:
-        raise CommandError("where that is cannot be told at this position: %s" % (lines[0].text if lines else ""))
+        raise CommandError("its address is not known at this position: %s" % (lines[0].text if lines else ""))
     if lines[0].tier is not Tier.EXACT:
         tier = lines[0].tier.name.lower()
-        raise CommandError("where that is rests on something that is %s: give ADDRESS,SIZE" % tier)
+        raise CommandError("its address is only %s: give ADDRESS,SIZE" % tier)
     return int(found.group(1), 16)
 
 

@@ -59,7 +59,7 @@ class Extents:
         except gdb.error as error:
             raise CommandError(str(error).rstrip("."))
         if rest:
-            raise CommandError('"%s" is left over behind the location' % rest)
+            raise CommandError('"%s" is left over after the location' % rest)
         places = [place for place in found or () if place.pc is not None]
         there = [place for place in places if place.pc and self._is_there(text, place)]
         if not there and any(self._there.hides(place.pc) for place in places):

@@ -89,7 +89,7 @@ def event_of(text: str, places: Optional[Locations], inputs: Mapping[str, int]) 
     parser = _Parser(_tokens(text), places, inputs)
     found = parser.any()
     if parser.rest:
-        raise CommandError('"%s" is left over behind the event; events are joined by "and", "or"' % parser.rest[0])
+        raise CommandError('"%s" is left over after the event; "and" and "or" join events' % parser.rest[0])
     return found
 
 
@@ -168,7 +168,7 @@ class _Parser:
         if self._skip("("):
             found = self.any()
             if not self._skip(")"):
-                raise CommandError('a ")" is missing behind "%s"' % (found,))
+                raise CommandError('a ")" is missing after "%s"' % (found,))
             return found
         return self._plain(self._next("an event (%s)" % ", ".join(EVENTS)))
 
@@ -179,7 +179,7 @@ class _Parser:
             return ALWAYS if word == "always" else NEVER
         if word in ("once", "each"):
             return Committed(alternatives(self._one()), word == "each")
-        text = self._next("%s behind %s" % (EVENTS[word], word))
+        text = self._next("%s after %s" % (EVENTS[word], word))
         if word in CODE:
             return self._executed(word, text)
         if word in DATA:

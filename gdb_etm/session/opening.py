@@ -109,4 +109,4 @@ def _cpuid(port: AccessPort) -> int:
     try:
         return port.read32(_CPUID)
     except AccessError as error:
-        raise AccessError("no Cortex-M behind %s: %s" % (port.name, error), _CPUID, error.kind)
+        raise AccessError("no Cortex-M found through %s: %s" % (port.name, error), _CPUID, error.kind)

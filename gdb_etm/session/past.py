@@ -48,7 +48,9 @@ def recovered(session: DebugSession, record: CaptureRecord, decoded: Decoded) ->
     """
     reliance = reliance_of(session.settings)
     if reliance.limit is Tier.UNKNOWN:
-        raise CommandError('the past\'s registers and memory are not worked out: "set etm recovery assumed" has them')
+        raise CommandError(
+            'the past\'s registers and memory are not worked out; "set etm recovery assumed" turns that on'
+        )
     if not len(decoded.history):
         raise CommandError("the history holds no instructions")
     files = tuple(session.debugger.program_files())

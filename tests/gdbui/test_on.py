@@ -59,7 +59,7 @@ def test_events_are_numbered_and_listed() -> None:
     assert table[9] == 'no event 3; "etm on list" shows them'
     assert table[12:] == [
         'no counters; "etm counter 0 100" sets one',
-        'nothing takes the sequencer on; "etm on EVENT do next-state 0-1" does',
+        'no event moves the sequencer; "etm on EVENT do next-state 0-1" does',
     ]
 
 

@@ -93,7 +93,7 @@ def test_without_a_program_the_events_tell_why_and_a_file_helps_later() -> None:
     assert 'etm: 4,096 bytes; before them the buffer wrapped; no program: "file PROGRAM" lets them be decoded' in output
     assert re.search(r"^\[\d+ events before these\]$", output, re.M)
     assert "[gap: no code at 0x0000013e]\n<HardFault (exception 3), return address 0x00163332>\n" in output
-    assert 'no instructions, for want of a program: "file" or --elf\n' in output
+    assert 'no instructions: there is no program; "file" or --elf gives one\n' in output
     assert re.search(r"^18364 +0x00000304 <dispatch\+20> +blx +r3$", output, re.M)
     assert re.search(r"^1410 +dispatch$", output, re.M)
 

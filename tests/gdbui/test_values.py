@@ -306,7 +306,7 @@ def test_recovery_can_be_off_and_memory_volatile() -> None:
     commands += ["set etm volatile 0x200000bc,4", "etm print station.table[0].handler"]
     found = dict(zip(commands, session(commands)))
     assert found["output $etm_r3"] == ["void"]
-    off = 'the past\'s registers and memory are not worked out: "set etm recovery assumed" has them'
+    off = 'the past\'s registers and memory are not worked out; "set etm recovery assumed" turns that on'
     assert found["etm info registers"] == [off]
     assert found["etm backtrace"][0] == "#0  dispatch (...) at rx.c:121"
     assert found["output/x $etm_r3"] == ["0x163333"]
@@ -318,7 +318,7 @@ def test_where_stores_were_not_looked_for() -> None:
     found = session(
         [*commands, "etm writes numbers[4]", "etm goto -30", "etm info registers xpsr"], program=elf("algorithms-O0")
     )
-    why = "behind a halt at which something may have been changed"
+    why = "which follows a halt at which something may have been changed"
     assert re.match(r"\[not looked at: what ran before instruction [\d,]+, %s\]$" % why, found[6][-1])
     assert re.search(r" N=[01] Z=[01] C=[01] V=[01] ", found[8][0])
 
