@@ -38,7 +38,7 @@ def _captures(arguments: argparse.Namespace) -> List[RawCapture]:
 
 
 def _each(make: Callable[[argparse.Namespace], Iterator[str]], arguments: argparse.Namespace) -> Iterator[str]:
-    # One buffer after the other; one of which nothing can be told leaves the others.
+    # One buffer after the other; one that cannot be decoded does not stop the others.
     captures = _captures(arguments)
     arguments.notes = list(captures[0].notes)
     if len(captures) == 1:
@@ -190,7 +190,7 @@ def _history_objects(arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _session_lines(arguments: argparse.Namespace) -> Iterator[str]:
-    # GDB's command of the same name, on a snapshot in the place of a target; it lists everything unless told.
+    # GDB's command of the same name, on a snapshot in the place of a target; it lists everything by default.
     from gdb_etm.commands.parse import parse, words_of
     from gdb_etm.commands.registry import command_named
     from gdb_etm.offline.debugger import OfflineDebugger
@@ -314,7 +314,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run a command.
 
     :param argv: Arguments after the program's name; None takes the process's.
-    :returns: The exit status: 0, or 1 after an error that was told in one line.
+    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["install"]:

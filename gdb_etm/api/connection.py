@@ -54,7 +54,7 @@ def connect(
     :param buffer: Which trace buffer, from 0, where the chip has several.
     :param etb_size: Size of the simulated board's trace buffer, in bytes.
     :param truth: File in which the simulated board writes what really ran.
-    :param registers: That file also tells the registers after every instruction.
+    :param registers: That file also has the registers after every instruction.
     :param data_trace: The simulated board m4 with a fuller trace unit.
     :param option: pyOCD session options, each ``"NAME=VALUE"``.
     :returns: The session, to be closed or used in a ``with`` statement.

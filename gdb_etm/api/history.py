@@ -38,7 +38,7 @@ class Call(NamedTuple):
     kind: CallKind
     # The function's name, or ``"0x..."`` where no symbol is known; of an exception or a gap what it is.
     name: str
-    # Call depth; the outermost has 0, and it begins anew after a gap that hides how deep it is.
+    # Call depth; the outermost has 0, and it starts at 0 again after a gap that hides the depth.
     level: int
     # Number of its first instruction; of an exception or a gap, of the instruction after it.
     first: int

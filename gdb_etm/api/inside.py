@@ -9,7 +9,7 @@ from gdb_etm.session.session import DebugSession
 
 
 def is_inside() -> bool:
-    """Tell whether this Python is GDB's."""
+    """Check whether this Python is GDB's."""
     return hasattr(sys.modules.get("gdb"), "execute")
 
 

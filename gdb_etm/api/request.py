@@ -63,7 +63,7 @@ def _several(places: Any) -> Sequence[Any]:
 
 
 def _is_range(value: Any) -> bool:
-    """Tell whether a value is a pair of addresses."""
+    """Check whether a value is a pair of addresses."""
     return isinstance(value, tuple) and len(value) == 2 and all(isinstance(end, int) for end in value)
 
 

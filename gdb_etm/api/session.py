@@ -158,7 +158,7 @@ class Session:
         :param data_range: Only loads and stores at these pairs of byte addresses, or of these variables
             (IHI 0064, 4.1.4).
         :param data_exclude: None at these (IHI 0064, 4.1.4).
-        :param conditional: Of which instructions but branches it is told whether their condition held: ``"off"``,
+        :param conditional: Instructions, other than branches, whose conditions are traced: ``"off"``,
             ``"loads"``, ``"stores"``, ``"both"`` or ``"all"``; None: as ``set etm conditional`` says (IHI 0064, 7.3.8).
         :param q_elements: What the unit may leave out: ``"off"``, ``"counts"`` or ``"on"``; None: as
             ``set etm q-elements`` says (IHI 0064, 7.3.8).
@@ -339,7 +339,7 @@ class Session:
         return self._session.connected()
 
     def _halted(self, timed_out: bool) -> Stop:
-        # Inside GDB the halt has been dealt with when it is told of.
+        # Inside GDB the event of the halt was handled already.
         if not is_inside():
             for _ in self._session.on_halt():
                 pass

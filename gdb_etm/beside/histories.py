@@ -29,7 +29,7 @@ from gdb_etm.traceunit.options import TraceOptions
 LIVE_END = "[the live end: here the target is halted; the next command runs it]"
 # Words in one read of a server.
 _MOST_WORDS = 256
-# Says a line to the user.
+# Prints a line for the user.
 Tell = Callable[[str], None]
 
 
@@ -50,7 +50,7 @@ class Histories:
         """Decode a capture.
 
         :param halt: The target, where the capture ends.
-        :param known: What is known of the ends of its trace; of the end, besides what the target's server tells.
+        :param known: What is known of the ends of its trace; of the end, besides what the target's server gives.
         :param reliance: What values may rest on.
         :raises CaptureError: There is nothing to replay.
         """
@@ -145,7 +145,7 @@ class TracingSource:
     """Source that traces through the memory packets of the proxy's server.
 
     :param name: What the server is called in messages.
-    :param tell: Says what was found.
+    :param tell: Prints what was found.
     :param reliance: What values may rest on.
     """
 
@@ -250,11 +250,11 @@ class HandedSource:
         return self._replay
 
     def on_past(self, in_the_past: bool) -> None:
-        """Take note of what GDB looks at."""
+        """Note what GDB looks at."""
         self.in_the_past = in_the_past
 
     def on_resume(self, halt: Halt) -> None:
-        """Take note that the capture is one of an older halt."""
+        """Note that the capture is one of an older halt."""
         self._capture = self._replay = None
         self.runs += 1
 

@@ -47,7 +47,7 @@ def make_replay(
     """
     history = decoded.history
     if not len(history):
-        raise CaptureError('the history holds no instructions; "etm history" tells why')
+        raise CaptureError('the history holds no instructions; "etm history" shows why')
     if _has_a64(history):
         raise CaptureError('64-bit code cannot be replayed; "etm history" and "gdb-etm history" show it')
     path = Path(history)

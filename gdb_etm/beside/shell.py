@@ -31,7 +31,7 @@ def main_replay(argv: Sequence[str]) -> int:
     """Run ``gdb-etm replay`` until GDB is gone.
 
     :param argv: Arguments after the word ``replay``.
-    :returns: The exit status: 0, or 1 after an error that was told in one line.
+    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
     """
     return _run(_replay, _replay_parser().parse_args(argv))
 
@@ -40,7 +40,7 @@ def main_proxy(argv: Sequence[str]) -> int:
     """Run ``gdb-etm proxy`` until GDB ends, or Ctrl-C while it listens.
 
     :param argv: Arguments after the word ``proxy``.
-    :returns: The exit status: 0, or 1 after an error that was told in one line.
+    :returns: The exit status: 0, or 1 after an error, which is printed in one line.
     """
     return _run(_proxy, _proxy_parser().parse_args(argv))
 
@@ -64,7 +64,7 @@ def _run(command: Callable[[argparse.Namespace, Optional[Wire]], None], argument
 
 
 def _hear_out(wire: Wire) -> None:
-    # Where GDB's pipe breaks off before everything was read from it, newer GDBs do not show what was told.
+    # Where GDB's pipe breaks off before everything was read from it, newer GDBs do not show the error.
     try:
         while wire.read(_LAST_WORDS_SECONDS):
             pass
@@ -96,7 +96,7 @@ def _proxy(arguments: argparse.Namespace, wire: Optional[Wire]) -> None:
     if wire is not None:
         front(wire, host, port, name, source)
         return
-    connect(host, port).close()  # a server that is not there is told now
+    connect(host, port).close()  # a missing server is reported at once
     with _open_door(arguments) as door:
         while True:
             with closing(over_socket(door.wait())) as wire:
@@ -130,7 +130,7 @@ def front(wire: Wire, host: str, port: int, name: str, source: Source, door: Opt
     """Relay between one GDB and a server until one of them ends.
 
     :param name: What the server is called in messages.
-    :param door: Where another GDB may come, to be told that there is one.
+    :param door: Where another GDB may connect; it is refused.
     :raises EtmError: The server is not there, or is gone.
     """
     with closing(connect(host, port)) as connection:
@@ -165,7 +165,7 @@ def _add_reliance(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=_checked_most,
         default=str(MOST),
-        help="instructions before the end of which they are, or unlimited (default: %d)" % MOST,
+        help="for how many instructions before the end, or unlimited (default: %d)" % MOST,
     )
     parser.add_argument(
         "--volatile",

@@ -90,7 +90,7 @@ SAVE = Command(
     arguments=(DIRECTORY, FORCE),
     examples=(
         ("save /tmp/crash", "make the folder /tmp/crash"),
-        ("save -f /tmp/crash", "write it anew; the old snapshot stays until the new one is whole"),
+        ("save -f /tmp/crash", "replace it; the old snapshot stays until the new one is complete"),
     ),
 )
 

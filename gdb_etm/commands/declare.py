@@ -51,7 +51,7 @@ class Argument(Generic[T]):
 
     @property
     def is_option(self) -> bool:
-        """Tell options from arguments by position."""
+        """Whether it is an option, not an argument by position."""
         return self.name.startswith("-")
 
 

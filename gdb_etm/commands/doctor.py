@@ -12,7 +12,7 @@ from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import align, plural
 
 if TYPE_CHECKING:
-    # At run time only when the command is used: the rooms behind them take a while to import.
+    # At run time only when the command is used: their rooms take a while to import.
     from gdb_etm.session.captures import CaptureRecord
     from gdb_etm.session.connection import TargetConnection
     from gdb_etm.traceunit.doctor.findings import DoctorFinding
@@ -49,7 +49,7 @@ class _Doctor:
         self.lost: Optional[AccessError] = None
 
     def findings(self) -> List[DoctorFinding]:
-        """Look at everything that can be reached."""
+        """Check everything that can be reached."""
         found: List[DoctorFinding] = []
         try:
             found.extend(self._findings(found))

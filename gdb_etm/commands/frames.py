@@ -19,7 +19,7 @@ _LISTED = 10
 
 
 def run_where(session: DebugSession, values: Values) -> Iterable[str]:
-    """Say where the cursor is."""
+    """Show the cursor's position."""
     return walk(session).where()
 
 

@@ -44,7 +44,7 @@ def pages() -> List[str]:
     try:
         found = sorted(name[: -len(_ENDING)] for name in os.listdir(_FOLDER) if name.endswith(_ENDING))
     except OSError as error:
-        raise CommandError("%s: %s; install gdb_etm anew" % (_FOLDER, error.strerror))
+        raise CommandError("%s: %s; install gdb_etm again" % (_FOLDER, error.strerror))
     return [name for name in found if name != _INDEX]
 
 
@@ -62,4 +62,4 @@ def page_lines(name: str) -> List[str]:
     try:
         return read_regular(path, _LARGEST).decode("utf-8").splitlines()
     except OSError as error:
-        raise CommandError("%s: %s; install gdb_etm anew" % (path, error.strerror))
+        raise CommandError("%s: %s; install gdb_etm again" % (path, error.strerror))

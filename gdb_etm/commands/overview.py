@@ -20,14 +20,14 @@ The guide: "gdb-etm guide" in a shell."""
 
 
 def overview(session: DebugSession, commands: Sequence[Command]) -> Iterator[str]:
-    """Say how things stand, and list the commands with their summaries."""
+    """Show the session's state, and list the commands with their summaries."""
     yield standing(session)
     yield ""
     width = max(len(command.name) for command in commands)
     for command in commands:
         yield "etm %-*s  %s" % (width, command.name, command.summary.rstrip("."))
     yield ""
-    yield '"help etm COMMAND" tells more about each; "gdb-etm guide" in a shell prints the guide.'
+    yield '"help etm COMMAND" describes each; "gdb-etm guide" in a shell prints the guide.'
 
 
 def standing(session: DebugSession) -> str:

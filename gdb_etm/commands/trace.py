@@ -33,7 +33,7 @@ def run_stop(session: DebugSession, values: Values) -> Iterator[str]:
 
 
 def run_status(session: DebugSession, values: Values) -> Iterator[str]:
-    """Say how things stand."""
+    """Show the state of everything."""
     yield standing(session)
     if session.connection is not None:
         yield from session.connection.status()

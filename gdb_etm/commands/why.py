@@ -40,7 +40,7 @@ _Item = TypeVar("_Item")
 
 
 def run_why(session: DebugSession, values: Values) -> Iterator[str]:
-    """Tell the facts behind a register's value."""
+    """List the facts that a register's value rests on."""
     session.look()
     first, second = values.get(NUMBER), values.get(REGISTER)
     if first is None:
@@ -203,8 +203,8 @@ def _pushed(at: Moment, write: Write) -> Optional[Exception_]:
     if write.number < 1:
         found = [event for before, event in history.interruptions() if not before]
     else:
-        behind = dropwhile(lambda item: not isinstance(item, Span), history.spans(write.number, write.number))
-        found = [item for item in behind if not isinstance(item, Span)]
+        rest = dropwhile(lambda item: not isinstance(item, Span), history.spans(write.number, write.number))
+        found = [item for item in rest if not isinstance(item, Span)]
     return next((event for event in found if isinstance(event, Exception_)), None)
 
 

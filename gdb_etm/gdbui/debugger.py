@@ -118,7 +118,7 @@ class GdbDebugger:
 
         A file becomes the program if GDB has none, or one that cannot be loaded together with it.
         """
-        told: List[str] = []
+        lines: List[str] = []
         known = [os.path.realpath(name) for name in self.program_files()]
         named = [os.path.realpath(path) for path in paths]
         for path in paths:
@@ -128,13 +128,13 @@ class GdbDebugger:
             gives_way = bool(program) and os.path.realpath(program) not in named and _is_other(program, path)
             if gives_way:
                 self._leave(program, path)
-                told.append("%s is the program now, in the place of %s" % (path, program))
+                lines.append("%s is the program now, in the place of %s" % (path, program))
             verb = "file" if gives_way or not program else "add-symbol-file"
             try:
                 gdb.execute('%s "%s"' % (verb, path.replace("\\", "\\\\").replace('"', '\\"')), False, True)
             except gdb.error as error:
                 raise ImageError("GDB cannot read %s: %s" % (path, error))
-        return told
+        return lines
 
     def _leave(self, program: str, path: str) -> None:
         # GDB has two programs at the same addresses for one, and was seen to end with "internal-error" then.
@@ -181,7 +181,7 @@ class GdbDebugger:
             raise ConnectError("the target's server does not take %s: %s" % (command, error))
 
     def refresh(self) -> None:
-        """Have GDB read registers and memory again."""
+        """Flush GDB's caches of registers and memory."""
         for commands in _FORGET:
             for command in commands:
                 try:
@@ -205,7 +205,7 @@ class GdbDebugger:
         return GdbMemoryPort(gdb.selected_inferior(), connection)
 
     def is_running(self) -> bool:
-        """Tell whether the selected thread runs."""
+        """Check whether the selected thread runs."""
         thread = gdb.selected_thread()
         return thread is not None and thread.is_running()
 

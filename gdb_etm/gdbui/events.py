@@ -16,8 +16,8 @@ from gdb_etm.session.session import DebugSession
 class GdbEvents:
     """Connects a session to GDB's events.
 
-    GDB tells of a stop after it has printed where; of a connection's end when it has let go of it; of its own
-    end while the target is still connected.
+    GDB reports a stop after it has printed the place; a connection's end after it has closed it; its own end while
+    the target is still connected.
 
     :param session: The session.
     :param debugger: Its debugger, which keeps what it learns of symbols.
@@ -32,7 +32,7 @@ class GdbEvents:
         self._has_reported = False
 
     def connect(self) -> None:
-        """Ask GDB to tell."""
+        """Connect the handlers to GDB's events."""
         gdb.events.stop.connect(self._on_stop)
         gdb.events.cont.connect(self._on_cont)
         gdb.events.memory_changed.connect(self._on_memory_changed)

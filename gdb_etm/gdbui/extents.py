@@ -23,7 +23,7 @@ _LARGEST = 1 << 20  # bytes from a function's first part to its last that are lo
 class Extents:
     """Finds code by GDB's symbols.
 
-    :param debugger: Finds functions without debug information too, and tells which of them are there.
+    :param debugger: Finds functions without debug information too, and knows which of them are there.
     """
 
     def __init__(self, debugger: GdbDebugger) -> None:
@@ -139,8 +139,8 @@ class Extents:
         return next((block for block in blocks if _is_called(block.function.print_name, text)), None)
 
     def _pieces(self, block: gdb.Block) -> List[Range]:
-        # GDB tells of a block in several parts only where the first begins and the last ends, and which block an
-        # address is in.
+        # Of a block in several parts GDB gives only the beginning of the first and the end of the last, and the block
+        # that an address is in.
         start, end = int(block.start), int(block.end)
         if end - start > _LARGEST:
             raise CommandError(

@@ -147,7 +147,7 @@ class GdbPlaces:
             gdb.set_convenience_variable(name, value)
 
     def gdb_command(self) -> Sequence[str]:
-        """Say how this GDB is started."""
+        """Give the command that starts this GDB."""
         return gdb_command()
 
     def expressions(self, text: str) -> List[str]:

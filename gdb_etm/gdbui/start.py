@@ -52,8 +52,8 @@ def _wait(seconds: float) -> None:
 class Terminal:
     """Detector of a user at GDB's terminal, and of a free line.
 
-    GDB shows its own progress under the same conditions.  Its prompt tells a person from a batch and from a program
-    that talks MI: these get none.
+    GDB shows its own progress under the same conditions.  A prompt means that a person uses it: a batch and a
+    program that talks MI get none.
     """
 
     def __init__(self) -> None:

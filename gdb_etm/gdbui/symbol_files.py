@@ -24,7 +24,7 @@ def gdb_command() -> List[str]:
 
     :raises ConnectError: It cannot be found.
     """
-    # GDB 10 tells its data directory only when somebody has set it.
+    # GDB 10 gives its data directory only if somebody has set it.
     folder = gdb.parameter("data-directory") or os.path.dirname(gdb.PYTHONDIR)
     return [*_executable(), "--data-directory", folder]
 

@@ -104,7 +104,7 @@ class GdbRunner:
         raise CommandError('the core runs in the background; "interrupt" at the prompt halts it')
 
     def reset(self) -> None:
-        """Have the server reset the chip."""
+        """Reset the chip by a monitor command."""
         _execute("monitor reset halt")
         # Nothing was run that would tell GDB that the registers have changed.
         _execute("maintenance flush register-cache" if VERSION >= (11,) else "flushregs")

@@ -26,7 +26,7 @@ _MINIMAL = re.compile(r"(.+?)(?: \+ (\d+))? in section ")
 
 
 class There:
-    """Tells of the code that is there.
+    """Filter of GDB's answers: only code that is there.
 
     What is learnt from symbols is kept until :meth:`forget` is called.
 
@@ -61,7 +61,7 @@ class There:
         return found if found and self._is_there(found[-1]) else []
 
     def hides(self, address: int) -> bool:
-        """Tell whether lines of dropped functions may lie over an address."""
+        """Check whether lines of dropped functions may lie over an address."""
         if self._end is None:
             self._end = max([0] + [_of_elf(path, dropped_end, 0) for path in self._files()])
             if self._end:
@@ -77,7 +77,7 @@ class There:
         return self.hides(0)
 
     def misnames(self, address: int) -> bool:
-        """Tell whether GDB may write a wrong symbol for an address."""
+        """Check whether GDB may write a wrong symbol for an address."""
         if self.is_hiding:
             return True
         blocks = self.blocks(address)
@@ -122,7 +122,7 @@ class There:
 def minimal_symbol(address: int) -> Optional[Tuple[str, int]]:
     """Look a symbol up in GDB's symbol table, without debug information.
 
-    :returns: Its name, and how many bytes behind it the address is.
+    :returns: Its name, and the distance of the address from it in bytes.
     """
     found = _MINIMAL.match(gdb.execute("info symbol %d" % address, False, True))
     return (found.group(1), int(found.group(2) or 0)) if found is not None else None

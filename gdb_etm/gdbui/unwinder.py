@@ -17,12 +17,12 @@ from gdb_etm.gdbui.debugger import GdbDebugger
 from gdb_etm.program.cfi import CallFrames, load_frames
 
 _NEEDED = ("sp", "msp", "psp")
-# From there on what stands in LR is no address, but tells of the frame that an exception has pushed.
+# From there on LR holds no address, but EXC_RETURN, which describes the frame that an exception pushed.
 _NOWHERE = 0xFFFFFF00
 
 
 class _FrameId(NamedTuple):
-    # What GDB tells frames apart by.
+    # What GDB distinguishes frames by.
     sp: gdb.Value
     pc: gdb.Value
 
@@ -87,5 +87,5 @@ def _int(value: gdb.Value) -> Optional[int]:
 
 
 def register(debugger: GdbDebugger) -> None:
-    """Have GDB ask before its own unwinders."""
+    """Register the unwinder before GDB's own."""
     register_unwinder(None, UnknownStack(debugger), replace=True)

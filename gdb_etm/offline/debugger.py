@@ -99,11 +99,11 @@ class OfflineDebugger:
         raise AccessError("no target", address, "lost")
 
     def registers(self) -> Mapping[str, int]:
-        """Say that there is no target."""
+        """Give nothing: there is no target."""
         return {}
 
     def connection(self) -> Optional[str]:
-        """Say that there is no target."""
+        """Give nothing: there is no target."""
         return None
 
     def connect(self, client: Client) -> None:
@@ -129,9 +129,9 @@ class OfflineDebugger:
         raise ConnectError("connecting works inside GDB: source gdb_etm, then etm connect")
 
     def is_running(self) -> bool:
-        """Say that nothing runs."""
+        """Give False: nothing runs."""
         return False
 
     def location(self) -> str:
-        """Say that nothing is halted anywhere."""
+        """Give nothing: there is no halt."""
         return ""

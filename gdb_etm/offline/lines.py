@@ -149,7 +149,7 @@ def _unit_sequences(program: Any, directory: str) -> Iterator[List[_Row]]:
 
 
 def _has_code_at_zero(unit: Any, loaded: LoadedElf) -> bool:
-    # Of the units with lines at 0, that of the function which is there; in assembler functions need not be told of.
+    # Of the units with lines at 0, that of the function which is there; assembler need not describe its functions.
     if not loaded.has_code_at_zero:
         return False
     top = unit.get_top_DIE()

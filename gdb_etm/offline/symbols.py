@@ -59,7 +59,7 @@ def load_symbols(paths: Iterable[str]) -> SymbolTable:
     """Read the function symbols of ELF files, and the labels in code.
 
     What has no size reaches to the next symbol, or to the end of its section, but not over what has one.  (The linker
-    gives a handler in assembly the size of the weak one that it replaces: another name or a label is then behind it.)
+    gives a handler in assembly the size of the weak one that it replaces: another name or a label may follow it.)
     Where files fill the same memory, that of the earlier one counts.
 
     :raises ImageError: A file cannot be read.
@@ -99,7 +99,7 @@ def load_variables(paths: Iterable[str]) -> SymbolTable:
 class _Symbol(NamedTuple):
     name: str
     start: int
-    # 0: not told.
+    # 0: not given.
     size: int
     kind: str
     # Where its section ends.

@@ -110,7 +110,7 @@ class Decoded:
             self.doubt = Doubt(different, None)
 
     def is_of(self, program: Program) -> bool:
-        """Tell whether the executed code is part of a program."""
+        """Check whether the executed code is part of a program."""
         key = program.identity()
         if key == self.program.identity():
             return True
@@ -154,16 +154,16 @@ class CaptureRecord:
 
     @property
     def is_decoded(self) -> bool:
-        """Tell whether somebody has looked at all of it already."""
+        """Check whether somebody has looked at all of it already."""
         return self._decoded is not None
 
     @property
     def has_program(self) -> bool:
-        """Tell whether the capture holds code that it can be decoded with."""
+        """Check whether the capture holds code that it can be decoded with."""
         return any(source.images for source in self.capture.sources)
 
     def forget_symbols(self) -> None:
-        """Name functions anew at the next look."""
+        """Forget the names of functions: the symbols have changed."""
         for decoded in (self._decoded or self._some).values():
             decoded.forget_symbols()
 

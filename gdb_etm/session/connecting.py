@@ -109,7 +109,7 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
             yield "GDB is connected already: using its connection"
         connection = over_debugger(session.debugger)
     else:
-        # A server that was started by hand tells only then whether it has a core for GDB.
+        # A server that was started by hand says only when connected whether it has a core for GDB.
         if of_debugger is not None and not alone and not _ADDRESS.match(where):
             raise CommandError(CONNECTED % of_debugger)
         reverse = session.settings.get("reverse") != "off"
@@ -131,7 +131,7 @@ def connect(session: DebugSession, request: ConnectRequest) -> Iterator[str]:
 def _find(
     session: DebugSession, connection: TargetConnection, choice: Choice, profile: Optional[Profile]
 ) -> Iterator[str]:
-    # Own profiles are told of all the more where one of them is what is missing.
+    # Own profiles are listed even after a failure: one of them may be what is missing.
     failure: Optional[EtmError] = None
     try:
         connection.find(choice, profile)

@@ -71,7 +71,7 @@ class TargetConnection:
         self._runs: Optional[int] = None
         # Drained, but an interruption came before tracing went on.
         self._held: Optional[RawCapture] = None
-        # Whether the user wants halts to give captures; after an interruption the hardware may lag behind.
+        # Whether the user wants halts to give captures; after an interruption the hardware may differ.
         self.is_tracing = False
 
     def find(self, choice: Choice, profile: Optional[Profile] = None) -> None:
@@ -177,10 +177,10 @@ class TargetConnection:
         return bool(self._reverse().get("past", False))
 
     def has_run(self) -> bool:
-        """Tell whether the target may have run since the last call."""
-        told = self._reverse()
-        before, self._runs = self._runs, told.get("runs")
-        return not told or not told["past"] and self._runs != before
+        """Check whether the target may have run since the last call."""
+        reply = self._reverse()
+        before, self._runs = self._runs, reply.get("runs")
+        return not reply or not reply["past"] and self._runs != before
 
     def read_memory(self, address: int, size: int) -> bytes:
         """Read the halted target's memory, whatever moment GDB looks at.

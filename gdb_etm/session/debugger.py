@@ -110,7 +110,7 @@ class Debugger(Protocol):
         """Reach the target's registers through the debugger's own connection."""
 
     def is_running(self) -> bool:
-        """Tell whether the target runs, so that nothing can be read."""
+        """Check whether the target runs, so that nothing can be read."""
 
     def location(self) -> str:
         """Name the place of the halt, such as a function, if known."""

@@ -59,7 +59,7 @@ def path_line(trace: TraceSession) -> str:
 
 
 def start_line(options: TraceOptions, plan: Plan, trace: TraceSession) -> str:
-    """Say how tracing was started."""
+    """Describe how tracing was started, in a line."""
     words = ["return stack on" if plan.return_stack else "return stack off"]
     if options.data:
         where = " at " + _listed(options.data_include) if options.data_include else ""
@@ -118,7 +118,7 @@ def _listed(ranges: Sequence[AddressRange]) -> str:
 
 
 def status_lines(status: SessionStatus) -> Iterator[str]:
-    """Say what trace unit and buffer do at a moment."""
+    """Describe the state of trace unit and buffer."""
     unit = status.unit
     words = [
         "on" if unit.enabled else "off",

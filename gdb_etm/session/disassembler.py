@@ -68,7 +68,7 @@ class ItBlocks:
 
     def __init__(self) -> None:
         self._following = -1
-        self._begun = b""
+        self._block = b""
         self._left = 0
 
     def before(self, address: int, code: bytes, isa: Isa) -> bytes:
@@ -76,15 +76,15 @@ class ItBlocks:
 
         :returns: The bytes of its IT block before it, IT included; nothing outside of one.
         """
-        begun = self._begun if self._left and address == self._following else b""
-        self._left = self._left - 1 if begun else 0
+        before_it = self._block if self._left and address == self._following else b""
+        self._left = self._left - 1 if before_it else 0
         half = int.from_bytes(code[:2], "little")
         if isa is Isa.T32 and len(code) == 2 and enters_it_block(half):
             # The lowest bit set in the mask says how many instructions follow (Armv8-M ARM, C2.4.79).
             self._left = {8: 1, 4: 2, 2: 3, 1: 4}[half & -half & 0xF]
-        self._begun = begun + code if self._left else b""
+        self._block = before_it + code if self._left else b""
         self._following = address + len(code)
-        return begun
+        return before_it
 
 
 def symbol_text(function: Optional[Function], address: int) -> str:

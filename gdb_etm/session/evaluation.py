@@ -63,7 +63,7 @@ class Moment(NamedTuple):
         return self.known.recovery
 
     def news(self) -> List[str]:
-        """Tell what the user should know, and was not told yet."""
+        """Give the findings that were not reported yet, as lines."""
         return self.known.news(self.session.debugger)
 
 
@@ -101,7 +101,7 @@ def _at_cursor(session: DebugSession, record: CaptureRecord, decoded: Decoded, k
 
 
 def printed(at: Moment, command: str) -> List[Marked]:
-    """Have the second GDB carry out a command at a moment.
+    """Run a command of the second GDB at a moment.
 
     :raises CommandError: It could not; in its words.
     :raises ConnectError: There is none.

@@ -127,7 +127,7 @@ def _step(text: str) -> NextState:
 
 
 def _tokens(text: str) -> List[str]:
-    # Brackets that group events stand before the first word of one or behind its last; those of a C++ function's
+    # Brackets that group events stand before the first word of one or after its last; those of a C++ function's
     # arguments are closed in the word itself.
     result: List[str] = []
     for word in text.split():

@@ -75,7 +75,7 @@ class EventSet:
         self._stale = True
 
     def renew(self, places: Optional[Locations]) -> None:
-        """Look locations up anew if that is due.
+        """Look locations up again if the symbols have changed.
 
         :raises CommandError: A rule's location is gone.
         """
@@ -97,5 +97,5 @@ def rules_of(events: EventSettings) -> Tuple[Rule, ...]:
 
 
 def asks_for_time(events: EventSettings) -> bool:
-    """Tell whether a rule needs timestamps to be on."""
+    """Check whether a rule needs timestamps to be on."""
     return any(isinstance(each.do, Timestamp) for each in events.reactions)

@@ -14,7 +14,7 @@ from gdb_etm.session.request import Range
 PLACES = ("include", "exclude", "start", "stop")
 # Kinds that take variables and addresses of data.
 DATA_PLACES = ("data-include", "data-exclude")
-# Kinds that take a word, of which there is one filter each.
+# Kinds that take a word; there is at most one filter of each.
 STATES: Dict[str, Tuple[str, ...]] = {
     "exceptions": ("on", "off", "only"),
     "secure": ("on", "off"),
@@ -122,7 +122,7 @@ class FilterSet:
         self._stale = True
 
     def renew(self, places: Optional[Locations]) -> None:
-        """Look locations up anew if that is due.
+        """Look locations up again if the symbols have changed.
 
         :raises CommandError: A filter's location is gone.
         """

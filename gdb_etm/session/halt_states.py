@@ -170,7 +170,7 @@ class Anchor:
         self._changed.append((address, address + size))
 
     def leave(self) -> None:
-        """Take note that the core runs again."""
+        """Note that the core runs again."""
         self._memory = None
 
     def stay(self, memory: TargetMemory) -> None:
@@ -190,7 +190,7 @@ class Anchor:
 
 
 def ram_in_use(images: Iterable[MemoryImage], registers: Mapping[str, int]) -> List[Piece]:
-    """Tell which RAM a program uses.
+    """Find the RAM that a program uses.
 
     :param images: The program, with the ELF files that it is from as names.
     :param registers: Of the core.
@@ -216,7 +216,7 @@ class Anchors:
         self._special = special
         # Of the present halt; None while the core runs.
         self.halt: Optional[Anchor] = None
-        # Of when the run began that the trace buffer tells of.
+        # At the beginning of the run that is in the trace buffer.
         self._begin: Optional[Anchor] = None
         # Whether the core has run since the buffer was emptied.
         self._ran = True
@@ -224,7 +224,7 @@ class Anchors:
         self.is_untouched = True
 
     def on_halt(self) -> None:
-        """Take note of a halt."""
+        """Note a halt."""
         self._ran = True
         registers = self._registers()
         self.halt = Anchor(registers, self._debugger) if registers else None
@@ -234,13 +234,13 @@ class Anchors:
         return {**self._special(registers), **registers} if registers else {}
 
     def emptied(self) -> None:
-        """Take note that the trace buffer is empty and tracing is on."""
+        """Note that the trace buffer is empty and tracing is on."""
         self._begin = None
         self._ran = self._debugger.is_running()
         self.is_untouched = True
 
     def on_resume(self, is_tracing: bool, images: Optional[Sequence[MemoryImage]]) -> None:
-        """Take note that the core is about to run.
+        """Note that the core is about to run.
 
         :param images: The program, if the RAM that it uses is to be read before.
         """
@@ -257,7 +257,7 @@ class Anchors:
         self.halt = None
 
     def touched(self) -> None:
-        """Take note that the user has changed something."""
+        """Note that the user has changed something."""
         self.is_untouched = self.is_untouched and not self._ran
 
     def changed(self, address: int, size: int) -> None:
@@ -272,7 +272,7 @@ class Anchors:
 
         It is given once.
 
-        What goes wrong with the buffer after that leaves nothing behind that later trace could be taken to begin with.
+        So an error with the buffer leaves no state that later trace could be combined with.
         """
         begin, self._begin = self._begin, None
         return begin
@@ -285,11 +285,11 @@ def _offsets(numbers: Sequence[int]) -> List[Tuple[int, int]]:
 class Anchored(NamedTuple):
     """What is known of the ends of a capture's trace."""
 
-    # When the run began of which it tells.
+    # At the beginning of the traced run.
     begin: Optional[Anchor] = None
     # At the halt.
     end: Optional[Anchor] = None
-    # Whether the trace unit was told to leave nothing out.
+    # Whether the trace unit was programmed to trace everything.
     is_whole: bool = False
     # Whether the debugger changed nothing while the core was halted in between.
     is_untouched: bool = False
@@ -335,7 +335,7 @@ class Anchored(NamedTuple):
 
 
 def leaves_nothing_out(trace: Optional[TraceSession]) -> bool:
-    """Tell whether a trace unit was told to trace everything."""
+    """Check whether a trace unit was programmed to trace everything."""
     options = trace.options if trace is not None else None
     if trace is None or options is None or trace.by_hand.names:
         return False
@@ -366,8 +366,8 @@ def anchored_of(capture: RawCapture) -> Anchored:
     """Give what a capture holds of the ends of its trace."""
     cores = [source.core for source in capture.sources if source.core is not None]
     ends = [Anchor(core.registers, images=core.memory) for core in cores if core.registers]
-    begun = [core.begin for core in cores if core.begin is not None]
-    begin = Anchor(begun[0].registers, images=begun[0].memory) if begun else None
+    begins = [core.begin for core in cores if core.begin is not None]
+    begin = Anchor(begins[0].registers, images=begins[0].memory) if begins else None
     return Anchored(begin, ends[0] if ends else None, capture.is_whole, capture.is_untouched)
 
 

@@ -76,7 +76,7 @@ def function_rows(debugger: Debugger, decoded: Decoded, shown: NumberRange, with
 
 
 def traced_data(decoded: Decoded) -> TracedData:
-    """Tell whether addresses and values of loads and stores are traced."""
+    """Check whether addresses and values of loads and stores are traced."""
     language = LANGUAGES[decoded.history.source.protocol]
     return TracedData(*language.transfers(language.config(decoded.history.source)))
 
@@ -106,7 +106,7 @@ class _RowWriter:
         self._traced = traced_data(decoded)
 
     def pass_over(self, item: TracedInstruction) -> None:
-        """Take note of an instruction that is not shown."""
+        """Note an instruction that is not shown."""
         self._blocks.before(item.address, self._decoded.program.read(item.address, item.size), item.isa)
 
     def instruction(self, item: TracedInstruction, time: Optional[TraceTime]) -> Iterator[Row]:

@@ -23,7 +23,7 @@ VARIABLES: Mapping[str, None] = {"etm_" + name: None for name in _REGISTERS}
 
 
 def walk(session: DebugSession) -> Walk:
-    """Give the walk through the current capture, begun at its end.
+    """Give the walk through the current capture; it starts at the end.
 
     :raises CommandError: There is no capture, or nothing in it.
     """
@@ -107,6 +107,6 @@ class RecoveredVariables:
         return values
 
     def news(self) -> List[str]:
-        """Tell what the user should know of how they were worked out."""
+        """Give the findings of their recovery that were not reported yet."""
         found = self._decoded.recovered
         return found.news(self._session.debugger) if found is not None else []

@@ -75,7 +75,7 @@ class ReplayPlaces(SymbolTables, Locations, Protocol):
         """Read a source line with its blanks; None without a file."""
 
     def has_arguments(self, address: int, name: str) -> bool:
-        """Tell whether the function of that name around an address takes any."""
+        """Check whether the function of that name around an address takes any."""
 
     def publish(self, values: Mapping[str, Optional[int]]) -> None:
         """Set convenience variables; None makes one void."""

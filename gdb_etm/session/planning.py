@@ -94,7 +94,7 @@ def start(session: DebugSession, request: TraceRequest) -> List[str]:
     if session.debugger.is_running():
         raise CommandError("the target runs; halt it first (Ctrl-C)")
     if connection.in_the_past:
-        # Afterwards GDB goes back to the live end, of which the emptied buffer would tell nothing.
+        # Afterwards GDB goes back to the live end, and the emptied buffer would hold nothing of it.
         raise CommandError('GDB looks at the past; "continue" to the live end first')
     lines = connection.start(options_of(session, request))
     session.request = request
@@ -103,7 +103,7 @@ def start(session: DebugSession, request: TraceRequest) -> List[str]:
 
 
 def carry_over(session: DebugSession, undo: Callable[[], None]) -> str:
-    """Have the trace unit do what the session says now.
+    """Reprogram the trace unit for the session's new filters and events.
 
     :param undo: Puts the session back as it was before; done if the unit cannot.
     :returns: From when on it does so, as the end of a sentence.
@@ -128,7 +128,7 @@ def carry_over(session: DebugSession, undo: Callable[[], None]) -> str:
 
 
 def change_events(session: DebugSession, events: EventSettings) -> str:
-    """Have the trace unit do what other rules and counters say.
+    """Reprogram the trace unit for other rules and counters.
 
     :returns: From when on it does so, as the end of a sentence.
     :raises EtmError: It cannot; the session's are as before.
@@ -164,7 +164,7 @@ def point_notes(session: DebugSession, addresses: Iterable[int]) -> Iterator[str
     try:
         image = Program(session.images())
     except EtmError:
-        return  # the program cannot be read, which is told where it is needed
+        return  # the program cannot be read; whoever needs it reports that
     for address in dict.fromkeys(addresses):
         function = session.debugger.function_at(address)
         doubt = doubt_of(image.read, address, None if function is None else function.start)

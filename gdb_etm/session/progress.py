@@ -14,7 +14,7 @@ from typing import Callable, Iterator, Optional, Protocol, TextIO
 _PATIENCE = 1.0
 # Seconds between two changes of it.
 _BETWEEN = 0.2
-# Columns that a terminal's "^C" takes up behind the line.
+# Columns that a terminal's "^C" takes up after the line.
 _ECHO = 2
 
 
@@ -97,7 +97,7 @@ class Task:
         self._next = time.monotonic() + _PATIENCE
 
     def advance(self, size: int, total: Optional[int] = None) -> None:
-        """Take note that more of it is done.
+        """Note that more of it is done.
 
         :param total: The size of the whole, where it was not known before.
         """
@@ -132,7 +132,7 @@ class Meter:
         """Measure a piece of work, which reports by :meth:`Task.advance`.
 
         :param what: It, as in ``"decoding 64 MiB of trace"``.
-        :param total: Its size, in whatever is told; 0 when the work itself will tell.
+        :param total: Its size, in the unit of what is reported; 0 if the work reports it.
         :raises Interrupted: In the place of a KeyboardInterrupt out of the work.
         """
         task = Task(what, total, self._screen)

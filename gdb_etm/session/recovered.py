@@ -27,7 +27,7 @@ class Recovered:
 
     :param recovery: It.
     :param asked: The settings and the program that it was made with.
-    :param watch: Is told how far the work is.
+    :param watch: Receives the progress of the work.
     """
 
     def __init__(self, recovery: Recovery, asked: object, watch: Watch) -> None:
@@ -39,7 +39,7 @@ class Recovered:
         self._told: Set[Finding] = set()
 
     def is_long(self, number: int) -> bool:
-        """Tell whether solving up to an instruction would take long."""
+        """Check whether solving up to an instruction would take long."""
         return self.recovery.pending(number) > _UNASKED
 
     def solve(self, number: int, meter: Meter) -> None:

@@ -40,7 +40,7 @@ def _step_cells(part: PathPart, step: Step) -> List[str]:
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[str]:
-    """Say which registers differ from a plan, field by field."""
+    """List the registers that differ from a plan, field by field."""
     rows = []
     for part, register, shift, planned, found, mask in comparison.differences:
         pairs = zip(word_fields(register, shift, planned), word_fields(register, shift, found))
@@ -105,7 +105,7 @@ def register_lines(bench: Bench, part: PathPart, register: Register, version: Ve
 
 
 def written_lines(register: Register, written: WriteResult) -> Iterator[str]:
-    """Say what became of a write."""
+    """Describe the outcome of a write."""
     if written.after is None:
         yield "%s: 0x%x was written; it cannot be read" % (register.name, written.value)
         return

@@ -75,11 +75,11 @@ class DebugSession:
         # The histories whose registers and memory were worked out, the newest last.
         self.worked_out: List[Decoded] = []
         self._anchors = Anchors(debugger, self._special)
-        # Programs the trace unit anew at the next halt.
+        # Programs the trace unit again at the next halt.
         self._due: Optional[Callable[[], None]] = None
         self._taken = 0
         self._undrained = False
-        # Whether the debugger's program ended: it may have let go of the target, or be about to run it anew.
+        # Whether the debugger's program ended: it may have released the target, or be about to run it again.
         self.program_ended = False
         # A connection that was given up, and GDB is still connected to its server.
         self.lost: Optional[TargetConnection] = None
@@ -87,14 +87,14 @@ class DebugSession:
         self._images: Dict[str, Sequence[MemoryImage]] = {}
 
     def change_setting(self, name: str, value: str) -> None:
-        """Change a setting, and have everybody know who shows it."""
+        """Change a setting, and update those who show it."""
         self.keep_setting(name, value)
         self.on_setting(name)
 
     def keep_setting(self, name: str, value: str) -> None:
         """Change a setting for the debugger, which shows it already.
 
-        :raises EtmError: It could not be told to whom it matters.
+        :raises EtmError: The process that uses it does not accept it.
         """
         before, self.settings[name] = self.settings.get(name), value
         if name not in RELIED_ON or value == before:
@@ -155,20 +155,20 @@ class DebugSession:
             raise CommandError("the target runs; halt it first (Ctrl-C)")
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
-            begun = self._anchors.take_begin()
+            begin = self._anchors.take_begin()
             capture = connection.drain(images, self._next_name(), task.advance)
         self._undrained = False
         place = self.debugger.location()
-        record = self._add_anchored(connection, capture, "halt in " + place if place else "halt", begun)
+        record = self._add_anchored(connection, capture, "halt in " + place if place else "halt", begin)
         connection.hand_over(capture, self.debugger.program_files(), record.anchored, self._reliance())
         return record
 
     def _add_anchored(
-        self, connection: TargetConnection, capture: RawCapture, origin: str, begun: Optional[Anchor]
+        self, connection: TargetConnection, capture: RawCapture, origin: str, begin: Optional[Anchor]
     ) -> CaptureRecord:
         record = self.add(capture, origin, is_live=True)
         record.anchored = Anchored(
-            begun,
+            begin,
             self._anchors.halt,
             leaves_nothing_out(connection.trace),
             connection.has_core and self._anchors.is_untouched,
@@ -184,10 +184,10 @@ class DebugSession:
             return None
         images = self.images()
         with self._meter.task("reading the trace buffer") as task:
-            begun = self._anchors.take_begin()
+            begin = self._anchors.take_begin()
             capture = connection.stop(images, self._next_name(), task.advance)
         self._undrained = False
-        return self._add_anchored(connection, capture, "etm stop", begun)
+        return self._add_anchored(connection, capture, "etm stop", begin)
 
     def decode(self, record: CaptureRecord, trace_id: Optional[int] = None) -> Decoded:
         """Decode a capture once, and give one core's history."""
@@ -270,19 +270,19 @@ class DebugSession:
                 record.anchored.end.leave()
 
     def on_memory_changed(self, address: int, size: int) -> None:
-        """Take note that the user has written to the target's memory."""
+        """Note that the user has written to the target's memory."""
         self._anchors.changed(address, size)
 
     def on_registers_changed(self) -> None:
-        """Take note that the user has changed registers."""
+        """Note that the user has changed registers."""
         self._anchors.touched()
 
     def on_trace_start(self) -> None:
-        """Take note that tracing starts, into an empty buffer."""
+        """Note that tracing starts, into an empty buffer."""
         self._anchors.emptied()
 
     def reprogram(self, start: Callable[[], None]) -> bool:
-        """Program the trace unit anew; what was traced before is kept.
+        """Program the trace unit again; what was traced before is kept.
 
         :param start: Does it.
         :returns: Whether that is done; otherwise the target runs, and it is done at the next halt.

@@ -58,7 +58,7 @@ class Variables(Protocol):
         """Give the registers by variable name; None where unknown."""
 
     def news(self) -> List[str]:
-        """Tell what the user should know of how they were worked out."""
+        """Give the findings of their recovery that were not reported yet."""
 
 
 class Walk:

@@ -9,7 +9,7 @@ from gdb_etm.views.text import align, bytes_text, plural
 
 
 def rate_line(size: int, instructions: int, holds: Optional[int] = None) -> str:
-    """Say how many instructions the bytes are.
+    """Describe how many instructions the bytes hold, in a line.
 
     :param size: Bytes in the capture, or of one trace ID.
     :param holds: Size of the buffer that they were in; None where others were in it too.

@@ -27,7 +27,7 @@ def size_text(capture: RawCapture) -> str:
 
 
 def counts_text(capture: RawCapture, instructions: int, span: Tuple[str, str], calls: int, exceptions: int) -> str:
-    """Say what a decoded capture holds.
+    """Describe a decoded capture in a line.
 
     :param span: Names of the functions of the oldest and of the newest instruction; empty where unknown.
     """

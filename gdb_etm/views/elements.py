@@ -20,7 +20,7 @@ from gdb_etm.protocols.elements import (
 from gdb_etm.protocols.packet import Packet
 
 Value = Union[str, int, bool, None]
-# What a line can tell of: of the instruction stream, or a load or store of the data stream.
+# What a line can show: of the instruction stream, or a load or store of the data stream.
 Element = Union[Range, Event, ConditionResult, OwnedTransfer]
 
 

@@ -37,7 +37,7 @@ class CounterLine(NamedTuple):
 def event_lines(rows: Sequence[EventLine], with_takes: bool) -> List[str]:
     """Write the table of rules.
 
-    :param with_takes: Whether there is a trace unit whose resources can be told.
+    :param with_takes: Whether there is a trace unit whose resources are known.
     """
     head = ["Num", "Event", "Action", "Where", "Takes"]
     cells = [[str(row.number), row.event, row.action, place_text(row.ranges, ()), row.takes] for row in rows]

@@ -34,7 +34,7 @@ def place_text(ranges: Sequence[Tuple[int, int]], points: Sequence[int]) -> str:
 def filter_lines(rows: Sequence[FilterRow], with_takes: bool) -> List[str]:
     """Write the table.
 
-    :param with_takes: Whether there is a trace unit whose comparators can be told.
+    :param with_takes: Whether there is a trace unit whose comparators are known.
     """
     head = ["Num", "What", "Where", "Takes"]
     cells = [[str(row.number), row.what, place_text(row.ranges, row.points) or row.meaning, row.takes] for row in rows]

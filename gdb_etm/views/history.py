@@ -16,7 +16,7 @@ NOT_CERTAIN = "[may belong to another instruction]"
 
 
 class TracedData(NamedTuple):
-    """What a trace unit was told to trace of loads and stores."""
+    """What was traced of loads and stores."""
 
     addresses: bool
     values: bool
@@ -174,18 +174,18 @@ def transfer_cells(row: TransferRow) -> List[str]:
         return ["write" if transfer.store else "read", *_register_cells(transfer)] + doubt
     word = {False: "load", True: "store", None: "transfer"}[transfer.store]
     size = "" if transfer.size is None else "%d byte%s" % (transfer.size, "" if transfer.size == 1 else "s")
-    told = []
+    words = []
     if transfer.address is not None:
-        told.append("at 0x%08x" % transfer.address + (" <%s>" % row.symbol if row.symbol else ""))
+        words.append("at 0x%08x" % transfer.address + (" <%s>" % row.symbol if row.symbol else ""))
     elif row.traced.addresses:
-        told.append("at an address unknown")
+        words.append("at an address unknown")
     if transfer.value is not None:
-        told.append("= 0x%0*x" % (2 * (transfer.size or 0), transfer.value))
+        words.append("= 0x%0*x" % (2 * (transfer.size or 0), transfer.value))
     elif row.traced.values:
-        told.append("value unknown")
+        words.append("value unknown")
     if transfer.role is TransferRole.OPERAND:
-        told[-1:] = [", ".join([*told[-1:], "the operand"])]
-    return [word, size, *told] + doubt
+        words[-1:] = [", ".join([*words[-1:], "the operand"])]
+    return [word, size, *words] + doubt
 
 
 def _register_cells(transfer: Transfer) -> List[str]:

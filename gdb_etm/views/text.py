@@ -50,7 +50,7 @@ def gap_text(gap: Gap) -> str:
 def gap_lines(gaps: Iterable[Gap]) -> Iterator[str]:
     """Describe consecutive gaps: the first of each reason, and a count.
 
-    That tracing begins again behind an overflow is not told: it was not off.
+    A restart after an overflow is left out: tracing was not off.
     """
     for _, alike in groupby(_without_restarts(gaps), key=lambda gap: gap.reason):
         first, *more = alike
@@ -68,7 +68,7 @@ def _without_restarts(gaps: Iterable[Gap]) -> Iterator[Gap]:
 
 
 def end_text(end: BufferEnd) -> str:
-    """Say why the history begins where it does, in a line."""
+    """Describe why the history begins where it does, in a line."""
     return {
         BufferEnd.STARTED: "[tracing started here]",
         BufferEnd.WRAPPED: "[the buffer wrapped here: what ran before was overwritten]",

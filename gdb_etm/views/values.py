@@ -18,7 +18,7 @@ class RegisterRow(NamedTuple):
     value: Value
     # What it points to; empty when that is no matter.
     symbol: str
-    # Why it is known, or not; empty when that is not to be told.
+    # Why it is known, or not; empty if it is not shown.
     reason: str
 
 
