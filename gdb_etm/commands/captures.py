@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Iterable
 
-from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.parse import on
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.parse import flag, path
 from gdb_etm.errors import CommandError
 from gdb_etm.session.numbers import count
 from gdb_etm.session.session import KEPT, DebugSession
@@ -15,17 +15,10 @@ from gdb_etm.views.captures import CaptureRow, capture_lines
 from gdb_etm.views.text import plural
 
 NUMBER = Argument("N", count, "make capture N the one that is shown")
-DIRECTORY = Argument("DIR", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
-FORCE = Argument("-f", on, "replace a snapshot that is in the folder", flag=True)
+DIRECTORY = path("DIR", "the snapshot's folder", required=True)
+FORCE = flag("-f", "replace a snapshot that is in the folder")
 BUFFER = Argument("--buffer", str, "the trace buffer of this name, where the snapshot has several", "NAME")
-ELF = Argument(
-    "--elf",
-    os.path.expanduser,
-    "ELF file with the program; may be given more than once",
-    "FILE",
-    completion=Completion.FILE,
-    many=True,
-)
+ELF = path("--elf", "ELF file with the program; may be given more than once", "FILE", many=True)
 
 
 def run_captures(session: DebugSession, values: Values) -> Iterable[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Iterator
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values
-from gdb_etm.commands.parse import on, one_of
+from gdb_etm.commands.parse import choice, flag, path
 from gdb_etm.profiles.library import profiles
 from gdb_etm.session.connecting import BOARDS, MODES, OWN, ConnectRequest, connect
 from gdb_etm.session.disconnecting import disconnect, drop_lost
@@ -19,41 +18,20 @@ WHERE = Argument(
     "board:m33, m7, m4 or a9 (simulated) | HOST:PORT of gdb-etm serve | target (GDB's own)",
     choices=(*BOARDS, OWN),
 )
-ELF = Argument(
-    "--elf",
-    os.path.expanduser,
-    "ELF file with the program; the simulated board starts with it",
-    "FILE",
-    completion=Completion.FILE,
-    many=True,
-)
+ELF = path("--elf", "ELF file with the program; the simulated board starts with it", "FILE", many=True)
 PROBE = Argument("--probe", str, "the probe's unique id, or part of it", "UID")
 TARGET = Argument("--target", str, "pyOCD's name of the chip; without it pyOCD finds out what it can", "NAME")
 FREQUENCY = Argument("--frequency", hertz, "wire clock in Hz, such as 4M", "HZ")
-MODE = Argument(
-    "--mode",
-    one_of(*MODES),
-    "attach (without halt or reset; the default for a probe) | halt | pre-reset | under-reset",
-    "MODE",
-    choices=MODES,
+MODE = choice(
+    "--mode", MODES, "attach (without halt or reset; the default for a probe) | halt | pre-reset | under-reset", "MODE"
 )
 UNIT = Argument("--unit", count, "which trace unit, where the chip has several", "N")
 SINK = Argument("--buffer", count, "which trace buffer, where the chip has several", "N")
 ETB_SIZE = Argument("--etb-size", size, "size of the simulated board's trace buffer, such as 4K", "BYTES")
-TRUTH = Argument(
-    "--truth",
-    os.path.expanduser,
-    "the simulated board writes there what really ran",
-    "FILE",
-    completion=Completion.FILE,
-)
-REGISTERS = Argument("--registers", on, "with --truth: the registers after every instruction, too", flag=True)
-DATA_TRACE = Argument(
-    "--data-trace", on, "board:m4 with another trace unit, one that traces loads and stores", flag=True
-)
-DAP_ONLY = Argument(
-    "--dap-only", on, "reach only the trace hardware; GDB stays connected to the server that runs the core", flag=True
-)
+TRUTH = path("--truth", "the simulated board writes there what really ran", "FILE")
+REGISTERS = flag("--registers", "with --truth: the registers after every instruction, too")
+DATA_TRACE = flag("--data-trace", "board:m4 with another trace unit, one that traces loads and stores")
+DAP_ONLY = flag("--dap-only", "reach only the trace hardware; GDB stays connected to the server that runs the core")
 PROFILE = Argument(
     "--profile",
     str,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterable, Iterator, List, Optional, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.parse import on, one_of
+from gdb_etm.commands.parse import choice, flag
 from gdb_etm.errors import CommandError
 from gdb_etm.session.events import EventSettings
 from gdb_etm.session.numbers import count
@@ -28,13 +28,11 @@ VALUE = Argument(
     suggest=_counters,
 )
 RELOAD = Argument("--reload", count, "what a reload sets it to; without it VALUE", "VALUE")
-PERIODIC = Argument(
-    "--periodic", on, "reload at the count after zero: it is at zero once in VALUE + 1 counts", flag=True
-)
-CHAINED = Argument("--chained", on, "count too whenever the counter before it reloads (1 and 3)", flag=True)
-BEGIN = Argument("WHAT", one_of("begin"), "begin", choices=("begin",))
+PERIODIC = flag("--periodic", "reload at the count after zero: it is at zero once in VALUE + 1 counts")
+CHAINED = flag("--chained", "count too whenever the counter before it reloads (1 and 3)")
+BEGIN = choice("WHAT", ("begin",), "begin")
 STATE = Argument("STATE", count, "the state in which it begins, from 0")
-POSITION = Argument("WHAT", one_of("position"), "position", choices=("position",))
+POSITION = choice("WHAT", ("position",), "position")
 PERCENT = Argument("PERCENT", count, "how much of the buffer is filled after the trigger, 0 to 100")
 
 

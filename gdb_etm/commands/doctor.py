@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence
 
-from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.declare import Command, Values
 from gdb_etm.commands.overview import standing
-from gdb_etm.commands.parse import on
+from gdb_etm.commands.parse import flag
 from gdb_etm.errors import AccessError, CaptureError, CommandError, EtmError
 from gdb_etm.session.session import DebugSession
 from gdb_etm.views.text import align, plural
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gdb_etm.session.connection import TargetConnection
     from gdb_etm.traceunit.doctor.findings import DoctorFinding
 
-FIX = Argument("--fix", on, "set right what can be set right from here, and say what", flag=True)
+FIX = flag("--fix", "set right what can be set right from here, and say what")
 
 # CTRL/STAT.CDBGPWRUPACK and CSYSPWRUPACK (ADIv5.2, B2.2.2).
 _DEBUG_POWER, _SYSTEM_POWER = 1 << 29, 1 << 31

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Sequence
 
 from gdb_etm.commands.declare import Argument, Command, Values
-from gdb_etm.commands.parse import one_of
+from gdb_etm.commands.parse import choice
 from gdb_etm.errors import CommandError, EtmError
 from gdb_etm.session.filters import CONTEXT, DATA_PLACES, KINDS, LEVEL, PLACES, STATES, Filter
 from gdb_etm.session.numbers import count
@@ -42,7 +42,7 @@ def _suggested(session: DebugSession, before: List[str], word: str) -> Iterable[
     return [head + comma + each for each in session.locations.completions(last)]
 
 
-VERB = Argument("WHAT", one_of(*_VERBS), "include, exclude, start or another kind; list; delete", choices=_VERBS)
+VERB = choice("WHAT", _VERBS, "include, exclude, start or another kind; list; delete")
 WORDS = Argument(
     "ARGUMENT",
     str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import AbstractSet, Callable, Iterable, Iterator, List, Optional
+from typing import AbstractSet, Any, Callable, Iterable, Iterator, List, Optional, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Values
 from gdb_etm.errors import CommandError
@@ -16,7 +16,12 @@ from gdb_etm.session.walk import Walk
 
 COUNT = Argument("COUNT", count, "how many times; 1 when absent")
 PLACE = Argument(
-    "PLACE", str, "begin | end | N | -N (the last but N-1) | 50% | a mark | a location as for GDB's break", many=True
+    "PLACE",
+    str,
+    "begin | end | N | -N (the last but N-1) | 50% | a mark | a location as for GDB's break",
+    required=True,
+    many=True,
+    choices=("begin", "end"),
 )
 LOCATION = Argument("LOCATION", str, "a function, FILE:LINE or *ADDRESS, as for GDB's break", required=True, many=True)
 WHERE = Argument("LOCATION", str, "a function, FILE:LINE or *ADDRESS, as for GDB's break", many=True)
@@ -219,96 +224,104 @@ _STEP = "It goes into functions that have line numbers, and over exceptions."
 _STOPS = "It stops at GDB's enabled breakpoints (their conditions are ignored), and after a gap, with the reason."
 
 
-def _one(name: str, summary: str, size: Steps, backward: bool, details: str) -> Command:
-    examples = ((name, "one step"), (name + " 10", "ten"))
-    return Command(name, summary, _step(size, backward), details, (COUNT,), {}, examples)
+def _move(
+    name: str,
+    summary: str,
+    run: Callable[[DebugSession, Values], Iterable[str]],
+    *examples: Tuple[str, str],
+    details: str = "",
+    arguments: Tuple[Argument[Any], ...] = (),
+) -> Command:
+    return Command(name, summary, run, details, arguments, examples=examples)
 
 
-def _run(name: str, summary: str, run: Callable[[DebugSession, Values], Iterable[str]], example: str) -> Command:
-    return Command(name, summary, run, examples=((name, example),))
+def _one(name: str, summary: str, size: Steps, backward: bool, details: str = "") -> Command:
+    examples = (name, "one step"), (name + " 10", "ten")
+    return _move(name, summary, _step(size, backward), *examples, details=details, arguments=(COUNT,))
 
 
 MOVE_COMMANDS = (
-    Command(
+    _move(
         "goto",
         "Go to a place in the history.",
         run_goto,
-        "A location is the last time before here that it ran, or else the first time after.\n"
+        ("goto begin", "the oldest instruction"),
+        ("goto -100", "the last but 99"),
+        ("goto 50%", "half way"),
+        details="A location is the last time before here that it ran, or else the first time after.\n"
         'The target itself stays where it is; "etm goto end" is there.',
-        (Argument("PLACE", str, PLACE.help, required=True, many=True, choices=("begin", "end")),),
-        {},
-        (("goto begin", "the oldest instruction"), ("goto -100", "the last but 99"), ("goto 50%", "half way")),
+        arguments=(PLACE,),
     ),
     _one("reverse-step", "Step backward to the beginning of a source line.", Steps.LINE, True, _STEP),
     _one("reverse-next", "Step backward over calls.", Steps.LINE_OVER_CALLS, True, _NEXT),
-    _one("reverse-stepi", "Step backward one instruction.", Steps.INSTRUCTION, True, ""),
-    _run("reverse-finish", "Go back to the call of the selected frame.", _finish(True), 'after "up": of the caller'),
-    Command(
+    _one("reverse-stepi", "Step backward one instruction.", Steps.INSTRUCTION, True),
+    _move(
+        "reverse-finish",
+        "Go back to the call of the selected frame.",
+        _finish(True),
+        ("reverse-finish", 'after "up": of the caller'),
+    ),
+    _move(
         "reverse-continue",
         "Go back to a breakpoint.",
         _continue(True),
-        _STOPS,
-        (COUNT,),
-        {},
-        (("reverse-continue", "to the last hit before here"), ("reverse-continue 3", "to the third last")),
+        ("reverse-continue", "to the last hit before here"),
+        ("reverse-continue 3", "to the third last"),
+        details=_STOPS,
+        arguments=(COUNT,),
     ),
     _one("step", "Step forward in the history to another source line.", Steps.LINE, False, _STEP),
     _one("next", "Step forward in the history over calls.", Steps.LINE_OVER_CALLS, False, _NEXT),
-    _one("stepi", "Step forward in the history one instruction.", Steps.INSTRUCTION, False, ""),
-    _run("finish", "Go on until the selected frame has returned.", _finish(False), "to just after the call"),
-    Command(
+    _one("stepi", "Step forward in the history one instruction.", Steps.INSTRUCTION, False),
+    _move(
+        "finish", "Go on until the selected frame has returned.", _finish(False), ("finish", "to just after the call")
+    ),
+    _move(
         "continue",
         "Go on in the history to a breakpoint.",
         _continue(False),
-        _STOPS,
-        (COUNT,),
-        {},
-        (("continue", "to the next hit, or to the end"),),
+        ("continue", "to the next hit, or to the end"),
+        details=_STOPS,
+        arguments=(COUNT,),
     ),
-    Command(
+    _move(
         "until",
         "Go on past the current line, or to a location in the selected frame.",
         run_until,
-        "Without a location it does not go back in a loop.",
-        (WHERE,),
-        {},
-        (("until", "past a loop"), ("until rx.c:93", "to a line of this function")),
+        ("until", "past a loop"),
+        ("until rx.c:93", "to a line of this function"),
+        details="Without a location it does not go back in a loop.",
+        arguments=(WHERE,),
     ),
-    Command(
+    _move(
         "advance",
         "Go on to a location, or until the selected frame has returned.",
         run_advance,
-        "",
-        (LOCATION,),
-        {},
-        (("advance dispatch", "to the next call of a function"),),
+        ("advance dispatch", "to the next call of a function"),
+        arguments=(LOCATION,),
     ),
-    Command(
+    _move(
         "last",
         "Go to the last time before here that a location ran.",
         _search(True),
-        "",
-        (LOCATION,),
-        {},
-        (("last parse_values", "the last call of a function"), ("last rx.c:80", "the last time of a line")),
+        ("last parse_values", "the last call of a function"),
+        ("last rx.c:80", "the last time of a line"),
+        arguments=(LOCATION,),
     ),
-    Command(
+    _move(
         "next-hit",
         "Go to the next time after here that a location ran.",
         _search(False),
-        "",
-        (LOCATION,),
-        {},
-        (("next-hit report", "the next call of a function"),),
+        ("next-hit report", "the next call of a function"),
+        arguments=(LOCATION,),
     ),
-    _run("undo", "Go back to before the last move.", run_undo, "after any step, run or jump"),
-    Command(
+    _move("undo", "Go back to before the last move.", run_undo, ("undo", "after any step, run or jump")),
+    _move(
         "mark",
         'Name the position for "etm goto", or list the names.',
         run_mark,
-        "",
-        (NAME,),
-        {},
-        (("mark here", 'then "etm goto here"'), ("mark", "lists them")),
+        ("mark here", 'then "etm goto here"'),
+        ("mark", "lists them"),
+        arguments=(NAME,),
     ),
 )

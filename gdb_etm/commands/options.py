@@ -6,7 +6,7 @@ import re
 from typing import Any, Callable, Tuple, TypeVar
 
 from gdb_etm.commands.declare import Argument, Setting, Values
-from gdb_etm.commands.parse import on, one_of
+from gdb_etm.commands.parse import choice, flag
 from gdb_etm.errors import CommandError
 from gdb_etm.session.numbers import count, size
 from gdb_etm.session.request import CONDITIONAL_CHOICES, CONTEXT_CHOICES, DATA_CHOICES, Q_CHOICES, TraceRequest
@@ -68,29 +68,24 @@ STOP_AT = Argument(
 CYCLES = Argument(
     "--cycles", count, "trace processor cycles too, at least this many between two counts (ETMv3, PTM: 1)", "N"
 )
-TIMESTAMPS = Argument("--timestamps", on, "trace the chip's time too", flag=True)
-BROADCAST = Argument("--branch-broadcast", on, "trace the address of every branch that is taken", flag=True)
+TIMESTAMPS = flag("--timestamps", "trace the chip's time too")
+BROADCAST = flag("--branch-broadcast", "trace the address of every branch that is taken")
 BROADCAST_RANGE = Argument(
     "--broadcast-range", _range, "the same, but only of branches at these addresses", "FIRST-LAST", many=True
 )
-NO_STACK = Argument("--no-return-stack", on, "trace the address of every return", flag=True)
-CONTEXT = Argument(
-    "--context",
-    one_of(*CONTEXT_CHOICES),
-    "trace which program runs: its Context ID, its virtual machine's ID, or both",
-    "WHAT",
-    choices=CONTEXT_CHOICES,
+NO_STACK = flag("--no-return-stack", "trace the address of every return")
+CONTEXT = choice(
+    "--context", CONTEXT_CHOICES, "trace which program runs: its Context ID, its virtual machine's ID, or both", "WHAT"
 )
 SYNC_PERIOD = Argument("--sync-period", size, "bytes of trace between two synchronisation points", "BYTES")
-STALL = Argument("--stall", on, "stall the processor rather than lose trace", flag=True)
+STALL = flag("--stall", "stall the processor rather than lose trace")
 STALL_LEVEL = Argument("--stall-level", level, "the same, from 0 (stalls least) to 15 (loses least)", "N")
-PREVENT = Argument("--overflow-prevention", on, "make the unit avoid every loss of trace", flag=True)
-DATA = Argument(
+PREVENT = flag("--overflow-prevention", "make the unit avoid every loss of trace")
+DATA = choice(
     "--data",
-    one_of(*DATA_CHOICES),
+    DATA_CHOICES,
     'trace loads and stores: off | addresses | values | both; default: as "set etm data" says',
     "WHAT",
-    choices=DATA_CHOICES,
 )
 DATA_RANGE = Argument(
     "--data-range", _named("data-include", _range), "only loads and stores at these addresses", "FIRST-LAST", many=True
@@ -98,19 +93,17 @@ DATA_RANGE = Argument(
 DATA_EXCLUDE = Argument(
     "--data-exclude", _named("data-exclude", _range), "no loads and stores at these addresses", "FIRST-LAST", many=True
 )
-CONDITIONAL = Argument(
+CONDITIONAL = choice(
     "--conditional",
-    one_of(*CONDITIONAL_CHOICES),
+    CONDITIONAL_CHOICES,
     "trace whether conditions passed, of loads | stores | both | all (branches excepted)",
     "WHAT",
-    choices=CONDITIONAL_CHOICES,
 )
-Q_ELEMENTS = Argument(
+Q_ELEMENTS = choice(
     "--q-elements",
-    one_of(*Q_CHOICES),
+    Q_CHOICES,
     "let the unit trace only how many instructions ran (counts), or not even that (on)",
     "WHAT",
-    choices=Q_CHOICES,
 )
 
 # What can be asked of the trace unit.

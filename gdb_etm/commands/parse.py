@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, usage
 from gdb_etm.errors import CommandError
@@ -123,20 +123,25 @@ def file_names(word: str) -> List[str]:
     return offers
 
 
-def on(text: str) -> bool:
-    """Give the value of a flag that was typed."""
-    return True
+def flag(name: str, about: str) -> Argument[bool]:
+    """Declare an option without a value."""
+    return Argument(name, lambda text: True, about, flag=True)
 
 
-def one_of(*words: str) -> Callable[[str], str]:
-    """Make a converter that accepts only ``words``."""
+def choice(name: str, words: Tuple[str, ...], about: str, metavar: str = "") -> Argument[str]:
+    """Declare an argument that is one of some words."""
 
     def convert(text: str) -> str:
         if text not in words:
             raise CommandError('"%s" is none of: %s' % (text, ", ".join(words)))
         return text
 
-    return convert
+    return Argument(name, convert, about, metavar, choices=words)
+
+
+def path(name: str, about: str, metavar: str = "", required: bool = False, many: bool = False) -> Argument[str]:
+    """Declare an argument that is the path of a file or folder."""
+    return Argument(name, os.path.expanduser, about, metavar, completion=Completion.FILE, required=required, many=many)
 
 
 def _modifiers(command: Command, rest: List[str]) -> str:

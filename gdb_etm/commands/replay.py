@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
 from typing import Iterator, List, Tuple
 
 from gdb_etm.commands.captures import BUFFER, ELF
-from gdb_etm.commands.declare import Argument, Command, Completion, Values
+from gdb_etm.commands.declare import Argument, Command, Values
+from gdb_etm.commands.parse import path
 from gdb_etm.errors import ConnectError
 from gdb_etm.replay.reliance import RELIED_ON
 from gdb_etm.session.interpreter import interpreter
@@ -17,7 +17,7 @@ from gdb_etm.session.numbers import count
 from gdb_etm.session.programs import named_files
 from gdb_etm.session.session import DebugSession
 
-SNAPSHOT = Argument("SNAPSHOT", os.path.expanduser, "the snapshot's folder", completion=Completion.FILE, required=True)
+SNAPSHOT = path("SNAPSHOT", "the snapshot's folder", required=True)
 TRACE_ID = Argument("--id", count, "the core with this trace ID, where the snapshot has several", "N")
 
 # Neither the working directory nor GDB's own Python decides what the process imports.

@@ -10,7 +10,7 @@ from gdb_etm.commands.connect import CONNECT
 from gdb_etm.commands.declare import Argument, Command, Completion, Values, help_text, usage
 from gdb_etm.commands.history import HISTORY
 from gdb_etm.commands.options import DATA_RANGE, EXCLUDE, INCLUDE, START_AT, STOP_AT
-from gdb_etm.commands.parse import complete, on, one_of, parse, split
+from gdb_etm.commands.parse import choice, complete, flag, parse, split
 from gdb_etm.commands.registry import COMMANDS, SETTINGS
 from gdb_etm.errors import CommandError
 from gdb_etm.offline.debugger import OfflineDebugger
@@ -27,9 +27,9 @@ def nothing(session: DebugSession, values: Values) -> Iterable[str]:
 
 FILE = Argument("FILE", str, "a file", completion=Completion.FILE, required=True)
 MORE = Argument("MORE", count, "numbers", many=True)
-SPEED = Argument("--speed", one_of("slow", "fast"), "how fast", "SPEED", choices=("slow", "fast"))
+SPEED = choice("--speed", ("slow", "fast"), "how fast", "SPEED")
 TAG = Argument("--tag", str, "tags", "TAG", many=True)
-LOUD = Argument("--loud", on, "aloud", flag=True)
+LOUD = flag("--loud", "aloud")
 COMMAND = Command(
     "try", "Try it.", nothing, "Really.", (FILE, MORE, SPEED, TAG, LOUD), {"x": "more"}, (("try a", "tries"),)
 )
@@ -105,8 +105,8 @@ def test_every_completion_of_every_command_can_be_typed() -> None:
             offers, files = complete(SESSION, command, prefix, "")
             assert set(argument.choices) <= set(offers)
             assert files == (argument.completion is Completion.FILE) or argument.flag or not argument.is_option
-            for choice in argument.choices:
-                argument.convert(choice)
+            for chosen in argument.choices:
+                argument.convert(chosen)
 
 
 @pytest.mark.parametrize(
